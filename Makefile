@@ -1,0 +1,58 @@
+# Everything runs in .venv, which each target makes for itself: only Python and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check slow bench dist lock clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("journeyman needs Python 3.11 or later; try make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@touch $@
+
+demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and compare the two
+	@$(BIN)/journeyman demo
+
+test: $(VENV)/.dev  ## Run all tests except the slow ones
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+check: $(VENV)/.dev  ## Format, lint and type checks
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+slow: $(VENV)/.dev  ## Run the slow statistical tests
+	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+bench: $(VENV)/.dev  ## Print every benchmark's table
+	$(BIN)/python -m benchmarks
+
+dist: $(VENV)/.dev  ## Build wheel and sdist, install the wheel elsewhere and use it
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(PYTHON) -m venv --clear $(VENV)/wheel
+	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/runtime.txt
+	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	cd dist && ../$(VENV)/wheel/bin/journeyman demo --size 6 --trajectories 20
+
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --no-emit-index-url \
+	--no-emit-find-links --custom-compile-command "make lock"
+
+lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(COMPILE) --group build -o requirements/runtime.txt
+	$(COMPILE) --all-extras --group dev -o requirements/dev.txt
+
+clean:  ## Remove everything that was built
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,152 @@
+"""Checks that every array passes at the door, and the types the rooms exchange.
+
+Each check returns a read-only copy of its own, so a value cannot change under its owner.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from journeyman.errors import InvalidInput
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+SparseMatrix: TypeAlias = Any
+"""A `scipy.sparse.csr_array`; SciPy carries no type information."""
+Matrix: TypeAlias = Any
+"""A dense two-dimensional array or a `SparseMatrix`."""
+Seed: TypeAlias = int | np.random.Generator
+
+Refusal: TypeAlias = type[InvalidInput]
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """The random generator a seed stands for; a generator stands for itself."""
+    return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def first_index(mask: NDArray[np.bool_]) -> int | tuple[int, ...]:
+    """Index of the first True, as a plain int for vectors and a tuple otherwise."""
+    position = np.unravel_index(int(np.argmax(mask)), mask.shape)
+    return int(position[0]) if mask.ndim == 1 else tuple(int(i) for i in position)
+
+
+def real_array(
+    name: str, values: Any, *, ndim: int, refusal: Refusal, size: int | None = None
+) -> FloatArray:
+    """`values` as finite float64 with `ndim` axes and, if given, `size` entries on the first."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise refusal(
+            f"{name} is not an array of real numbers ({fault})", "Give plain numbers"
+        ) from fault
+    require_shape(name, array.shape, ndim=ndim, size=size, refusal=refusal)
+    require_finite(name, array, refusal)
+    return read_only(array)
+
+
+def integer_array(name: str, values: Any, *, refusal: Refusal, size: int | None = None) -> IntArray:
+    """`values` as a vector of int64; floats are accepted only when they are whole."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        as_float = real_array(name, values, ndim=1, refusal=refusal)
+        fractional = as_float != np.floor(as_float)
+        if fractional.any():
+            where = first_index(fractional)
+            raise refusal(
+                f"{name}[{where}] = {as_float[where]} is not a whole number",
+                "Give integer ids",
+            )
+        array = as_float
+    require_shape(name, array.shape, ndim=1, size=size, refusal=refusal)
+    return read_only(array.astype(np.int64))
+
+
+def require_shape(
+    name: str, shape: tuple[int, ...], *, ndim: int, size: int | None, refusal: Refusal
+) -> None:
+    if len(shape) != ndim:
+        raise refusal(
+            f"{name} has {len(shape)} axes (shape {shape}), expected {ndim}",
+            "Reshape it",
+        )
+    if size is not None and shape[0] != size:
+        raise refusal(f"{name} has {shape[0]} entries, expected {size}", "Give one entry for each")
+
+
+def require_finite(name: str, array: FloatArray, refusal: Refusal) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        where = first_index(~finite)
+        raise refusal(
+            f"{name} is not finite at {where}: {array[where]}",
+            "Replace or remove NaN and infinity",
+        )
+
+
+def require_in_range(name: str, ids: IntArray, limit: int, refusal: Refusal) -> None:
+    outside = (ids < 0) | (ids >= limit)
+    if outside.any():
+        where = first_index(outside)
+        raise refusal(
+            f"{name}[{where}] = {ids[where]} is outside 0..{limit - 1}",
+            "Use zero-based ids below the number of entries",
+        )
+
+
+def require_between(
+    name: str, value: float, low: float, high: float, refusal: Refusal, remedy: str
+) -> float:
+    """`value` as a float strictly between `low` and `high`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as fault:
+        raise refusal(f"{name} = {value!r} is not a number", remedy) from fault
+    if not low < number < high:
+        raise refusal(f"{name} = {number} is not strictly between {low} and {high}", remedy)
+    return number
+
+
+def real_matrix(name: str, values: Any, refusal: Refusal) -> Matrix:
+    """A finite matrix: sparse input stays sparse (sound CSR), everything else becomes dense."""
+    if sparse.issparse(values):
+        matrix = compressed_rows(name, values, refusal)
+        require_finite(f"{name} (stored entries)", matrix.data, refusal)
+        return matrix
+    array = np.asarray(values)
+    return real_array(
+        name, array[:, np.newaxis] if array.ndim == 1 else values, ndim=2, refusal=refusal
+    )
+
+
+def compressed_rows(name: str, matrix: Any, refusal: Refusal) -> SparseMatrix:
+    """A canonical CSR copy. A hostile structure is refused before the first product touches it."""
+    if matrix.ndim != 2:
+        raise refusal(f"{name} has {matrix.ndim} axes, expected 2", "Reshape it")
+    try:
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        rows = sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    except (TypeError, ValueError) as fault:
+        raise refusal(
+            f"{name} is not a sound sparse matrix: {fault}",
+            "Rebuild it from row, column and value triplets with scipy.sparse.coo_array",
+        ) from fault
+    rows.sum_duplicates()
+    rows.sort_indices()
+    return freeze_rows(rows)
+
+
+def freeze_rows(rows: SparseMatrix) -> SparseMatrix:
+    for part in (rows.data, rows.indices, rows.indptr):
+        part.setflags(write=False)
+    return rows

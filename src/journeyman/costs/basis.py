@@ -1,0 +1,108 @@
+"""The cost basis Psi: the features in which every cost under consideration is expressed.
+
+    c_w(x, a) = sum_i w_i psi_i(x, a)
+
+Costs: lower is better. Features that are rewards are given with `CostBasis.from_rewards`; their
+sign is turned there, once, and turned back whenever figures are shown to a person.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, Matrix, read_only, real_matrix
+from journeyman.errors import InvalidCosts
+from journeyman.frozen import assign
+from journeyman.world import World
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class CostBasis:
+    """Basis costs psi_1 .. psi_n as columns.
+
+    Args:
+        matrix: (pairs x costs) or (states x costs, the same for every action of a state), dense
+            or sparse; one-dimensional for a single cost. Entries beyond [-1, 1] are legal.
+        names: one name per cost.
+
+    >>> basis = CostBasis([[1.0, 0.0], [0.5, -1.0]], names=["effort", "delay"])
+    >>> basis.lowest.tolist(), basis.highest.tolist(), basis.centre.tolist()
+    ([0.5, -1.0], [1.0, 0.0], [0.75, -0.5])
+    """
+
+    matrix: Matrix
+    names: tuple[str, ...]
+    rewards: bool
+    """True when the features were given as rewards: `matrix` then holds minus the rewards."""
+
+    def __init__(self, matrix: Any, names: Sequence[str] | None = None) -> None:
+        checked = real_matrix("cost basis", matrix, InvalidCosts)
+        if 0 in checked.shape:
+            raise InvalidCosts(
+                f"cost basis is empty (shape {checked.shape})", "Give at least one cost"
+            )
+        assign(self, matrix=checked, names=_names(names, checked.shape[1]), rewards=False)
+
+    @classmethod
+    def from_rewards(cls, matrix: Any, names: Sequence[str] | None = None) -> Self:
+        """A basis from reward features (higher is better): the costs are their negatives."""
+        basis = cls(matrix, names)
+        negated = -basis.matrix
+        assign(basis, matrix=negated if sparse.issparse(negated) else read_only(negated))
+        assign(basis, rewards=True)
+        return basis
+
+    @property
+    def num_costs(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def lowest(self) -> FloatArray:
+        """The least entry of each cost."""
+        return _dense(self.matrix.min(axis=0))
+
+    @property
+    def highest(self) -> FloatArray:
+        """The greatest entry of each cost."""
+        return _dense(self.matrix.max(axis=0))
+
+    @property
+    def centre(self) -> FloatArray:
+        """The middle of each cost's range."""
+        return np.asarray((self.lowest + self.highest) / 2)
+
+    def centred(self) -> FloatArray:
+        """Psi - 1 centre', dense: the basis with every cost moved to the middle of its range."""
+        dense = self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix
+        return np.asarray(dense - self.centre)
+
+    def on(self, world: World) -> Matrix:
+        """The basis with one row per pair of `world`."""
+        return world.pairs.per_pair("cost basis", self.matrix, InvalidCosts)
+
+    def as_given(self, values: FloatArray) -> FloatArray:
+        """Expectations of the costs in the sign the features were given in."""
+        return -values if self.rewards else values
+
+    def __repr__(self) -> str:
+        kind = "rewards" if self.rewards else "costs"
+        return f"CostBasis({self.num_costs} {kind}: {', '.join(self.names[:4])}{'…' * (self.num_costs > 4)})"
+
+
+def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"cost {i}" for i in range(count))
+    given = tuple(str(name) for name in names)
+    if len(given) != count:
+        raise InvalidCosts(f"{len(given)} names for {count} costs", "Name each cost once")
+    if len(set(given)) != count:
+        twice = next(name for name in given if given.count(name) > 1)
+        raise InvalidCosts(f"two costs are named {twice!r}", "Give each cost its own name")
+    return given
+
+
+def _dense(row: Any) -> FloatArray:
+    return np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=float).ravel()

@@ -1,0 +1,38 @@
+"""Behaviour cloning: the policy that repeats the demonstrated action frequencies."""
+
+import numpy as np
+
+from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.errors import InvalidDemonstrations
+from journeyman.policy import Policy
+from journeyman.world import World
+
+
+def clone(demos: Demonstrations, world: World | None = None, *, smoothing: float = 0.1) -> Policy:
+    """Smoothed action frequencies.
+
+        pi(a | x) = (count(x, a) + smoothing) / sum_b (count(x, b) + smoothing)
+
+    A state that was never visited gets the uniform law. Cloning looks at single decisions only:
+    small errors lead to states the expert never showed (the cascading errors that the exact
+    program avoids by matching whole occupancies). With `world`, every step is checked against it;
+    recorded demonstrations know their action sets and can be cloned without.
+    """
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise InvalidDemonstrations(f"smoothing = {smoothing}", "Give a finite number from 0")
+    pairs = demos.pairs if world is None else world.pairs
+    if pairs is None:
+        raise InvalidDemonstrations(
+            "these demonstrations do not say how many states and actions there are",
+            "Give the world: clone(demos, world)",
+        )
+    visited = (
+        pairs.index(demos.step_states, demos.actions, InvalidDemonstrations)
+        if world is None
+        else demos.pairs_in(world)
+    )
+    counts = np.bincount(visited, minlength=len(pairs)) + float(smoothing)
+    totals = pairs.spread(pairs.total(counts))
+    uniform = 1.0 / pairs.spread(pairs.actions_per_state)
+    probabilities = np.divide(counts, totals, out=uniform, where=totals > 0)
+    return Policy(probabilities, pairs.offsets)

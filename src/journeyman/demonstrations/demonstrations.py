@@ -1,0 +1,268 @@
+"""What an expert did: trajectories x_0, a_0, x_1, a_1, ..., x_T as flat arrays.
+
+Episode j has T_j >= 1 actions and T_j + 1 states; the last state is where its record ends. How it
+ends matters and is kept: a *terminated* episode has come to rest in an absorbing state, so its
+endless tail is known exactly; a *truncated* one was merely not recorded any further.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from journeyman.arrays import BoolArray, IntArray, first_index, integer_array, read_only
+from journeyman.demonstrations import files
+from journeyman.errors import InvalidDemonstrations
+from journeyman.frozen import assign
+from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.world import Pairs, World
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Demonstrations:
+    """Trajectories as flat arrays.
+
+    Args:
+        states: all episodes' states one after the other, T_j + 1 for episode j.
+        actions: all episodes' actions, T_j for episode j, numbered from 0 within each state.
+        offsets: episode j's actions are `offsets[j]:offsets[j+1]`.
+        terminated: for each episode whether it ended in an absorbing state; the others were
+            truncated.
+        choice_offsets: the action sets of the world, as in `World`, when they are known.
+
+    >>> demos = Demonstrations([0, 1, 1, 0, 0], [0, 1, 0], offsets=[0, 2, 3], terminated=[0, 1])
+    >>> len(demos), demos.lengths.tolist(), demos.episode(1)[0].tolist()
+    (2, [2, 1], [0, 0])
+    """
+
+    states: IntArray
+    actions: IntArray
+    offsets: IntArray
+    terminated: BoolArray
+    pairs: Pairs | None
+
+    def __init__(
+        self,
+        states: ArrayLike,
+        actions: ArrayLike,
+        offsets: ArrayLike,
+        terminated: ArrayLike | None = None,
+        *,
+        choice_offsets: ArrayLike | None = None,
+    ) -> None:
+        refusal = InvalidDemonstrations
+        episode_offsets = integer_array("offsets", offsets, refusal=refusal)
+        if episode_offsets.size < 2 or episode_offsets[0] != 0:
+            raise refusal(
+                "offsets do not start at 0 and end behind the last action",
+                "Give one more offset than episodes",
+            )
+        lengths = np.diff(episode_offsets)
+        if (lengths < 1).any():
+            raise refusal(
+                f"episode {first_index(lengths < 1)} has no action",
+                "Leave out episodes without a step",
+            )
+        num_episodes, num_steps = lengths.size, int(episode_offsets[-1])
+        ended = np.zeros(num_episodes, dtype=bool) if terminated is None else np.asarray(terminated)
+        if ended.shape != (num_episodes,):
+            raise refusal(
+                f"terminated has shape {ended.shape}, expected ({num_episodes},)",
+                "Say for each episode whether it terminated",
+            )
+        assign(
+            self,
+            states=integer_array("states", states, size=num_steps + num_episodes, refusal=refusal),
+            actions=integer_array("actions", actions, size=num_steps, refusal=refusal),
+            offsets=episode_offsets,
+            terminated=read_only(ended.astype(bool)),
+            pairs=None if choice_offsets is None else Pairs(np.asarray(choice_offsets)),
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        states: Sequence[ArrayLike],
+        actions: Sequence[ArrayLike],
+        terminated: ArrayLike | None = None,
+        *,
+        terminal_state: int | None = None,
+    ) -> Self:
+        """From one array of states and one of actions per episode.
+
+        `terminal_state` replaces the last state of terminated episodes: give `world.sink` for
+        records of a Gymnasium environment, whose table has no state for "the episode is over".
+        """
+        if len(states) != len(actions) or not len(states):
+            raise InvalidDemonstrations(
+                f"{len(states)} arrays of states and {len(actions)} of actions",
+                "Give both for each episode",
+            )
+        visited = [np.array(part) for part in states]
+        taken = [np.atleast_1d(part) for part in actions]
+        for episode, (some, chosen) in enumerate(zip(visited, taken, strict=True)):
+            if some.size != chosen.size + 1:
+                raise InvalidDemonstrations(
+                    f"episode {episode} has {some.size} states and {chosen.size} actions",
+                    "Give one state more than actions: the state where the record ends",
+                )
+        offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
+        if terminal_state is not None and terminated is not None:
+            for episode in np.flatnonzero(terminated):
+                visited[episode][-1] = terminal_state
+        return cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Demonstrations"]) -> Self:
+        """The episodes of several experts, or several recordings, as one set."""
+        if not parts:
+            raise InvalidDemonstrations("there is nothing to concatenate", "Give at least one part")
+        lengths = np.concatenate([part.lengths for part in parts])
+        first = parts[0].pairs
+        shared = first is not None and all(part.pairs == first for part in parts)
+        return cls(
+            np.concatenate([part.states for part in parts]),
+            np.concatenate([part.actions for part in parts]),
+            np.concatenate([[0], np.cumsum(lengths)]),
+            np.concatenate([part.terminated for part in parts]),
+            choice_offsets=first.offsets if first is not None and shared else None,
+        )
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def truncated(self) -> BoolArray:
+        return ~self.terminated
+
+    @property
+    def num_steps(self) -> int:
+        return self.actions.size
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """Recorded steps T_j of each episode."""
+        return read_only(np.diff(self.offsets))
+
+    @cached_property
+    def step_times(self) -> IntArray:
+        """The time t of every step."""
+        return read_only(np.arange(self.num_steps) - np.repeat(self.offsets[:-1], self.lengths))
+
+    @cached_property
+    def step_episodes(self) -> IntArray:
+        """The episode of every step."""
+        return read_only(np.repeat(np.arange(len(self)), self.lengths))
+
+    @property
+    def step_states(self) -> IntArray:
+        """The state in which every step's action was taken."""
+        return np.asarray(self.states[np.arange(self.num_steps) + self.step_episodes])
+
+    @property
+    def next_states(self) -> IntArray:
+        """The state every step led to."""
+        return np.asarray(self.states[np.arange(self.num_steps) + self.step_episodes + 1])
+
+    @property
+    def last_states(self) -> IntArray:
+        """The state where each episode's record ends."""
+        return np.asarray(self.states[self.offsets[1:] + np.arange(len(self))])
+
+    def episode(self, j: int) -> tuple[IntArray, IntArray]:
+        """States and actions of episode `j`."""
+        start, stop = int(self.offsets[j]), int(self.offsets[j + 1])
+        return self.states[start + j : stop + j + 1], self.actions[start:stop]
+
+    def pairs_in(self, world: World) -> IntArray:
+        """The pair of `world` behind every step; every step is checked to be possible there."""
+        try:
+            pairs = world.pairs.index(self.step_states, self.actions, InvalidDemonstrations)
+        except InvalidDemonstrations:
+            self._name_unknown_pair(world)
+            raise
+        outside = (self.last_states < 0) | (self.last_states >= world.num_states)
+        if outside.any():
+            episode = first_index(outside)
+            raise InvalidDemonstrations(
+                f"episode {episode} ends in state {self.last_states[episode]}, outside "
+                f"0..{world.num_states - 1}",
+                "Use the world's state ids",
+            )
+        self._refuse_impossible(world, pairs)
+        self._refuse_restless(world)
+        return pairs
+
+    def _name_unknown_pair(self, world: World) -> None:
+        states = self.step_states
+        known = (states >= 0) & (states < world.num_states)
+        limit = world.pairs.actions_per_state[np.where(known, states, 0)]
+        bad = ~known | (self.actions < 0) | (self.actions >= limit)
+        step = int(np.argmax(bad))
+        raise InvalidDemonstrations(
+            f"{self._where(step)}: state {states[step]}, action {self.actions[step]} is not a "
+            f"pair of the world ({world!r})",
+            "Use the world's state ids, and action numbers from 0 within each state",
+        )
+
+    def _refuse_impossible(self, world: World, pairs: IntArray) -> None:
+        probability = np.asarray(world.transition[pairs, self.next_states]).ravel()
+        if (probability <= 0).any():
+            step = int(np.argmax(probability <= 0))
+            raise InvalidDemonstrations(
+                f"{self._where(step)}: the step from state {self.step_states[step]} by action "
+                f"{self.actions[step]} to state {self.next_states[step]} has probability 0",
+                "Check that demonstrations and world number states and actions alike",
+            )
+
+    def _refuse_restless(self, world: World) -> None:
+        restless = self.terminated & ~world.absorbing[self.last_states]
+        if restless.any():
+            episode = first_index(restless)
+            raise InvalidDemonstrations(
+                f"episode {episode} is marked terminated but ends in state "
+                f"{self.last_states[episode]}, which is not absorbing",
+                "Mark it truncated, or load it with terminal_state=world.sink",
+            )
+
+    def _where(self, step: int) -> str:
+        return f"episode {self.step_episodes[step]}, step {self.step_times[step]}"
+
+    def save(self, path: PathLike) -> None:
+        """Write to a file: comma-separated text for `*.csv`, otherwise the native format."""
+        if files.is_csv(path):
+            files.write_csv(path, self.states, self.actions, self.offsets, self.terminated)
+            return
+        arrays = {
+            "states": _smallest_integers(self.states), "actions": _smallest_integers(self.actions),
+            "offsets": self.offsets, "terminated": self.terminated,
+        }  # fmt: skip
+        if self.pairs is not None:
+            arrays["choice_offsets"] = self.pairs.offsets
+        save_arrays(path, "demonstrations", SCHEMA_VERSION, arrays)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote, or any CSV with episode,t,state,action,terminated."""
+        if files.is_csv(path):
+            return cls(*files.read_csv(path))
+        _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION)
+        parts = (
+            take(path, arrays, name) for name in ("states", "actions", "offsets", "terminated")
+        )
+        return cls(*parts, choice_offsets=arrays.get("choice_offsets"))
+
+    def __repr__(self) -> str:
+        return (
+            f"Demonstrations({len(self)} episodes, {self.num_steps} steps, "
+            f"{int(self.terminated.sum())} terminated)"
+        )
+
+
+def _smallest_integers(ids: IntArray) -> IntArray:
+    return ids.astype(np.min_scalar_type(int(ids.max()))) if ids.min() >= 0 else ids

@@ -1,0 +1,69 @@
+"""Everything journeyman can refuse, and why.
+
+    JourneymanError
+    ├── InvalidInput            wrong input, stopped at the door (also a ValueError)
+    │   ├── InvalidWorld            transition law, initial law, discount, geometry
+    │   ├── InvalidCosts            cost basis, cost class, budget
+    │   ├── InvalidPolicy           probabilities, mismatch with a world
+    │   ├── InvalidDemonstrations   ids out of range, impossible steps, offsets
+    │   ├── InvalidProblem          parts that do not fit together
+    │   ├── InvalidSolver           hyperparameters out of range
+    │   └── InvalidFile             unreadable, foreign, damaged or hostile file
+    ├── MissingExtra            an optional package is not installed (also an ImportError)
+    └── NoSolution              an answer was asked for a policy it does not have
+
+A *mathematical* outcome (infeasible, limit reached, interrupted) is not an error: it is the
+`Status` of an `Answer`.
+"""
+
+
+class JourneymanError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class InvalidInput(JourneymanError, ValueError):
+    """Wrong input. `what` says what is wrong and where, `remedy` how to mend it."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}. {remedy}.")
+        self.what = what
+        self.remedy = remedy
+
+
+class InvalidWorld(InvalidInput):
+    """The world is not a finite discounted Markov decision process."""
+
+
+class InvalidCosts(InvalidInput):
+    """A cost basis, cost class or budget is not usable."""
+
+
+class InvalidPolicy(InvalidInput):
+    """A policy is not a law over actions, or belongs to another world."""
+
+
+class InvalidDemonstrations(InvalidInput):
+    """Demonstrations are malformed or impossible in the world."""
+
+
+class InvalidProblem(InvalidInput):
+    """The parts of a problem do not fit together."""
+
+
+class InvalidSolver(InvalidInput):
+    """A hyperparameter of a solver is out of range."""
+
+
+class InvalidFile(InvalidInput):
+    """A file cannot be trusted or understood."""
+
+
+class MissingExtra(JourneymanError, ImportError):
+    """An optional package is needed; the message holds the command that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'journeyman[{extra}]'")
+
+
+class NoSolution(JourneymanError):
+    """The answer's status says why there is no policy."""

@@ -1,0 +1,33 @@
+"""The forward problem: a known cost, with budgets.
+
+    minimise over policies   E sum_t discount^t c(x_t, a_t)   subject to the budgets
+
+Without budgets `jm.plan` is faster. With them an optimal policy may have to randomise.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from journeyman.arrays import read_only
+from journeyman.costs import CostBasis, KnownCost
+from journeyman.errors import InvalidProblem
+from journeyman.problem.budget import Budget
+from journeyman.problem.program import Program
+from journeyman.world import World
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Forward(Program):
+    """Minimise a known cost, given per pair or per state (or as a one-column `CostBasis`)."""
+
+    def __init__(self, world: World, cost: Any, constraints: Iterable[Budget] = ()) -> None:
+        basis = cost if isinstance(cost, CostBasis) else CostBasis(cost, names=None)
+        if basis.num_costs != 1:
+            raise InvalidProblem(
+                f"a forward problem has one cost, not {basis.num_costs}",
+                "Combine the columns with known weights first",
+            )
+        super().__init__(world, basis, KnownCost(), read_only(np.zeros(1)), constraints)

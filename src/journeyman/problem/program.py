@@ -1,0 +1,99 @@
+"""The program that every problem of this library is an instance of.
+
+    minimise   gap_W(Psi' mu - target)      over occupancy measures mu of the world
+    subject to <mu, d_j> <= b_j             for every budget j
+
+where gap_W is the support function of a cost class. `Apprenticeship` takes the target from an
+expert; `Forward` has one known cost and target zero.
+"""
+
+from abc import ABC
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, Matrix
+from journeyman.costs import CostBasis, CostClass
+from journeyman.errors import InvalidProblem
+from journeyman.frozen import assign
+from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.problem.budget import Budget
+from journeyman.world import World
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Program(ABC):
+    """World, costs, target and budgets, checked to fit together."""
+
+    world: World
+    basis: CostBasis
+    cost_class: CostClass
+    target: FloatArray
+    constraints: tuple[Budget, ...]
+
+    def __init__(
+        self,
+        world: World,
+        basis: CostBasis,
+        cost_class: CostClass,
+        target: FloatArray,
+        constraints: Iterable[Budget],
+    ) -> None:
+        if target.size != basis.num_costs:
+            raise InvalidProblem(
+                f"the expert has {target.size} expectations, the basis {basis.num_costs} costs",
+                "Give one expectation per cost",
+            )
+        cost_class.scaling(basis.num_costs)
+        budgets = tuple(constraints)
+        for budget in budgets:
+            if not isinstance(budget, Budget):
+                raise InvalidProblem(
+                    f"constraints holds a {type(budget).__name__}",
+                    "Give jm.Budget(cost=..., at_most=...)",
+                )
+            budget.on(world)
+        assign(
+            self, world=world, basis=basis, cost_class=cost_class, target=target,
+            constraints=budgets,
+        )  # fmt: skip
+
+    @cached_property
+    def cost_matrix(self) -> Matrix:
+        """Psi with one row per pair."""
+        return self.basis.on(self.world)
+
+    @cached_property
+    def budget_matrix(self) -> FloatArray:
+        """The budgets' costs as columns (pairs x budgets)."""
+        columns = [budget.on(self.world) for budget in self.constraints]
+        return np.column_stack(columns) if columns else np.zeros((self.world.num_pairs, 0))
+
+    @property
+    def limits(self) -> FloatArray:
+        """The right-hand sides b_j."""
+        return np.array([budget.at_most for budget in self.constraints], dtype=float)
+
+    @cached_property
+    def trivial_bound(self) -> float:
+        """2 N/(1 - discount): no gap between two policies can be larger."""
+        return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.world.effective_horizon
+
+    def cost_of(self, weights: FloatArray) -> FloatArray:
+        """c_w = Psi w per pair."""
+        return np.asarray(self.cost_matrix @ weights)
+
+    def difference(self, measure: FloatArray) -> FloatArray:
+        """Psi' measure - target."""
+        return np.asarray(self.cost_matrix.T @ measure - self.target)
+
+    def gap(self, policy: Policy | Occupancy) -> float:
+        """The objective at a policy (or its occupancy), by exact evaluation."""
+        visits = policy if isinstance(policy, Occupancy) else occupancy(self.world, policy)
+        return self.cost_class.gap(self.difference(visits.measure))
+
+    def overspending(self, measure: FloatArray) -> FloatArray:
+        """<mu, d_j> - b_j for every budget; positive means broken."""
+        return np.asarray(self.budget_matrix.T @ measure - self.limits)

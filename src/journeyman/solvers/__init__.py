@@ -1,0 +1,18 @@
+"""Solvers: one algorithm per file, each a value that holds hyperparameters only."""
+
+from journeyman.solvers.answer import Answer, Relaxation, Solution
+from journeyman.solvers.highs import Engine
+from journeyman.solvers.linear_program import LinearProgram
+from journeyman.solvers.solve import Solver, solve
+from journeyman.solvers.status import Status
+
+__all__ = [
+    "Answer",
+    "Engine",
+    "LinearProgram",
+    "Relaxation",
+    "Solution",
+    "Solver",
+    "Status",
+    "solve",
+]

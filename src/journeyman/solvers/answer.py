@@ -1,0 +1,122 @@
+"""What a solver returns."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.errors import NoSolution
+from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.problem import Program, Witness, lower_bound
+from journeyman.solvers.status import Status
+
+NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A policy and a dual point with the figures that follow from them, recomputed from the data.
+
+    `value` is the objective at the policy by exact evaluation, `lower_bound` what no policy within
+    the budgets can go below. Neither rests on what an engine said about itself.
+    """
+
+    policy: Policy
+    occupancy: Occupancy
+    witness: Witness
+    value: float
+    lower_bound: float
+    overspending: FloatArray
+    """<mu, d_j> - b_j per budget; positive means broken."""
+
+    @classmethod
+    def of(cls, problem: Program, policy: Policy, witness: Witness) -> "Solution":
+        visits = occupancy(problem.world, policy)
+        return cls(
+            policy, visits, witness, problem.gap(visits), lower_bound(problem, witness),
+            problem.overspending(visits.measure),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """How far budgets are from possible.
+
+    `increase` minimises sum_j t_j (1 - discount)/(max d_j - min d_j) over increases t >= 0 of the
+    limits; `least` is for each budget the smallest limit that is possible while the others are
+    kept (infinite when the others exclude each other); `policy` keeps the increased limits.
+    """
+
+    increase: FloatArray
+    least: FloatArray
+    policy: Policy
+
+    def is_negligible(self, problem: Program) -> bool:
+        """Whether the budgets are possible but for rounding."""
+        horizon = problem.world.effective_horizon
+        sizes = np.array([np.abs(budget.cost).max() for budget in problem.constraints])
+        return bool((self.increase <= NEGLIGIBLE * sizes * horizon).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The outcome of `jm.solve`. Asking an answer without a solution for its policy raises."""
+
+    problem: Program
+    status: Status
+    engine: str
+    """The engine that really ran, with its version."""
+    solution: Solution | None
+    relaxation: Relaxation | None = None
+    total_surplus: float | None = None
+    """For `Simplex`: how much less the policy costs than the expert, summed over scaled costs."""
+    build_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    log: str = field(default="", repr=False)
+
+    @property
+    def policy(self) -> Policy:
+        return self._solution.policy
+
+    @property
+    def occupancy(self) -> Occupancy:
+        return self._solution.occupancy
+
+    @property
+    def witness(self) -> Witness:
+        return self._solution.witness
+
+    @property
+    def cost_weights(self) -> FloatArray:
+        """The weights of the cost that separates best: under it no policy beats this one."""
+        return self._solution.witness.cost_weights
+
+    @property
+    def value(self) -> float:
+        """The objective at the policy: for an `Apprenticeship` its gap on the data."""
+        return self._solution.value
+
+    @property
+    def lower_bound(self) -> float:
+        return self._solution.lower_bound
+
+    @property
+    def overspending(self) -> FloatArray:
+        return self._solution.overspending
+
+    @property
+    def _solution(self) -> Solution:
+        if self.solution is None:
+            raise NoSolution(f"{self.status.name}: {self.status.message}; {self.status.remedy}")
+        return self.solution
+
+    def __repr__(self) -> str:
+        figures = (
+            f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}"
+            if self.solution is not None
+            else "no policy"
+        )
+        return (
+            f"Answer({self.status.name}: {figures}; {self.engine}, "
+            f"build {self.build_seconds:.2g} s, solve {self.solve_seconds:.2g} s)"
+        )

@@ -1,0 +1,190 @@
+"""HiGHS: linear programs passed as arrays, with the engine set explicitly and checked afterwards.
+
+HiPO comes with the package highspy-extras. Two traps are avoided here: asked for "ipm", HiGHS
+silently runs HiPO when it is installed; asked for "hipo" without it, it reports an error and then
+solves with another engine. So an engine is always named, its acceptance is checked, and the log
+is read for the engine that really ran.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.errors import InvalidSolver, MissingExtra
+from journeyman.solvers.occupancy_program import LinearModel
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+
+FEASIBILITY_TOLERANCE = 1e-9
+
+
+class Engine(Enum):
+    """The engines of HiGHS, with the word that shows in its log when they run."""
+
+    SIMPLEX = ("simplex", "simplex solver")
+    IPX = ("ipx", "Interior point solve")
+    HIPO = ("hipo", "Hipo")
+
+    @property
+    def option(self) -> str:
+        return self.value[0]
+
+    @property
+    def trace(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What HiGHS left behind; the arrays are the last iterate when it did not finish."""
+
+    status: Status
+    columns: FloatArray
+    row_duals: FloatArray
+    objective: float
+    engine: str
+    log: str
+
+
+class HighsModel:
+    """A model in HiGHS. It can be revised and run again, warm-started where the engine can."""
+
+    _scheduler_threads: int | None = None
+
+    def __init__(
+        self, model: LinearModel, engine: Engine, threads: int, *, vertex: bool = False
+    ) -> None:
+        """`vertex` asks an interior-point engine to move on to a vertex of the optimal face."""
+        import highspy
+
+        self._lines: list[str] = []
+        self._highs: Any = highspy.Highs()
+        self._set("log_to_console", False)
+        self._use_threads(threads)
+        self._set("run_crossover", "on" if vertex else "off")
+        self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
+        self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
+        if self._highs.setOptionValue("solver", engine.option) != highspy.HighsStatus.kOk:
+            raise MissingExtra("highspy-extras (the HiPO engine of HiGHS)", "hipo")
+        self._pass(model)
+
+    def _set(self, option: str, value: Any) -> None:
+        import highspy
+
+        if self._highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
+            raise InvalidSolver(f"HiGHS refused {option} = {value!r}", "Choose another value")
+
+    def _use_threads(self, threads: int) -> None:
+        """HiGHS has one pool per process, which must be emptied before its size can change."""
+        import highspy
+
+        if HighsModel._scheduler_threads not in (None, threads):
+            highspy.Highs.resetGlobalScheduler(True)
+        HighsModel._scheduler_threads = threads
+        self._set("threads", threads)
+
+    def _pass(self, model: LinearModel) -> None:
+        import highspy
+
+        matrix = model.columns
+        num_columns, num_rows = matrix.shape
+        accepted = self._highs.passModel(
+            num_columns, num_rows, matrix.nnz, int(highspy.MatrixFormat.kColwise),
+            int(highspy.ObjSense.kMinimize), 0.0,
+            model.cost, model.lower, model.upper, model.row_lower, model.row_upper,
+            matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False),
+            matrix.data, np.zeros(num_columns, dtype=np.int32),
+        )  # fmt: skip
+        if accepted == highspy.HighsStatus.kError:
+            raise InvalidSolver("HiGHS refused the model", "Rescale costs of extreme magnitude")
+
+    def revise(self, cost: FloatArray, capped: int, upper: float) -> None:
+        """Another objective, and a new upper bound on column `capped`; to be run from the vertex.
+
+        The simplex method takes over: held to a thin slice, interior points make no headway.
+        """
+        columns = np.arange(cost.size, dtype=np.int32)
+        self._highs.changeColsCost(cost.size, columns, cost)
+        self._highs.changeColBounds(capped, -np.inf, upper)
+        self._set("solver", Engine.SIMPLEX.option)
+
+    def run(self, watch: Watch) -> Result:
+        """Solve, reporting to `watch` and stopping when it says so."""
+        import highspy
+
+        kinds = highspy.cb.HighsCallbackType
+        self._lines.clear()
+
+        def callback(kind: Any, message: str, out: Any, into: Any, _: Any) -> None:
+            if kind == kinds.kCallbackLogging:
+                self._lines.append(message)
+                return
+            count = max(out.simplex_iteration_count, out.ipm_iteration_count)
+            if watch.report(count, out.objective_function_value):
+                into.user_interrupt = True
+
+        self._highs.setCallback(callback, None)
+        for kind in (
+            kinds.kCallbackLogging, kinds.kCallbackIpmInterrupt, kinds.kCallbackSimplexInterrupt,
+        ):  # fmt: skip
+            self._highs.startCallback(kind)
+        self._set("time_limit", self._highs.getRunTime() + watch.remaining)
+        self._highs.run()
+        solution = self._highs.getSolution()
+        return Result(
+            self._status(watch),
+            np.array(solution.col_value),
+            np.array(solution.row_dual),
+            float(self._highs.getInfo().objective_function_value),
+            self._label(),
+            "".join(self._lines),
+        )
+
+    def _status(self, watch: Watch) -> Status:
+        import highspy
+
+        kinds = highspy.HighsModelStatus
+        match self._highs.getModelStatus():
+            case kinds.kOptimal:
+                return Status.OPTIMAL
+            case kinds.kInfeasible | kinds.kUnboundedOrInfeasible:
+                return Status.INFEASIBLE  # measures have fixed mass, so nothing is unbounded
+            case kinds.kTimeLimit:
+                return Status.TIME_LIMIT
+            case kinds.kInterrupt:
+                return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            case kinds.kUnknown:
+                return Status.INACCURATE
+            case _:
+                return Status.FAILED
+
+    def _label(self) -> str:
+        log = "".join(self._lines)
+        ran = [engine.option for engine in Engine if engine.trace in log]
+        return f"HiGHS {self._highs.version()} {'+'.join(ran) or 'presolve alone'}"
+
+
+def has_hipo() -> bool:
+    """Whether HiPO is installed."""
+    import highspy
+
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    return bool(highs.setOptionValue("solver", Engine.HIPO.option) == highspy.HighsStatus.kOk)
+
+
+def engines_for(num_pairs: int, asked: Engine | None) -> Sequence[Engine]:
+    """The engine to use and, unless one was asked for, another to try when it is inaccurate."""
+    if asked is not None:
+        return (asked,)
+    if num_pairs > SMALL_PROGRAM and has_hipo():
+        return (Engine.HIPO, Engine.SIMPLEX)
+    return (Engine.SIMPLEX, Engine.IPX)
+
+
+SMALL_PROGRAM = 2000
+"""Pairs up to which the simplex method is at least as fast as interior points."""

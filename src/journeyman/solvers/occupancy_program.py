@@ -1,0 +1,186 @@
+"""Linear programs over occupancy measures, as arrays.
+
+Columns are the state-action pairs, then the auxiliary variables of the cost class. Rows are the
+flow constraints, then the matching rows of the cost class, then the budgets:
+
+    (B - discount P)' mu            =  initial              one row per state
+    InfinityBall   Psi' mu - p + q  =  target               minimise  sum_i scale_i (p_i + q_i)
+    Simplex        scale_i (psi_i' mu - target_i) <= t      minimise  t
+    KnownCost                                               minimise  <psi, mu>
+    <mu, d_j>                      <=  b_j                  one row per budget
+
+A pair's column holds its row of B - discount P, of Psi and of the budget costs, so the matrix is
+stacked row by row from CSR parts without a transposition.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, SparseMatrix
+from journeyman.costs import CostClass, InfinityBall, KnownCost, Simplex
+from journeyman.problem import Program
+
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """minimise <cost, x> with lower <= x <= upper and row_lower <= A x <= row_upper.
+
+    `columns` is A transposed: row j of it is column j of A.
+    """
+
+    columns: SparseMatrix
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    row_lower: FloatArray
+    row_upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """How a cost class enters: rows over the pairs, and auxiliary columns with their costs."""
+
+    pair_rows: SparseMatrix
+    pair_cost: FloatArray
+    auxiliary: SparseMatrix
+    auxiliary_cost: FloatArray
+    auxiliary_lower: float
+    row_lower: FloatArray
+    row_upper: FloatArray
+
+
+def exact_program(problem: Program) -> LinearModel:
+    """The exact program of a problem whose cost class is polyhedral."""
+    return _assemble(problem, matching_of(problem), problem.limits)
+
+
+def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
+    """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j."""
+    model = _assemble(problem, _nothing(problem), problem.limits)
+    num_budgets, num_rows = len(problem.constraints), model.row_upper.size
+    increases = sparse.csr_array(
+        (-np.ones(num_budgets), num_rows - num_budgets + np.arange(num_budgets), np.arange(num_budgets + 1)),
+        shape=(num_budgets, num_rows),
+    )  # fmt: skip
+    return replace(
+        model,
+        columns=sparse.vstack([model.columns, increases], format="csr"),
+        cost=np.concatenate([model.cost, prices]),
+        lower=np.concatenate([model.lower, np.zeros(num_budgets)]),
+        upper=np.concatenate([model.upper, np.full(num_budgets, INFINITY)]),
+    )
+
+
+def least_spending_program(problem: Program, budget: int) -> LinearModel:
+    """minimise <mu, d_budget> while all the other budgets are kept."""
+    limits = problem.limits.copy()
+    limits[budget] = INFINITY
+    model = _assemble(problem, _nothing(problem), limits)
+    return replace(model, cost=problem.budget_matrix[:, budget])
+
+
+def matching_of(problem: Program) -> Matching:
+    """The rows and columns that express the cost class of `problem`."""
+    match problem.cost_class:
+        case InfinityBall():
+            return _two_sided(problem)
+        case Simplex():
+            return _one_sided(problem)
+        case KnownCost():
+            return _known(problem)
+        case other:
+            raise TypeError(f"{type(other).__name__} has no linear program")
+
+
+def weights_from_duals(
+    cost_class: CostClass, row_duals: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """The cost weights behind the duals of the matching rows."""
+    match cost_class:
+        case InfinityBall():
+            return -row_duals
+        case Simplex():
+            return -scale * row_duals
+        case _:
+            return np.ones(1)
+
+
+def _two_sided(problem: Program) -> Matching:
+    count = problem.basis.num_costs
+    scale = problem.cost_class.scaling(count)
+    identity = sparse.eye_array(count, format="csr")
+    return Matching(
+        pair_rows=sparse.csr_array(problem.cost_matrix),
+        pair_cost=np.zeros(problem.world.num_pairs),
+        auxiliary=sparse.vstack([-identity, identity], format="csr"),
+        auxiliary_cost=np.concatenate([scale, scale]),
+        auxiliary_lower=0.0,
+        row_lower=problem.target,
+        row_upper=problem.target,
+    )
+
+
+def _one_sided(problem: Program) -> Matching:
+    count = problem.basis.num_costs
+    scale = problem.cost_class.scaling(count)
+    return Matching(
+        pair_rows=sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale, format="csr"),
+        pair_cost=np.zeros(problem.world.num_pairs),
+        auxiliary=sparse.csr_array(-np.ones((1, count))),
+        auxiliary_cost=np.ones(1),
+        auxiliary_lower=-INFINITY,
+        row_lower=np.full(count, -INFINITY),
+        row_upper=scale * problem.target,
+    )
+
+
+def _known(problem: Program) -> Matching:
+    return replace(_nothing(problem), pair_cost=problem.cost_of(np.ones(1)))
+
+
+def _nothing(problem: Program) -> Matching:
+    empty = np.zeros(0)
+    return Matching(
+        pair_rows=sparse.csr_array((problem.world.num_pairs, 0)),
+        pair_cost=np.zeros(problem.world.num_pairs),
+        auxiliary=sparse.csr_array((0, 0)),
+        auxiliary_cost=empty,
+        auxiliary_lower=0.0,
+        row_lower=empty,
+        row_upper=empty,
+    )
+
+
+def _assemble(problem: Program, matching: Matching, limits: ArrayLike) -> LinearModel:
+    world = problem.world
+    num_auxiliary = matching.auxiliary_cost.size
+    upper_limits = np.asarray(limits, dtype=float)
+    rows_of_pairs = sparse.hstack(
+        [world.flow.matrix(), matching.pair_rows, sparse.csr_array(problem.budget_matrix)],
+        format="csr",
+    )
+    rows_of_auxiliary = sparse.hstack(
+        [
+            sparse.csr_array((num_auxiliary, world.num_states)),
+            matching.auxiliary,
+            sparse.csr_array((num_auxiliary, upper_limits.size)),
+        ],
+        format="csr",
+    )
+    return LinearModel(
+        columns=sparse.vstack([rows_of_pairs, rows_of_auxiliary], format="csr"),
+        cost=np.concatenate([matching.pair_cost, matching.auxiliary_cost]),
+        lower=np.concatenate(
+            [np.zeros(world.num_pairs), np.full(num_auxiliary, matching.auxiliary_lower)]
+        ),
+        upper=np.full(world.num_pairs + num_auxiliary, INFINITY),
+        row_lower=np.concatenate(
+            [world.initial, matching.row_lower, np.full(upper_limits.size, -INFINITY)]
+        ),
+        row_upper=np.concatenate([world.initial, matching.row_upper, upper_limits]),
+    )

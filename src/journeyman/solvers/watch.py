@@ -1,0 +1,62 @@
+"""One eye on a running engine: Ctrl-C, the clock, and the person who waits.
+
+While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next report and the solve
+ends with a status; a second one raises `KeyboardInterrupt` as usual.
+"""
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from journeyman.progress import Event, Observer, guarded
+
+
+class Watch:
+    """Counts time from its creation; engines call `report` now and then."""
+
+    def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
+        self.task = task
+        self.interrupted = False
+        self._observe = guarded(observer)
+        self._start = time.monotonic()
+        self._limit = float("inf") if time_limit is None else time_limit
+        self._previous: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _interrupt(self, signum: int, frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left before the time limit (infinite without one)."""
+        return max(self._limit - self.elapsed, 0.0)
+
+    @property
+    def must_stop(self) -> bool:
+        return self.interrupted or self.remaining <= 0
+
+    def report(self, iteration: int, objective: float | None = None) -> bool:
+        """Show where the engine is; True asks it to stop."""
+        self._observe(Event(self.task, self.elapsed, iteration, objective))
+        return self.must_stop

@@ -1,0 +1,161 @@
+"""Files that never break: atomic writes, no pickle, sizes checked before memory is asked for.
+
+A file is a ZIP of `.npy` arrays (readable with `numpy.load`) and a `header.json` that names the
+kind of value and the version of its schema. Reading executes nothing and allocates nothing that
+the file itself does not back: a lying array header or a ZIP bomb is refused first.
+"""
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from journeyman.arrays import read_only
+from journeyman.errors import InvalidFile
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
+HEADER = "header.json"
+SIZE_LIMIT = 8 << 30
+HEADER_LIMIT = 16 << 20
+COMPRESSION_LIMIT = 1100
+"""DEFLATE cannot shrink honest data by more than about 1032 to 1."""
+
+
+def write_atomically(path: PathLike, write: Callable[[io.BufferedIOBase], None]) -> None:
+    """Call `write` on a temporary neighbour of `path`, then move it into place in one step.
+
+    Killed at any moment, the old file or the new one is there, whole.
+    """
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+
+
+def save_arrays(path: PathLike, kind: str, version: int, arrays: Arrays, **facts: Any) -> None:
+    """Write `arrays` and the JSON-ready `facts` as one file of the given kind and version."""
+    header = json.dumps({"kind": kind, "version": version, **facts})
+
+    def write(stream: io.BufferedIOBase) -> None:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(HEADER, header)
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    npy.write_array(member, np.asarray(array), allow_pickle=False)
+
+    write_atomically(path, write)
+
+
+def load_arrays(path: PathLike, kind: str, version: int) -> tuple[dict[str, Any], Arrays]:
+    """The facts and arrays of a file written by `save_arrays`, or `InvalidFile`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _refuse_bombs(path, archive)
+            facts = _read_header(path, archive, kind, version)
+            arrays = {
+                member.filename.removesuffix(".npy"): _read_array(path, archive, member)
+                for member in archive.infolist()
+                if member.filename.endswith(".npy")
+            }
+    except FileNotFoundError as fault:
+        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as fault:
+        raise InvalidFile(
+            f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
+        ) from fault
+    return facts, arrays
+
+
+def take(path: PathLike, arrays: Arrays, name: str) -> NDArray[Any]:
+    """The array called `name`, or `InvalidFile` when the file lacks it."""
+    if name not in arrays:
+        raise InvalidFile(f"{path} lacks the array {name!r}", "Write it again from its source")
+    return arrays[name]
+
+
+def _refuse_bombs(path: PathLike, archive: zipfile.ZipFile) -> None:
+    for member in archive.infolist():
+        promised = member.file_size > COMPRESSION_LIMIT * max(member.compress_size, 1)
+        if promised or member.file_size > SIZE_LIMIT:
+            raise InvalidFile(
+                f"{path}: {member.filename} would unpack to {member.file_size} bytes",
+                "Do not open files of doubtful origin",
+            )
+
+
+def _read_header(
+    path: PathLike, archive: zipfile.ZipFile, kind: str, version: int
+) -> dict[str, Any]:
+    try:
+        if archive.getinfo(HEADER).file_size > HEADER_LIMIT:
+            raise ValueError("its header is too long")
+        facts = json.loads(archive.read(HEADER))
+        found_kind, found_version = facts["kind"], int(facts["version"])
+    except (KeyError, TypeError, ValueError) as fault:
+        raise InvalidFile(
+            f"{path} has no readable {HEADER} ({fault})", f"Give a {kind} file of journeyman"
+        ) from fault
+    if found_kind != kind:
+        raise InvalidFile(f"{path} holds a {found_kind!r}", f"Give a {kind} file")
+    if found_version > version:
+        raise InvalidFile(
+            f"{path} has schema version {found_version}, this journeyman knows up to {version}",
+            "Upgrade journeyman",
+        )
+    return dict(facts)
+
+
+def _read_array(path: PathLike, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(member) as stream:
+        try:
+            major, _ = npy.read_magic(stream)
+            read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
+            shape, fortran, dtype = read(stream)
+        except ValueError as fault:
+            raise InvalidFile(
+                f"{path}: {member.filename} is not an array ({fault})", "Write it again"
+            ) from fault
+        count = int(np.prod(shape, dtype=object)) if shape else 1
+        held = member.file_size - stream.tell()
+        if dtype.hasobject or count * dtype.itemsize != held:
+            raise InvalidFile(
+                f"{path}: {member.filename} announces {count} items of {dtype} but holds "
+                f"{held} bytes",
+                "Do not open files of doubtful origin",
+            )
+        data = np.frombuffer(bytearray(stream.read(held)), dtype=dtype)
+    return read_only(data.reshape(shape, order="F" if fortran else "C"))
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _sync_directory(directory: Path) -> None:
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,131 @@
+"""Worlds from tables in the form of Gymnasium's toy-text environments.
+
+    P[s][a] = [(probability, next_state, reward, done), ...]
+
+`done` is a property of the transition: the same state can be entered with and without it. So each
+branch with `done` leads to one added absorbing state, the sink, where nothing costs anything.
+No package is imported: whatever carries such a table serves.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, SparseMatrix
+from journeyman.errors import InvalidWorld
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A rectangular world with the sink as its last state, and the mean reward of each pair."""
+
+    transition: SparseMatrix
+    initial: FloatArray
+    rewards: FloatArray
+    num_states: int
+
+
+def read(source: Any, initial: ArrayLike | None = None) -> Table:
+    """Convert an environment or a bare table."""
+    branches, num_actions = _branches(_table_of(source))
+    pairs, targets, probabilities, rewards, done = branches
+    sink = int(pairs.max()) // num_actions + 1
+    _check_targets(pairs, targets, sink, num_actions)
+    sink_pairs = np.arange(sink * num_actions, (sink + 1) * num_actions)
+    transition = sparse.coo_array(
+        (
+            np.concatenate([probabilities, np.ones(num_actions)]),
+            (
+                np.concatenate([pairs, sink_pairs]),
+                np.concatenate([np.where(done, sink, targets), np.full(num_actions, sink)]),
+            ),
+        ),
+        shape=((sink + 1) * num_actions, sink + 1),
+    ).tocsr()
+    mean_rewards = np.zeros((sink + 1) * num_actions)
+    np.add.at(mean_rewards, pairs, probabilities * rewards)
+    return Table(transition, _initial_law(source, initial, sink), mean_rewards, sink + 1)
+
+
+def expected_rewards(source: Any) -> FloatArray:
+    """Mean reward of every pair of `World.from_gymnasium(source)`, zero in the sink."""
+    uniform = np.ones(len(_table_of(source)))
+    return read(source, uniform / uniform.size).rewards
+
+
+def _table_of(source: Any) -> Any:
+    environment = getattr(source, "unwrapped", source)
+    if getattr(environment, "fickle_passenger", False):
+        raise InvalidWorld(
+            "this Taxi has fickle_passenger=True, which its table P does not contain",
+            "Make the environment with fickle_passenger=False",
+        )
+    table = getattr(environment, "P", source)
+    if not hasattr(table, "__getitem__") or not hasattr(table, "__len__") or not len(table):
+        raise InvalidWorld(
+            f"{type(environment).__name__} has no transition table P",
+            "Only environments with a finite table can become an explicit world; "
+            "others need a simulator-based solver",
+        )
+    return table
+
+
+def _branches(table: Any) -> tuple[tuple[Any, ...], int]:
+    """All branches as flat arrays: pair, target, probability, reward, done."""
+    num_actions = len(table[0] if not hasattr(table, "keys") else table[min(table)])
+    first = min(table) if hasattr(table, "keys") else 0
+    rows = []
+    for state in range(len(table)):
+        try:
+            actions = table[state + first]
+        except (KeyError, IndexError) as fault:
+            raise InvalidWorld(
+                f"table P lacks state {state + first}", "Number the states without gaps"
+            ) from fault
+        if len(actions) != num_actions:
+            raise InvalidWorld(
+                f"state {state} of table P has {len(actions)} actions, state 0 has {num_actions}",
+                "Give every state the same actions, or build World(...) with choice_offsets",
+            )
+        for action in range(num_actions):
+            for branch in actions[action]:
+                if len(branch) != 4:
+                    raise InvalidWorld(
+                        f"table P[{state}][{action}] holds {branch!r}",
+                        "A branch is (probability, next_state, reward, done)",
+                    )
+                probability, target, reward, done = branch
+                pair = state * num_actions + action
+                rows.append((pair, int(target) - first, float(probability), reward, bool(done)))
+    pairs, targets, probabilities, rewards, done = zip(*rows, strict=True)
+    columns = (
+        np.array(pairs), np.array(targets), np.array(probabilities),
+        np.array(rewards, dtype=float), np.array(done),
+    )  # fmt: skip
+    return columns, num_actions
+
+
+def _check_targets(pairs: Any, targets: Any, num_states: int, num_actions: int) -> None:
+    outside = (targets < 0) | (targets >= num_states)
+    if outside.any():
+        pair, target = pairs[outside][0], targets[outside][0]
+        raise InvalidWorld(
+            f"table P[{pair // num_actions}][{pair % num_actions}] leads to state {target}, "
+            f"outside 0..{num_states - 1}",
+            "Number the states from 0",
+        )
+
+
+def _initial_law(source: Any, initial: ArrayLike | None, sink: int) -> FloatArray:
+    if initial is None:
+        environment = getattr(source, "unwrapped", source)
+        initial = getattr(environment, "initial_state_distrib", None)
+    if initial is None:
+        raise InvalidWorld(
+            "the source has no initial_state_distrib", "Give initial= as a law over its states"
+        )
+    law = np.asarray(initial, dtype=np.float64)
+    return np.append(law, 0.0) if law.size == sink else law

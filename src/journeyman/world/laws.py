@@ -1,0 +1,106 @@
+"""Probability laws at the door of a world: what is not one is named, what nearly is one is mended."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from journeyman.arrays import (
+    FloatArray,
+    SparseMatrix,
+    compressed_rows,
+    first_index,
+    read_only,
+    real_array,
+    require_between,
+    require_finite,
+)
+from journeyman.errors import InvalidWorld
+from journeyman.world.pairs import Pairs
+
+ROW_SUM_TOLERANCE = 1e-8
+"""A larger error would change occupancies visibly (by 1/(1-discount) times as much)."""
+
+
+def transition_matrix(matrix: Any) -> SparseMatrix:
+    """A canonical CSR copy of a (pairs x states) matrix, finite and without stored zeros."""
+    if not sparse.issparse(matrix):
+        matrix = sparse.csr_array(real_array("transition", matrix, ndim=2, refusal=InvalidWorld))
+    rows = compressed_rows("transition", matrix, InvalidWorld)
+    require_finite("transition (stored entries)", rows.data, InvalidWorld)
+    if rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise InvalidWorld(f"transition is empty (shape {rows.shape})", "Give at least one state")
+    if not rows.data.all():
+        rows = rows.copy()
+        rows.eliminate_zeros()
+    return rows
+
+
+def pairs_of(transition: SparseMatrix, choice_offsets: ArrayLike | None) -> Pairs:
+    """The pairs behind the rows of `transition`."""
+    num_pairs, num_states = transition.shape
+    if choice_offsets is None:
+        if num_pairs % num_states:
+            raise InvalidWorld(
+                f"transition has {num_pairs} rows, which is no multiple of its {num_states} columns",
+                "Give one row per (state, action), or choice_offsets when states differ in actions",
+            )
+        return Pairs.rectangular(num_states, num_pairs // num_states)
+    pairs = Pairs(np.asarray(choice_offsets))
+    if pairs.num_states != num_states or len(pairs) != num_pairs:
+        raise InvalidWorld(
+            f"choice_offsets describe {pairs.num_states} states and {len(pairs)} pairs, "
+            f"transition has {num_states} columns and {num_pairs} rows",
+            "Give num_states + 1 offsets that end at the number of rows",
+        )
+    return pairs
+
+
+def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix, float]:
+    """`transition` with rows that sum to one, and the largest correction that took."""
+    wrong = (transition.data < 0) | (transition.data > 1 + ROW_SUM_TOLERANCE)
+    if wrong.any():
+        entry = first_index(wrong)
+        pair = int(np.searchsorted(transition.indptr, entry, side="right")) - 1
+        raise InvalidWorld(
+            f"transition has probability {transition.data[entry]} from "
+            f"{pair_in_words(pairs, pair)} to state {transition.indices[entry]}",
+            "Probabilities lie between 0 and 1",
+        )
+    sums = np.asarray(transition.sum(axis=1)).ravel()
+    error = np.abs(sums - 1.0)
+    if (error > ROW_SUM_TOLERANCE).any():
+        pair = int(first_index(error > ROW_SUM_TOLERANCE))  # type: ignore[arg-type]
+        raise InvalidWorld(
+            f"transition row {pair} ({pair_in_words(pairs, pair)}) sums to {sums[pair]!r}",
+            "Rows must sum to 1 within 1e-8; send missing mass to an absorbing state",
+        )
+    data = transition.data / np.repeat(sums, np.diff(transition.indptr))
+    parts = (data, transition.indices, transition.indptr)
+    return sparse.csr_array(parts, shape=transition.shape), float(error.max())
+
+
+def discount(value: float) -> float:
+    return require_between(
+        "discount", value, 0, 1, InvalidWorld,
+        "Without discounting there is no finite occupancy; use for example 0.99",
+    )  # fmt: skip
+
+
+def probability_vector(name: str, values: ArrayLike, size: int) -> FloatArray:
+    """A law over `size` outcomes; a sum within 1e-8 of one is mended."""
+    law = real_array(name, values, ndim=1, size=size, refusal=InvalidWorld)
+    if (law < 0).any():
+        where = first_index(law < 0)
+        raise InvalidWorld(
+            f"{name}[{where}] = {law[where]} is negative", "Probabilities are at least 0"
+        )
+    if abs(law.sum() - 1.0) > ROW_SUM_TOLERANCE:
+        raise InvalidWorld(f"{name} sums to {law.sum()!r}", "It must sum to 1 within 1e-8")
+    return read_only(law / law.sum())
+
+
+def pair_in_words(pairs: Pairs, pair: int) -> str:
+    state = int(np.searchsorted(pairs.offsets, pair, side="right")) - 1
+    return f"state {state}, action {pair - int(pairs.offsets[state])}"

@@ -1,0 +1,212 @@
+"""The world: a finite Markov decision process without a cost function.
+
+    x_0 ~ initial,   x_{t+1} ~ transition[(x_t, a_t), :],   discount in (0, 1)
+
+where the rows of `transition` are the state-action pairs in state-major order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from journeyman.arrays import (
+    BoolArray,
+    FloatArray,
+    SparseMatrix,
+    freeze_rows,
+    read_only,
+    real_array,
+)
+from journeyman.errors import InvalidWorld
+from journeyman.frozen import assign
+from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.world import arrays_in, gymnasium_table, laws
+from journeyman.world.flow import Flow
+from journeyman.world.pairs import Pairs
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class World:
+    """An explicit world.
+
+    Args:
+        transition: (pairs x states) matrix, dense or sparse, one row per pair, state-major.
+        initial: law of the first state.
+        discount: gamma, strictly between 0 and 1.
+        choice_offsets: pairs of state x are `choice_offsets[x]:choice_offsets[x+1]`; by default
+            every state has the same number of actions.
+        coordinates: (states x dimensions) geometry, for pictures and features.
+        state_names, action_names: for people; action k is the k-th action of every state.
+        sink: the absorbing state that stands for "the episode has ended", if there is one.
+
+    >>> world = World(transition=[[0, 1], [1, 0], [0, 1]], initial=[1, 0], discount=0.9,
+    ...               choice_offsets=[0, 2, 3])
+    >>> world.num_states, world.num_pairs, world.absorbing.tolist()
+    (2, 3, [False, True])
+    """
+
+    transition: SparseMatrix
+    initial: FloatArray
+    discount: float
+    pairs: Pairs
+    coordinates: FloatArray | None
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
+    sink: int | None
+    normalisation_error: float
+    """Largest |row sum - 1| of the given transition matrix; it was mended, being below 1e-8."""
+
+    def __init__(
+        self,
+        transition: Any,
+        initial: ArrayLike,
+        discount: float,
+        *,
+        choice_offsets: ArrayLike | None = None,
+        coordinates: ArrayLike | None = None,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        sink: int | None = None,
+    ) -> None:
+        rows = laws.transition_matrix(transition)
+        num_states = rows.shape[1]
+        pairs = laws.pairs_of(rows, choice_offsets)
+        normalised, correction = laws.row_stochastic(rows, pairs)
+        assign(
+            self,
+            transition=freeze_rows(normalised),
+            initial=laws.probability_vector("initial", initial, num_states),
+            discount=laws.discount(discount),
+            pairs=pairs,
+            coordinates=_checked_coordinates(coordinates, num_states),
+            state_names=_checked_names("state_names", state_names, num_states),
+            action_names=_checked_names("action_names", action_names, pairs.max_actions),
+            sink=sink,
+            normalisation_error=correction,
+        )
+        if sink is not None and not (0 <= sink < num_states and self.absorbing[sink]):
+            raise InvalidWorld(
+                f"sink = {sink} is not an absorbing state",
+                "Give a state whose every action stays there with probability 1",
+            )
+
+    @property
+    def num_states(self) -> int:
+        return int(self.transition.shape[1])
+
+    @property
+    def num_pairs(self) -> int:
+        return int(self.transition.shape[0])
+
+    @property
+    def effective_horizon(self) -> float:
+        """1/(1 - discount): the mass of every occupancy measure."""
+        return 1.0 / (1.0 - self.discount)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The Bellman flow operator (B - discount P)'."""
+        return Flow(self.transition, self.pairs, self.initial, self.discount)
+
+    @cached_property
+    def absorbing(self) -> BoolArray:
+        """States that no action leaves."""
+        staying = self.transition[np.arange(self.num_pairs), self.pairs.states]
+        stays = np.asarray(staying).ravel() >= 1.0 - laws.ROW_SUM_TOLERANCE
+        return np.asarray(read_only(self.pairs.smallest(stays.astype(float)) > 0), dtype=bool)
+
+    def describe_pair(self, pair: int) -> str:
+        """A pair in words, for messages."""
+        return laws.pair_in_words(self.pairs, pair)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        transition: Any,
+        initial: ArrayLike,
+        discount: float,
+        *,
+        layout: str = "sax",
+        **more: Any,
+    ) -> Self:
+        """From a dense array or a list of matrices with axes in the order of `layout`.
+
+        `layout` is a permutation of "sax": s the state, a the action, x the next state. QuantEcon
+        and seals use "sax", pymdptoolbox "asx" (there also as a list of sparse matrices).
+
+        >>> asx = [[[0, 1], [1, 0]], [[1, 0], [0, 1]]]
+        >>> World.from_arrays(asx, [1, 0], 0.9, layout="asx").transition.toarray().tolist()
+        [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+        """
+        return cls(arrays_in.state_major(transition, layout), initial, discount, **more)
+
+    @classmethod
+    def from_gymnasium(
+        cls, source: Any, discount: float, *, initial: ArrayLike | None = None, **more: Any
+    ) -> Self:
+        """From an environment with a `P` table, or from such a table itself.
+
+        `P[s][a] = [(probability, next_state, reward, done), ...]`. `done` belongs to a transition,
+        not to a state, so one absorbing state is added behind the table's own (`world.sink`): every
+        branch with `done` leads there. Time limits of wrappers are not part of the table.
+        """
+        table = gymnasium_table.read(source, initial)
+        return cls(table.transition, table.initial, discount, sink=table.num_states - 1, **more)
+
+    def save(self, path: PathLike) -> None:
+        """Write the world to one file, atomically and without pickle."""
+        matrix = self.transition
+        arrays = {
+            "data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr,
+            "initial": self.initial, "choice_offsets": self.pairs.offsets,
+        }  # fmt: skip
+        if self.coordinates is not None:
+            arrays["coordinates"] = self.coordinates
+        save_arrays(
+            path, "world", SCHEMA_VERSION, arrays,
+            discount=self.discount, sink=self.sink,
+            state_names=self.state_names, action_names=self.action_names,
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read a world written by `save`; everything is checked again."""
+        facts, arrays = load_arrays(path, "world", SCHEMA_VERSION)
+        parts = tuple(take(path, arrays, name) for name in ("data", "indices", "indptr"))
+        initial = take(path, arrays, "initial")
+        return cls(
+            arrays_in.untrusted_rows(parts, num_states=initial.size),
+            initial,
+            facts.get("discount", 0.0),
+            choice_offsets=take(path, arrays, "choice_offsets"),
+            coordinates=arrays.get("coordinates"),
+            state_names=facts.get("state_names"),
+            action_names=facts.get("action_names"),
+            sink=facts.get("sink"),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"World({self.num_states} states, {self.num_pairs} pairs, "
+            f"{self.transition.nnz} transitions, discount {self.discount})"
+        )
+
+
+def _checked_coordinates(values: ArrayLike | None, num_states: int) -> FloatArray | None:
+    if values is None:
+        return None
+    return real_array("coordinates", values, ndim=2, size=num_states, refusal=InvalidWorld)
+
+
+def _checked_names(what: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if len(names) != count:
+        raise InvalidWorld(f"{what} has {len(names)} names, expected {count}", "Name each once")
+    return tuple(str(name) for name in names)
