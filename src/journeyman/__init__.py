@@ -2,46 +2,36 @@
 
     world (+ costs) -> demonstrations -> problem -> solver -> policy
 
-The public names below are loaded on first use, so that `import journeyman` is quick; their types
-stand in `__init__.pyi`.
+The public names, their rooms and their types stand in `__init__.pyi`, once. They are loaded on
+first use, so that `import journeyman` is quick.
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
 
-_ROOMS = {
-    "world": ("Flow", "Pairs", "World", "expected_rewards"),
-    "costs": ("CostBasis", "CostClass", "EuclideanBall", "InfinityBall", "KnownCost", "Simplex"),
-    "policy": ("Occupancy", "Plan", "Policy", "expected_cost", "extract", "occupancy", "plan"),
-    "demonstrations": ("Demonstrations", "ExpertExpectation", "clone"),
-    "demonstrations.recording": ("record",),
-    "problem": (
-        "Apprenticeship", "Budget", "Forward", "Program", "Witness", "lower_bound",
-        "sharpest_witness",
-    ),
-    "solvers": (
-        "Answer", "Engine", "LinearProgram", "Relaxation", "Solution", "Solver", "Status", "solve",
-    ),
-    "errors": (
-        "InvalidCosts", "InvalidDemonstrations", "InvalidFile", "InvalidInput", "InvalidPolicy",
-        "InvalidProblem", "InvalidSolver", "InvalidWorld", "JourneymanError", "MissingExtra",
-        "NoSolution",
-    ),
-}  # fmt: skip
-_SUBMODULES = ("gallery", "report", "testing")
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = sorted(["__version__", *_HOMES, *_SUBMODULES])  # noqa: PLE0605
+def _public_names() -> dict[str, str]:
+    """The module behind each `from module import name as name` of the stub beside this file."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+_HOMES = _public_names()
+__all__ = sorted(["__version__", *_HOMES])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if name in _SUBMODULES:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return (
+        import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
+    )
 
 
 def __dir__() -> list[str]:

@@ -5,14 +5,13 @@ kind of value and the version of its schema. Reading executes nothing and alloca
 the file itself does not back: a lying array header or a ZIP bomb is refused first.
 """
 
-import io
 import json
 import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
@@ -31,22 +30,23 @@ COMPRESSION_LIMIT = 1100
 """DEFLATE cannot shrink honest data by more than about 1032 to 1."""
 
 
-def write_atomically(path: PathLike, write: Callable[[io.BufferedIOBase], None]) -> None:
+def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     """Call `write` on a temporary neighbour of `path`, then move it into place in one step.
 
     Killed at any moment, the old file or the new one is there, whole.
     """
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_directory(target.parent)
 
@@ -55,7 +55,7 @@ def save_arrays(path: PathLike, kind: str, version: int, arrays: Arrays, **facts
     """Write `arrays` and the JSON-ready `facts` as one file of the given kind and version."""
     header = json.dumps({"kind": kind, "version": version, **facts})
 
-    def write(stream: io.BufferedIOBase) -> None:
+    def write(stream: BinaryIO) -> None:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(HEADER, header)
             for name, array in arrays.items():

@@ -28,7 +28,7 @@ def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
             f"status            {answer.status.name} ({answer.engine}, "
             f"build {answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
             f"gap on the data   {answer.value:.4f}  (no policy can be below "
-            f"{answer.lower_bound:.4f}; the largest conceivable gap is {problem.trivial_bound:.0f})",
+            f"{answer.lower_bound:.4f}; the largest conceivable is {problem.trivial_bound:.0f})",
             f"gap to the expert {exact.gap(answer.occupancy):.4f}  (by exact evaluation of the "
             "expert, known here because the world is an example)",
             f"for scale         {exact.gap(cloned):.4f} behaviour cloning, "

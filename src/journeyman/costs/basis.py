@@ -89,7 +89,8 @@ class CostBasis:
 
     def __repr__(self) -> str:
         kind = "rewards" if self.rewards else "costs"
-        return f"CostBasis({self.num_costs} {kind}: {', '.join(self.names[:4])}{'…' * (self.num_costs > 4)})"
+        shown = [*self.names[:4], "…"] if self.num_costs > 4 else self.names
+        return f"CostBasis({self.num_costs} {kind}: {', '.join(shown)})"
 
 
 def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -31,8 +31,7 @@ def clone(demos: Demonstrations, world: World | None = None, *, smoothing: float
         if world is None
         else demos.pairs_in(world)
     )
-    counts = np.bincount(visited, minlength=len(pairs)) + float(smoothing)
+    counts = np.bincount(visited, minlength=len(pairs)).astype(np.float64) + smoothing
     totals = pairs.spread(pairs.total(counts))
-    uniform = 1.0 / pairs.spread(pairs.actions_per_state)
-    probabilities = np.divide(counts, totals, out=uniform, where=totals > 0)
+    probabilities = np.divide(counts, totals, out=pairs.uniform.copy(), where=totals > 0)
     return Policy(probabilities, pairs.offsets)

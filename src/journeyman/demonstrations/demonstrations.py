@@ -113,8 +113,8 @@ class Demonstrations:
                 )
         offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
         if terminal_state is not None and terminated is not None:
-            for episode in np.flatnonzero(terminated):
-                visited[episode][-1] = terminal_state
+            for j in np.flatnonzero(terminated):
+                visited[j][-1] = terminal_state
         return cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
 
     @classmethod

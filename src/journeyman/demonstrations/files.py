@@ -11,8 +11,9 @@ further columns are ignored; rows of an episode must be consecutive, with t coun
 
 import csv
 import io
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -32,11 +33,11 @@ def is_csv(path: PathLike) -> bool:
 def write_csv(
     path: PathLike, states: IntArray, actions: IntArray, offsets: IntArray, terminated: BoolArray
 ) -> None:
-    def write(stream: io.BufferedIOBase) -> None:
+    def write(stream: BinaryIO) -> None:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(COLUMNS)
-        for episode, (start, stop) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        for episode, (start, stop) in enumerate(pairwise(offsets)):
             for t, step in enumerate(range(start, stop)):
                 rows.writerow((episode, t, states[step + episode], actions[step], ""))
             last = states[stop + episode]
@@ -51,7 +52,7 @@ def read_csv(path: PathLike) -> tuple[Any, Any, Any, Any]:
     """(states, actions, offsets, terminated); the first wrong line is named."""
     reader = _Reader(path)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.DictReader(stream)
             missing = [name for name in COLUMNS[:4] if name not in (rows.fieldnames or ())]
             if missing:

@@ -56,8 +56,10 @@ def _transition() -> sparse.coo_array:
     entries: list[tuple[int, int, float]] = []
 
     def meet_new_car(pair: int, position: int, speed: int) -> None:
-        for lane in range(len(LANES)):
-            entries.append((pair, _state(position, speed, lane, 0), 1.0 / len(LANES)))
+        share = 1.0 / len(LANES)
+        entries.extend(
+            (pair, _state(position, speed, lane, 0), share) for lane in range(len(LANES))
+        )
 
     for position, speed, lane, distance in product(*(range(count) for count in SHAPE)):
         for action, step in enumerate(STEPS):
@@ -95,5 +97,5 @@ def _collides(x: int, lane: int, distance: int) -> bool:
     """Whether blue [x-19, x-1] x [131, 169] and red [lane-20, lane] x [distance-40, distance]
     overlap; touching does not count."""
     sideways = x - 19 < lane and lane - 20 < x - 1
-    lengthways = 131 < distance and distance - 40 < 169
+    lengthways = distance > 131 and distance - 40 < 169
     return sideways and lengthways

@@ -29,7 +29,7 @@ def extract(world: World, measure: ArrayLike) -> Policy:
         scaled = positive / world.pairs.spread(peak)
         probabilities = scaled / world.pairs.spread(world.pairs.total(scaled))
     unreached = world.pairs.spread(peak) == 0
-    uniform = 1.0 / world.pairs.spread(world.pairs.actions_per_state)
+    uniform = world.pairs.uniform
     return Policy(np.where(unreached, uniform, probabilities), world.pairs.offsets)
 
 

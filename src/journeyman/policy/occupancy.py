@@ -2,8 +2,8 @@
 
     mu(x, a) = sum_t discount^t Prob[x_t = x, a_t = a],      sum mu = 1/(1 - discount)
 
-found from nu = (I - discount P_pi')^{-1} initial, mu(x, a) = nu(x) pi(a | x). Every expected cost is
-linear in it: E sum_t discount^t c(x_t, a_t) = <mu, c>.
+found from nu = (I - discount P_pi')^{-1} initial and mu(x, a) = nu(x) pi(a | x). Every expected
+cost is linear in it: E sum_t discount^t c(x_t, a_t) = <mu, c>.
 """
 
 from dataclasses import dataclass

@@ -8,9 +8,9 @@ Guarantee. With T the Bellman operator, any V and its greedy policy pi satisfy i
 
     V + min(TV - V)/(1 - discount)  <=  V*  <=  V_pi  <=  V + max(TV - V)/(1 - discount)
 
-so pi is optimal within span(TV - V)/(1 - discount), whatever rounding did to V. Iteration stops when
-this is below `tolerance`, or when float64 cannot improve the policy any more; `Plan.error` is what
-was proven either way. Cost: one sparse solve and one pass over the transitions per iteration.
+so pi is optimal within span(TV - V)/(1 - discount), whatever rounding did to V. Iteration stops
+when this is below `tolerance`, or when float64 cannot improve the policy any more; `Plan.error` is
+what was proven either way. Cost: one sparse solve and one pass over the transitions per iteration.
 
 Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6.
 """

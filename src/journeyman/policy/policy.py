@@ -64,8 +64,7 @@ class Policy:
     @classmethod
     def uniform(cls, world: World) -> Self:
         """Every action of a state equally likely."""
-        counts = world.pairs.actions_per_state
-        return cls(np.repeat(1.0 / counts, counts), world.pairs.offsets)
+        return cls(world.pairs.uniform, world.pairs.offsets)
 
     @property
     def num_states(self) -> int:

@@ -2,7 +2,8 @@
 
 For any weights w of the cost class, any values V and any prices xi >= 0, with c = Psi w + D xi,
 
-    gap(pi) >= <initial, V> - <w, target> - <xi, b> + min_s (c + discount P V - B V)(s)/(1 - discount)
+    gap(pi) >= <initial, V> - <w, target> - <xi, b>
+               + min over pairs of (c + discount P V - B V)/(1 - discount)
 
 for every policy pi that keeps the budgets: <mu, c> = <initial, V> + <mu, c + discount P V - B V>
 holds for each occupancy mu, and mu has mass 1/(1 - discount). Nothing is assumed about where w, V

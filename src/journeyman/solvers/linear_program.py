@@ -3,11 +3,11 @@
     minimise   gap_W(Psi' mu - target)
     over       mu >= 0,  (B - discount P)' mu = initial,  <mu, d_j> <= b_j
 
-where W is the cost class: a linear program for the infinity ball and the simplex (the latter is the
-LPAL program of Syed, Bowling and Schapire 2008), a second-order cone program for the Euclidean ball.
-The policy is read off the optimal measure (Proposition 1). For the simplex the optimum is usually a
-whole face, so a second stage holds the gap to 1e-9 of the trivial bound and minimises the sum of the
-scaled costs: among the policies that are best against the expert, one that surpasses it most.
+where W is the cost class: a linear program for the infinity ball and the simplex (the latter is
+the LPAL program of Syed, Bowling and Schapire 2008), a second-order cone program for the Euclidean
+ball. The policy is read off the optimal measure (Proposition 1). For the simplex the optimum is
+usually a whole face, so a second stage holds the gap to 1e-9 of the trivial bound and minimises the
+sum of the scaled costs: among the policies of least gap, one that surpasses the expert most.
 
 Guarantee. The value returned is the gap of the returned policy by exact evaluation; the lower bound
 follows from the returned witness by weak duality. OPTIMAL means that they differ by at most

@@ -63,10 +63,11 @@ def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
     """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j."""
     model = _assemble(problem, _nothing(problem), problem.limits)
     num_budgets, num_rows = len(problem.constraints), model.row_upper.size
+    order = np.arange(num_budgets)
     increases = sparse.csr_array(
-        (-np.ones(num_budgets), num_rows - num_budgets + np.arange(num_budgets), np.arange(num_budgets + 1)),
+        (-np.ones(num_budgets), (order, num_rows - num_budgets + order)),
         shape=(num_budgets, num_rows),
-    )  # fmt: skip
+    )
     return replace(
         model,
         columns=sparse.vstack([model.columns, increases], format="csr"),

@@ -4,7 +4,7 @@ from enum import Enum
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, Seed, generator
+from journeyman.arrays import FloatArray, IntArray, Seed, generator
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import ExpertExpectation
 from journeyman.policy import Policy, extract, occupancy
@@ -38,7 +38,7 @@ def random_world(
     if shape is Shape.RAGGED:
         actions = rng.integers(1, num_actions + 1, num_states)
     offsets = np.concatenate([[0], np.cumsum(actions)])
-    states = np.repeat(np.arange(num_states), actions)
+    states = np.repeat(np.arange(num_states, dtype=np.int64), actions)
     transition = _rows(rng, shape, states, num_states)
     initial = rng.dirichlet(np.ones(num_states))
     if shape is Shape.UNREACHABLE:
@@ -80,12 +80,10 @@ def random_problem(
     return Apprenticeship(world, basis, ExpertExpectation(expert + noise), chosen, budgets)
 
 
-def _rows(
-    rng: np.random.Generator, shape: Shape, states: FloatArray, num_states: int
-) -> FloatArray:
+def _rows(rng: np.random.Generator, shape: Shape, states: IntArray, num_states: int) -> FloatArray:
     num_pairs = states.size
     if shape is Shape.PERIODIC:
-        return np.eye(num_states)[(states + 1) % num_states]
+        return np.asarray(np.eye(num_states)[(states + 1) % num_states])
     rows = rng.dirichlet(np.ones(num_states), num_pairs)
     if shape is Shape.SPARSE:
         kept = np.argsort(rng.random(rows.shape), axis=1) < 2

@@ -37,19 +37,15 @@ def measures(draw: st.DrawFn, world: World) -> FloatArray:
     """Signed vectors over pairs, with zeros, of any mass."""
     rng = np.random.default_rng(draw(seeds))
     size = 10.0 ** draw(st.integers(-3, 3))
-    return np.asarray(
-        rng.normal(size=world.num_pairs) * size * (rng.random(world.num_pairs) < 0.8)
-    )
+    return np.asarray(rng.normal(size=world.num_pairs) * size * (rng.random(world.num_pairs) < 0.8))
 
 
 @st.composite
 def cost_classes(draw: st.DrawFn, num_costs: int) -> CostClass:
     """The three classes of the paper, with and without scales."""
-    kind = draw(st.sampled_from([InfinityBall, EuclideanBall, Simplex]))
-    if draw(st.booleans()):
-        return kind()
     rng = np.random.default_rng(draw(seeds))
-    return kind(scale=rng.uniform(0.1, 3.0, num_costs))
+    scale = rng.uniform(0.1, 3.0, num_costs) if draw(st.booleans()) else None
+    return draw(st.sampled_from([InfinityBall(scale), EuclideanBall(scale), Simplex(scale)]))
 
 
 @st.composite

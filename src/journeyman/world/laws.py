@@ -1,4 +1,4 @@
-"""Probability laws at the door of a world: what is not one is named, what nearly is one is mended."""
+"""Probability laws at the door of a world: wrong ones are named, nearly right ones mended."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def pairs_of(transition: SparseMatrix, choice_offsets: ArrayLike | None) -> Pair
     if choice_offsets is None:
         if num_pairs % num_states:
             raise InvalidWorld(
-                f"transition has {num_pairs} rows, which is no multiple of its {num_states} columns",
+                f"transition has {num_pairs} rows, no multiple of its {num_states} columns",
                 "Give one row per (state, action), or choice_offsets when states differ in actions",
             )
         return Pairs.rectangular(num_states, num_pairs // num_states)

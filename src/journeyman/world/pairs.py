@@ -81,6 +81,11 @@ class Pairs:
         """The action of each pair, numbered from 0 within its state."""
         return read_only(np.arange(len(self)) - self.offsets[self.states])
 
+    @cached_property
+    def uniform(self) -> FloatArray:
+        """The law that takes every action of a state with the same probability."""
+        return read_only(np.repeat(1.0 / self.actions_per_state, self.actions_per_state))
+
     def total(self, measure: FloatArray) -> FloatArray:
         """B' measure: the mass of each state. Further axes are kept."""
         if self.is_rectangular:

@@ -178,10 +178,10 @@ class World:
     def load(cls, path: PathLike) -> Self:
         """Read a world written by `save`; everything is checked again."""
         facts, arrays = load_arrays(path, "world", SCHEMA_VERSION)
-        parts = tuple(take(path, arrays, name) for name in ("data", "indices", "indptr"))
+        data, indices, indptr = (take(path, arrays, name) for name in ("data", "indices", "indptr"))
         initial = take(path, arrays, "initial")
         return cls(
-            arrays_in.untrusted_rows(parts, num_states=initial.size),
+            arrays_in.untrusted_rows((data, indices, indptr), num_states=initial.size),
             initial,
             facts.get("discount", 0.0),
             choice_offsets=take(path, arrays, "choice_offsets"),
