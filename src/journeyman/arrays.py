@@ -143,7 +143,16 @@ def compressed_rows(name: str, matrix: Any, refusal: Refusal) -> SparseMatrix:
         ) from fault
     rows.sum_duplicates()
     rows.sort_indices()
-    return freeze_rows(rows)
+    return freeze_rows(narrow_indices(rows))
+
+
+def narrow_indices(rows: SparseMatrix) -> SparseMatrix:
+    """The same CSR matrix with 32-bit indices where they suffice."""
+    index = sparse.get_index_dtype(maxval=max(rows.nnz, *rows.shape))
+    parts = (
+        rows.data, rows.indices.astype(index, copy=False), rows.indptr.astype(index, copy=False),
+    )  # fmt: skip
+    return sparse.csr_array(parts, shape=rows.shape)
 
 
 def freeze_rows(rows: SparseMatrix) -> SparseMatrix:

@@ -16,6 +16,7 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "testing": {*FLOORS, "gallery", "testing"},
     "cli": {*FLOORS, "gallery", "report", "cli", "journeyman"},
     "journeyman": set(),
+    "__main__": {"cli"},
 }
 COMPILER = {"numba"}
 CORE_PACKAGES = {"numpy", "scipy", "highspy", "clarabel", "typer", "rich", *COMPILER}

@@ -1,9 +1,10 @@
-"""Clarabel: the exact program for the Euclidean ball, in conic form.
+"""Clarabel: programs over occupancy measures in conic form.
 
-    minimise t   subject to   (B - discount P)' mu = initial,  mu >= 0,  <mu, d_j> <= b_j,
-                              |scale * (Psi' mu - target)|_2 <= t
+    minimise <cost, x>   subject to   A x + s = right,  s in (zero, nonnegative, second-order) cones
 
-The norm is kept as a second-order cone and not squared, so its dual is a weight vector of the ball.
+Every `LinearModel` has such a form without the last cone. The exact program for the Euclidean ball
+adds the rows (t, scale * (Psi' mu - target)) with t >= |scale * (Psi' mu - target)|_2. The norm is
+kept as a cone and not squared, so its dual is a weight vector of the ball.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, SparseMatrix
 from journeyman.problem import Program
+from journeyman.solvers.occupancy_program import INFINITY, LinearModel, flow_program
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -21,61 +23,77 @@ TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class ConeResult:
-    """Last iterate: measure, weights of the ball, budget prices."""
+class ConeModel:
+    """Rows by cone: equations first, then inequalities, then one second-order cone."""
 
-    status: Status
-    measure: FloatArray
-    weights: FloatArray
-    prices: FloatArray
-    engine: str
+    matrix: SparseMatrix
+    right: FloatArray
+    cost: FloatArray
+    num_equations: int
+    num_inequalities: int
+    norm_size: int
 
 
 @dataclass(frozen=True, eq=False)
-class ConeModel:
-    """Data of Clarabel's standard form: minimise <cost, x> with A x + s = b, s in the cones."""
+class ConeResult:
+    """The last iterate, and the duals of the model's rows."""
 
-    matrix: object
-    right: FloatArray
-    cost: FloatArray
-    num_flow: int
-    num_signs: int
-    num_budgets: int
-    scale: FloatArray
+    status: Status
+    columns: FloatArray
+    row_duals: FloatArray
+    engine: str
 
 
-def cone_program(problem: Program) -> ConeModel:
-    """The conic program of a problem with the Euclidean ball."""
-    world, count = problem.world, problem.basis.num_costs
-    scale = problem.cost_class.scaling(count)
-    costs = sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale)
-    over_measure = sparse.hstack(
+def conic_form(
+    model: LinearModel, norm_rows: SparseMatrix | None = None, norm_right: FloatArray | None = None
+) -> ConeModel:
+    """A linear model whose rows are equations or upper limits, with an optional norm cone."""
+    rows = model.columns.T.tocsr()
+    equations = model.row_lower == model.row_upper
+    limited = ~equations & np.isfinite(model.row_upper)
+    identity = sparse.eye_array(model.cost.size, format="csr")
+    bounded, capped = np.isfinite(model.lower), np.isfinite(model.upper)
+    parts = [rows[equations], rows[limited], -identity[bounded], identity[capped]]
+    right = [
+        model.row_upper[equations], model.row_upper[limited], -model.lower[bounded],
+        model.upper[capped],
+    ]  # fmt: skip
+    num_equations, num_linear = int(equations.sum()), sum(part.shape[0] for part in parts)
+    if norm_rows is not None and norm_right is not None:
+        parts.append(norm_rows)
+        right.append(norm_right)
+    return ConeModel(
+        matrix=sparse.vstack(parts, format="csc"),
+        right=np.concatenate(right),
+        cost=model.cost,
+        num_equations=num_equations,
+        num_inequalities=num_linear - num_equations,
+        norm_size=0 if norm_right is None else norm_right.size,
+    )
+
+
+def euclidean_program(problem: Program) -> ConeModel:
+    """The exact program of a problem with the Euclidean ball; its last column is the norm t."""
+    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    norm_rows = sparse.block_array(
         [
-            world.flow.matrix(),
-            -sparse.eye_array(world.num_pairs),
-            sparse.csr_array(problem.budget_matrix),
-            sparse.csr_array((world.num_pairs, 1)),
-            -costs,
+            [None, -sparse.eye_array(1)],
+            [-(sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale)).T, None],
         ],
         format="csr",
     )
-    num_rows = over_measure.shape[1]
-    norm_row = num_rows - count - 1
-    over_norm = sparse.csr_array((-np.ones(1), ([0], [norm_row])), shape=(1, num_rows))
-    return ConeModel(
-        matrix=sparse.vstack([over_measure, over_norm], format="csr").T.tocsc(),
-        right=np.concatenate(
-            [
-                world.initial, np.zeros(world.num_pairs), problem.limits, np.zeros(1),
-                -scale * problem.target,
-            ]
+    linear = flow_program(problem)
+    with_norm = LinearModel(
+        columns=sparse.vstack(
+            [linear.columns, sparse.csr_array((1, linear.row_upper.size))], "csr"
         ),
-        cost=np.append(np.zeros(world.num_pairs), 1.0),
-        num_flow=world.num_states,
-        num_signs=world.num_pairs,
-        num_budgets=len(problem.constraints),
-        scale=scale,
-    )  # fmt: skip
+        cost=np.append(linear.cost, 1.0),
+        lower=np.append(linear.lower, -INFINITY),
+        upper=np.append(linear.upper, INFINITY),
+        row_lower=linear.row_lower,
+        row_upper=linear.row_upper,
+    )
+    return conic_form(with_norm, norm_rows, np.append(0.0, -scale * problem.target))
 
 
 def run_cone(model: ConeModel, watch: Watch, threads: int) -> ConeResult:
@@ -87,23 +105,22 @@ def run_cone(model: ConeModel, watch: Watch, threads: int) -> ConeResult:
     settings.max_threads = threads
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     cones = [
-        clarabel.ZeroConeT(model.num_flow),
-        clarabel.NonnegativeConeT(model.num_signs + model.num_budgets),
-        clarabel.SecondOrderConeT(model.scale.size + 1),
+        clarabel.ZeroConeT(model.num_equations),
+        clarabel.NonnegativeConeT(model.num_inequalities),
     ]
+    if model.norm_size:
+        cones.append(clarabel.SecondOrderConeT(model.norm_size))
     size = model.cost.size
     solver = clarabel.DefaultSolver(
         sparse.csc_array((size, size)), model.cost, model.matrix, model.right, cones, settings
     )
     solver.set_termination_callback(lambda info: watch.report(info.iterations, info.cost_primal))
-    found = solver.solve()
-    duals = np.array(found.z)
-    budgets = model.num_flow + model.num_signs
+    with watch.engine():
+        found = solver.solve()
     return ConeResult(
         _status(str(found.status), watch),
-        np.array(found.x)[:-1],
-        -model.scale * duals[duals.size - model.scale.size :],
-        duals[budgets : budgets + model.num_budgets],
+        np.array(found.x),
+        np.array(found.z),
         f"Clarabel {clarabel.__version__}",
     )
 

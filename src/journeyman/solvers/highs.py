@@ -51,21 +51,18 @@ class Result:
 
 
 class HighsModel:
-    """A model in HiGHS. It can be revised and run again, warm-started where the engine can."""
+    """A model in HiGHS. IPX, less exact by itself, moves on to a vertex; HiPO does not need to."""
 
     _scheduler_threads: int | None = None
 
-    def __init__(
-        self, model: LinearModel, engine: Engine, threads: int, *, vertex: bool = False
-    ) -> None:
-        """`vertex` asks an interior-point engine to move on to a vertex of the optimal face."""
+    def __init__(self, model: LinearModel, engine: Engine, threads: int) -> None:
         import highspy
 
         self._lines: list[str] = []
         self._highs: Any = highspy.Highs()
         self._set("log_to_console", False)
         self._use_threads(threads)
-        self._set("run_crossover", "on" if vertex else "off")
+        self._set("run_crossover", "on" if engine is Engine.IPX else "off")
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         if self._highs.setOptionValue("solver", engine.option) != highspy.HighsStatus.kOk:
@@ -102,16 +99,6 @@ class HighsModel:
         if accepted == highspy.HighsStatus.kError:
             raise InvalidSolver("HiGHS refused the model", "Rescale costs of extreme magnitude")
 
-    def revise(self, cost: FloatArray, capped: int, upper: float) -> None:
-        """Another objective, and a new upper bound on column `capped`; to be run from the vertex.
-
-        The simplex method takes over: held to a thin slice, interior points make no headway.
-        """
-        columns = np.arange(cost.size, dtype=np.int32)
-        self._highs.changeColsCost(cost.size, columns, cost)
-        self._highs.changeColBounds(capped, -np.inf, upper)
-        self._set("solver", Engine.SIMPLEX.option)
-
     def run(self, watch: Watch) -> Result:
         """Solve, reporting to `watch` and stopping when it says so."""
         import highspy
@@ -133,7 +120,8 @@ class HighsModel:
         ):  # fmt: skip
             self._highs.startCallback(kind)
         self._set("time_limit", self._highs.getRunTime() + watch.remaining)
-        self._highs.run()
+        with watch.engine():
+            self._highs.run()
         solution = self._highs.getSolution()
         return Result(
             self._status(watch),

@@ -31,9 +31,14 @@ from journeyman.errors import InvalidSolver
 from journeyman.policy import Policy, extract
 from journeyman.problem import Program, Witness, lower_bound, sharpest_witness
 from journeyman.solvers.answer import Answer, Solution
-from journeyman.solvers.cone import cone_program, run_cone
-from journeyman.solvers.highs import Engine, HighsModel, Result, engines_for
-from journeyman.solvers.occupancy_program import LinearModel, exact_program, weights_from_duals
+from journeyman.solvers.cone import ConeResult, conic_form, euclidean_program, run_cone
+from journeyman.solvers.highs import SMALL_PROGRAM, Engine, HighsModel, Result, engines_for
+from journeyman.solvers.occupancy_program import (
+    LinearModel,
+    exact_program,
+    second_stage_program,
+    weights_from_duals,
+)
 from journeyman.solvers.relaxation import relax
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -83,32 +88,55 @@ class LinearProgram:
         return replace(answer, build_seconds=build_seconds, solve_seconds=elapsed - build_seconds)
 
     def _linear(self, problem: Program, model: LinearModel, engine: Engine, watch: Watch) -> Answer:
-        two_stages = isinstance(problem.cost_class, Simplex)
-        highs = HighsModel(model, engine, self.threads, vertex=two_stages)
-        first = highs.run(watch)
-        if first.status is Status.INFEASIBLE:
-            return self._infeasible(problem, first.engine, watch, first.log)
-        last = first
-        if two_stages and first.status is Status.OPTIMAL:
-            last = _second_stage(problem, highs, first, watch)
-        duals = first.row_duals
+        found = HighsModel(model, engine, self.threads).run(watch)
+        if found.status is Status.INFEASIBLE:
+            return self._infeasible(problem, found.engine, watch, found.log)
+        duals = found.row_duals
         matching = slice(problem.world.num_states, duals.size - len(problem.constraints))
         scale = problem.cost_class.scaling(problem.basis.num_costs)
         weights = weights_from_duals(problem.cost_class, duals[matching], scale)
         prices = -duals[matching.stop :]
-        measure = last.columns[: problem.world.num_pairs]
-        return self._answer(problem, last.status, last.engine, measure, weights, prices, last.log)
+        if isinstance(problem.cost_class, Simplex) and found.status is Status.OPTIMAL:
+            found = self._second_stage(problem, model, found, watch)
+        measure = found.columns[: problem.world.num_pairs]
+        return self._answer(
+            problem, found.status, found.engine, measure, weights, prices, found.log
+        )
+
+    def _second_stage(
+        self, problem: Program, model: LinearModel, first: Result, watch: Watch
+    ) -> Result:
+        """Among the measures of least gap, one of least total scaled cost.
+
+        The slice that is left is thin. The simplex method and Clarabel work there; the
+        interior-point engines of HiGHS make no headway.
+        """
+        slack = SECOND_STAGE_SLACK * problem.trivial_bound
+        sliced = second_stage_program(problem, model, float(first.columns[-1]) + slack)
+        second: Result | ConeResult
+        if problem.world.num_pairs <= SMALL_PROGRAM:
+            second = HighsModel(sliced, Engine.SIMPLEX, self.threads).run(watch)
+        else:
+            second = run_cone(conic_form(sliced), watch, self.threads)
+        if second.status is Status.OPTIMAL:
+            engine = f"{first.engine}, then {second.engine}"
+            return replace(first, columns=second.columns, engine=engine)
+        unfinished = second.status if second.status in UNFINISHED else Status.INACCURATE
+        return replace(first, status=unfinished)
 
     def _conic(self, problem: Program, watch: Watch) -> Answer:
         started = time.perf_counter()
-        model = cone_program(problem)
+        model = euclidean_program(problem)
         built = time.perf_counter()
         found = run_cone(model, watch, self.threads)
         if found.status is Status.INFEASIBLE:
             answer = self._infeasible(problem, found.engine, watch)
         else:
+            scale = problem.cost_class.scaling(problem.basis.num_costs)
+            weights = -scale * found.row_duals[-scale.size :]
+            prices = found.row_duals[model.num_equations :][: len(problem.constraints)]
             answer = self._answer(
-                problem, found.status, found.engine, found.measure, found.weights, found.prices
+                problem, found.status, found.engine, found.columns[:-1], weights, prices
             )
         return replace(
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
@@ -153,20 +181,6 @@ class LinearProgram:
         sizes = np.array([np.abs(budget.cost).max() for budget in problem.constraints])
         kept = bool((solution.overspending <= self.tolerance * 2 * sizes * unit).all())
         return kept and solution.value - solution.lower_bound <= allowance
-
-
-def _second_stage(problem: Program, highs: HighsModel, first: Result, watch: Watch) -> Result:
-    """Among the measures of least gap, one of least total scaled cost."""
-    scale = problem.cost_class.scaling(problem.basis.num_costs)
-    cost = np.append(problem.cost_of(scale), 0.0)
-    slack = SECOND_STAGE_SLACK * problem.trivial_bound
-    highs.revise(cost, capped=cost.size - 1, upper=float(first.columns[-1]) + slack)
-    second = highs.run(watch)
-    if second.status is Status.OPTIMAL:
-        engine = first.engine if first.engine == second.engine else f"{first.engine}, then simplex"
-        return replace(second, engine=engine, log=first.log + second.log)
-    unfinished = second.status if second.status in UNFINISHED else Status.INACCURATE
-    return replace(first, status=unfinished, log=first.log + second.log)
 
 
 def _witness(problem: Program, weights: FloatArray, prices: FloatArray) -> Witness:

@@ -59,9 +59,22 @@ def exact_program(problem: Program) -> LinearModel:
     return _assemble(problem, matching_of(problem), problem.limits)
 
 
+def second_stage_program(problem: Program, model: LinearModel, gap: float) -> LinearModel:
+    """For `Simplex`: least sum of scaled costs among the measures with at most the given gap."""
+    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    upper = model.upper.copy()
+    upper[-1] = gap
+    return replace(model, cost=np.append(problem.cost_of(scale), 0.0), upper=upper)
+
+
+def flow_program(problem: Program) -> LinearModel:
+    """The measures that keep the budgets, without an objective."""
+    return _assemble(problem, _nothing(problem), problem.limits)
+
+
 def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
     """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j."""
-    model = _assemble(problem, _nothing(problem), problem.limits)
+    model = flow_program(problem)
     num_budgets, num_rows = len(problem.constraints), model.row_upper.size
     order = np.arange(num_budgets)
     increases = sparse.csr_array(

@@ -12,7 +12,7 @@ class Status(Enum):
     )
     INFEASIBLE = (
         "no policy keeps all the budgets",
-        "see answer.relaxation for the smallest increase that makes them possible",
+        "answer.relaxation, unless cut short, has the smallest increase that makes them possible",
     )
     INACCURATE = (
         "the engine stopped, but value and lower bound differ by more than the tolerance",

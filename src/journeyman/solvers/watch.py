@@ -4,9 +4,12 @@ While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next re
 ends with a status; a second one raises `KeyboardInterrupt` as usual.
 """
 
+import math
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -19,6 +22,8 @@ class Watch:
     def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
         self.task = task
         self.interrupted = False
+        self._insisted = False
+        self._in_engine = False
         self._observe = guarded(observer)
         self._start = time.monotonic()
         self._limit = float("inf") if time_limit is None else time_limit
@@ -39,9 +44,22 @@ class Watch:
             signal.signal(signal.SIGINT, self._previous)
 
     def _interrupt(self, signum: int, frame: FrameType | None) -> None:
-        if self.interrupted:
-            raise KeyboardInterrupt
+        self._insisted = self.interrupted
         self.interrupted = True
+        if self._insisted and not self._in_engine:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def engine(self) -> Iterator[None]:
+        """Around an engine's run: engines swallow exceptions, so a second Ctrl-C is raised as
+        soon as the engine has returned."""
+        self._in_engine = True
+        try:
+            yield
+        finally:
+            self._in_engine = False
+        if self._insisted:
+            raise KeyboardInterrupt
 
     @property
     def elapsed(self) -> float:
@@ -57,6 +75,8 @@ class Watch:
         return self.interrupted or self.remaining <= 0
 
     def report(self, iteration: int, objective: float | None = None) -> bool:
-        """Show where the engine is; True asks it to stop."""
+        """Show where the engine is (an infinite objective means it has none yet); True: stop."""
+        if objective is not None and not math.isfinite(objective):
+            objective = None
         self._observe(Event(self.task, self.elapsed, iteration, objective))
         return self.must_stop

@@ -55,7 +55,8 @@ class Flow:
 
     def matrix(self) -> SparseMatrix:
         """E as a new CSR matrix (pairs x states)."""
-        num_pairs = len(self.pairs)
-        ones = (np.ones(num_pairs), self.pairs.states, np.arange(num_pairs + 1))
+        num_pairs, index = len(self.pairs), self.transition.indices.dtype
+        states, starts = self.pairs.states.astype(index), np.arange(num_pairs + 1, dtype=index)
+        ones = (np.ones(num_pairs), states, starts)
         spreading = sparse.csr_array(ones, shape=self.transition.shape)
         return freeze_rows((spreading - self.discount * self.transition).tocsr())

@@ -1,0 +1,5 @@
+"""`python -m journeyman` is the command line."""
+
+from journeyman.cli.main import main
+
+main()

@@ -1,0 +1,84 @@
+"""The exact program in CVXPY, on engines that `LinearProgram` does not use for it.
+
+minimise   gap_W(Psi' mu - target)
+over       mu >= 0,  (B - discount P)' mu = initial,  <mu, d_j> <= b_j
+"""
+
+import cvxpy as cp
+import numpy as np
+
+import journeyman as jm
+
+CLARABEL = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+SCS = {"solver": cp.SCS, "eps_abs": 1e-10, "eps_rel": 1e-10, "max_iters": 1_000_000}
+
+
+def optimal_value(problem):
+    measure, rules = measures_within_budgets(problem)
+    engine = SCS if isinstance(problem.cost_class, jm.EuclideanBall) else CLARABEL
+    return solved(cp.Minimize(gap(problem, measure)), rules, engine)
+
+
+def best_surplus(problem, slack):
+    """The greatest total surplus of a measure whose gap is within `slack` of the least."""
+    measure, rules = measures_within_budgets(problem)
+    held = gap(problem, measure) <= optimal_value(problem) + slack
+    surplus = -cp.sum(scaled_difference(problem, measure))
+    return solved(cp.Maximize(surplus), [*rules, held], CLARABEL)
+
+
+def first_surplus(problem):
+    """The total surplus of whichever measure of least gap the engine meets first."""
+    measure, rules = measures_within_budgets(problem)
+    solved(cp.Minimize(gap(problem, measure)), rules, CLARABEL)
+    return -float(scaled_difference(problem, measure).value.sum())
+
+
+def least_weighted_increase(problem):
+    """min sum_j t_j (1 - discount)/(max d_j - min d_j) over increases t >= 0 of the limits."""
+    increase = cp.Variable(len(problem.constraints), nonneg=True)
+    _, rules = measures_within_budgets(problem, increase)
+    return solved(cp.Minimize(increase_weights(problem) @ increase), rules, CLARABEL)
+
+
+def increase_weights(problem):
+    spans = [max(budget.cost) - min(budget.cost) for budget in problem.constraints]
+    return (1 - problem.world.discount) / np.array(spans)
+
+
+def measures_within_budgets(problem, increase=None):
+    world = problem.world
+    measure = cp.Variable(world.num_pairs, nonneg=True)
+    leaving = np.eye(world.num_states)[world.pairs.states]
+    entering = world.discount * world.transition.toarray()
+    rules = [(leaving - entering).T @ measure == world.initial]
+    for j, budget in enumerate(problem.constraints):
+        extra = 0.0 if increase is None else increase[j]
+        rules.append(budget.cost @ measure <= budget.at_most + extra)
+    return measure, rules
+
+
+def scaled_difference(problem, measure):
+    scale = problem.cost_class.scale
+    difference = problem.basis.matrix.T @ measure - problem.target
+    return difference if scale is None else cp.multiply(scale, difference)
+
+
+def gap(problem, measure):
+    z = scaled_difference(problem, measure)
+    match problem.cost_class:
+        case jm.InfinityBall():
+            return cp.norm1(z)
+        case jm.EuclideanBall():
+            return cp.norm2(z)
+        case jm.Simplex():
+            return cp.max(z)
+        case jm.KnownCost():
+            return cp.sum(z)
+
+
+def solved(objective, rules, engine):
+    program = cp.Problem(objective, rules)
+    program.solve(**engine)
+    assert program.status == cp.OPTIMAL
+    return float(program.value)

@@ -1,0 +1,34 @@
+"""The documentation tells the truth: its code runs, its commands exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
+def test_a_snippet_runs_and_solves(snippet, capsys):
+    exec(compile(snippet, "README.md", "exec"), {})
+    assert "OPTIMAL" in capsys.readouterr().out
+
+
+def test_the_six_lines_are_six():
+    lines = [line for line in SNIPPETS[0].splitlines() if line and "import" not in line]
+    assert len(lines) == 6
+
+
+def test_the_commands_of_the_documentation_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    pages = [README, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")]
+    named = {target for page in pages for target in re.findall(r"\bmake ([a-z]+)\b", page)}
+    assert {"demo", "test"} <= named
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
+def test_linked_pages_exist():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
