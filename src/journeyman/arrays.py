@@ -43,12 +43,7 @@ def real_array(
     name: str, values: Any, *, ndim: int, refusal: Refusal, size: int | None = None
 ) -> FloatArray:
     """`values` as finite float64 with `ndim` axes and, if given, `size` entries on the first."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as fault:
-        raise refusal(
-            f"{name} is not an array of real numbers ({fault})", "Give plain numbers"
-        ) from fault
+    array = plain_array(name, values, refusal).astype(np.float64)
     require_shape(name, array.shape, ndim=ndim, size=size, refusal=refusal)
     require_finite(name, array, refusal)
     return read_only(array)
@@ -56,10 +51,10 @@ def real_array(
 
 def integer_array(name: str, values: Any, *, refusal: Refusal, size: int | None = None) -> IntArray:
     """`values` as a vector of int64; floats are accepted only when they are whole."""
-    array = np.asarray(values)
+    array = plain_array(name, values, refusal)
     if array.dtype.kind not in "iu" and array.size:
-        as_float = real_array(name, values, ndim=1, refusal=refusal)
-        fractional = as_float != np.floor(as_float)
+        as_float = real_array(name, array, ndim=1, refusal=refusal)
+        fractional = (as_float != np.floor(as_float)) | (np.abs(as_float) >= 2.0**63)
         if fractional.any():
             where = first_index(fractional)
             raise refusal(
@@ -69,6 +64,21 @@ def integer_array(name: str, values: Any, *, refusal: Refusal, size: int | None 
         array = as_float
     require_shape(name, array.shape, ndim=1, size=size, refusal=refusal)
     return read_only(array.astype(np.int64))
+
+
+def plain_array(name: str, values: Any, refusal: Refusal) -> NDArray[Any]:
+    """`values` as an array that float64 can hold without loss of meaning."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            if array.dtype.kind == "c":
+                raise TypeError("complex numbers")
+            array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise refusal(
+            f"{name} is not an array of real numbers ({fault})", "Give plain numbers"
+        ) from fault
+    return array
 
 
 def require_shape(
@@ -122,9 +132,9 @@ def real_matrix(name: str, values: Any, refusal: Refusal) -> Matrix:
         matrix = compressed_rows(name, values, refusal)
         require_finite(f"{name} (stored entries)", matrix.data, refusal)
         return matrix
-    array = np.asarray(values)
+    array = plain_array(name, values, refusal)
     return real_array(
-        name, array[:, np.newaxis] if array.ndim == 1 else values, ndim=2, refusal=refusal
+        name, array[:, np.newaxis] if array.ndim == 1 else array, ndim=2, refusal=refusal
     )
 
 
@@ -132,10 +142,12 @@ def compressed_rows(name: str, matrix: Any, refusal: Refusal) -> SparseMatrix:
     """A canonical CSR copy. A hostile structure is refused before the first product touches it."""
     if matrix.ndim != 2:
         raise refusal(f"{name} has {matrix.ndim} axes, expected 2", "Reshape it")
+    if matrix.dtype.kind not in "biuf":
+        raise refusal(f"{name} is not a matrix of real numbers", "Give plain numbers")
     try:
-        if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)
+        _require_sound_indices(matrix)
         rows = sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        rows.check_format(full_check=True)
     except (TypeError, ValueError) as fault:
         raise refusal(
             f"{name} is not a sound sparse matrix: {fault}",
@@ -153,6 +165,16 @@ def narrow_indices(rows: SparseMatrix) -> SparseMatrix:
         rows.data, rows.indices.astype(index, copy=False), rows.indptr.astype(index, copy=False),
     )  # fmt: skip
     return sparse.csr_array(parts, shape=rows.shape)
+
+
+def _require_sound_indices(matrix: Any) -> None:
+    """Conversions between sparse formats are compiled code that trusts the indices it is given."""
+    if hasattr(matrix, "check_format"):
+        matrix.check_format(full_check=True)
+    if matrix.format == "coo":
+        for ids, size in zip(matrix.coords, matrix.shape, strict=True):
+            if ids.shape != matrix.data.shape or ((ids < 0) | (ids >= size)).any():
+                raise ValueError(f"an index lies outside 0..{size - 1}")
 
 
 def freeze_rows(rows: SparseMatrix) -> SparseMatrix:

@@ -5,6 +5,7 @@ a terminal, and nothing when standard error is not one. A fault in a display nev
 computation: `guarded` turns it into one warning.
 """
 
+import math
 import sys
 import time
 import warnings
@@ -46,7 +47,7 @@ class Terminal:
         self.patience = patience
         self.interval = interval
         self._line: Any = None
-        self._last = 0.0
+        self._last = -math.inf
 
     def __enter__(self) -> Self:
         return self

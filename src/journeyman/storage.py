@@ -36,6 +36,8 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     Killed at any moment, the old file or the new one is there, whole.
     """
     target = Path(path)
+    if not target.parent.is_dir():
+        raise InvalidFile(f"{target.parent} is not a directory", "Create it before saving there")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:
@@ -78,7 +80,9 @@ def load_arrays(path: PathLike, kind: str, version: int) -> tuple[dict[str, Any]
             }
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as fault:
+    except InvalidFile:
+        raise
+    except Exception as fault:  # zipfile, zlib, lzma and json have many ways to say "damaged"
         raise InvalidFile(
             f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
         ) from fault
@@ -110,7 +114,7 @@ def _read_header(
             raise ValueError("its header is too long")
         facts = json.loads(archive.read(HEADER))
         found_kind, found_version = facts["kind"], int(facts["version"])
-    except (KeyError, TypeError, ValueError) as fault:
+    except (KeyError, OverflowError, TypeError, ValueError) as fault:
         raise InvalidFile(
             f"{path} has no readable {HEADER} ({fault})", f"Give a {kind} file of journeyman"
         ) from fault
@@ -136,7 +140,8 @@ def _read_array(path: PathLike, archive: zipfile.ZipFile, member: zipfile.ZipInf
             ) from fault
         count = int(np.prod(shape, dtype=object)) if shape else 1
         held = member.file_size - stream.tell()
-        if dtype.hasobject or count * dtype.itemsize != held:
+        sound = dtype.itemsize > 0 and dtype.subdtype is None and min(shape, default=0) >= 0
+        if dtype.hasobject or not sound or count * dtype.itemsize != held:
             raise InvalidFile(
                 f"{path}: {member.filename} announces {count} items of {dtype} but holds "
                 f"{held} bytes",

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, read_only, real_matrix
+from journeyman.arrays import FloatArray, Matrix, freeze_rows, read_only, real_matrix
 from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 from journeyman.world import World
@@ -51,7 +51,8 @@ class CostBasis:
         """A basis from reward features (higher is better): the costs are their negatives."""
         basis = cls(matrix, names)
         negated = -basis.matrix
-        assign(basis, matrix=negated if sparse.issparse(negated) else read_only(negated))
+        frozen = freeze_rows(negated) if sparse.issparse(negated) else read_only(negated)
+        assign(basis, matrix=frozen)
         assign(basis, rewards=True)
         return basis
 

@@ -204,6 +204,14 @@ class KnownCost(CostClass):
 
     contains_zero = False
 
+    def scaling(self, num_costs: int) -> FloatArray:
+        if num_costs != 1:
+            raise InvalidCosts(
+                f"a known cost is one cost, not {num_costs}",
+                "Combine the columns with known weights first",
+            )
+        return super().scaling(num_costs)
+
     def _gap(self, z: FloatArray) -> float:
         return float(z[0])
 

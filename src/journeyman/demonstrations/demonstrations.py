@@ -69,19 +69,14 @@ class Demonstrations:
                 "Leave out episodes without a step",
             )
         num_episodes, num_steps = lengths.size, int(episode_offsets[-1])
-        ended = np.zeros(num_episodes, dtype=bool) if terminated is None else np.asarray(terminated)
-        if ended.shape != (num_episodes,):
-            raise refusal(
-                f"terminated has shape {ended.shape}, expected ({num_episodes},)",
-                "Say for each episode whether it terminated",
-            )
+        ended = _flags(terminated, num_episodes)
         assign(
             self,
             states=integer_array("states", states, size=num_steps + num_episodes, refusal=refusal),
             actions=integer_array("actions", actions, size=num_steps, refusal=refusal),
             offsets=episode_offsets,
-            terminated=read_only(ended.astype(bool)),
-            pairs=None if choice_offsets is None else Pairs(np.asarray(choice_offsets)),
+            terminated=ended,
+            pairs=None if choice_offsets is None else Pairs(choice_offsets),
         )
 
     @classmethod
@@ -103,8 +98,15 @@ class Demonstrations:
                 f"{len(states)} arrays of states and {len(actions)} of actions",
                 "Give both for each episode",
             )
-        visited = [np.array(part) for part in states]
-        taken = [np.atleast_1d(part) for part in actions]
+        refusal = InvalidDemonstrations
+        visited = [
+            integer_array(f"states of episode {j}", part, refusal=refusal)
+            for j, part in enumerate(states)
+        ]
+        taken = [
+            integer_array(f"actions of episode {j}", part, refusal=refusal)
+            for j, part in enumerate(actions)
+        ]
         for episode, (some, chosen) in enumerate(zip(visited, taken, strict=True)):
             if some.size != chosen.size + 1:
                 raise InvalidDemonstrations(
@@ -112,10 +114,11 @@ class Demonstrations:
                     "Give one state more than actions: the state where the record ends",
                 )
         offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
-        if terminal_state is not None and terminated is not None:
-            for j in np.flatnonzero(terminated):
-                visited[j][-1] = terminal_state
-        return cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
+        flat = np.concatenate(visited)
+        if terminal_state is not None:
+            last = offsets[1:] + np.arange(len(visited))
+            flat[last[_flags(terminated, len(visited))]] = terminal_state
+        return cls(flat, np.concatenate(taken), offsets, terminated)
 
     @classmethod
     def concatenate(cls, parts: Sequence["Demonstrations"]) -> Self:
@@ -262,6 +265,21 @@ class Demonstrations:
             f"Demonstrations({len(self)} episodes, {self.num_steps} steps, "
             f"{int(self.terminated.sum())} terminated)"
         )
+
+
+def _flags(terminated: ArrayLike | None, num_episodes: int) -> BoolArray:
+    """For each episode whether it terminated."""
+    given = np.zeros(num_episodes, dtype=bool) if terminated is None else np.asarray(terminated)
+    remedy = "Say for each episode whether it terminated, with True or False"
+    if given.shape != (num_episodes,):
+        raise InvalidDemonstrations(
+            f"terminated has shape {given.shape}, expected ({num_episodes},)", remedy
+        )
+    strange = ~np.isin(given, (False, True))
+    if strange.any():
+        where = first_index(strange)
+        raise InvalidDemonstrations(f"terminated[{where}] = {given[where]!r}", remedy)
+    return read_only(given.astype(bool))
 
 
 def _smallest_integers(ids: IntArray) -> IntArray:

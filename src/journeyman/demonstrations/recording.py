@@ -63,8 +63,8 @@ def _follow(
         state = int(rng.choice(world.num_states, p=world.initial))
         states[k, 0] = state
         for t in range(horizon):
-            action = int(expert(states[k, : t + 1], actions[k, :t], rng))
-            if not 0 <= action < world.pairs.actions_per_state[state]:
+            action = expert(states[k, : t + 1], actions[k, :t], rng)
+            if action not in range(world.pairs.actions_per_state[state]):
                 raise InvalidDemonstrations(
                     f"the expert chose action {action} in state {state}, which has "
                     f"{world.pairs.actions_per_state[state]} actions",

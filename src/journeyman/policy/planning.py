@@ -33,7 +33,7 @@ MAX_ITERATIONS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A deterministic policy, the values it was read from, and how far from optimal it can be."""
+    """A deterministic policy, values within `error`/2 of optimal, and how far off it can be."""
 
     policy: Policy
     values: FloatArray
@@ -64,7 +64,7 @@ def plan(
     backup, change = _bellman(world, costs, values)
     choice = _greedy(world, backup)
     margin = tolerance * (1 - world.discount) / 4
-    best = Plan(_deterministic(world, choice), values, _error(world, change), 0)
+    best = _plan(world, backup, values, change, 0)
     for iteration in range(1, MAX_ITERATIONS + 1):
         if best.error <= tolerance:
             break
@@ -72,11 +72,9 @@ def plan(
         values = system.solve(costs[choice], guess=values).x
         backup, change = _bellman(world, costs, values)
         improved = _greedy(world, backup, keep=choice, margin=margin)
-        error = _error(world, change)
-        if error < best.error or iteration == 1:
-            best = Plan(
-                _deterministic(world, _greedy(world, backup)), read_only(values), error, iteration
-            )
+        found = _plan(world, backup, values, change, iteration)
+        if found.error < best.error or iteration == 1:
+            best = found
         if np.array_equal(improved, choice):
             break
         choice = improved
@@ -89,8 +87,13 @@ def _bellman(world: World, costs: FloatArray, values: FloatArray) -> tuple[Float
     return backup, world.pairs.smallest(backup) - values
 
 
-def _error(world: World, change: FloatArray) -> float:
-    return float(change.max() - change.min()) * world.effective_horizon
+def _plan(
+    world: World, backup: FloatArray, values: FloatArray, change: FloatArray, iterations: int
+) -> Plan:
+    """The greedy policy of `values`, which are moved to the middle of what is proven of V*."""
+    low, high = (float(end) * world.effective_horizon for end in (change.min(), change.max()))
+    policy = _deterministic(world, _greedy(world, backup))
+    return Plan(policy, read_only(values + (low + high) / 2), high - low, iterations)
 
 
 def _greedy(

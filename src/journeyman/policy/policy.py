@@ -22,6 +22,7 @@ from journeyman.errors import InvalidPolicy
 from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
+from journeyman.world.laws import mended
 
 SCHEMA_VERSION = 1
 SUM_TOLERANCE = 1e-8
@@ -55,7 +56,7 @@ class Policy:
             pairs = Pairs.rectangular(*table.shape)
             flat = table.ravel()
         else:
-            pairs = Pairs(np.asarray(choice_offsets))
+            pairs = Pairs(choice_offsets)
             flat = real_array(
                 "probabilities", probabilities, ndim=1, size=len(pairs), refusal=InvalidPolicy
             )
@@ -172,7 +173,7 @@ def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
     if wrong.any():
         state = first_index(wrong)
         raise InvalidPolicy(
-            f"the probabilities of state {state} sum to {sums[state]!r}",
+            f"the probabilities of state {state} sum to {float(sums[state])!r}",
             "They must sum to 1 within 1e-8 in every state",
         )
-    return read_only(probabilities / pairs.spread(sums))
+    return read_only(probabilities / pairs.spread(mended(sums, pairs.actions_per_state)))

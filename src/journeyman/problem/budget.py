@@ -35,11 +35,16 @@ class Budget:
         vector = real_array(f"cost of budget {name!r}", cost, ndim=1, refusal=InvalidCosts)
         if not vector.size:
             raise InvalidCosts(f"the cost of budget {name!r} is empty", "Give one entry per pair")
-        if not np.isfinite(at_most):
+        try:
+            limit = float(at_most)
+        except (TypeError, ValueError):
+            limit = np.nan
+        if not np.isfinite(limit):
             raise InvalidCosts(
-                f"budget {name!r} has at_most = {at_most}", "Leave out a budget without a limit"
+                f"budget {name!r} has at_most = {at_most!r}",
+                "Give a finite number, and leave out a budget without a limit",
             )
-        assign(self, cost=vector, at_most=float(at_most), name=name)
+        assign(self, cost=vector, at_most=limit, name=name)
 
     @property
     def span(self) -> float:

@@ -46,7 +46,12 @@ class Program(ABC):
                 f"the expert has {target.size} expectations, the basis {basis.num_costs} costs",
                 "Give one expectation per cost",
             )
+        if not isinstance(cost_class, CostClass):
+            raise InvalidProblem(
+                f"cost_class is {cost_class!r}", "Give a value, for example Simplex()"
+            )
         cost_class.scaling(basis.num_costs)
+        basis.on(world)
         budgets = tuple(constraints)
         for budget in budgets:
             if not isinstance(budget, Budget):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import NoSolution
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.problem import Program, Witness, lower_bound
@@ -34,7 +34,7 @@ class Solution:
         visits = occupancy(problem.world, policy)
         return cls(
             policy, visits, witness, problem.gap(visits), lower_bound(problem, witness),
-            problem.overspending(visits.measure),
+            read_only(problem.overspending(visits.measure)),
         )  # fmt: skip
 
 

@@ -65,6 +65,8 @@ class LinearProgram:
     tolerance: float = 1e-7
 
     def __post_init__(self) -> None:
+        if not isinstance(self.engine, Engine | None):
+            raise InvalidSolver(f"engine = {self.engine!r}", "Give a jm.Engine, or None")
         if self.threads < 1:
             raise InvalidSolver(f"threads = {self.threads}", "Use at least one thread")
         if self.time_limit is not None and not self.time_limit > 0:

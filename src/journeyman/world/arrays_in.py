@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import SparseMatrix
+from journeyman.arrays import SparseMatrix, compressed_rows, plain_array
 from journeyman.errors import InvalidWorld
 
 
@@ -19,7 +19,7 @@ def state_major(transition: Any, layout: str) -> Any:
         )
     if isinstance(transition, Sequence) and any(sparse.issparse(part) for part in transition):
         return _interleave(transition, layout)
-    array = np.asarray(transition, dtype=np.float64)
+    array = plain_array("transition", transition, InvalidWorld)
     if array.ndim != 3:
         raise InvalidWorld(
             f"transition has {array.ndim} axes (shape {array.shape}), layout {layout!r} needs 3",
@@ -43,14 +43,21 @@ def _interleave(matrices: Sequence[Any], layout: str) -> SparseMatrix:
             f"a list of sparse matrices has layout 'asx', not {layout!r}",
             "Give one (states x states) matrix per action",
         )
-    shapes = {matrix.shape for matrix in matrices}
-    if len(shapes) != 1:
+    parts = [
+        compressed_rows(
+            "transition", part if sparse.issparse(part) else sparse.csr_array(part), InvalidWorld
+        )
+        for part in matrices
+    ]
+    shapes = {part.shape for part in parts}
+    num_states = parts[0].shape[0]
+    if shapes != {(num_states, num_states)}:
         raise InvalidWorld(
-            f"the matrices of the actions have different shapes {sorted(shapes)}",
+            f"the matrices of the actions have {'different ' * (len(shapes) > 1)}shapes "
+            f"{sorted(shapes)}",
             "Give every action a (states x states) matrix",
         )
-    num_states = matrices[0].shape[0]
-    stacked = sparse.vstack(matrices, format="csr")
+    stacked = sparse.vstack(parts, format="csr")
     order = np.arange(len(matrices) * num_states).reshape(len(matrices), num_states).T.ravel()
     return stacked[order]
 

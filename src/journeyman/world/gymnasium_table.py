@@ -7,6 +7,7 @@ branch with `done` leads to one added absorbing state, the sink, where nothing c
 No package is imported: whatever carries such a table serves.
 """
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, SparseMatrix
+from journeyman.arrays import FloatArray, SparseMatrix, real_array
 from journeyman.errors import InvalidWorld
 
 
@@ -30,9 +31,10 @@ class Table:
 
 def read(source: Any, initial: ArrayLike | None = None) -> Table:
     """Convert an environment or a bare table."""
-    branches, num_actions = _branches(_table_of(source))
+    table = _table_of(source)
+    branches, num_actions = _branches(table)
     pairs, targets, probabilities, rewards, done = branches
-    sink = int(pairs.max()) // num_actions + 1
+    sink = len(table)
     _check_targets(pairs, targets, sink, num_actions)
     sink_pairs = np.arange(sink * num_actions, (sink + 1) * num_actions)
     transition = sparse.coo_array(
@@ -75,37 +77,43 @@ def _table_of(source: Any) -> Any:
 
 def _branches(table: Any) -> tuple[tuple[Any, ...], int]:
     """All branches as flat arrays: pair, target, probability, reward, done."""
-    num_actions = len(table[0] if not hasattr(table, "keys") else table[min(table)])
     first = min(table) if hasattr(table, "keys") else 0
-    rows = []
+    num_actions = len(_entry(table, first, f"table P lacks state {first}"))
+    if not num_actions:
+        raise InvalidWorld("state 0 of table P has no action", "Give every state an action")
+    rows: list[tuple[float, ...]] = []
     for state in range(len(table)):
-        try:
-            actions = table[state + first]
-        except (KeyError, IndexError) as fault:
-            raise InvalidWorld(
-                f"table P lacks state {state + first}", "Number the states without gaps"
-            ) from fault
+        actions = _entry(table, state + first, f"table P lacks state {state + first}")
         if len(actions) != num_actions:
             raise InvalidWorld(
                 f"state {state} of table P has {len(actions)} actions, state 0 has {num_actions}",
                 "Give every state the same actions, or build World(...) with choice_offsets",
             )
         for action in range(num_actions):
-            for branch in actions[action]:
-                if len(branch) != 4:
-                    raise InvalidWorld(
-                        f"table P[{state}][{action}] holds {branch!r}",
-                        "A branch is (probability, next_state, reward, done)",
-                    )
-                probability, target, reward, done = branch
-                pair = state * num_actions + action
-                rows.append((pair, int(target) - first, float(probability), reward, bool(done)))
-    pairs, targets, probabilities, rewards, done = zip(*rows, strict=True)
-    columns = (
-        np.array(pairs), np.array(targets), np.array(probabilities),
-        np.array(rewards, dtype=float), np.array(done),
-    )  # fmt: skip
-    return columns, num_actions
+            branches = _entry(actions, action, f"table P[{state}] lacks action {action}")
+            pair, where = state * num_actions + action, f"table P[{state}][{action}]"
+            rows.extend((pair, *_branch(branch, first, where)) for branch in branches)
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 5).T
+    pairs, targets, done = (columns[k].astype(np.int64) for k in (0, 1, 4))
+    return (pairs, targets, columns[2], columns[3], done.astype(bool)), num_actions
+
+
+def _entry(container: Any, key: int, complaint: str) -> Any:
+    try:
+        return container[key]
+    except (KeyError, IndexError) as fault:
+        raise InvalidWorld(complaint, "Number states and actions without gaps") from fault
+
+
+def _branch(branch: Any, first: int, where: str) -> tuple[int, float, float, bool]:
+    """(target, probability, reward, done) of one branch."""
+    try:
+        probability, target, reward, done = branch
+        return operator.index(target) - first, float(probability), float(reward), bool(done)
+    except (TypeError, ValueError) as fault:
+        raise InvalidWorld(
+            f"{where} holds {branch!r}", "A branch is (probability, next_state, reward, done)"
+        ) from fault
 
 
 def _check_targets(pairs: Any, targets: Any, num_states: int, num_actions: int) -> None:
@@ -127,5 +135,5 @@ def _initial_law(source: Any, initial: ArrayLike | None, sink: int) -> FloatArra
         raise InvalidWorld(
             "the source has no initial_state_distrib", "Give initial= as a law over its states"
         )
-    law = np.asarray(initial, dtype=np.float64)
+    law = real_array("initial", initial, ndim=1, refusal=InvalidWorld)
     return np.append(law, 0.0) if law.size == sink else law

@@ -47,7 +47,7 @@ def pairs_of(transition: SparseMatrix, choice_offsets: ArrayLike | None) -> Pair
                 "Give one row per (state, action), or choice_offsets when states differ in actions",
             )
         return Pairs.rectangular(num_states, num_pairs // num_states)
-    pairs = Pairs(np.asarray(choice_offsets))
+    pairs = Pairs(choice_offsets)
     if pairs.num_states != num_states or len(pairs) != num_pairs:
         raise InvalidWorld(
             f"choice_offsets describe {pairs.num_states} states and {len(pairs)} pairs, "
@@ -73,10 +73,11 @@ def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix
     if (error > ROW_SUM_TOLERANCE).any():
         pair = int(first_index(error > ROW_SUM_TOLERANCE))  # type: ignore[arg-type]
         raise InvalidWorld(
-            f"transition row {pair} ({pair_in_words(pairs, pair)}) sums to {sums[pair]!r}",
+            f"transition row {pair} ({pair_in_words(pairs, pair)}) sums to {float(sums[pair])!r}",
             "Rows must sum to 1 within 1e-8; send missing mass to an absorbing state",
         )
-    data = transition.data / np.repeat(sums, np.diff(transition.indptr))
+    entries = np.diff(transition.indptr)
+    data = transition.data / np.repeat(mended(sums, entries), entries)
     parts = (data, transition.indices, transition.indptr)
     return sparse.csr_array(parts, shape=transition.shape), float(error.max())
 
@@ -97,8 +98,17 @@ def probability_vector(name: str, values: ArrayLike, size: int) -> FloatArray:
             f"{name}[{where}] = {law[where]} is negative", "Probabilities are at least 0"
         )
     if abs(law.sum() - 1.0) > ROW_SUM_TOLERANCE:
-        raise InvalidWorld(f"{name} sums to {law.sum()!r}", "It must sum to 1 within 1e-8")
-    return read_only(law / law.sum())
+        raise InvalidWorld(f"{name} sums to {float(law.sum())!r}", "It must sum to 1 within 1e-8")
+    return read_only(law / mended(law.sum(), law.size))
+
+
+def mended(sums: Any, entries: Any) -> Any:
+    """What to divide a law by; exactly 1 when its sum is off by no more than rounding.
+
+    A law of n entries that was divided by its sum adds up to 1 within (n + 1) eps, so mending
+    twice is mending once: a value read from its own file is the same to the last bit.
+    """
+    return np.where(np.abs(sums - 1.0) <= (entries + 1) * np.finfo(float).eps, 1.0, sums)
 
 
 def pair_in_words(pairs: Pairs, pair: int) -> str:

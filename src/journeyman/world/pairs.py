@@ -20,17 +20,17 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.errors import InvalidInput, InvalidWorld
+from journeyman.frozen import assign
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Pairs:
     """Pairs of state x are `offsets[x]:offsets[x+1]`; the k-th of them is its action k."""
 
     offsets: IntArray
 
-    def __post_init__(self) -> None:
-        offsets = integer_array("choice_offsets", self.offsets, refusal=InvalidWorld)
-        object.__setattr__(self, "offsets", offsets)
+    def __init__(self, choice_offsets: ArrayLike) -> None:
+        offsets = integer_array("choice_offsets", choice_offsets, refusal=InvalidWorld)
         if offsets.size < 2:
             raise InvalidWorld("choice_offsets describes no state", "Give at least one state")
         if offsets[0] != 0:
@@ -41,6 +41,7 @@ class Pairs:
                 f"choice_offsets leave state {first_index(without_action)} without an action",
                 "Give every state at least one action, for example a self-loop",
             )
+        assign(self, offsets=offsets)
 
     @classmethod
     def rectangular(cls, num_states: int, num_actions: int) -> Self:

@@ -87,12 +87,12 @@ class World:
             coordinates=_checked_coordinates(coordinates, num_states),
             state_names=_checked_names("state_names", state_names, num_states),
             action_names=_checked_names("action_names", action_names, pairs.max_actions),
-            sink=sink,
+            sink=int(sink) if isinstance(sink, np.integer) else sink,
             normalisation_error=correction,
         )
-        if sink is not None and not (0 <= sink < num_states and self.absorbing[sink]):
+        if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
             raise InvalidWorld(
-                f"sink = {sink} is not an absorbing state",
+                f"sink = {sink!r} is not an absorbing state",
                 "Give a state whose every action stays there with probability 1",
             )
 
@@ -117,9 +117,10 @@ class World:
     @cached_property
     def absorbing(self) -> BoolArray:
         """States that no action leaves."""
-        staying = self.transition[np.arange(self.num_pairs), self.pairs.states]
-        stays = np.asarray(staying).ravel() >= 1.0 - laws.ROW_SUM_TOLERANCE
-        return np.asarray(read_only(self.pairs.smallest(stays.astype(float)) > 0), dtype=bool)
+        matrix = self.transition
+        certain = np.diff(matrix.indptr) == 1
+        stays = certain & (matrix.indices[matrix.indptr[:-1]] == self.pairs.states)
+        return read_only(np.asarray(np.logical_and.reduceat(stays, self.pairs.offsets[:-1])))
 
     def describe_pair(self, pair: int) -> str:
         """A pair in words, for messages."""

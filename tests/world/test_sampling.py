@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from journeyman.policy import Policy
+from journeyman.testing import Shape, random_world
+from journeyman.testing.strategies import policies, seeds, worlds
+from journeyman.world import sampling
+from naive import recording as naive
+
+JUST_BELOW_ONE = np.nextafter(1.0, 0.0)
+
+
+def walked(world, policy, trajectories, horizon, seed):
+    """The padded arrays of `walk` as (states, actions) of each episode."""
+    states, actions, lengths = sampling.walk(
+        world, policy.on(world), trajectories, horizon, np.random.default_rng(seed)
+    )
+    return [(states[k, : n + 1].tolist(), actions[k, :n].tolist()) for k, n in enumerate(lengths)]
+
+
+@given(st.data(), seeds, st.integers(1, 6), st.integers(1, 12))
+def test_the_kernel_walks_like_its_naive_twin(data, seed, trajectories, horizon):
+    world = data.draw(worlds())
+    policy = data.draw(policies(world))
+    expected = naive.walk(world, policy, trajectories, horizon, np.random.default_rng(seed))
+    assert walked(world, policy, trajectories, horizon, seed) == expected
+
+
+@pytest.mark.parametrize("block", [1, 17, 64, 10**6])
+def test_the_block_size_does_not_change_the_result(monkeypatch, block):
+    world = random_world(1, Shape.SPARSE)
+    policy = Policy.uniform(world)
+    in_one_block = walked(world, policy, 30, 8, seed=5)
+    monkeypatch.setattr(sampling, "BLOCK", block)
+    assert walked(world, policy, 30, 8, seed=5) == in_one_block
+
+
+def test_the_seed_decides_the_result():
+    world = random_world(2, Shape.DENSE)
+    policy = Policy.uniform(world)
+    first, again, other = (walked(world, policy, 20, 10, seed) for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+def test_frequencies_are_those_of_the_laws():
+    world = random_world(3, Shape.DENSE, num_states=3)
+    policy = Policy(np.random.default_rng(0).dirichlet(np.full(3, 5.0), 3))
+    episodes = walked(world, policy, 4000, 10, seed=6)
+    starts, steps = np.zeros(3), np.zeros((3, 3, 3))
+    for states, actions in episodes:
+        starts[states[0]] += 1
+        for state, action, target in zip(states[:-1], actions, states[1:], strict=True):
+            steps[state, action, target] += 1
+    require_five_sigma(starts, world.initial)
+    for state in range(3):
+        require_five_sigma(steps[state].sum(axis=1), policy.probabilities([state])[0])
+        for action in range(3):
+            require_five_sigma(steps[state, action], world.transition.toarray()[3 * state + action])
+
+
+def require_five_sigma(counts, law):
+    total = counts.sum()
+    assert total > 100
+    assert (np.abs(counts - total * law) <= 5 * np.sqrt(total * law * (1 - law))).all()
+
+
+@given(st.data(), seeds)
+def test_nothing_impossible_is_drawn(data, seed):
+    world = data.draw(worlds())
+    policy = data.draw(policies(world))
+    for states, actions in walked(world, policy, 20, 20, seed):
+        pairs = world.pairs.index(states[:-1], actions)
+        assert world.initial[states[0]] > 0
+        assert (policy.per_pair[pairs] > 0).all()
+        assert (world.transition.toarray()[pairs, states[1:]] > 0).all()
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.5, JUST_BELOW_ONE])
+@pytest.mark.parametrize("weights", [[0.0, 1.0, 0.0], [0.0, *[0.1] * 10, 0.0], [0.5, 0.0, 0.5]])
+def test_no_uniform_number_draws_an_outcome_of_weight_zero(weights, uniform):
+    weights = np.array(weights)
+    assert weights[sampling._draw(weights, 0, weights.size, uniform)] > 0
+
+
+@pytest.mark.parametrize(("uniform", "outcome"), [(0.0, 0), (0.25, 1), (0.5, 1), (0.75, 2)])
+def test_an_outcome_owns_its_interval_without_the_upper_end(uniform, outcome):
+    assert sampling._draw(np.array([0.25, 0.5, 0.25]), 0, 3, uniform) == outcome
+
+
+def test_rounding_cannot_push_a_draw_beyond_the_last_outcome():
+    weights = np.array([7.0, *[0.1] * 9, 0.1 - 1e-12, 0.0, 7.0])
+    assert sampling._draw(weights, 1, 12, JUST_BELOW_ONE) == 10
