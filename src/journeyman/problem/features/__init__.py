@@ -1,0 +1,5 @@
+"""Features Phi and their builders."""
+
+from journeyman.problem.features.features import Features, concatenate
+
+__all__ = ["Features", "concatenate"]
