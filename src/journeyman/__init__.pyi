@@ -36,6 +36,8 @@ from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
 from journeyman.problem import Program as Program
 from journeyman.problem import Witness as Witness
+from journeyman.problem import infeasibility_margin as infeasibility_margin
+from journeyman.problem import least_cost_bound as least_cost_bound
 from journeyman.problem import lower_bound as lower_bound
 from journeyman.problem import sharpest_witness as sharpest_witness
 from journeyman.solvers import Answer as Answer

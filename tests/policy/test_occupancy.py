@@ -70,7 +70,7 @@ def test_the_residual_is_what_is_left_of_the_flow_equations(data):
 
 def test_the_residual_does_not_rest_on_what_the_solver_claims(monkeypatch):
     def careless(system, b, **options):
-        return discounted_system.Solution(np.ones_like(b), 0.0, "LU")
+        return discounted_system.Evaluation(np.ones_like(b), 0.0, "LU")
 
     monkeypatch.setattr(discounted_system.DiscountedSystem, "solve", careless)
     world = jm.World([[0, 1], [1, 0]], [1, 0], 0.9)

@@ -48,10 +48,48 @@ def test_budget_missed_by_no_more_than_rounding_ends_with_a_policy(kind):
     free = random_problem(5, kind())
     cost = np.random.default_rng(5).uniform(-1, 1, free.world.num_pairs)
     unit = np.abs(cost).max() * free.world.effective_horizon
-    budget = jm.Budget(cost, least_spending(free.world, cost) - 0.5e-9 * unit)
+    budget = jm.Budget(cost, least_spending(free.world, cost) - 1e-14 * unit)
     answer = jm.solve(with_budgets(free, [budget]))
-    assert answer.status in (jm.Status.OPTIMAL, jm.Status.INACCURATE)
-    assert 0.0 < answer.overspending[0] <= 1e-8 * unit
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.overspending[0] <= 1e-8 * unit
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1.0, 1e6, 1e9])
+@pytest.mark.parametrize("share", [0.9, 1.1])
+def test_the_unit_of_a_budget_does_not_matter(unit, share):
+    world, basis, expert = jm.gallery.grid(6)
+    cost = np.random.default_rng(0).random(world.num_pairs)
+    least = least_spending(world, cost)
+    demos = jm.record(world, expert, trajectories=20, horizon=60, seed=0)
+    budget = jm.Budget(cost * unit, share * least * unit)
+    answer = jm.solve(jm.Apprenticeship(world, basis, demos, constraints=[budget]))
+    if share > 1:
+        assert answer.status is jm.Status.OPTIMAL
+        assert answer.overspending[0] <= 1e-7 * unit * world.effective_horizon
+    else:
+        assert answer.status is jm.Status.INFEASIBLE
+        assert answer.relaxation.least == pytest.approx([least * unit], rel=1e-7)
+        assert answer.relaxation.increase == pytest.approx([0.1 * least * unit], rel=1e-6)
+
+
+@every_class
+@pytest.mark.parametrize("discount", [0.99, 0.999])
+def test_impossible_budgets_are_proven_at_any_discount(kind, discount):
+    world, basis, expert = jm.gallery.grid(12, discount=discount)
+    cost = np.random.default_rng(1).random(world.num_pairs)
+    budget = jm.Budget(cost, 0.9 * least_spending(world, cost))
+    demos = jm.record(world, expert, trajectories=20, horizon=100, seed=0)
+    problem = jm.Apprenticeship(world, basis, demos, kind(), [budget])
+    answer = jm.solve(problem)
+    assert answer.status is jm.Status.INFEASIBLE
+    assert jm.infeasibility_margin(problem, answer.relaxation.prices) > 0
+
+
+def test_no_prices_prove_that_possible_budgets_are_impossible():
+    problem = random_problem(3, num_budgets=3)
+    rng = np.random.default_rng(0)
+    margins = [jm.infeasibility_margin(problem, rng.exponential(size=3)) for _ in range(50)]
+    assert max(margins) < 0
 
 
 @every_class
@@ -60,7 +98,7 @@ def test_impossible_budget_ends_without_a_policy_but_with_a_relaxation(kind):
     assert answer.status is jm.Status.INFEASIBLE
     assert answer.solution is None
     assert answer.relaxation is not None
-    assert "INFEASIBLE: no policy;" in repr(answer)
+    assert "INFEASIBLE: no policy keeps all the budgets: 'budget' would have to" in repr(answer)
 
 
 @pytest.mark.parametrize("asked", ANSWER_FIELDS)

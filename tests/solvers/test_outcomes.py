@@ -51,7 +51,7 @@ def infeasible():
 
 
 def inaccurate():
-    return jm.solve(random_problem(0), jm.LinearProgram(tolerance=1e-18))
+    return jm.solve(random_problem(0, jm.EuclideanBall()), jm.LinearProgram(tolerance=1e-18))
 
 
 def out_of_time(kind=jm.InfinityBall):

@@ -71,6 +71,11 @@ class CostBasis:
         return _dense(self.matrix.max(axis=0))
 
     @property
+    def norms(self) -> FloatArray:
+        """max |psi_i| of each cost."""
+        return np.maximum(np.abs(self.lowest), np.abs(self.highest))
+
+    @property
     def centre(self) -> FloatArray:
         """The middle of each cost's range."""
         return np.asarray((self.lowest + self.highest) / 2)

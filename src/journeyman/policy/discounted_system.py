@@ -29,7 +29,7 @@ WORTHWHILE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Evaluation:
     """`x`, the 1-norm of its residual, and how it was found."""
 
     x: FloatArray
@@ -47,19 +47,31 @@ class DiscountedSystem:
         self._factor: Any = None
 
     def solve(
-        self, b: FloatArray, *, transposed: bool = False, guess: FloatArray | None = None
-    ) -> Solution:
-        """The solution for `b` (a vector), of the transposed system on request."""
+        self,
+        b: FloatArray,
+        *,
+        transposed: bool = False,
+        guess: FloatArray | None = None,
+        reduction: float = 0.0,
+    ) -> Evaluation:
+        """The solution for `b` (a vector), of the transposed system on request.
+
+        As exact as float64 allows, unless a `reduction` of the guess's residual suffices.
+        """
         matrix = self.matrix.T if transposed else self.matrix
         x = np.zeros_like(b) if guess is None else guess
         residual = b - matrix @ x
         left = float(np.abs(residual).sum())
-        wanted = TARGET * float(np.abs(b).sum())
+        wanted = max(TARGET * float(np.abs(b).sum()), reduction * left)
         direct = self.matrix.shape[0] <= DIRECT_LIMIT or self._factor is not None
         for _ in range(MAX_CORRECTIONS):
             if left <= wanted:
                 break
-            step = self._factorised(residual, transposed) if direct else _krylov(matrix, residual)
+            step = (
+                self._factorised(residual, transposed)
+                if direct
+                else _krylov(matrix, residual, max(KRYLOV_TOLERANCE, reduction / 10))
+            )
             corrected = b - matrix @ (x + step)
             remaining = float(np.abs(corrected).sum())
             if remaining < left:
@@ -70,7 +82,7 @@ class DiscountedSystem:
                 if direct:
                     break
                 direct = True
-        return Solution(x, left, "LU" if direct else "BiCGSTAB")
+        return Evaluation(x, left, "LU" if direct else "BiCGSTAB")
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
         if self._factor is None:
@@ -84,7 +96,7 @@ class DiscountedSystem:
         return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
 
 
-def _krylov(matrix: SparseMatrix, b: FloatArray) -> FloatArray:
+def _krylov(matrix: SparseMatrix, b: FloatArray, tolerance: float) -> FloatArray:
     """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word.
 
     SciPy tests for breakdown against an absolute threshold, so `b` is brought to unit size.
@@ -93,7 +105,5 @@ def _krylov(matrix: SparseMatrix, b: FloatArray) -> FloatArray:
 
     size = float(np.linalg.norm(b))
     with np.errstate(all="ignore"):
-        x, _ = bicgstab(
-            matrix, b / size, rtol=KRYLOV_TOLERANCE, atol=0.0, maxiter=KRYLOV_ITERATIONS
-        )
+        x, _ = bicgstab(matrix, b / size, rtol=tolerance, atol=0.0, maxiter=KRYLOV_ITERATIONS)
     return np.asarray(np.nan_to_num(x * size, posinf=0.0, neginf=0.0))

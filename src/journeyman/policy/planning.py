@@ -3,14 +3,16 @@
     minimise over policies   E sum_t discount^t c(x_t, a_t)
 
 Policy iteration: evaluate the policy at hand (`DiscountedSystem`), then act greedily on its values.
+Evaluations are rough while the policy still changes and as exact as float64 allows at the end.
 
 Guarantee. With T the Bellman operator, any V and its greedy policy pi satisfy in every state
 
     V + min(TV - V)/(1 - discount)  <=  V*  <=  V_pi  <=  V + max(TV - V)/(1 - discount)
 
-so pi is optimal within span(TV - V)/(1 - discount), whatever rounding did to V. Iteration stops
-when this is below `tolerance`, or when float64 cannot improve the policy any more; `Plan.error` is
-what was proven either way. Cost: one sparse solve and one pass over the transitions per iteration.
+so pi is optimal within span(TV - V)/(1 - discount), plus what rounding can have hidden of TV - V.
+Iteration stops when this is below `tolerance`, or when float64 cannot improve the policy any more;
+`Plan.error` is what was proven either way. Cost: one sparse solve and one pass over the transitions
+per iteration.
 
 Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6.
 """
@@ -29,6 +31,11 @@ from journeyman.world import World
 RELATIVE_TOLERANCE = 1e-11
 """Default tolerance, relative to the largest conceivable value max|c|/(1 - discount)."""
 MAX_ITERATIONS = 1000
+ROUGH, FINE = 1e-3, 1e-8
+"""Evaluations reduce their residual by ROUGH, and by its powers once the policy has settled."""
+KEEPING = 1e-4
+"""An action is kept unless another is better by this share of the error (per step)."""
+EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,21 +69,23 @@ def plan(
         tolerance = RELATIVE_TOLERANCE * float(np.abs(costs).max()) * world.effective_horizon
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values
     backup, change = _bellman(world, costs, values)
-    choice = _greedy(world, backup)
-    margin = tolerance * (1 - world.discount) / 4
-    best = _plan(world, backup, values, change, 0)
+    best = _plan(world, costs, backup, values, change, 0)
+    choice, accuracy = _greedy(world, backup), ROUGH
     for iteration in range(1, MAX_ITERATIONS + 1):
         if best.error <= tolerance:
             break
         system = DiscountedSystem(world.transition[choice], world.discount)
-        values = system.solve(costs[choice], guess=values).x
+        values = system.solve(costs[choice], guess=values, reduction=accuracy).x
         backup, change = _bellman(world, costs, values)
-        improved = _greedy(world, backup, keep=choice, margin=margin)
-        found = _plan(world, backup, values, change, iteration)
-        if found.error < best.error or iteration == 1:
+        found = _plan(world, costs, backup, values, change, iteration)
+        if found.error < best.error:
             best = found
+        margin = KEEPING * min(best.error, tolerance) * (1 - world.discount)
+        improved = _greedy(world, backup, keep=choice, margin=margin)
         if np.array_equal(improved, choice):
-            break
+            if accuracy == 0.0:
+                break
+            accuracy = accuracy * ROUGH if accuracy > FINE else 0.0
         choice = improved
     return best
 
@@ -88,12 +97,22 @@ def _bellman(world: World, costs: FloatArray, values: FloatArray) -> tuple[Float
 
 
 def _plan(
-    world: World, backup: FloatArray, values: FloatArray, change: FloatArray, iterations: int
+    world: World,
+    costs: FloatArray,
+    backup: FloatArray,
+    values: FloatArray,
+    change: FloatArray,
+    iterations: int,
 ) -> Plan:
     """The greedy policy of `values`, which are moved to the middle of what is proven of V*."""
-    low, high = (float(end) * world.effective_horizon for end in (change.min(), change.max()))
+    branches = int(np.diff(world.transition.indptr).max())
+    size = float(np.abs(costs).max() + 2 * np.abs(values).max())
+    rounding = EPSILON * (branches + 4) * size
+    low, high = change.min() - rounding, change.max() + rounding
+    middle = values + (low + high) / 2 * world.effective_horizon
+    error = float(high - low) * world.effective_horizon
     policy = _deterministic(world, _greedy(world, backup))
-    return Plan(policy, read_only(values + (low + high) / 2), high - low, iterations)
+    return Plan(policy, read_only(middle), error, iterations)
 
 
 def _greedy(

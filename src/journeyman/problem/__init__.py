@@ -2,7 +2,13 @@
 
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.budget import Budget
-from journeyman.problem.duality import Witness, lower_bound, sharpest_witness
+from journeyman.problem.duality import (
+    Witness,
+    infeasibility_margin,
+    least_cost_bound,
+    lower_bound,
+    sharpest_witness,
+)
 from journeyman.problem.forward import Forward
 from journeyman.problem.program import Program
 
@@ -12,6 +18,8 @@ __all__ = [
     "Forward",
     "Program",
     "Witness",
+    "infeasibility_margin",
+    "least_cost_bound",
     "lower_bound",
     "sharpest_witness",
 ]

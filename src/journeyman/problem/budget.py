@@ -47,6 +47,11 @@ class Budget:
         assign(self, cost=vector, at_most=limit, name=name)
 
     @property
+    def size(self) -> float:
+        """max |d|."""
+        return float(np.abs(self.cost).max())
+
+    @property
     def span(self) -> float:
         """max d - min d."""
         return float(self.cost.max() - self.cost.min())

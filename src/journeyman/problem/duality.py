@@ -1,15 +1,20 @@
 """Lower bounds that hold for every policy.
 
-For any weights w of the cost class, any values V and any prices xi >= 0, with c = Psi w + D xi,
+For any values V and any cost c per pair, every occupancy measure mu satisfies
 
-    gap(pi) >= <initial, V> - <w, target> - <xi, b>
-               + min over pairs of (c + discount P V - B V)/(1 - discount)
+    <mu, c> = <initial, V> + <mu, c + discount P V - B V>
+            >= <initial, V> + min over pairs of (c + discount P V - B V)/(1 - discount)
 
-for every policy pi that keeps the budgets: <mu, c> = <initial, V> + <mu, c + discount P V - B V>
-holds for each occupancy mu, and mu has mass 1/(1 - discount). Nothing is assumed about where w, V
-and xi come from: weights outside the class are moved into it, negative prices are cut off, and an
-inexact V is paid for by the minimum. Rounding is subtracted, so the figure is below the bound's
-true value.
+because mu is a flow of mass 1/(1 - discount): `least_cost_bound`. Everything else follows. For any
+weights w of the cost class and prices xi >= 0, with c = Psi w + D xi and b the budgets' limits,
+
+    gap(pi) >= <mu, c> - <w, target> - <xi, b>        for every pi that keeps the budgets,
+
+and a positive value of <mu, D xi> - <xi, b> over all mu proves that no policy keeps them.
+
+Nothing is assumed about where w, V and xi come from: weights outside the class are moved into it,
+negative prices are cut off, and an inexact V is paid for by the minimum. Rounding is subtracted, so
+a figure is below the true value of its bound.
 """
 
 from dataclasses import dataclass
@@ -22,6 +27,9 @@ from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
 from journeyman.policy import Plan, plan
 from journeyman.problem.program import Program
+from journeyman.world import World
+
+EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -42,22 +50,42 @@ class Witness:
             assign(self, **{name: real_array(name, part, ndim=1, refusal=InvalidProblem)})
 
 
+def least_cost_bound(world: World, cost: FloatArray, values: FloatArray) -> float:
+    """What no policy's expected discounted total of `cost` (per pair) can go below."""
+    slack = cost - world.flow.adjoint(values)
+    bound = world.initial @ values + slack.min() * world.effective_horizon
+    size, largest = float(np.abs(values).max()), float(np.abs(cost).max())
+    branches = int(np.diff(world.transition.indptr).max())
+    per_pair = (branches + 4) * (largest + 2 * size) * world.effective_horizon
+    return float(bound - EPSILON * (per_pair + (world.num_states + 2) * size))
+
+
 def lower_bound(problem: Program, witness: Witness) -> float:
     """A value that no policy within the budgets can go below."""
-    world = problem.world
     weights, prices = _repaired(problem, witness.cost_weights, witness.budget_prices)
     values = real_array(
-        "values of the witness", witness.values, ndim=1, size=world.num_states,
+        "values of the witness", witness.values, ndim=1, size=problem.world.num_states,
         refusal=InvalidProblem,
     )  # fmt: skip
     cost = priced_cost(problem, weights, prices)
-    slack = cost - world.flow.adjoint(values)
-    constant = world.initial @ values - weights @ problem.target - prices @ problem.limits
-    return float(
-        constant
-        + slack.min() * world.effective_horizon
-        - _rounding(problem, weights, prices, values)
-    )
+    constants = np.abs(weights) @ np.abs(problem.target) + prices @ np.abs(problem.limits)
+    terms = problem.basis.num_costs + len(problem.constraints) + 2
+    rounding = EPSILON * terms * (
+        constants + _sum_of_sizes(problem, weights, prices) * problem.world.effective_horizon
+    )  # fmt: skip
+    least = least_cost_bound(problem.world, cost, values)
+    return float(least - weights @ problem.target - prices @ problem.limits - rounding)
+
+
+def infeasibility_margin(problem: Program, prices: ArrayLike) -> float:
+    """If positive, a proof that no policy keeps all the budgets: at these prices every one pays."""
+    xi = np.maximum(np.asarray(prices, dtype=float), 0.0)
+    cost = np.asarray(problem.budget_matrix @ xi)
+    least = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
+    terms = len(problem.constraints) + 2
+    size = _sum_of_sizes(problem, np.zeros(problem.basis.num_costs), xi)
+    paid = xi @ np.abs(problem.limits) + size * problem.world.effective_horizon
+    return float(least - xi @ problem.limits - EPSILON * terms * paid)
 
 
 def sharpest_witness(
@@ -88,19 +116,7 @@ def _repaired(
     return read_only(problem.cost_class.admit(weights)), read_only(positive)
 
 
-def _rounding(
-    problem: Program, weights: FloatArray, prices: FloatArray, values: FloatArray
-) -> float:
-    """A bound on what float64 arithmetic can have added to the bound."""
-    world = problem.world
-    unit = np.finfo(float).eps
-    branches = int(np.diff(world.transition.indptr).max())
-    terms = branches + problem.basis.num_costs + len(problem.constraints) + 4
-    size = float(np.abs(values).max(initial=0.0))
-    absolute = np.abs(weights).max(initial=0.0) * abs(problem.basis.matrix).max()
-    costs = absolute * problem.basis.num_costs + float(
-        (np.abs(problem.budget_matrix).max(axis=0, initial=0.0) * prices).sum()
-    )
-    per_pair = unit * terms * (costs + 2 * size) * world.effective_horizon
-    constants = np.abs(weights) @ np.abs(problem.target) + prices @ np.abs(problem.limits)
-    return float(per_pair + unit * (world.num_states * size + terms * constants))
+def _sum_of_sizes(problem: Program, weights: FloatArray, prices: FloatArray) -> float:
+    """A bound on the terms that are added up in a priced cost."""
+    budgets = np.array([budget.size for budget in problem.constraints])
+    return float(np.abs(weights) @ problem.basis.norms + prices @ budgets)

@@ -86,6 +86,17 @@ class Program(ABC):
         """2 N/(1 - discount): no gap between two policies can be larger."""
         return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.world.effective_horizon
 
+    @cached_property
+    def cost_unit(self) -> float:
+        """N, the largest cost of the class in any pair, or 1 when all costs are zero: engines are
+        given figures in this unit."""
+        return self.cost_class.pointwise_bound(self.basis.matrix) or 1.0
+
+    @cached_property
+    def budget_units(self) -> FloatArray:
+        """max |d_j| of every budget, 1 where that is zero."""
+        return np.array([budget.size or 1.0 for budget in self.constraints], dtype=float)
+
     def cost_of(self, weights: FloatArray) -> FloatArray:
         """c_w = Psi w per pair."""
         return np.asarray(self.cost_matrix @ weights)

@@ -1,8 +1,7 @@
 """What a solver returns."""
 
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import NoSolution
@@ -10,7 +9,8 @@ from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.problem import Program, Witness, lower_bound
 from journeyman.solvers.status import Status
 
-NEGLIGIBLE = 1e-9
+if TYPE_CHECKING:
+    from journeyman.solvers.coefficients import ReducedSolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +44,22 @@ class Relaxation:
 
     `increase` minimises sum_j t_j (1 - discount)/(max d_j - min d_j) over increases t >= 0 of the
     limits; `least` is for each budget the smallest limit that is possible while the others are
-    kept (infinite when the others exclude each other); `policy` keeps the increased limits.
+    kept (infinite when the others exclude each other, NaN when it was not found); `prices` prove
+    that the budgets exclude each other (`infeasibility_margin`); `policy` keeps the increased
+    limits.
     """
 
+    names: tuple[str, ...]
     increase: FloatArray
     least: FloatArray
+    prices: FloatArray
     policy: Policy
 
-    def is_negligible(self, problem: Program) -> bool:
-        """Whether the budgets are possible but for rounding."""
-        horizon = problem.world.effective_horizon
-        sizes = np.array([np.abs(budget.cost).max() for budget in problem.constraints])
-        return bool((self.increase <= NEGLIGIBLE * sizes * horizon).all())
+    def __str__(self) -> str:
+        return "; ".join(
+            f"{name!r} would have to give way by {more:.6g} (alone, {least:.6g} is possible)"
+            for name, more, least in zip(self.names, self.increase, self.least, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,8 @@ class Answer:
     """The engine that really ran, with its version."""
     solution: Solution | None
     relaxation: Relaxation | None = None
+    reduced: "ReducedSolution | None" = None
+    """For solvers over features: coefficients, loss and the bound on it."""
     total_surplus: float | None = None
     """For `Simplex`: how much less the policy costs than the expert, summed over scaled costs."""
     build_seconds: float = 0.0
@@ -114,7 +120,7 @@ class Answer:
         figures = (
             f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}"
             if self.solution is not None
-            else "no policy"
+            else f"{self.status.message}: {self.relaxation or 'no relaxation was found'}"
         )
         return (
             f"Answer({self.status.name}: {figures}; {self.engine}, "

@@ -3,8 +3,9 @@
     minimise <cost, x>   subject to   A x + s = right,  s in (zero, nonnegative, second-order) cones
 
 Every `LinearModel` has such a form without the last cone. The exact program for the Euclidean ball
-adds the rows (t, scale * (Psi' mu - target)) with t >= |scale * (Psi' mu - target)|_2. The norm is
-kept as a cone and not squared, so its dual is a weight vector of the ball.
+adds the rows (t, z) with z = scale * (Psi' mu - target)/N and t >= |z|_2, where N is the largest
+cost of the class. The norm is kept as a cone and not squared, so its dual is a weight vector of the
+ball.
 """
 
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class ConeResult:
     columns: FloatArray
     row_duals: FloatArray
     engine: str
+    log: str
 
 
 def conic_form(
@@ -74,7 +76,7 @@ def conic_form(
 
 def euclidean_program(problem: Program) -> ConeModel:
     """The exact program of a problem with the Euclidean ball; its last column is the norm t."""
-    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    scale = problem.cost_class.scaling(problem.basis.num_costs) / problem.cost_unit
     norm_rows = sparse.block_array(
         [
             [None, -sparse.eye_array(1)],
@@ -101,7 +103,6 @@ def run_cone(model: ConeModel, watch: Watch, threads: int) -> ConeResult:
     import clarabel
 
     settings = clarabel.DefaultSettings()
-    settings.verbose = False
     settings.max_threads = threads
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     cones = [
@@ -114,6 +115,7 @@ def run_cone(model: ConeModel, watch: Watch, threads: int) -> ConeResult:
     solver = clarabel.DefaultSolver(
         sparse.csc_array((size, size)), model.cost, model.matrix, model.right, cones, settings
     )
+    solver.print_to_buffer()
     solver.set_termination_callback(lambda info: watch.report(info.iterations, info.cost_primal))
     with watch.engine():
         found = solver.solve()
@@ -122,13 +124,16 @@ def run_cone(model: ConeModel, watch: Watch, threads: int) -> ConeResult:
         np.array(found.x),
         np.array(found.z),
         f"Clarabel {clarabel.__version__}",
+        solver.get_print_buffer(),
     )
 
 
 def _status(word: str, watch: Watch) -> Status:
     match word:
-        case "Solved" | "AlmostSolved" | "InsufficientProgress" | "MaxIterations":
-            return Status.OPTIMAL  # provisional: the bounds decide
+        case "Solved" | "AlmostSolved":
+            return Status.OPTIMAL
+        case "InsufficientProgress" | "MaxIterations" | "NumericalError":
+            return Status.INACCURATE
         case "PrimalInfeasible" | "AlmostPrimalInfeasible":
             return Status.INFEASIBLE
         case "CallbackTerminated":

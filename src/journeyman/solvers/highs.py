@@ -20,6 +20,8 @@ from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 FEASIBILITY_TOLERANCE = 1e-9
+SMALL_PROGRAM = 2000
+"""Pairs up to which the simplex method is at least as fast as interior points."""
 
 
 class Engine(Enum):
@@ -45,9 +47,13 @@ class Result:
     status: Status
     columns: FloatArray
     row_duals: FloatArray
-    objective: float
     engine: str
     log: str
+
+
+def run_highs(model: LinearModel, engine: Engine, watch: Watch, threads: int) -> Result:
+    """Solve a model, reporting to `watch` and stopping when it says so."""
+    return HighsModel(model, engine, threads).run(watch)
 
 
 class HighsModel:
@@ -89,6 +95,7 @@ class HighsModel:
 
         matrix = model.columns
         num_columns, num_rows = matrix.shape
+        self._num_columns, self._num_rows = num_columns, num_rows
         accepted = self._highs.passModel(
             num_columns, num_rows, matrix.nnz, int(highspy.MatrixFormat.kColwise),
             int(highspy.ObjSense.kMinimize), 0.0,
@@ -96,13 +103,15 @@ class HighsModel:
             matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False),
             matrix.data, np.zeros(num_columns, dtype=np.int32),
         )  # fmt: skip
-        if accepted == highspy.HighsStatus.kError:
-            raise InvalidSolver("HiGHS refused the model", "Rescale costs of extreme magnitude")
+        self._accepted = accepted != highspy.HighsStatus.kError
 
     def run(self, watch: Watch) -> Result:
-        """Solve, reporting to `watch` and stopping when it says so."""
+        """Solve under `watch`."""
         import highspy
 
+        if not self._accepted:
+            nothing = np.full(self._num_columns, np.nan), np.full(self._num_rows, np.nan)
+            return Result(Status.FAILED, *nothing, self._label(), "HiGHS refused the model")
         kinds = highspy.cb.HighsCallbackType
         self._lines.clear()
 
@@ -127,7 +136,6 @@ class HighsModel:
             self._status(watch),
             np.array(solution.col_value),
             np.array(solution.row_dual),
-            float(self._highs.getInfo().objective_function_value),
             self._label(),
             "".join(self._lines),
         )
@@ -172,7 +180,3 @@ def engines_for(num_pairs: int, asked: Engine | None) -> Sequence[Engine]:
     if num_pairs > SMALL_PROGRAM and has_hipo():
         return (Engine.HIPO, Engine.SIMPLEX)
     return (Engine.SIMPLEX, Engine.IPX)
-
-
-SMALL_PROGRAM = 2000
-"""Pairs up to which the simplex method is at least as fast as interior points."""

@@ -21,30 +21,36 @@ apprenticeship learning", 2021.
 """
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
 from journeyman.costs import EuclideanBall, Simplex
+from journeyman.demonstrations import clone
 from journeyman.errors import InvalidSolver
 from journeyman.policy import Policy, extract
-from journeyman.problem import Program, Witness, lower_bound, sharpest_witness
-from journeyman.solvers.answer import Answer, Solution
-from journeyman.solvers.cone import ConeResult, conic_form, euclidean_program, run_cone
-from journeyman.solvers.highs import SMALL_PROGRAM, Engine, HighsModel, Result, engines_for
-from journeyman.solvers.occupancy_program import (
-    LinearModel,
-    exact_program,
-    second_stage_program,
-    weights_from_duals,
+from journeyman.problem import (
+    Apprenticeship,
+    Program,
+    Witness,
+    infeasibility_margin,
+    lower_bound,
+    sharpest_witness,
 )
+from journeyman.solvers.answer import Answer, Solution
+from journeyman.solvers.cone import euclidean_program
+from journeyman.solvers.highs import Engine, engines_for
+from journeyman.solvers.occupancy_program import exact_program
+from journeyman.solvers.proposal import Proposal, propose_conic, propose_linear
 from journeyman.solvers.relaxation import relax
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
-SECOND_STAGE_SLACK = 1e-9
-UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED)
+ROUNDING = 1e-12
+"""Value and bound may differ by this share of the value whatever the tolerance."""
 
 
 @dataclass(frozen=True)
@@ -75,114 +81,88 @@ class LinearProgram:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        if isinstance(problem.cost_class, EuclideanBall):
-            return self._conic(problem, watch)
         started = time.perf_counter()
-        model = exact_program(problem)
-        build_seconds = time.perf_counter() - started
-        answer = None
-        for engine in engines_for(problem.world.num_pairs, self.engine):
-            answer = self._linear(problem, model, engine, watch)
+        engines = self._engines(problem)
+        propose = next(engines)
+        built = time.perf_counter()
+        answer = self._judge(problem, propose(watch=watch), watch)
+        for propose in engines:
             if answer.status not in (Status.INACCURATE, Status.FAILED) or watch.must_stop:
                 break
-        assert answer is not None
-        elapsed = time.perf_counter() - started
-        return replace(answer, build_seconds=build_seconds, solve_seconds=elapsed - build_seconds)
-
-    def _linear(self, problem: Program, model: LinearModel, engine: Engine, watch: Watch) -> Answer:
-        found = HighsModel(model, engine, self.threads).run(watch)
-        if found.status is Status.INFEASIBLE:
-            return self._infeasible(problem, found.engine, watch, found.log)
-        duals = found.row_duals
-        matching = slice(problem.world.num_states, duals.size - len(problem.constraints))
-        scale = problem.cost_class.scaling(problem.basis.num_costs)
-        weights = weights_from_duals(problem.cost_class, duals[matching], scale)
-        prices = -duals[matching.stop :]
-        if isinstance(problem.cost_class, Simplex) and found.status is Status.OPTIMAL:
-            found = self._second_stage(problem, model, found, watch)
-        measure = found.columns[: problem.world.num_pairs]
-        return self._answer(
-            problem, found.status, found.engine, measure, weights, prices, found.log
-        )
-
-    def _second_stage(
-        self, problem: Program, model: LinearModel, first: Result, watch: Watch
-    ) -> Result:
-        """Among the measures of least gap, one of least total scaled cost.
-
-        The slice that is left is thin. The simplex method and Clarabel work there; the
-        interior-point engines of HiGHS make no headway.
-        """
-        slack = SECOND_STAGE_SLACK * problem.trivial_bound
-        sliced = second_stage_program(problem, model, float(first.columns[-1]) + slack)
-        second: Result | ConeResult
-        if problem.world.num_pairs <= SMALL_PROGRAM:
-            second = HighsModel(sliced, Engine.SIMPLEX, self.threads).run(watch)
-        else:
-            second = run_cone(conic_form(sliced), watch, self.threads)
-        if second.status is Status.OPTIMAL:
-            engine = f"{first.engine}, then {second.engine}"
-            return replace(first, columns=second.columns, engine=engine)
-        unfinished = second.status if second.status in UNFINISHED else Status.INACCURATE
-        return replace(first, status=unfinished)
-
-    def _conic(self, problem: Program, watch: Watch) -> Answer:
-        started = time.perf_counter()
-        model = euclidean_program(problem)
-        built = time.perf_counter()
-        found = run_cone(model, watch, self.threads)
-        if found.status is Status.INFEASIBLE:
-            answer = self._infeasible(problem, found.engine, watch)
-        else:
-            scale = problem.cost_class.scaling(problem.basis.num_costs)
-            weights = -scale * found.row_duals[-scale.size :]
-            prices = found.row_duals[model.num_equations :][: len(problem.constraints)]
-            answer = self._answer(
-                problem, found.status, found.engine, found.columns[:-1], weights, prices
-            )
+            answer = self._judge(problem, propose(watch=watch), watch)
         return replace(
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
         )
 
-    def _infeasible(self, problem: Program, engine: str, watch: Watch, log: str = "") -> Answer:
-        """Confirm the engine's verdict by the least increase of the budgets that is possible."""
-        chosen = engines_for(problem.world.num_pairs, self.engine)[0]
-        relaxation = relax(problem, chosen, self.threads, watch)
-        if relaxation is not None and relaxation.is_negligible(problem):
-            witness = _witness(problem, np.zeros(problem.basis.num_costs), np.zeros(0))
-            solution = Solution.of(problem, relaxation.policy, witness)
-            return Answer(problem, Status.INACCURATE, engine, solution, relaxation, log=log)
-        return Answer(problem, Status.INFEASIBLE, engine, None, relaxation, log=log)
+    def _engines(self, problem: Program) -> Iterator[Callable[..., Proposal]]:
+        """Ways to propose a solution, the first one best; the model is built once."""
+        if isinstance(problem.cost_class, EuclideanBall):
+            yield partial(propose_conic, problem, euclidean_program(problem), self.threads)
+            return
+        model = exact_program(problem)
+        for engine in engines_for(problem.world.num_pairs, self.engine):
+            yield partial(propose_linear, problem, model, engine, self.threads)
 
-    def _answer(
-        self,
-        problem: Program,
-        status: Status,
-        engine: str,
-        measure: FloatArray,
-        weights: FloatArray,
-        prices: FloatArray,
-        log: str = "",
-    ) -> Answer:
-        """Re-derive value and bound from the data, and let them decide about the status."""
-        witness = _witness(problem, weights, prices)
-        if status in UNFINISHED:
-            solution = _best_at_hand(problem, measure, witness)
+    def _judge(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
+        """Re-derive every figure from the data, and let the figures decide about the status."""
+        status = proposal.status
+        if status is Status.INFEASIBLE:
+            return self._infeasible(problem, proposal, watch)
+        witness = _witness(problem, proposal.weights, proposal.prices)
+        if status in (Status.OPTIMAL, Status.INACCURATE):
+            solution = Solution.of(problem, extract(problem.world, proposal.measure), witness)
+            if not self._keeps_budgets(problem, solution):
+                return self._infeasible(problem, proposal, watch)
+            good = self._is_optimal(problem, solution, proposal)
+            status = Status.OPTIMAL if good else Status.INACCURATE
         else:
-            solution = Solution.of(problem, extract(problem.world, measure), witness)
-            status = Status.OPTIMAL if self._is_optimal(problem, solution) else Status.INACCURATE
-        surplus = None
-        if isinstance(problem.cost_class, Simplex):
-            scale = problem.cost_class.scaling(problem.basis.num_costs)
-            surplus = -float(scale @ problem.difference(solution.occupancy.measure))
-        return Answer(problem, status, engine, solution, total_surplus=surplus, log=log)
+            solution = _best_at_hand(problem, proposal.measure, witness)
+        return _answer(problem, status, proposal, solution)
 
-    def _is_optimal(self, problem: Program, solution: Solution) -> bool:
-        unit = problem.world.effective_horizon
-        allowance = self.tolerance * problem.trivial_bound
-        sizes = np.array([np.abs(budget.cost).max() for budget in problem.constraints])
-        kept = bool((solution.overspending <= self.tolerance * 2 * sizes * unit).all())
-        return kept and solution.value - solution.lower_bound <= allowance
+    def _infeasible(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
+        """The budgets seem impossible: INFEASIBLE only if that can be proven."""
+        relaxation = relax(problem, self.engine, self.threads, watch)
+        if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
+            return replace(
+                _answer(problem, Status.INFEASIBLE, proposal, None), relaxation=relaxation
+            )
+        witness = _witness(problem, proposal.weights, proposal.prices)
+        solution = _best_at_hand(problem, proposal.measure, witness)
+        status = Status.INACCURATE
+        if watch.must_stop:
+            status = Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+        return replace(_answer(problem, status, proposal, solution), relaxation=relaxation)
+
+    def _keeps_budgets(self, problem: Program, solution: Solution) -> bool:
+        sizes = np.array([budget.size for budget in problem.constraints])
+        allowed = self.tolerance * 2 * sizes * problem.world.effective_horizon
+        return bool((solution.overspending <= allowed).all())
+
+    def _is_optimal(self, problem: Program, solution: Solution, proposal: Proposal) -> bool:
+        allowed = max(self.tolerance * problem.trivial_bound, ROUNDING * abs(solution.value))
+        close = solution.value - solution.lower_bound <= allowed
+        if not isinstance(problem.cost_class, Simplex):
+            return close
+        if proposal.surplus_bound is None:
+            return False
+        missing = proposal.surplus_bound - _total_surplus(problem, solution)
+        return close and missing <= allowed * problem.basis.num_costs
+
+
+def _answer(
+    problem: Program, status: Status, proposal: Proposal, solution: Solution | None
+) -> Answer:
+    surplus = None
+    if isinstance(problem.cost_class, Simplex) and solution is not None:
+        surplus = _total_surplus(problem, solution)
+    return Answer(
+        problem, status, proposal.engine, solution, total_surplus=surplus, log=proposal.log
+    )
+
+
+def _total_surplus(problem: Program, solution: Solution) -> float:
+    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    return -float(scale @ problem.difference(solution.occupancy.measure))
 
 
 def _witness(problem: Program, weights: FloatArray, prices: FloatArray) -> Witness:
@@ -201,8 +181,10 @@ def _witness(problem: Program, weights: FloatArray, prices: FloatArray) -> Witne
 
 
 def _best_at_hand(problem: Program, measure: FloatArray, witness: Witness) -> Solution:
-    """The policy of an unfinished measure, or the uniform one where that is better."""
+    """The best of an unfinished measure's policy, the cloned one and the uniform one."""
     candidates = [Policy.uniform(problem.world)]
+    if isinstance(problem, Apprenticeship) and problem.demonstrations is not None:
+        candidates.append(clone(problem.demonstrations, problem.world))
     if measure.size == problem.world.num_pairs and np.isfinite(measure).all():
         candidates.append(extract(problem.world, measure))
     solutions = [Solution.of(problem, policy, witness) for policy in candidates]

@@ -3,11 +3,14 @@
 Columns are the state-action pairs, then the auxiliary variables of the cost class. Rows are the
 flow constraints, then the matching rows of the cost class, then the budgets:
 
-    (B - discount P)' mu            =  initial              one row per state
-    InfinityBall   Psi' mu - p + q  =  target               minimise  sum_i scale_i (p_i + q_i)
-    Simplex        scale_i (psi_i' mu - target_i) <= t      minimise  t
-    KnownCost                                               minimise  <psi, mu>
-    <mu, d_j>                      <=  b_j                  one row per budget
+    (B - discount P)' mu = initial                              one row per state
+    InfinityBall   (psi_i' mu - target_i)/m_i = p_i - q_i       min  sum_i scale_i m_i (p_i + q_i)/N
+    Simplex        scale_i (psi_i' mu - target_i)/N <= t        min  t
+    KnownCost                                                   min  <mu, psi>/N
+    <mu, d_j>/|d_j| <= b_j/|d_j|                                one row per budget
+
+where m_i = max|psi_i| and N is the largest cost of the class: engines know absolute tolerances
+only, so whatever unit a user chose, they are given figures of size one. `dual_point` undoes it.
 
 A pair's column holds its row of B - discount P, of Psi and of the budget costs, so the matrix is
 stacked row by row from CSR parts without a transposition.
@@ -16,11 +19,10 @@ stacked row by row from CSR parts without a transposition.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
-from journeyman.costs import CostClass, InfinityBall, KnownCost, Simplex
+from journeyman.costs import InfinityBall, KnownCost, Simplex
 from journeyman.problem import Program
 
 INFINITY = float("inf")
@@ -56,15 +58,16 @@ class Matching:
 
 def exact_program(problem: Program) -> LinearModel:
     """The exact program of a problem whose cost class is polyhedral."""
-    return _assemble(problem, matching_of(problem), problem.limits)
+    return _assemble(problem, _matching(problem), problem.limits)
 
 
 def second_stage_program(problem: Program, model: LinearModel, gap: float) -> LinearModel:
     """For `Simplex`: least sum of scaled costs among the measures with at most the given gap."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     upper = model.upper.copy()
-    upper[-1] = gap
-    return replace(model, cost=np.append(problem.cost_of(scale), 0.0), upper=upper)
+    upper[-1] = gap / problem.cost_unit
+    total = problem.cost_of(scale) / problem.cost_unit
+    return replace(model, cost=np.append(total, 0.0), upper=upper)
 
 
 def flow_program(problem: Program) -> LinearModel:
@@ -73,7 +76,10 @@ def flow_program(problem: Program) -> LinearModel:
 
 
 def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
-    """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j."""
+    """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j.
+
+    The column of t_j is in the budget's unit max|d_j|.
+    """
     model = flow_program(problem)
     num_budgets, num_rows = len(problem.constraints), model.row_upper.size
     order = np.arange(num_budgets)
@@ -84,7 +90,7 @@ def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
     return replace(
         model,
         columns=sparse.vstack([model.columns, increases], format="csr"),
-        cost=np.concatenate([model.cost, prices]),
+        cost=np.concatenate([model.cost, prices * problem.budget_units]),
         lower=np.concatenate([model.lower, np.zeros(num_budgets)]),
         upper=np.concatenate([model.upper, np.full(num_budgets, INFINITY)]),
     )
@@ -95,11 +101,24 @@ def least_spending_program(problem: Program, budget: int) -> LinearModel:
     limits = problem.limits.copy()
     limits[budget] = INFINITY
     model = _assemble(problem, _nothing(problem), limits)
-    return replace(model, cost=problem.budget_matrix[:, budget])
+    return replace(model, cost=problem.budget_matrix[:, budget] / problem.budget_units[budget])
 
 
-def matching_of(problem: Program) -> Matching:
-    """The rows and columns that express the cost class of `problem`."""
+def dual_point(problem: Program, row_duals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cost weights and budget prices behind the row duals of `exact_program`."""
+    matching = slice(problem.world.num_states, row_duals.size - len(problem.constraints))
+    prices = -row_duals[matching.stop :] * problem.cost_unit / problem.budget_units
+    match problem.cost_class:
+        case InfinityBall():
+            weights = -row_duals[matching] * problem.cost_unit / _column_units(problem)
+        case Simplex():
+            weights = -row_duals[matching] * problem.cost_class.scaling(problem.target.size)
+        case _:
+            weights = np.ones(1)
+    return weights, prices
+
+
+def _matching(problem: Program) -> Matching:
     match problem.cost_class:
         case InfinityBall():
             return _two_sided(problem)
@@ -111,39 +130,26 @@ def matching_of(problem: Program) -> Matching:
             raise TypeError(f"{type(other).__name__} has no linear program")
 
 
-def weights_from_duals(
-    cost_class: CostClass, row_duals: FloatArray, scale: FloatArray
-) -> FloatArray:
-    """The cost weights behind the duals of the matching rows."""
-    match cost_class:
-        case InfinityBall():
-            return -row_duals
-        case Simplex():
-            return -scale * row_duals
-        case _:
-            return np.ones(1)
-
-
 def _two_sided(problem: Program) -> Matching:
-    count = problem.basis.num_costs
-    scale = problem.cost_class.scaling(count)
+    count, units = problem.basis.num_costs, _column_units(problem)
+    prices = problem.cost_class.scaling(count) * units / problem.cost_unit
     identity = sparse.eye_array(count, format="csr")
     return Matching(
-        pair_rows=sparse.csr_array(problem.cost_matrix),
+        pair_rows=_scaled_costs(problem, 1 / units),
         pair_cost=np.zeros(problem.world.num_pairs),
         auxiliary=sparse.vstack([-identity, identity], format="csr"),
-        auxiliary_cost=np.concatenate([scale, scale]),
+        auxiliary_cost=np.concatenate([prices, prices]),
         auxiliary_lower=0.0,
-        row_lower=problem.target,
-        row_upper=problem.target,
+        row_lower=problem.target / units,
+        row_upper=problem.target / units,
     )
 
 
 def _one_sided(problem: Program) -> Matching:
     count = problem.basis.num_costs
-    scale = problem.cost_class.scaling(count)
+    scale = problem.cost_class.scaling(count) / problem.cost_unit
     return Matching(
-        pair_rows=sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale, format="csr"),
+        pair_rows=_scaled_costs(problem, scale),
         pair_cost=np.zeros(problem.world.num_pairs),
         auxiliary=sparse.csr_array(-np.ones((1, count))),
         auxiliary_cost=np.ones(1),
@@ -154,7 +160,8 @@ def _one_sided(problem: Program) -> Matching:
 
 
 def _known(problem: Program) -> Matching:
-    return replace(_nothing(problem), pair_cost=problem.cost_of(np.ones(1)))
+    cost = problem.cost_of(np.ones(1)) / problem.cost_unit
+    return replace(_nothing(problem), pair_cost=cost)
 
 
 def _nothing(problem: Program) -> Matching:
@@ -170,31 +177,40 @@ def _nothing(problem: Program) -> Matching:
     )
 
 
-def _assemble(problem: Program, matching: Matching, limits: ArrayLike) -> LinearModel:
-    world = problem.world
-    num_auxiliary = matching.auxiliary_cost.size
-    upper_limits = np.asarray(limits, dtype=float)
+def _column_units(problem: Program) -> FloatArray:
+    """m_i, or 1 for a cost that is zero everywhere."""
+    norms = problem.basis.norms
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _scaled_costs(problem: Program, scale: FloatArray) -> SparseMatrix:
+    return sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale, format="csr")
+
+
+def _assemble(problem: Program, matching: Matching, limits: FloatArray) -> LinearModel:
+    world, units = problem.world, problem.budget_units
+    num_auxiliary, num_budgets = matching.auxiliary_cost.size, limits.size
     rows_of_pairs = sparse.hstack(
-        [world.flow.matrix(), matching.pair_rows, sparse.csr_array(problem.budget_matrix)],
+        [world.flow.matrix(), matching.pair_rows, sparse.csr_array(problem.budget_matrix / units)],
         format="csr",
     )
     rows_of_auxiliary = sparse.hstack(
         [
             sparse.csr_array((num_auxiliary, world.num_states)),
             matching.auxiliary,
-            sparse.csr_array((num_auxiliary, upper_limits.size)),
+            sparse.csr_array((num_auxiliary, num_budgets)),
         ],
         format="csr",
     )
+    lower = np.concatenate(
+        [np.zeros(world.num_pairs), np.full(num_auxiliary, matching.auxiliary_lower)]
+    )
+    unlimited = np.full(num_budgets, -INFINITY)
     return LinearModel(
         columns=sparse.vstack([rows_of_pairs, rows_of_auxiliary], format="csr"),
         cost=np.concatenate([matching.pair_cost, matching.auxiliary_cost]),
-        lower=np.concatenate(
-            [np.zeros(world.num_pairs), np.full(num_auxiliary, matching.auxiliary_lower)]
-        ),
-        upper=np.full(world.num_pairs + num_auxiliary, INFINITY),
-        row_lower=np.concatenate(
-            [world.initial, matching.row_lower, np.full(upper_limits.size, -INFINITY)]
-        ),
-        row_upper=np.concatenate([world.initial, matching.row_upper, upper_limits]),
+        lower=lower,
+        upper=np.full(lower.size, INFINITY),
+        row_lower=np.concatenate([world.initial, matching.row_lower, unlimited]),
+        row_upper=np.concatenate([world.initial, matching.row_upper, limits / units]),
     )

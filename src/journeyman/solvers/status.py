@@ -12,23 +12,27 @@ class Status(Enum):
     )
     INFEASIBLE = (
         "no policy keeps all the budgets",
-        "answer.relaxation, unless cut short, has the smallest increase that makes them possible",
+        "answer.relaxation has the smallest increase that makes them possible",
     )
     INACCURATE = (
-        "the engine stopped, but value and lower bound differ by more than the tolerance",
-        "both bounds hold; try another engine or rescale costs that differ by many magnitudes",
+        "the engine stopped, but the bounds are further apart than the tolerance or a budget is "
+        "broken",
+        "see answer.overspending; both bounds hold for what they say; try another engine, or "
+        "rescale costs that differ by many magnitudes",
     )
     TIME_LIMIT = (
         "the time limit was reached",
-        "the policy is the best one at hand and both bounds hold; allow more time",
+        "the policy is the best one at hand (it may break budgets: see answer.overspending); "
+        "allow more time",
     )
     INTERRUPTED = (
         "the solve was interrupted",
-        "the policy is the best one at hand and both bounds hold; solve again to finish",
+        "the policy is the best one at hand (it may break budgets: see answer.overspending); "
+        "solve again to finish",
     )
     FAILED = (
-        "the engine gave up without an answer",
-        "try another engine; if it persists, report the world and the engine's log",
+        "the engine gave up",
+        "try another engine; answer.log is what it said",
     )
 
     @property
