@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import journeyman as jm
+from benchmarks.instances import GRAMMAR, example_of
 
 BACKENDS = ("CPP", "SCIPY", "COO")
 REPEATS = 7
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "instances", nargs="*", default=[FROZEN, CHOSEN_LATER],
-        help="grid:SIZE:MACRO_CELLS:DISCOUNT or garnet:STATES:COSTS:DISCOUNT",
+        help=GRAMMAR,
     )  # fmt: skip
     parser.add_argument("--measure", nargs=2, metavar=("WHO", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -74,13 +75,7 @@ def _word(met: bool) -> str:
 
 
 def _make_instance(instance: str, folder: Path) -> None:
-    kind, size, costs, discount = instance.split(":")
-    if kind == "grid":
-        example = jm.gallery.grid(int(size), macro_cells=int(costs), discount=float(discount))
-    else:
-        example = jm.gallery.garnet(int(size), num_costs=int(costs), discount=float(discount))
-    world, basis, expert = example
-    assert isinstance(expert, jm.Policy)
+    world, basis, expert = example_of(instance)
     demos = jm.record(world, expert, trajectories=100, horizon=200, seed=0)
     target = jm.ExpertExpectation.from_demonstrations(demos, basis, world).values
     world.save(folder / "world.npz")

@@ -28,10 +28,18 @@ __all__ = sorted(["__version__", *_HOMES])  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(_unknown(name))
     return (
         import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
     )
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, __all__, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"module {__name__!r} has no attribute {name!r}{hint}"
 
 
 def __dir__() -> list[str]:

@@ -85,9 +85,9 @@ def require_shape(
     name: str, shape: tuple[int, ...], *, ndim: int, size: int | None, refusal: Refusal
 ) -> None:
     if len(shape) != ndim:
+        form = "a flat list of numbers" if ndim == 1 else "a table: equally long rows of numbers"
         raise refusal(
-            f"{name} has {len(shape)} axes (shape {shape}), expected {ndim}",
-            "Reshape it",
+            f"{name} has {len(shape)} axes (shape {shape}), expected {ndim}", f"Give {form}"
         )
     if size is not None and shape[0] != size:
         raise refusal(f"{name} has {shape[0]} entries, expected {size}", "Give one entry for each")
@@ -117,10 +117,9 @@ def require_between(
     name: str, value: float, low: float, high: float, refusal: Refusal, remedy: str
 ) -> float:
     """`value` as a float strictly between `low` and `high`."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as fault:
-        raise refusal(f"{name} = {value!r} is not a number", remedy) from fault
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise refusal(f"{name} = {value!r} is not a number", remedy)
+    number = float(value)
     if not low < number < high:
         raise refusal(f"{name} = {number} is not strictly between {low} and {high}", remedy)
     return number

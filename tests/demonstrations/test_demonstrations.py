@@ -137,3 +137,18 @@ def test_episodes_without_an_end_are_refused(states, actions, message):
 def test_there_must_be_something_to_concatenate():
     with pytest.raises(jm.InvalidDemonstrations, match="nothing to concatenate"):
         jm.Demonstrations.concatenate([])
+
+
+def test_a_terminal_state_can_be_given_when_loading(tmp_path):
+    demos = jm.Demonstrations.from_arrays([[0, 1], [1, 0, 1]], [[0], [1, 0]], [True, False])
+    for name in ("demos.npz", "demos.csv"):
+        demos.save(tmp_path / name)
+        loaded = jm.Demonstrations.load(tmp_path / name, terminal_state=300)
+        assert loaded.last_states.tolist() == [300, 1]
+        assert loaded.actions.tolist() == demos.actions.tolist()
+
+
+def test_small_integers_can_end_in_a_large_state():
+    states = [np.array([0, 1], dtype=np.uint8)]
+    demos = jm.Demonstrations.from_arrays(states, [[0]], [True], terminal_state=300)
+    assert demos.last_states.tolist() == [300]

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 LONGEST_FILE = 320
-LONGEST_FUNCTION = 60
+LONGEST_FUNCTION = 45
 FORBIDDEN_CALLS = {"print", "eval", "exec"}
 VAGUE_MODULES = {"utils", "common", "helpers", "core", "misc"}
 
@@ -25,7 +25,7 @@ def test_a_file_holds_one_idea(path):
     assert len(text.splitlines()) <= LONGEST_FILE
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            length = (node.end_lineno or node.lineno) - node.lineno
+            length = (node.end_lineno or node.lineno) - node.body[0].lineno
             assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines"
 
 

@@ -30,6 +30,7 @@ OFFSETS = [0, 2, 3]
 WORLD = jm.World(ROWS, [1, 0], 0.9, choice_offsets=OFFSETS)
 POLICY = jm.Policy.uniform(WORLD)
 BASIS = jm.CostBasis([1.0, 0.0])
+PROBLEM = jm.Apprenticeship(WORLD, BASIS, jm.ExpertExpectation([1.0]))
 EXPERT = jm.ExpertExpectation([1.0])
 PROBLEM = jm.Apprenticeship(WORLD, BASIS, EXPERT)
 LOOP = [(1.0, 0, 0.0, False)]
@@ -132,8 +133,12 @@ def broken_deflate() -> bytes:
 
 
 BAD_WORLD = [
+    ("three axes", lambda: world(np.ones((2, 1, 2))), "three axes", r"from_arrays\("),
+    ("name of an environment", lambda: jm.World.from_gymnasium("FrozenLake-v1", 0.9),
+     "is a name", r"gymnasium\.make"),
+    ("text discount", lambda: world(discount="0.9"), "discount = '0.9' is not a number", "0.99"),
     ("one axis", lambda: world(GO),
-     r"transition has 1 axes \(shape \(2,\)\), expected 2", "Reshape"),
+     r"transition has 1 axes \(shape \(2,\)\), expected 2", "Give a "),
     ("text", lambda: world([["a", "b"]]), "transition is not an array of real", "plain numbers"),
     ("uneven rows", lambda: world([GO, [1.0]]), "transition is not an array of real", "plain numb"),
     ("complex", lambda: world(np.array(ROWS) * 1j), "transition is not an array of real", "plain"),
@@ -170,7 +175,7 @@ BAD_WORLD = [
     ("nan offset", lambda: world(choice_offsets=[0, NAN, 3]),
      "offsets is not finite at 1", "Replace"),
     ("offsets in a table", lambda: world(choice_offsets=[OFFSETS]),
-     "offsets has 2 axes", "Reshape"),
+     "offsets has 2 axes", "Give a "),
     ("uneven offsets", lambda: world(choice_offsets=[[0], [2, 3]]),
      "choice_offsets", "plain numbers"),
     ("column beyond", lambda: world(damaged("indices", 2, 2)), "not a sound sparse", "coo_array"),
@@ -191,7 +196,7 @@ BAD_WORLD = [
      r"initial sums to 0\.75", "sum to 1 within"),
     ("initial nan", lambda: world(initial=[1, NAN]), "initial is not finite at 1: nan", "Replace"),
     ("initial inf", lambda: world(initial=[INF, 0]), "initial is not finite at 0: inf", "Replace"),
-    ("initial in a table", lambda: world(initial=[[1, 0]]), "initial has 2 axes", "Reshape"),
+    ("initial in a table", lambda: world(initial=[[1, 0]]), "initial has 2 axes", "Give a "),
     ("discount 0", lambda: world(discount=0), r"discount = 0\.0", "0.99"),
     ("discount 1", lambda: world(discount=1), r"discount = 1\.0", "0.99"),
     ("discount 1.5", lambda: world(discount=1.5), r"discount = 1\.5", "0.99"),
@@ -201,7 +206,7 @@ BAD_WORLD = [
     ("many action names", lambda: world(action_names="abc"),
      "action_names has 3 .* 2", "each once"),
     ("few coordinates", lambda: world(coordinates=[[0]]), "coordinates has 1 .* 2", "one entry"),
-    ("flat coordinates", lambda: world(coordinates=[0, 1]), "coordinates has 1 axes", "Reshape"),
+    ("flat coordinates", lambda: world(coordinates=[0, 1]), "coordinates has 1 axes", "Give a "),
     ("nan coordinates", lambda: world(coordinates=[[0], [NAN]]),
      r"coordinates .* \(1, 0\)", "Replace"),
     ("restless sink", lambda: world(sink=0), "sink = 0 is not an absorbing state", "stays there"),
@@ -268,7 +273,7 @@ BAD_COSTS = [
      "cost basis", "coo_array"),
     ("no cost", lambda: jm.CostBasis(np.zeros((2, 0))),
      r"empty \(shape \(2, 0\)\)", "at least one"),
-    ("cost cube", lambda: jm.CostBasis(np.ones((2, 2, 2))), "cost basis has 3 axes", "Reshape"),
+    ("cost cube", lambda: jm.CostBasis(np.ones((2, 2, 2))), "cost basis has 3 axes", "Give a "),
     ("uneven costs", lambda: jm.CostBasis([[1.0, 2.0], [3.0]]),
      "cost basis is not", "plain numbers"),
     ("same name twice", lambda: jm.CostBasis(ROWS, ["a", "a"]), "named 'a'", "its own name"),
@@ -293,9 +298,9 @@ BAD_COSTS = [
         basis=jm.CostBasis(ROWS), expert=jm.ExpertExpectation([1, 1]), cost_class=jm.KnownCost()),
      "one cost, not 2", "Combine the columns"),
     ("endless budget", lambda: jm.Budget([1.0], INF, "wear"),
-     "'wear' has at_most = inf", "without a limit"),
-    ("nan budget", lambda: jm.Budget([1.0], NAN), "at_most = nan", "without a limit"),
-    ("text budget", lambda: jm.Budget([1.0], "low"), "at_most = 'low'", "without a limit"),
+     "at_most of budget 'wear' = inf", "without a limit"),
+    ("nan budget", lambda: jm.Budget([1.0], NAN), "at_most of budget .* = nan", "without a limit"),
+    ("text budget", lambda: jm.Budget([1.0], "low"), "at_most .* = 'low'", "without a limit"),
     ("empty budget", lambda: jm.Budget([], 1.0, "wear"), "'wear' is empty", "one entry per pair"),
     ("nan in budget", lambda: jm.Budget([0, NAN], 1.0, "wear"), "'wear' .* at 1: nan", "Replace"),
     ("budget of another world", lambda: imitate(constraints=[jm.Budget(np.ones(7), 1.0, "wear")]),
@@ -309,7 +314,7 @@ BAD_POLICY = [
      r"state 1 sum to 0\.75", "within 1e-8 in every state"),
     ("nan chance", lambda: jm.Policy([[1.0], [NAN]]), r"not finite at \(1, 0\)", "Replace"),
     ("no chance", lambda: jm.Policy(np.zeros((0, 2))), r"shape \(0, 2\)", "one row per state"),
-    ("flat chances", lambda: jm.Policy([1.0, 1.0]), "probabilities has 1 axes", "Reshape"),
+    ("flat chances", lambda: jm.Policy([1.0, 1.0]), "probabilities has 1 axes", "Give a "),
     ("too few chances", lambda: jm.Policy([1.0, 1.0], OFFSETS), "2 entries, expected 3", "each"),
     ("policy of another world", lambda: jm.occupancy(WORLD, RECTANGULAR),
      "for 2 states and 4 pairs, the world has 2 and 3", "made for this world"),
@@ -321,7 +326,7 @@ BAD_POLICY = [
      r"states\[0\] = -1 is outside", "zero-based"),
     ("fractional state", lambda: POLICY.predict([0.5]), r"states\[0\] = 0.5 is not", "integer ids"),
     ("state beyond integers", lambda: POLICY.probabilities([1e30]), r"states\[0\] = 1e\+30", "ids"),
-    ("single state id", lambda: POLICY.probabilities(0), "states has 0 axes", "Reshape"),
+    ("single state id", lambda: POLICY.probabilities(0), "states has 0 axes", "Give a "),
     ("uneven state ids", lambda: POLICY.probabilities([[0], [0, 1]]), "states", "plain numbers"),
     ("share above one", lambda: POLICY.mixed_with(POLICY, 2), "share = 2", "between 0 and 1"),
     ("mixing worlds", lambda: POLICY.mixed_with(RECTANGULAR, 0.5), "different", "of one world"),
@@ -364,13 +369,13 @@ BAD_DEMONSTRATIONS = [
     ("no last state", lambda: jm.Demonstrations.from_arrays([[0, 1], [0]], [[0], [0]]),
      "episode 1 has 1 states and 1 actions", "one state more"),
     ("mixed axes", lambda: jm.Demonstrations.from_arrays([[0, 1], [[0], [1]]], [[0], [0]]),
-     "states of episode 1 has 2 axes", "Reshape"),
+     "states of episode 1 has 2 axes", "Give a "),
     ("more flags than episodes", lambda: jm.Demonstrations.from_arrays(
         [[0, 1]], [[0]], [0, 1], terminal_state=1),
      r"terminated has shape \(2,\)", "each episode"),
     ("nothing to join", lambda: jm.Demonstrations.concatenate([]), "nothing", "at least one part"),
-    ("no trajectory", lambda: record(trajectories=0), "trajectories = 0", "at least one"),
-    ("no horizon", lambda: record(horizon=0), "horizon = 0", "at least one"),
+    ("no trajectory", lambda: record(trajectories=0), "trajectories = 0", "whole number"),
+    ("no horizon", lambda: record(horizon=0), "horizon = 0", "whole number"),
     ("expert acts beyond", lambda: record(lambda *_: 5),
      "action 5 in state 0, which has 2", "from 0"),
     ("expert acts below", lambda: record(lambda *_: -1), "action -1 in state 0", "from 0"),
@@ -384,11 +389,17 @@ BAD_DEMONSTRATIONS = [
         jm.Demonstrations([0, 1], [4], [0, 1], choice_offsets=OFFSETS)),
      r"actions\[0\] = 4, but state 0 has actions 0\.\.1", "from 0"),
     ("nan expectation", lambda: jm.ExpertExpectation([1, NAN]), "not finite at 1: nan", "Replace"),
-    ("expectation table", lambda: jm.ExpertExpectation([[1.0]]), "has 2 axes", "Reshape"),
+    ("expectation table", lambda: jm.ExpertExpectation([[1.0]]), "has 2 axes", "Give a "),
     ("nan reward", lambda: jm.ExpertExpectation.from_rewards([NAN]), "finite at 0: nan", "Replace"),
 ]  # fmt: skip
 
 BAD_PROBLEM = [
+    ("lists instead of values", lambda: jm.Apprenticeship(WORLD, ROWS, jm.ExpertExpectation([1])),
+     "basis is a list", "a World, a CostBasis"),
+    ("rewards declared as costs", lambda: jm.Apprenticeship(
+        WORLD, jm.CostBasis.from_rewards(np.ones(3)), jm.ExpertExpectation([10.0])),
+     "'cost 0' has the sign of a reward", "from_rewards"),
+    ("a world is no problem", lambda: jm.solve(WORLD), "World cannot be solved", "Apprenticeship"),
     ("two expectations, one cost", lambda: imitate(expert=jm.ExpertExpectation([1, 2])),
      "2 expectations, the basis 1 costs", "one expectation per cost"),
     ("policy as expert", lambda: imitate(expert=POLICY), "the expert is a Policy", "jm.record"),
@@ -404,6 +415,10 @@ BAD_PROBLEM = [
 ]  # fmt: skip
 
 BAD_SOLVER = [
+    ("a class is no solver", lambda: jm.solve(PROBLEM, jm.LinearProgram),
+     "LinearProgram'> is not a solver", r"LinearProgram\(\)"),
+    ("a word is no solver", lambda: jm.solve(PROBLEM, "highs"), "'highs' is not a solver", "value"),
+    ("a flag is no observer", lambda: jm.solve(PROBLEM, observer=True), "observer = True", "Event"),
     ("no thread", lambda: jm.LinearProgram(threads=0), "threads = 0", "at least one"),
     ("no time", lambda: jm.LinearProgram(time_limit=0), "time_limit = 0", "above 0, or None"),
     ("nan time", lambda: jm.LinearProgram(time_limit=NAN), "time_limit = nan", "above 0, or None"),

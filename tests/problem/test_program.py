@@ -64,3 +64,33 @@ def test_reward_features_turn_their_sign_once(world):
     assert "4.0000" in shown
     assert problem.target.tolist() == [-4.0, -5.0]
     assert answer.value == pytest.approx(-0.5, abs=1e-6)
+
+
+def test_costs_can_be_tables_of_states_and_actions(world):
+    table = np.array([[0.3, -1.0], [0.5, 2.0]])
+    flat = table.ravel()
+    policy = jm.Policy([[0.5, 0.5], [1.0, 0.0]])
+    assert jm.expected_cost(world, policy, table) == jm.expected_cost(world, policy, flat)
+    assert jm.plan(world, table).values.tolist() == jm.plan(world, flat).values.tolist()
+    assert jm.Forward(world, table).gap(policy) == jm.Forward(world, flat).gap(policy)
+    assert jm.Budget(table, 1.0).on(world).tolist() == flat.tolist()
+
+
+def test_a_table_for_ragged_action_sets_skips_what_is_not_there():
+    ragged = jm.World([[0, 1], [1, 0], [0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 3])
+    assert jm.Budget([[1.0, 2.0], [3.0, 99.0]], 1.0).on(ragged).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_one_budget_need_not_stand_in_a_list(world):
+    problem = jm.Forward(world, [1.0, 0.0], constraints=jm.Budget([0, 1], 9.0))
+    assert len(problem.constraints) == 1
+
+
+def test_names_come_from_the_columns_of_a_data_frame():
+    class Frame:
+        columns = ("speed", "risk")
+
+        def __array__(self, dtype=None, copy=None):
+            return np.ones((2, 2))
+
+    assert jm.CostBasis(Frame()).names == ("speed", "risk")

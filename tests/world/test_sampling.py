@@ -13,11 +13,14 @@ JUST_BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
 def walked(world, policy, trajectories, horizon, seed):
-    """The padded arrays of `walk` as (states, actions) of each episode."""
-    states, actions, lengths = sampling.walk(
+    """The flat arrays of `walk` as (states, actions) of each episode."""
+    walks = sampling.walk(
         world, policy.on(world), trajectories, horizon, np.random.default_rng(seed)
     )
-    return [(states[k, : n + 1].tolist(), actions[k, :n].tolist()) for k, n in enumerate(lengths)]
+    ends = np.cumsum(walks.lengths)
+    states = np.split(walks.states, (ends + np.arange(1, trajectories + 1))[:-1])
+    actions = np.split(walks.actions, ends[:-1])
+    return [(s.tolist(), a.tolist()) for s, a in zip(states, actions, strict=True)]
 
 
 @given(st.data(), seeds, st.integers(1, 6), st.integers(1, 12))
@@ -28,13 +31,25 @@ def test_the_kernel_walks_like_its_naive_twin(data, seed, trajectories, horizon)
     assert walked(world, policy, trajectories, horizon, seed) == expected
 
 
-@pytest.mark.parametrize("block", [1, 17, 64, 10**6])
-def test_the_block_size_does_not_change_the_result(monkeypatch, block):
-    world = random_world(1, Shape.SPARSE)
-    policy = Policy.uniform(world)
-    in_one_block = walked(world, policy, 30, 8, seed=5)
-    monkeypatch.setattr(sampling, "BLOCK", block)
-    assert walked(world, policy, 30, 8, seed=5) == in_one_block
+@pytest.mark.parametrize("chunk", [1, 3, 8, 1000])
+def test_chunks_of_a_walk_join_without_a_seam(monkeypatch, chunk):
+    monkeypatch.setattr(sampling, "CHUNK", chunk)
+    around = random_world(1, Shape.PERIODIC, num_states=5)
+    for states, actions in walked(around, Policy.uniform(around), 10, 20, seed=5):
+        assert states == [(states[0] + t) % 5 for t in range(21)]
+        assert len(actions) == 20
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 8, 1000])
+def test_walks_stop_where_they_are_absorbed_and_nowhere_else(monkeypatch, chunk):
+    monkeypatch.setattr(sampling, "CHUNK", chunk)
+    world = random_world(1, Shape.ABSORBING, num_states=6)
+    lengths = set()
+    for states, actions in walked(world, Policy.uniform(world), 60, 20, seed=5):
+        assert not world.absorbing[states[1:-1]].any()
+        assert world.absorbing[states[-1]] or len(actions) == 20
+        lengths.add(len(actions))
+    assert len(lengths) > 5
 
 
 def test_the_seed_decides_the_result():

@@ -2,18 +2,16 @@
 
 import journeyman as jm
 
+WIDEST_MAP = 40
+"""Cells along each side up to which the policy is drawn."""
+
 
 def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
     """What `journeyman demo` prints."""
     world, basis, expert = jm.gallery.grid(size, seed=seed)
-    assert isinstance(expert, jm.Policy)
     demos = jm.record(world, expert, trajectories=trajectories, horizon=horizon, seed=seed)
     problem = jm.Apprenticeship(world, basis, demos)
     answer = jm.solve(problem)
-    exact = jm.Apprenticeship(
-        world, basis, jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
-    )
-    cloned = jm.clone(demos, world)
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "
@@ -25,17 +23,34 @@ def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
             "",
             jm.report.comparison(problem, answer),
             "",
-            f"status            {answer.status.name} ({answer.engine}, "
-            f"build {answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
-            f"gap on the data   {answer.value:.4f}  (no policy can be below "
-            f"{answer.lower_bound:.4f}; the largest conceivable is {problem.trivial_bound:.0f})",
-            f"gap to the expert {exact.gap(answer.occupancy):.4f}  (by exact evaluation of the "
-            "expert, known here because the world is an example)",
-            f"for scale         {exact.gap(cloned):.4f} behaviour cloning, "
-            f"{exact.gap(jm.Policy.uniform(world)):.4f} uniform actions",
-            "",
-            "The apprentice's policy (likeliest direction; · where none stands out):",
-            "",
-            jm.report.policy_map(world, answer.policy),
+            *_figures(problem, answer, expert, demos),
+            *(_map(world, answer.policy) if size <= WIDEST_MAP else ()),
         ]
     )
+
+
+def _figures(
+    problem: jm.Apprenticeship, answer: jm.Answer, expert: jm.Policy, demos: jm.Demonstrations
+) -> list[str]:
+    """Gaps on the data and to the true expert, who is known in an example."""
+    world, basis = problem.world, problem.basis
+    truth = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
+    exact = jm.Apprenticeship(world, basis, truth)
+    noise = exact.cost_class.gap(problem.target - exact.target)
+    cloned, uniform = jm.clone(demos, world), jm.Policy.uniform(world)
+    return [
+        f"status            {answer.status.name} ({answer.engine}, "
+        f"build {answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
+        f"gap on the data   {answer.value:.4f}   no policy can be below {answer.lower_bound:.4f}; "
+        f"the largest conceivable is {problem.trivial_bound:.0f}",
+        f"gap to the expert {exact.gap(answer.occupancy):.4f}   the sampling error of the "
+        f"demonstrations alone is {noise:.4f}; it shrinks with their number",
+        f"for scale         {exact.gap(cloned):.4f}   behaviour cloning, which knows that this "
+        "expert is a stationary policy;",
+        f"                  {exact.gap(uniform):.4f}   uniform actions",
+    ]
+
+
+def _map(world: jm.World, policy: jm.Policy) -> list[str]:
+    heading = "The apprentice's policy (likeliest direction; · where none stands out):"
+    return ["", heading, "", jm.report.policy_map(world, policy)]

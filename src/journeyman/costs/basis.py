@@ -26,7 +26,7 @@ class CostBasis:
     Args:
         matrix: (pairs x costs) or (states x costs, the same for every action of a state), dense
             or sparse; one-dimensional for a single cost. Entries beyond [-1, 1] are legal.
-        names: one name per cost.
+        names: one name per cost; by default the column names of a data frame, or numbers.
 
     >>> basis = CostBasis([[1.0, 0.0], [0.5, -1.0]], names=["effort", "delay"])
     >>> basis.lowest.tolist(), basis.highest.tolist(), basis.centre.tolist()
@@ -44,7 +44,8 @@ class CostBasis:
             raise InvalidCosts(
                 f"cost basis is empty (shape {checked.shape})", "Give at least one cost"
             )
-        assign(self, matrix=checked, names=_names(names, checked.shape[1]), rewards=False)
+        given = getattr(matrix, "columns", None) if names is None else names
+        assign(self, matrix=checked, names=_names(given, checked.shape[1]), rewards=False)
 
     @classmethod
     def from_rewards(cls, matrix: Any, names: Sequence[str] | None = None) -> Self:

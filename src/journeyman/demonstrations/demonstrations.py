@@ -114,11 +114,18 @@ class Demonstrations:
                     "Give one state more than actions: the state where the record ends",
                 )
         offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
-        flat = np.concatenate(visited)
-        if terminal_state is not None:
-            last = offsets[1:] + np.arange(len(visited))
-            flat[last[_flags(terminated, len(visited))]] = terminal_state
-        return cls(flat, np.concatenate(taken), offsets, terminated)
+        demos = cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
+        return demos if terminal_state is None else demos.ending_in(terminal_state)
+
+    def ending_in(self, terminal_state: int) -> Self:
+        """The same demonstrations with another last state in every terminated episode."""
+        states = self.states.copy()
+        last = self.offsets[1:] + np.arange(len(self))
+        states[last[self.terminated]] = terminal_state
+        offsets = None if self.pairs is None else self.pairs.offsets
+        return type(self)(
+            states, self.actions, self.offsets, self.terminated, choice_offsets=offsets
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence["Demonstrations"]) -> Self:
@@ -217,10 +224,13 @@ class Demonstrations:
         probability = np.asarray(world.transition[pairs, self.next_states]).ravel()
         if (probability <= 0).any():
             step = int(np.argmax(probability <= 0))
+            ending = world.sink is not None and world.transition[pairs[step], world.sink] > 0
             raise InvalidDemonstrations(
                 f"{self._where(step)}: the step from state {self.step_states[step]} by action "
                 f"{self.actions[step]} to state {self.next_states[step]} has probability 0",
-                "Check that demonstrations and world number states and actions alike",
+                "This step ends the episode: mark it terminated and give terminal_state=world.sink"
+                if ending
+                else "Check that demonstrations and world number states and actions alike",
             )
 
     def _refuse_restless(self, world: World) -> None:
@@ -230,7 +240,7 @@ class Demonstrations:
             raise InvalidDemonstrations(
                 f"episode {episode} is marked terminated but ends in state "
                 f"{self.last_states[episode]}, which is not absorbing",
-                "Mark it truncated, or load it with terminal_state=world.sink",
+                "Mark it truncated, or give terminal_state=world.sink",
             )
 
     def _where(self, step: int) -> str:
@@ -250,8 +260,16 @@ class Demonstrations:
         save_arrays(path, "demonstrations", SCHEMA_VERSION, arrays)
 
     @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read what `save` wrote, or any CSV with episode,t,state,action,terminated."""
+    def load(cls, path: PathLike, *, terminal_state: int | None = None) -> Self:
+        """Read what `save` wrote, or any CSV with episode,t,state,action,terminated.
+
+        `terminal_state` is as in `from_arrays`.
+        """
+        demos = cls._load(path)
+        return demos if terminal_state is None else demos.ending_in(terminal_state)
+
+    @classmethod
+    def _load(cls, path: PathLike) -> Self:
         if files.is_csv(path):
             return cls(*files.read_csv(path))
         _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION)

@@ -87,8 +87,14 @@ def _recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> Flo
 def _settled(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
     """Episodes whose last state costs the same under each of its actions."""
     settled = np.ones(world.num_states, dtype=bool)
-    for state in np.unique(demos.last_states[demos.terminated]):
-        rows = matrix[world.pairs.offsets[state] : world.pairs.offsets[state + 1]]
-        rows = rows.toarray() if sparse.issparse(rows) else rows
-        settled[state] = bool((rows == rows[0]).all())
+    ends = np.unique(demos.last_states[demos.terminated])
+    if ends.size:
+        counts = world.pairs.actions_per_state[ends]
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        first = np.repeat(world.pairs.offsets[ends], counts)
+        pairs = first + np.arange(counts.sum()) - np.repeat(starts, counts)
+        difference = matrix[pairs] - matrix[first]
+        largest = abs(difference).max(axis=1)
+        moved = largest.toarray() if sparse.issparse(largest) else largest
+        settled[ends] = np.maximum.reduceat(np.ravel(moved), starts) == 0
     return np.asarray(settled[demos.last_states])

@@ -120,7 +120,7 @@ class _Reader:
 
     def _integer(self, line: int, name: str, text: str | None) -> int:
         try:
-            value = int((text or "").strip())
+            value = int((text or "").strip().removesuffix(".0"))
         except ValueError:
             raise self._refuse(line, f"{name} is {text!r}, expected a whole number") from None
         if not 0 <= value < 2**63:

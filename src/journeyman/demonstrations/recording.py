@@ -5,12 +5,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from journeyman.arrays import IntArray, Seed, generator
+from journeyman.arrays import IntArray, Seed, generator, read_only
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.policy import Policy
 from journeyman.world import World
-from journeyman.world.sampling import walk
+from journeyman.world.sampling import Walks, walk
 
 HistoryExpert: TypeAlias = Callable[[IntArray, IntArray, np.random.Generator], int]
 """Called with the states x_0..x_t, the actions a_0..a_{t-1} and a generator; returns a_t."""
@@ -34,19 +34,24 @@ def record(
     Demonstrations(3 episodes, 3 steps, 3 terminated)
     """
     for name, value in (("trajectories", trajectories), ("horizon", horizon)):
-        if value < 1:
-            raise InvalidDemonstrations(f"{name} = {value}", f"Record at least one of {name}")
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise InvalidDemonstrations(f"{name} = {value!r}", "Give a whole number from 1")
     rng = generator(seed)
     if isinstance(expert, Policy):
-        states, actions, lengths = walk(world, expert.on(world), trajectories, horizon, rng)
+        walks = walk(world, expert.on(world), trajectories, horizon, rng)
+    elif callable(expert):
+        walks = _follow(world, expert, trajectories, horizon, rng)
     else:
-        states, actions, lengths = _follow(world, expert, trajectories, horizon, rng)
-    steps = np.arange(horizon + 1)
-    last = states[np.arange(trajectories), lengths]
+        raise InvalidDemonstrations(
+            f"the expert is a {type(expert).__name__}",
+            "Give a Policy, or a function of (states, actions, generator) that returns an action",
+        )
+    offsets = np.concatenate([[0], np.cumsum(walks.lengths)])
+    last = walks.states[offsets[1:] + np.arange(trajectories)]
     return Demonstrations(
-        states[steps <= lengths[:, np.newaxis]],
-        actions[steps[:-1] < lengths[:, np.newaxis]],
-        np.concatenate([[0], np.cumsum(lengths)]),
+        walks.states,
+        walks.actions,
+        offsets,
         world.absorbing[last],
         choice_offsets=world.pairs.offsets,
     )
@@ -54,27 +59,31 @@ def record(
 
 def _follow(
     world: World, expert: HistoryExpert, trajectories: int, horizon: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray]:
-    states = np.zeros((trajectories, horizon + 1), dtype=np.int64)
-    actions = np.zeros((trajectories, horizon), dtype=np.int64)
-    lengths = np.full(trajectories, horizon)
-    matrix = world.transition
+) -> Walks:
+    all_states, all_actions, lengths = [], [], np.empty(trajectories, dtype=np.int64)
     for k in range(trajectories):
-        state = int(rng.choice(world.num_states, p=world.initial))
-        states[k, 0] = state
-        for t in range(horizon):
-            action = expert(states[k, : t + 1], actions[k, :t], rng)
-            if action not in range(world.pairs.actions_per_state[state]):
-                raise InvalidDemonstrations(
-                    f"the expert chose action {action} in state {state}, which has "
-                    f"{world.pairs.actions_per_state[state]} actions",
-                    "Return an action number from 0",
-                )
-            pair = world.pairs.offsets[state] + action
-            row = slice(matrix.indptr[pair], matrix.indptr[pair + 1])
-            state = int(rng.choice(matrix.indices[row], p=matrix.data[row]))
-            actions[k, t], states[k, t + 1] = action, state
-            if world.absorbing[state]:
-                lengths[k] = t + 1
-                break
-    return states, actions, lengths
+        states, actions = np.zeros(horizon + 1, np.int64), np.zeros(horizon, np.int64)
+        states[0] = rng.choice(world.num_states, p=world.initial)
+        length = 0
+        while length < horizon and not (world.absorbing[states[length]] and length > 0):
+            state = int(states[length])
+            history = read_only(states[: length + 1].copy()), read_only(actions[:length].copy())
+            action = _checked_action(world, state, expert(*history, rng))
+            row = world.transition[[world.pairs.offsets[state] + action]]
+            actions[length] = action
+            states[length + 1] = rng.choice(row.indices, p=row.data)
+            length += 1
+        lengths[k] = length
+        all_states.append(states[: length + 1])
+        all_actions.append(actions[:length])
+    return Walks(np.concatenate(all_states), np.concatenate(all_actions), lengths)
+
+
+def _checked_action(world: World, state: int, chosen: object) -> int:
+    count = int(world.pairs.actions_per_state[state])
+    if not isinstance(chosen, int | np.integer) or chosen not in range(count):
+        raise InvalidDemonstrations(
+            f"the expert chose action {chosen!r} in state {state}, which has {count} actions",
+            "Return an action number from 0",
+        )
+    return int(chosen)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import ExpertExpectation
-from journeyman.gallery.example import Example
+from journeyman.gallery.example import PublishedExample
 from journeyman.world import World
 
 POSITIONS = tuple(range(120, 201, 5))
@@ -33,7 +33,7 @@ START = int(np.prod(SHAPE))
 """The extra state in which the action picks the speed."""
 
 
-def driving() -> Example:
+def driving() -> PublishedExample:
     """World, reward features and the published expectations of the bad expert.
 
     >>> world, basis, expert = driving()
@@ -44,7 +44,7 @@ def driving() -> Example:
     initial[START] = 1.0
     world = World(_transition(), initial, 0.9, action_names=("left", "straight", "right"))
     basis = CostBasis.from_rewards(_rewards(), FEATURES)
-    return Example(world, basis, ExpertExpectation.from_rewards(BAD_EXPERT))
+    return PublishedExample(world, basis, ExpertExpectation.from_rewards(BAD_EXPERT))
 
 
 def _state(position: int, speed: int, lane: int, distance: int) -> int:

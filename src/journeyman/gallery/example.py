@@ -9,11 +9,16 @@ from journeyman.world import World
 
 
 class Example(NamedTuple):
-    """A world, the costs that may matter there, and an expert.
-
-    The expert is a policy to record demonstrations of, or expectations from the literature.
-    """
+    """A world, the costs that may matter there, and an expert to record."""
 
     world: World
     basis: CostBasis
-    expert: Policy | ExpertExpectation
+    expert: Policy
+
+
+class PublishedExample(NamedTuple):
+    """A world, its costs, and an expert of whom only the published expectations are known."""
+
+    world: World
+    basis: CostBasis
+    expert: ExpertExpectation

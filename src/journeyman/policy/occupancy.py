@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, SparseMatrix, read_only, real_array
+from journeyman.arrays import FloatArray, SparseMatrix, read_only
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts
 from journeyman.policy.discounted_system import DiscountedSystem
@@ -60,9 +60,8 @@ def occupancy(world: World, policy: Policy) -> Occupancy:
 
 
 def expected_cost(world: World, policy: Policy, cost: ArrayLike) -> float:
-    """Expected discounted total of a cost given per pair or per state."""
-    vector = real_array("cost", cost, ndim=1, refusal=InvalidCosts)
-    per_pair = world.pairs.per_pair("cost", vector, InvalidCosts)
+    """Expected discounted total of a cost (per pair, per state, or states x actions)."""
+    per_pair = world.pairs.flattened("cost", cost, InvalidCosts)
     return float(occupancy(world, policy).measure @ per_pair)
 
 

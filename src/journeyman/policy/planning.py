@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, read_only, real_array
+from journeyman.arrays import FloatArray, IntArray, read_only
 from journeyman.errors import InvalidCosts
 from journeyman.policy.discounted_system import DiscountedSystem
 from journeyman.policy.policy import Policy
@@ -56,15 +56,14 @@ def plan(
     tolerance: float | None = None,
     warm_start: Plan | None = None,
 ) -> Plan:
-    """An optimal policy of `world` for a cost given per pair or per state.
+    """An optimal policy of `world` for a cost per pair, per state, or (states x actions).
 
     >>> world = World([[1, 0], [0, 1], [0, 1]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
     >>> found = plan(world, [1.0, 1.5, 0.0])
     >>> found.policy.probabilities([0]).tolist(), found.values.round(9).tolist()
     ([[0.0, 1.0]], [1.5, 0.0])
     """
-    vector = real_array("cost", cost, ndim=1, refusal=InvalidCosts)
-    costs = world.pairs.per_pair("cost", vector, InvalidCosts)
+    costs = world.pairs.flattened("cost", cost, InvalidCosts)
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * float(np.abs(costs).max()) * world.effective_horizon
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values

@@ -9,6 +9,8 @@ expectations are exact. By Lemma 1 the inner maximum is the support function of 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem
@@ -39,14 +41,22 @@ class Apprenticeship(Program):
         basis: CostBasis,
         expert: Demonstrations | ExpertExpectation,
         cost_class: CostClass | None = None,
-        constraints: Iterable[Budget] = (),
+        constraints: Iterable[Budget] | Budget = (),
     ) -> None:
+        for name, part, kind in (("world", world, World), ("basis", basis, CostBasis)):
+            if not isinstance(part, kind):
+                raise InvalidProblem(
+                    f"{name} is a {type(part).__name__}",
+                    "Give Apprenticeship(world, basis, expert): a World, a CostBasis, then "
+                    "Demonstrations or an ExpertExpectation",
+                )
         if isinstance(expert, Demonstrations):
             expectation = ExpertExpectation.from_demonstrations(expert, basis, world)
             assign(self, demonstrations=expert)
         elif isinstance(expert, ExpertExpectation):
             expectation = expert
             assign(self, demonstrations=None)
+            _refuse_turned_sign(basis, expectation, world)
         else:
             raise InvalidProblem(
                 f"the expert is a {type(expert).__name__}",
@@ -55,3 +65,20 @@ class Apprenticeship(Program):
         assign(self, expectation=expectation)
         chosen = InfinityBall() if cost_class is None else cost_class
         super().__init__(world, basis, chosen, expectation.values, constraints)
+
+
+def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: World) -> None:
+    """Declared expectations of rewards that only make sense with the other sign."""
+    if not basis.rewards or expert.values.size != basis.num_costs:
+        return
+    slack = 1e-9 * basis.norms
+    low, high = (basis.lowest - slack, basis.highest + slack)
+    given = expert.values / world.effective_horizon
+    impossible = (given < low) | (given > high)
+    if impossible.any() and ((-given >= low) & (-given <= high)).all():
+        name = basis.names[int(np.argmax(impossible))]
+        raise InvalidProblem(
+            f"the basis holds rewards, and the declared expectation of {name!r} has the sign of "
+            "a reward where a cost is expected",
+            "Declare it with ExpertExpectation.from_rewards(...)",
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, real_array
+from journeyman.arrays import FloatArray, plain_array, real_array, require_between
 from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 from journeyman.world import World
@@ -19,7 +19,7 @@ class Budget:
     """An upper limit on the expected discounted total of a known cost.
 
     Args:
-        cost: d, per pair or per state.
+        cost: d, per pair, per state, or as a (states x actions) table.
         at_most: b, in discounted units: a limit of r per step is r / (1 - discount).
         name: for people.
 
@@ -32,19 +32,16 @@ class Budget:
     name: str
 
     def __init__(self, cost: ArrayLike, at_most: float, name: str = "budget") -> None:
-        vector = real_array(f"cost of budget {name!r}", cost, ndim=1, refusal=InvalidCosts)
-        if not vector.size:
-            raise InvalidCosts(f"the cost of budget {name!r} is empty", "Give one entry per pair")
-        try:
-            limit = float(at_most)
-        except (TypeError, ValueError):
-            limit = np.nan
-        if not np.isfinite(limit):
-            raise InvalidCosts(
-                f"budget {name!r} has at_most = {at_most!r}",
-                "Give a finite number, and leave out a budget without a limit",
-            )
-        assign(self, cost=vector, at_most=limit, name=name)
+        what = f"cost of budget {name!r}"
+        axes = 2 if plain_array(what, cost, InvalidCosts).ndim == 2 else 1
+        figures = real_array(what, cost, ndim=axes, refusal=InvalidCosts)
+        if not figures.size:
+            raise InvalidCosts(f"the {what} is empty", "Give one entry per pair")
+        limit = require_between(
+            f"at_most of budget {name!r}", at_most, -np.inf, np.inf, InvalidCosts,
+            "Give a finite number, and leave out a budget without a limit",
+        )  # fmt: skip
+        assign(self, cost=figures, at_most=limit, name=name)
 
     @property
     def size(self) -> float:
@@ -58,7 +55,4 @@ class Budget:
 
     def on(self, world: World) -> FloatArray:
         """The cost with one entry per pair of `world`."""
-        per_pair: FloatArray = world.pairs.per_pair(
-            f"cost of budget {self.name!r}", self.cost, InvalidCosts
-        )
-        return per_pair
+        return world.pairs.flattened(f"cost of budget {self.name!r}", self.cost, InvalidCosts)

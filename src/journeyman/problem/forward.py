@@ -13,7 +13,7 @@ import numpy as np
 
 from journeyman.arrays import read_only
 from journeyman.costs import CostBasis, KnownCost
-from journeyman.errors import InvalidProblem
+from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.problem.budget import Budget
 from journeyman.problem.program import Program
 from journeyman.world import World
@@ -21,10 +21,14 @@ from journeyman.world import World
 
 @dataclass(frozen=True, eq=False, init=False)
 class Forward(Program):
-    """Minimise a known cost, given per pair or per state (or as a one-column `CostBasis`)."""
+    """Minimise a known cost: per pair, per state, (states x actions), or a one-column basis."""
 
-    def __init__(self, world: World, cost: Any, constraints: Iterable[Budget] = ()) -> None:
-        basis = cost if isinstance(cost, CostBasis) else CostBasis(cost, names=None)
+    def __init__(
+        self, world: World, cost: Any, constraints: Iterable[Budget] | Budget = ()
+    ) -> None:
+        basis = cost if isinstance(cost, CostBasis) else CostBasis(cost)
+        if basis.num_costs > 1 and basis.matrix.shape == (world.num_states, world.pairs.max_actions):
+            basis = CostBasis(world.pairs.flattened("cost", basis.matrix, InvalidCosts))
         if basis.num_costs != 1:
             raise InvalidProblem(
                 f"a forward problem has one cost, not {basis.num_costs}",

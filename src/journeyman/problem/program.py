@@ -39,7 +39,7 @@ class Program(ABC):
         basis: CostBasis,
         cost_class: CostClass,
         target: FloatArray,
-        constraints: Iterable[Budget],
+        constraints: Iterable[Budget] | Budget,
     ) -> None:
         if target.size != basis.num_costs:
             raise InvalidProblem(
@@ -52,7 +52,7 @@ class Program(ABC):
             )
         cost_class.scaling(basis.num_costs)
         basis.on(world)
-        budgets = tuple(constraints)
+        budgets = (constraints,) if isinstance(constraints, Budget) else tuple(constraints)
         for budget in budgets:
             if not isinstance(budget, Budget):
                 raise InvalidProblem(

@@ -24,8 +24,23 @@ def comparison(problem: Apprenticeship, answer: Answer) -> str:
     width = max(len(kind), *(len(name) for name in basis.names))
     lines = [f"{kind:<{width}}  {'expert':>10}  {'apprentice':>10}  {'difference':>10}"]
     for name, theirs, ours in zip(basis.names, expert, apprentice, strict=True):
-        lines.append(f"{name:<{width}}  {theirs:>10.4f}  {ours:>10.4f}  {ours - theirs:>+10.4f}")
-    return "\n".join(lines)
+        difference = round(float(ours - theirs), 4) + 0.0
+        lines.append(f"{name:<{width}}  {theirs:>10.4f}  {ours:>10.4f}  {difference:>+10.4f}")
+    return "\n".join([*lines, "", expert_in_words(problem)])
+
+
+def expert_in_words(problem: Apprenticeship) -> str:
+    """Where the expert's figures come from, and what they leave open."""
+    expectation = problem.expectation
+    if expectation.num_trajectories is None:
+        return "expert: expectations declared exact"
+    errors = expectation.spread / np.sqrt(expectation.num_trajectories)
+    unseen = expectation.truncation_mass / problem.world.effective_horizon
+    return (
+        f"expert: mean of {expectation.num_trajectories} demonstrations, standard error up to "
+        f"{errors.max():.2g} per {'reward' if problem.basis.rewards else 'cost'}; unrecorded tails "
+        f"hold {unseen:.2%} of the discounted time"
+    )
 
 
 def policy_map(world: World, policy: Policy) -> str:

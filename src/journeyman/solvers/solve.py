@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from typing import Protocol
 
+from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.problem import Program
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
@@ -20,15 +21,33 @@ class Solver(Protocol):
 
 
 def solve(
-    problem: Program, solver: Solver | None = None, *, observer: Observer | None = None
+    problem: Program,
+    solver: Solver | None = None,
+    *,
+    time_limit: float | None = None,
+    observer: Observer | None = None,
 ) -> Answer:
     """Solve a problem; by default exactly, with `LinearProgram()`.
 
-    Progress goes to `observer`, by default to a line on the terminal when a solve takes long.
-    Ctrl-C and time limits end with a status and the best policy at hand.
+    `time_limit` (seconds) goes before the solver's own. Progress goes to `observer`, by default to
+    a line on the terminal when a solve takes long. Ctrl-C and time limits end with a status and the
+    best policy at hand.
     """
     chosen = LinearProgram() if solver is None else solver
+    _check(problem, chosen, observer)
+    limit = chosen.time_limit if time_limit is None else time_limit
     with ExitStack() as stack:
         display = observer or stack.enter_context(Terminal())
-        watch = Watch(type(chosen).__name__, display, chosen.time_limit)
+        watch = Watch(type(chosen).__name__, display, limit)
         return chosen.run(problem, stack.enter_context(watch))
+
+
+def _check(problem: object, solver: object, observer: object) -> None:
+    if not isinstance(problem, Program):
+        raise InvalidProblem(
+            f"a {type(problem).__name__} cannot be solved", "Give an Apprenticeship or a Forward"
+        )
+    if isinstance(solver, type) or not hasattr(solver, "run"):
+        raise InvalidSolver(f"{solver!r} is not a solver", "Give a value such as LinearProgram()")
+    if observer is not None and not callable(observer):
+        raise InvalidSolver(f"observer = {observer!r}", "Give a function that takes an Event")

@@ -59,6 +59,10 @@ def expected_rewards(source: Any) -> FloatArray:
 
 
 def _table_of(source: Any) -> Any:
+    if isinstance(source, str):
+        raise InvalidWorld(
+            f"{source!r} is a name, not an environment", f"Give gymnasium.make({source!r})"
+        )
     environment = getattr(source, "unwrapped", source)
     if getattr(environment, "fickle_passenger", False):
         raise InvalidWorld(

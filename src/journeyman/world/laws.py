@@ -11,6 +11,7 @@ from journeyman.arrays import (
     SparseMatrix,
     compressed_rows,
     first_index,
+    plain_array,
     read_only,
     real_array,
     require_between,
@@ -26,6 +27,12 @@ ROW_SUM_TOLERANCE = 1e-8
 def transition_matrix(matrix: Any) -> SparseMatrix:
     """A canonical CSR copy of a (pairs x states) matrix, finite and without stored zeros."""
     if not sparse.issparse(matrix):
+        matrix = plain_array("transition", matrix, InvalidWorld)
+        if matrix.ndim == 3:
+            raise InvalidWorld(
+                "transition has three axes, expected one row per (state, action)",
+                "Use World.from_arrays(transition, initial, discount, layout='sax')",
+            )
         matrix = sparse.csr_array(real_array("transition", matrix, ndim=2, refusal=InvalidWorld))
     rows = compressed_rows("transition", matrix, InvalidWorld)
     require_finite("transition (stored entries)", rows.data, InvalidWorld)

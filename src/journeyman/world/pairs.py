@@ -17,6 +17,7 @@ from journeyman.arrays import (
     first_index,
     integer_array,
     read_only,
+    real_array,
     require_in_range,
 )
 from journeyman.errors import InvalidInput, InvalidWorld
@@ -127,6 +128,16 @@ class Pairs:
         padded = np.zeros((self.num_states, self.max_actions))
         padded[self.states, self.actions] = values
         return padded
+
+    def flattened(self, name: str, values: ArrayLike, refusal: Refusal) -> FloatArray:
+        """One figure per pair from figures per pair, per state, or a (states x actions) table."""
+        table = np.asarray(values)
+        if table.ndim == 2 and table.shape == (self.num_states, self.max_actions):
+            table = table[self.states, self.actions]
+        flat: FloatArray = self.per_pair(
+            name, real_array(name, table, ndim=1, refusal=refusal), refusal
+        )
+        return flat
 
     def per_pair(self, name: str, values: Any, refusal: Refusal) -> Any:
         """Rows given per pair, or per state and then repeated over the state's actions."""

@@ -1,8 +1,10 @@
 """Trajectories of a world under a stationary policy, by one compiled kernel.
 
-Each step uses two uniform numbers, one for the action and one for the next state, drawn in the
-order (trajectory, step). The result depends on the seed alone, not on how the work is cut.
+Walks advance together, `CHUNK` steps at a time, and those that have come to rest in an absorbing
+state drop out. Each step uses two uniform numbers, one for the action and one for the next state.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,8 +12,17 @@ from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.compiled import kernel
 from journeyman.world.world import World
 
-BLOCK = 1 << 22
-"""Uniform numbers held at a time."""
+CHUNK = 128
+"""Steps drawn at a time. Part of the meaning of a seed: another value gives other walks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """Flat states (one more than actions per walk), flat actions, and the length of each walk."""
+
+    states: IntArray
+    actions: IntArray
+    lengths: IntArray
 
 
 def walk(
@@ -20,22 +31,47 @@ def walk(
     trajectories: int,
     horizon: int,
     rng: np.random.Generator,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """(states, actions, lengths) with padded rows; a walk ends on arrival in an absorbing state."""
-    states = np.empty((trajectories, horizon + 1), dtype=np.int64)
-    actions = np.empty((trajectories, horizon), dtype=np.int64)
-    lengths = np.empty(trajectories, dtype=np.int64)
-    states[:, 0] = rng.choice(world.num_states, size=trajectories, p=world.initial)
-    matrix = world.transition
-    block = max(1, BLOCK // (2 * horizon))
-    for first in range(0, trajectories, block):
-        rows = slice(first, min(first + block, trajectories))
-        uniforms = rng.random((rows.stop - rows.start, horizon, 2))
+) -> Walks:
+    """Independent walks of at most `horizon` steps; one that is absorbed ends there."""
+    start = rng.choice(world.num_states, size=trajectories, p=world.initial)
+    lengths = np.zeros(trajectories, dtype=np.int64)
+    alive, here, pieces = np.arange(trajectories), start, []
+    for first in range(0, horizon, CHUNK):
+        if not alive.size:
+            break
+        steps = min(CHUNK, horizon - first)
+        visited = np.empty((alive.size, steps), dtype=np.int64)
+        actions = np.empty((alive.size, steps), dtype=np.int64)
+        taken = np.empty(alive.size, dtype=np.int64)
+        matrix, uniforms = world.transition, rng.random((alive.size, steps, 2))
         _walk(
-            states[rows], actions[rows], lengths[rows], uniforms, probabilities,
-            world.pairs.offsets, matrix.data, matrix.indices, matrix.indptr, world.absorbing,
+            here, visited, actions, taken, uniforms, probabilities, world.pairs.offsets,
+            matrix.data, matrix.indices, matrix.indptr, world.absorbing,
         )  # fmt: skip
-    return states, actions, lengths
+        pieces.append((alive, first, visited, actions, taken))
+        lengths[alive] += taken
+        here = visited[np.arange(alive.size), taken - 1]
+        going_on = ~world.absorbing[here]
+        alive, here = alive[going_on], here[going_on]
+    return _join(start, lengths, pieces)
+
+
+def _join(
+    start: IntArray,
+    lengths: IntArray,
+    pieces: list[tuple[IntArray, int, IntArray, IntArray, IntArray]],
+) -> Walks:
+    """Put the chunks of every walk one behind the other."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    states = np.empty(int(lengths.sum()) + lengths.size, dtype=np.int64)
+    actions = np.empty(int(lengths.sum()), dtype=np.int64)
+    states[offsets[:-1] + np.arange(lengths.size)] = start
+    for walks, first, visited, chosen, taken in pieces:
+        done = np.arange(visited.shape[1]) < taken[:, np.newaxis]
+        place = (offsets[walks] + first)[:, np.newaxis] + np.arange(visited.shape[1])
+        actions[place[done]] = chosen[done]
+        states[(place + walks[:, np.newaxis] + 1)[done]] = visited[done]
+    return Walks(states, actions, lengths)
 
 
 @kernel
@@ -53,9 +89,10 @@ def _draw(weights: FloatArray, start: int, stop: int, uniform: float) -> int:
 
 @kernel
 def _walk(
-    states: IntArray,
+    here: IntArray,
+    visited: IntArray,
     actions: IntArray,
-    lengths: IntArray,
+    taken: IntArray,
     uniforms: FloatArray,
     probabilities: FloatArray,
     offsets: IntArray,
@@ -64,13 +101,14 @@ def _walk(
     indptr: IntArray,
     absorbing: BoolArray,
 ) -> None:
-    for k in range(states.shape[0]):
-        state = states[k, 0]
-        length = 0
-        while length < actions.shape[1] and not (absorbing[state] and length > 0):
-            pair = _draw(probabilities, offsets[state], offsets[state + 1], uniforms[k, length, 0])
-            actions[k, length] = pair - offsets[state]
-            state = indices[_draw(data, indptr[pair], indptr[pair + 1], uniforms[k, length, 1])]
-            length += 1
-            states[k, length] = state
-        lengths[k] = length
+    """From `here` until absorption or the end of the chunk, at least one step."""
+    for k in range(visited.shape[0]):
+        state = here[k]
+        step = 0
+        while step < visited.shape[1] and not (absorbing[state] and step > 0):
+            pair = _draw(probabilities, offsets[state], offsets[state + 1], uniforms[k, step, 0])
+            actions[k, step] = pair - offsets[state]
+            state = indices[_draw(data, indptr[pair], indptr[pair + 1], uniforms[k, step, 1])]
+            visited[k, step] = state
+            step += 1
+        taken[k] = step
