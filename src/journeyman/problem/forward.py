@@ -27,7 +27,8 @@ class Forward(Program):
         self, world: World, cost: Any, constraints: Iterable[Budget] | Budget = ()
     ) -> None:
         basis = cost if isinstance(cost, CostBasis) else CostBasis(cost)
-        if basis.num_costs > 1 and basis.matrix.shape == (world.num_states, world.pairs.max_actions):
+        table = (world.num_states, world.pairs.max_actions)
+        if basis.num_costs > 1 and basis.matrix.shape == table:
             basis = CostBasis(world.pairs.flattened("cost", basis.matrix, InvalidCosts))
         if basis.num_costs != 1:
             raise InvalidProblem(
