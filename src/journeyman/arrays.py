@@ -114,7 +114,7 @@ def require_in_range(name: str, ids: IntArray, limit: int, refusal: Refusal) -> 
 
 
 def require_between(
-    name: str, value: float, low: float, high: float, refusal: Refusal, remedy: str
+    name: str, value: Any, low: float, high: float, refusal: Refusal, remedy: str
 ) -> float:
     """`value` as a float strictly between `low` and `high`."""
     if isinstance(value, str) or not hasattr(value, "__float__"):

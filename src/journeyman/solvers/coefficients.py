@@ -1,0 +1,87 @@
+"""Coefficients with what is proven about their loss.
+
+    loss_lower_bound <= min over |theta|_2 <= radius of L(theta) <= loss = L(coefficients)
+
+Both sides are recomputed from the data: the loss by a pass over all rows, the bound by weak duality
+from the witness. Neither rests on what an engine said about itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from journeyman.arrays import FloatArray, real_array
+from journeyman.errors import InvalidProblem
+from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bound
+from journeyman.problem.surrogate import Surrogate
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedSolution:
+    """Coefficients and a dual point of a surrogate with the figures that follow from them."""
+
+    surrogate: Surrogate
+    coefficients: FloatArray
+    witness: ReducedWitness
+    loss: float
+    loss_lower_bound: float
+    radius: float
+    """The bound speaks about coefficients of at most this 2-norm: 2 max(1, |coefficients|_2)."""
+    sampled_loss: float | None = None
+    """An unbiased estimate of the loss from rows that the coefficients have not seen."""
+    sampled_error: float | None = None
+    """The standard error of `sampled_loss`."""
+
+    @classmethod
+    def of(
+        cls,
+        surrogate: Surrogate,
+        coefficients: ArrayLike,
+        witness: ReducedWitness,
+        *,
+        sampled_loss: float | None = None,
+        sampled_error: float | None = None,
+    ) -> "ReducedSolution":
+        """Recompute loss and bound; the origin replaces a witness that proves less."""
+        theta = real_array(
+            "coefficients", coefficients, ndim=1, size=surrogate.reduced.num_features,
+            refusal=InvalidProblem,
+        )  # fmt: skip
+        radius = 2 * max(1.0, float(np.linalg.norm(theta)))
+        bounds = [
+            (reduced_lower_bound(surrogate, candidate, radius), candidate)
+            for candidate in (witness, origin(surrogate))
+        ]
+        bound, best = max(bounds, key=lambda pair: pair[0])
+        return cls(
+            surrogate, theta, best, surrogate.value(theta), bound, radius, sampled_loss,
+            sampled_error,
+        )  # fmt: skip
+
+    @property
+    def unit(self) -> float:
+        """What tolerances are relative to: the loss, or the largest cost difference of a step."""
+        problem = self.surrogate.reduced.problem
+        return max(abs(self.loss), problem.trivial_bound / problem.world.effective_horizon)
+
+    @property
+    def relative_gap(self) -> float:
+        """(loss - loss_lower_bound)/unit."""
+        return (self.loss - self.loss_lower_bound) / (self.unit or 1.0)
+
+    def __repr__(self) -> str:
+        return (
+            f"ReducedSolution({self.coefficients.size} coefficients, loss {self.loss:.6g}, "
+            f"lower bound {self.loss_lower_bound:.6g})"
+        )
+
+
+def origin(surrogate: Surrogate) -> ReducedWitness:
+    """The dual point without penalties: it proves that a class with the zero cost has L >= 0."""
+    reduced = surrogate.reduced
+    return ReducedWitness(
+        np.zeros(reduced.matching_target.size),
+        np.zeros(reduced.flow_target.size),
+        np.zeros(reduced.floor.size),
+    )
