@@ -8,9 +8,10 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
-FOUNDATIONS = ["errors", "frozen", "arrays", "compiled", "progress", "storage"]
+FOUNDATIONS = ["errors", "frozen", "arrays", "compiled", "progress", "digest", "storage"]
 FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
+    "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},
     "gallery": {*FLOORS[: FLOORS.index("problem") + 1], "gallery"},
     "report": {*FLOORS, "gallery", "report"},
     "testing": {*FLOORS, "gallery", "testing"},

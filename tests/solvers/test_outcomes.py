@@ -71,8 +71,11 @@ OUTCOMES = {
 }
 
 
+OF_DESCENT = {jm.Status.CONVERGED, jm.Status.STEP_LIMIT, jm.Status.NOT_FINITE}
+
+
 def test_every_status_but_failure_can_be_brought_about():
-    assert set(jm.Status) - set(OUTCOMES) == {jm.Status.FAILED}
+    assert set(jm.Status) - set(OUTCOMES) - OF_DESCENT == {jm.Status.FAILED}
 
 
 @pytest.mark.parametrize("status", OUTCOMES, ids=lambda status: status.name)

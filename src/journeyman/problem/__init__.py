@@ -8,6 +8,7 @@ from journeyman.problem.duality import (
     least_cost_bound,
     lower_bound,
     sharpest_witness,
+    telling_witness,
 )
 from journeyman.problem.forward import Forward
 from journeyman.problem.program import Program
@@ -22,4 +23,5 @@ __all__ = [
     "least_cost_bound",
     "lower_bound",
     "sharpest_witness",
+    "telling_witness",
 ]

@@ -97,6 +97,20 @@ def sharpest_witness(
     return Witness(admitted, best.values, positive)
 
 
+def telling_witness(problem: Program, weights: FloatArray, prices: FloatArray) -> Witness:
+    """The sharpest witness of a proposed dual point, or the origin where that proves more.
+
+    For a class that contains the zero cost the origin proves that no gap is negative.
+    """
+    num_costs, num_budgets = problem.basis.num_costs, len(problem.constraints)
+    if not (np.isfinite(weights).all() and np.isfinite(prices).all()):
+        weights, prices = np.zeros(num_costs), np.zeros(num_budgets)
+    witness = sharpest_witness(problem, weights, prices)
+    if problem.cost_class.contains_zero and lower_bound(problem, witness) <= 0:
+        return Witness(np.zeros(num_costs), np.zeros(witness.values.size), np.zeros(num_budgets))
+    return witness
+
+
 def priced_cost(problem: Program, weights: FloatArray, prices: FloatArray) -> FloatArray:
     """c = Psi w + D xi per pair."""
     return np.asarray(problem.cost_of(weights) + problem.budget_matrix @ prices)

@@ -32,7 +32,7 @@ class SamplingLaws:
     @classmethod
     def of(cls, reduced: Reduced, pairs: FloatArray, states: FloatArray) -> "SamplingLaws":
         """Laws proportional to given weights, checked to reach every row that matters."""
-        laws = [read_only(weights / weights.sum()) for weights in (pairs, states)]
+        laws = [_law(weights) for weights in (pairs, states)]
         ratios = [
             _ratio(row_norms(rows), law, name)
             for rows, law, name in (
@@ -106,6 +106,12 @@ def row_norms(matrix: Matrix) -> FloatArray:
     if sparse.issparse(matrix):
         return np.asarray(np.sqrt((matrix * matrix).sum(axis=1))).ravel()
     return np.asarray(np.linalg.norm(matrix, axis=1))
+
+
+def _law(weights: FloatArray) -> FloatArray:
+    """The law proportional to weights; uniform when every row is zero and none matters."""
+    total = weights.sum()
+    return read_only(weights / total if total > 0 else np.full(weights.size, 1 / weights.size))
 
 
 def _ratio(norms: FloatArray, law: FloatArray, name: str) -> float:

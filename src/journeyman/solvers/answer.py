@@ -11,6 +11,7 @@ from journeyman.solvers.status import Status
 
 if TYPE_CHECKING:
     from journeyman.solvers.coefficients import ReducedSolution
+    from journeyman.solvers.optimisation import Optimisation
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,8 @@ class Answer:
     relaxation: Relaxation | None = None
     reduced: "ReducedSolution | None" = None
     """For solvers over features: coefficients, loss and the bound on it."""
+    optimisation: "Optimisation | None" = None
+    """For stochastic methods: the trace, and the bound in probability on the error."""
     total_surplus: float | None = None
     """For `Simplex`: how much less the policy costs than the expert, summed over scaled costs."""
     build_seconds: float = 0.0

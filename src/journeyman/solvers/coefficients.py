@@ -27,7 +27,7 @@ class ReducedSolution:
     loss: float
     loss_lower_bound: float
     radius: float
-    """The bound speaks about coefficients of at most this 2-norm: 2 max(1, |coefficients|_2)."""
+    """The bound speaks about coefficients of at most this 2-norm."""
     sampled_loss: float | None = None
     """An unbiased estimate of the loss from rows that the coefficients have not seen."""
     sampled_error: float | None = None
@@ -40,6 +40,7 @@ class ReducedSolution:
         coefficients: ArrayLike,
         witness: ReducedWitness,
         *,
+        radius: float | None = None,
         sampled_loss: float | None = None,
         sampled_error: float | None = None,
     ) -> "ReducedSolution":
@@ -48,7 +49,8 @@ class ReducedSolution:
             "coefficients", coefficients, ndim=1, size=surrogate.reduced.num_features,
             refusal=InvalidProblem,
         )  # fmt: skip
-        radius = 2 * max(1.0, float(np.linalg.norm(theta)))
+        if radius is None:
+            radius = 2 * max(1.0, float(np.linalg.norm(theta)))
         bounds = [
             (reduced_lower_bound(surrogate, candidate, radius), candidate)
             for candidate in (witness, origin(surrogate))
@@ -58,6 +60,11 @@ class ReducedSolution:
             surrogate, theta, best, surrogate.value(theta), bound, radius, sampled_loss,
             sampled_error,
         )  # fmt: skip
+
+    @property
+    def optimisation_error(self) -> float:
+        """loss - loss_lower_bound: by how much the coefficients can be worse than the best ones."""
+        return self.loss - self.loss_lower_bound
 
     @property
     def unit(self) -> float:

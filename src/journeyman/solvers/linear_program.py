@@ -37,8 +37,7 @@ from journeyman.problem import (
     Program,
     Witness,
     infeasibility_margin,
-    lower_bound,
-    sharpest_witness,
+    telling_witness,
 )
 from journeyman.solvers.answer import Answer, Solution
 from journeyman.solvers.cone import euclidean_program
@@ -108,7 +107,7 @@ class LinearProgram:
         status = proposal.status
         if status is Status.INFEASIBLE:
             return self._infeasible(problem, proposal, watch)
-        witness = _witness(problem, proposal.weights, proposal.prices)
+        witness = telling_witness(problem, proposal.weights, proposal.prices)
         if status in (Status.OPTIMAL, Status.INACCURATE):
             solution = Solution.of(problem, extract(problem.world, proposal.measure), witness)
             if not self._keeps_budgets(problem, solution):
@@ -126,7 +125,7 @@ class LinearProgram:
             return replace(
                 _answer(problem, Status.INFEASIBLE, proposal, None), relaxation=relaxation
             )
-        witness = _witness(problem, proposal.weights, proposal.prices)
+        witness = telling_witness(problem, proposal.weights, proposal.prices)
         solution = _best_at_hand(problem, proposal.measure, witness)
         status = Status.INACCURATE
         if watch.must_stop:
@@ -163,21 +162,6 @@ def _answer(
 def _total_surplus(problem: Program, solution: Solution) -> float:
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     return -float(scale @ problem.difference(solution.occupancy.measure))
-
-
-def _witness(problem: Program, weights: FloatArray, prices: FloatArray) -> Witness:
-    """The engine's dual point with values solved anew; the origin where that proves more."""
-    origin = Witness(
-        np.zeros(problem.basis.num_costs),
-        np.zeros(problem.world.num_states),
-        np.zeros(len(problem.constraints)),
-    )
-    if not (np.isfinite(weights).all() and np.isfinite(prices).all()):
-        weights, prices = origin.cost_weights, origin.budget_prices
-    witness = sharpest_witness(problem, weights, prices)
-    if problem.cost_class.contains_zero and lower_bound(problem, witness) <= 0:
-        return origin
-    return witness
 
 
 def _best_at_hand(problem: Program, measure: FloatArray, witness: Witness) -> Solution:

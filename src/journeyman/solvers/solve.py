@@ -1,6 +1,7 @@
 """`jm.solve`: one verb for every solver."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Protocol
 
 from journeyman.errors import InvalidProblem, InvalidSolver
@@ -24,17 +25,20 @@ def solve(
     problem: Program,
     solver: Solver | None = None,
     *,
+    seed: int | None = None,
     time_limit: float | None = None,
     observer: Observer | None = None,
 ) -> Answer:
     """Solve a problem; by default exactly, with `LinearProgram()`.
 
-    `time_limit` (seconds) goes before the solver's own. Progress goes to `observer`, by default to
-    a line on the terminal when a solve takes long. Ctrl-C and time limits end with a status and the
-    best policy at hand.
+    `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
+    use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
+    takes long. Ctrl-C and time limits end with a status and the best policy at hand.
     """
     chosen = LinearProgram() if solver is None else solver
     _check(problem, chosen, observer)
+    if seed is not None and hasattr(chosen, "seed"):
+        chosen = replace(chosen, seed=seed)  # type: ignore[type-var]  # a solver is a dataclass
     limit = chosen.time_limit if time_limit is None else time_limit
     with ExitStack() as stack:
         display = observer or stack.enter_context(Terminal())

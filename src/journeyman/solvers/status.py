@@ -10,6 +10,10 @@ class Status(Enum):
         "the policy's value and the lower bound agree to the solver's tolerance",
         "nothing to do",
     )
+    CONVERGED = (
+        "the loss is within the asked accuracy of the least one over the features",
+        "richer features lower the loss itself",
+    )
     INFEASIBLE = (
         "no policy keeps all the budgets",
         "answer.relaxation has the smallest increase that makes them possible",
@@ -24,6 +28,14 @@ class Status(Enum):
         "the time limit was reached",
         "the policy is the best one at hand (it may break budgets: see answer.overspending); "
         "allow more time",
+    )
+    STEP_LIMIT = (
+        "all steps were taken before the asked accuracy was proven",
+        "allow more steps, or accept the accuracy that was reached",
+    )
+    NOT_FINITE = (
+        "coefficients became infinite or undefined",
+        "use smaller steps, or costs of moderate size",
     )
     INTERRUPTED = (
         "the solve was interrupted",

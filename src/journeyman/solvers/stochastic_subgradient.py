@@ -1,0 +1,238 @@
+"""SGD-AL (Algorithm 1 of the paper): stochastic subgradient descent on the surrogate loss.
+
+    theta_1 = 0
+    for t = 1..T:   draw pairs ~ q1 and states ~ q2, form the unbiased subgradient g_t at theta_t
+                    theta_{t+1} = project(theta_t - step_t g_t)   onto |theta|_2 <= radius
+    return the policy of u = Phi theta_hat,   theta_hat = average of theta_1..theta_T
+
+where L is the surrogate of `problem/surrogate.py`, g_t its sampled subgradient (`RowNorms` sampling
+by default) and the average is weighted by t^average_power (0 is the paper's uniform one).
+
+Guarantee. With exact penalties the loss bounds the policy's gap, gap(pi) <= L(theta_hat), whatever
+the run did. How far L(theta_hat) is from the least loss is proven by a dual point: what was active
+while each row was seen, averaged with the same weights and repaired (`problem/dual_repair`). Beside
+it stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
+`accuracy`, by default the larger of 5 % of the loss and 0.25 % of the trivial bound.
+
+Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states.
+An evaluation is a pass over all rows; they are made at steps that grow by a constant factor.
+
+Reference: Kamoutsi, Banjac, Lygeros 2021, Algorithm 1; with theta_1 = 0 and the constants of the
+errata. Per-coordinate steps: Duchi, Hazan, Singer 2011.
+"""
+
+import time
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from journeyman.errors import InvalidSolver
+from journeyman.policy import extract
+from journeyman.problem import Program, telling_witness
+from journeyman.problem.dual_repair import sharpened
+from journeyman.problem.features import Features
+from journeyman.problem.penalty import ExactPenalty, Penalty
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.row_sampling import RowNorms, RowSampling
+from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.answer import Answer, Solution
+from journeyman.solvers.coefficients import ReducedSolution
+from journeyman.solvers.optimisation import optimisation_of
+from journeyman.solvers.status import Status
+from journeyman.solvers.step_rules import CoordinateAdaptive, StepRule
+from journeyman.solvers.subgradient_codes import class_code
+from journeyman.solvers.subgradient_kernel import Exact, Motion, advance
+from journeyman.solvers.subgradient_state import SubgradientState, exists, identity_of
+from journeyman.solvers.watch import Watch
+from journeyman.storage import PathLike
+
+BLOCK = 2048
+"""Steps between two looks at the clock."""
+FIRST_EVALUATION, GROWTH = 2000, 1.25
+"""Steps before the first evaluation, and the factor from each to the next."""
+RELATIVE_ACCURACY, TRIVIAL_ACCURACY = 0.05, 0.0025
+FAILURE_PROBABILITY = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class StochasticSubgradient:
+    """SGD-AL with the given features; good without tuning.
+
+    Args:
+        features: Phi.
+        penalty: of the surrogate; exact by default, `SinglePenalty(1/accuracy)` is the paper's.
+        sampling: laws of the rows.
+        step_rule: see `step_rules`.
+        batch: pairs and states drawn per step.
+        average_power: iterate t counts t^average_power times.
+        radius: of the ball; by default every mixture of the columns lies in it.
+        nonnegative: keep the coefficients at least zero; for nonnegative features the loss then
+            has no negativity.
+        steps: at most this many.
+        accuracy: proven optimisation error at which to stop; None is the default of the module,
+            0 runs all steps.
+        time_limit: seconds.
+        seed: of the rows.
+        checkpoint: a file to write the state to at every evaluation, and to continue from.
+    """
+
+    features: Features
+    penalty: Penalty = field(default_factory=ExactPenalty)
+    sampling: RowSampling = field(default_factory=RowNorms)
+    step_rule: StepRule = field(default_factory=CoordinateAdaptive)
+    batch: int = 32
+    average_power: float = 2.0
+    radius: float | None = None
+    nonnegative: bool = False
+    steps: int = 2_000_000
+    accuracy: float | None = None
+    time_limit: float | None = None
+    seed: int = 0
+    checkpoint: PathLike | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch", 1), ("steps", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InvalidSolver(f"{name} = {value!r}", f"Give a whole number from {least}")
+        if self.radius is not None and not self.radius > 0:
+            raise InvalidSolver(f"radius = {self.radius}", "Give a positive radius, or None")
+        if not self.average_power >= 0:
+            raise InvalidSolver(f"average_power = {self.average_power}", "Give a number from 0")
+        if self.accuracy is not None and not self.accuracy >= 0:
+            raise InvalidSolver(f"accuracy = {self.accuracy}", "Give a number from 0, or None")
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        surrogate = Surrogate(Reduced(problem, self.features), self.penalty, self.sampling)
+        run = _Run(self, surrogate, watch)
+        built = time.perf_counter()
+        status = run.descend()
+        answer = run.answer(status)
+        return replace(
+            answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
+        )
+
+    def settings(self) -> str:
+        """What decides the steps, in words; when to stop is not part of it."""
+        ignored = {"features", "steps", "accuracy", "time_limit", "seed", "checkpoint"}
+        rule_needs_steps = type(self.step_rule).__name__ == "Constant"
+        words = [
+            f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in ignored
+        ]
+        return ", ".join([*words, f"steps={self.steps}" if rule_needs_steps else ""])
+
+
+class _Run:
+    """One descent: the loop with its limits, evaluations and checkpoints."""
+
+    def __init__(self, solver: StochasticSubgradient, surrogate: Surrogate, watch: Watch) -> None:
+        self.solver, self.surrogate, self.watch = solver, surrogate, watch
+        self.radius = default_radius(surrogate) if solver.radius is None else solver.radius
+        self.state = SubgradientState.fresh(surrogate, int(solver.seed))
+        self.identity = identity_of(surrogate, solver.settings(), int(solver.seed))
+        if exists(solver.checkpoint):
+            assert solver.checkpoint is not None
+            self.state.restore(solver.checkpoint, self.identity)
+        reduced = surrogate.reduced
+        self.exact = Exact(
+            class_code(reduced.problem.cost_class),
+            np.array(reduced.matching, order="C"),
+            np.array(reduced.matching_target),
+            np.array(reduced.problem.cost_class.scaling(reduced.matching_target.size)),
+            np.array(reduced.budget_rows, order="C"),
+            np.array(reduced.budget_limits),
+            float(surrogate.penalties.budgets),
+        )
+        rate = solver.step_rule.rate_for(surrogate, self.radius, solver.steps)
+        self.motion = Motion(
+            int(solver.batch), solver.step_rule.code, float(rate), float(self.radius),
+            bool(solver.nonnegative), float(solver.average_power),
+        )  # fmt: skip
+        self.reduced_solution = self._evaluate()
+
+    def descend(self) -> Status:
+        """Take steps until one of the limits."""
+        state, solver = self.state, self.solver
+        while state.step < solver.steps:
+            goal = min(next_evaluation(state.step), solver.steps)
+            while state.step < goal:
+                self._take(min(BLOCK, goal - state.step))
+                if self.watch.report(state.step, self.reduced_solution.loss):
+                    return self._stopped()
+            if not state.is_finite:
+                return Status.NOT_FINITE
+            self._evaluate_and_keep()
+            if self.reduced_solution.optimisation_error <= self._wanted_accuracy():
+                return Status.CONVERGED
+        return Status.STEP_LIMIT
+
+    def _take(self, count: int) -> None:
+        state = self.state
+        pair_at, state_at = state.source.draw(state.rng, count * self.motion.batch)
+        advance(
+            state.step, pair_at, state_at, state.source.pairs, state.source.flow, self.exact,
+            self.motion, state.iterate,
+        )  # fmt: skip
+        state.step += count
+
+    def _stopped(self) -> Status:
+        if not self.state.is_finite:
+            return Status.NOT_FINITE
+        self._save()
+        self.reduced_solution = self._evaluate()
+        return Status.INTERRUPTED if self.watch.interrupted else Status.TIME_LIMIT
+
+    def _evaluate(self) -> ReducedSolution:
+        witness, _ = sharpened(self.surrogate, self.state.witness, self.radius)
+        return ReducedSolution.of(self.surrogate, self.state.average, witness, radius=self.radius)
+
+    def _evaluate_and_keep(self) -> None:
+        found, surrogate = self._evaluate(), self.surrogate
+        self.reduced_solution = found
+        theta = found.coefficients
+        self.state.trace.append(
+            (
+                self.state.step, self.watch.elapsed, found.loss, surrogate.matching_error(theta),
+                surrogate.negativity(theta), surrogate.flow_violation(theta),
+                found.loss_lower_bound,
+            )
+        )  # fmt: skip
+        self._save()
+
+    def _save(self) -> None:
+        if self.solver.checkpoint is not None:
+            self.state.save(self.solver.checkpoint, self.identity)
+
+    def _wanted_accuracy(self) -> float:
+        if self.solver.accuracy is not None:
+            return self.solver.accuracy if self.solver.accuracy > 0 else -np.inf
+        trivial = self.surrogate.reduced.problem.trivial_bound
+        return max(RELATIVE_ACCURACY * self.reduced_solution.loss, TRIVIAL_ACCURACY * trivial)
+
+    def answer(self, status: Status) -> Answer:
+        """The policy of the average, with everything that is known about it."""
+        found, problem = self.reduced_solution, self.surrogate.reduced.problem
+        measure = self.solver.features.measure(found.coefficients)
+        prices = self.surrogate.penalties.budgets * found.witness.broken_budgets
+        witness = telling_witness(problem, found.witness.cost_weights, prices)
+        solution = Solution.of(problem, extract(problem.world, measure), witness)
+        optimisation = optimisation_of(
+            self.surrogate, self.state, self.radius, self.motion.batch, FAILURE_PROBABILITY
+        )
+        return Answer(problem, status, "SGD-AL", solution, reduced=found, optimisation=optimisation)
+
+
+def default_radius(surrogate: Surrogate) -> float:
+    """A ball that holds every mixture of the columns: 1 when they have mass 1/(1 - discount)."""
+    masses = surrogate.reduced.features.masses
+    return float(surrogate.reduced.problem.world.effective_horizon / masses[masses > 0].min())
+
+
+def next_evaluation(step: int) -> int:
+    """The first evaluation step after `step`; the same for a run in one piece and in many."""
+    goal = FIRST_EVALUATION
+    while goal <= step:
+        goal = max(goal + 1, int(goal * GROWTH))
+    return goal

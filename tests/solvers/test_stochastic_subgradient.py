@@ -1,0 +1,268 @@
+"""SGD-AL: the steps of the paper, honest figures, and the same answer however it is run."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from journeyman.problem.features import Features, occupancies, partition
+from journeyman.problem.penalty import ExactPenalty, SinglePenalty
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.row_sampling import UniformRows
+from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers import stochastic_subgradient as module
+from journeyman.solvers.row_source import Alias
+from journeyman.solvers.step_rules import (
+    Constant,
+    CoordinateAdaptive,
+    DualAveraging,
+    InverseRoot,
+    NormAdaptive,
+)
+from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
+from journeyman.solvers.subgradient_codes import REGRET, WEIGHT
+from journeyman.solvers.subgradient_kernel import advance
+from journeyman.solvers.watch import Watch
+from journeyman.testing import Shape, random_problem
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
+RULES = [Constant(), InverseRoot(), NormAdaptive(), CoordinateAdaptive(), DualAveraging()]
+CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]
+
+
+def named(value):
+    return type(value).__name__
+
+
+def silent(_event):
+    pass
+
+
+@pytest.fixture(scope="module")
+def grid_problem():
+    world, basis, expert = jm.gallery.grid(8, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=100, horizon=100, seed=0)
+    return jm.Apprenticeship(world, basis, demos)
+
+
+@pytest.fixture(scope="module")
+def grid_features(grid_problem):
+    return partition(grid_problem.world, grid_problem.demonstrations, num_cells=16)
+
+
+def same(one, other):
+    return (
+        np.array_equal(one.reduced.coefficients, other.reduced.coefficients)
+        and one.reduced.loss == other.reduced.loss
+        and one.reduced.loss_lower_bound == other.reduced.loss_lower_bound
+        and one.optimisation.realised_regret == other.optimisation.realised_regret
+    )
+
+
+def test_the_golden_trace():
+    data, golden = GOLDEN["data"], GOLDEN["sgd_trace"]
+    world = jm.World(data["P"], data["nu0"], data["gamma"])
+    problem = jm.Apprenticeship(
+        world, jm.CostBasis(data["Psi"]), jm.ExpertExpectation(data["e_hat"])
+    )
+    solver = StochasticSubgradient(
+        Features(data["Phi"]), SinglePenalty(golden["lam"]), UniformRows(),
+        Constant(rate=golden["eta"]), batch=1, average_power=0.0, radius=golden["rho"], steps=5,
+    )  # fmt: skip
+    surrogate = Surrogate(Reduced(problem, solver.features), solver.penalty, solver.sampling)
+    run = module._Run(solver, surrogate, Watch("test", silent))
+    source, iterate = run.state.source, run.state.iterate
+    positions = [np.array(golden[key]) for key in ("samples_s", "samples_y")]
+    advance(0, *positions, source.pairs, source.flow, run.exact, run.motion, iterate)
+    assert iterate.theta == pytest.approx(golden["theta_6"], abs=1e-12)
+    average = iterate.weighted_theta / iterate.totals[WEIGHT]
+    assert average == pytest.approx(golden["theta_hat"], abs=1e-12)
+    regret = iterate.totals[REGRET] + np.linalg.norm(iterate.weighted_gradient)
+    assert regret == pytest.approx(golden["realised_regret"], abs=1e-10)
+
+
+@pytest.mark.parametrize("cost_class", CLASSES, ids=named)
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("budgets", [0, 2])
+def test_a_step_of_the_kernel_follows_the_sampled_subgradient(cost_class, sparse, budgets):
+    problem = random_problem(3, cost_class, shape=Shape.SPARSE, num_budgets=budgets)
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(problem.world.num_pairs, 4)) * (rng.random((1, 4)) + 0.5)
+    columns[rng.random(columns.shape) < 0.4] = 0.0
+    from scipy.sparse import csr_array
+
+    features = Features(csr_array(columns) if sparse else columns)
+    rate, batch, count = 1e-3, 3, 40
+    solver = StochasticSubgradient(
+        features, ExactPenalty(slack=1.0), step_rule=Constant(rate), batch=batch, average_power=1.0
+    )
+    surrogate = Surrogate(Reduced(problem, features), solver.penalty)
+    run = module._Run(solver, surrogate, Watch("test", silent))
+    source, iterate = run.state.source, run.state.iterate
+    pairs, states = source.draw(np.random.default_rng(1), count * batch)
+    advance(0, pairs, states, source.pairs, source.flow, run.exact, run.motion, iterate)
+    theta, average = np.zeros(4), np.zeros(4)
+    for t in range(count):
+        average += (t + 1) * theta
+        drawn = range(t * batch, (t + 1) * batch)
+        slope = np.mean(
+            [surrogate.sampled_subgradient(theta, pairs[k], states[k]) for k in drawn], axis=0
+        )
+        theta = theta - rate * slope
+        theta *= min(1.0, run.radius / np.linalg.norm(theta))
+    assert iterate.theta == pytest.approx(theta, rel=1e-9, abs=1e-12)
+    assert iterate.weighted_theta == pytest.approx(average, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=named)
+def test_every_rule_lowers_the_loss_and_its_figures_hold(grid_problem, grid_features, rule):
+    solver = StochasticSubgradient(grid_features, step_rule=rule, steps=4000, accuracy=0.0)
+    answer = jm.solve(grid_problem, solver)
+    surrogate = answer.reduced.surrogate
+    assert answer.status is jm.Status.STEP_LIMIT
+    assert answer.reduced.loss < surrogate.value(np.zeros(grid_features.num_features))
+    assert answer.reduced.loss == surrogate.value(answer.reduced.coefficients)
+    assert answer.value <= answer.reduced.loss + 1e-9 * grid_problem.trivial_bound
+    assert answer.reduced.loss_lower_bound <= answer.reduced.loss
+    assert np.linalg.norm(answer.reduced.coefficients) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("cost_class", CLASSES, ids=named)
+def test_it_converges_and_proves_it(grid_problem, grid_features, cost_class):
+    problem = jm.Apprenticeship(
+        grid_problem.world, grid_problem.basis, grid_problem.demonstrations, cost_class
+    )
+    answer = jm.solve(problem, StochasticSubgradient(grid_features))
+    assert answer.status is jm.Status.CONVERGED
+    wanted = max(0.05 * answer.reduced.loss, 0.0025 * problem.trivial_bound)
+    assert answer.reduced.optimisation_error <= wanted
+    uniform = problem.gap(jm.Policy.uniform(problem.world))
+    assert answer.value < 0.5 * uniform
+
+
+def test_the_trace_tells_the_story(grid_problem, grid_features):
+    answer = jm.solve(grid_problem, StochasticSubgradient(grid_features, steps=9000, accuracy=0.0))
+    trace = answer.optimisation.trace
+    assert [point.step for point in trace] == [2000, 2500, 3125, 3906, 4882, 6102, 7627, 9000]
+    penalties = answer.reduced.surrogate.penalties
+    for point in trace:
+        parts = point.matching + penalties.pairs * point.negativity + penalties.flow * point.flow
+        assert point.loss == pytest.approx(parts)
+        assert point.bound <= point.loss
+    assert "vacuous" in str(answer.optimisation)
+    assert answer.optimisation.is_vacuous
+
+
+@pytest.mark.parametrize("block", [1, 7, 100, 10**6])
+def test_the_block_size_does_not_change_the_answer(monkeypatch, grid_problem, grid_features, block):
+    solver = StochasticSubgradient(grid_features, steps=600, seed=3)
+    whole = jm.solve(grid_problem, solver)
+    monkeypatch.setattr(module, "BLOCK", block)
+    assert same(jm.solve(grid_problem, solver), whole)
+
+
+def test_the_seed_decides(grid_problem, grid_features):
+    solver = StochasticSubgradient(grid_features, steps=300)
+    first, again, other = (jm.solve(grid_problem, solver, seed=seed) for seed in (1, 1, 2))
+    assert same(first, again)
+    assert not same(first, other)
+
+
+@pytest.mark.parametrize("rule", RULES[1:], ids=named)
+def test_a_run_in_pieces_is_the_run_in_one(tmp_path, grid_problem, grid_features, rule):
+    solver = StochasticSubgradient(grid_features, step_rule=rule, steps=5000, accuracy=0.0)
+    whole = jm.solve(grid_problem, solver)
+    pieces = replace(solver, checkpoint=tmp_path / "state.npz")
+    for steps in (700, 2600, 2601, 5000):
+        answer = jm.solve(grid_problem, replace(pieces, steps=steps))
+    assert same(answer, whole)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, grid_problem, grid_features):
+    solver = StochasticSubgradient(grid_features, steps=300, checkpoint=tmp_path / "state.npz")
+    jm.solve(grid_problem, solver)
+    with pytest.raises(jm.InvalidFile, match="another run"):
+        jm.solve(grid_problem, replace(solver, batch=16))
+    with pytest.raises(jm.InvalidFile, match="another run"):
+        jm.solve(grid_problem, solver, seed=1)
+
+
+def test_interrupted_it_keeps_its_state(tmp_path, grid_problem, grid_features):
+    solver = StochasticSubgradient(grid_features, steps=20_000, accuracy=0.0)
+    resumable = replace(solver, checkpoint=tmp_path / "state.npz")
+
+    def interrupt(event):
+        if event.iteration > 5000:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopped = jm.solve(grid_problem, resumable, observer=interrupt)
+    assert stopped.status is jm.Status.INTERRUPTED
+    assert 5000 < stopped.optimisation.steps < 20_000
+    assert stopped.reduced.loss_lower_bound <= stopped.reduced.loss
+    assert same(jm.solve(grid_problem, resumable), jm.solve(grid_problem, solver))
+
+
+def test_a_time_limit_ends_with_a_policy(grid_problem, grid_features):
+    answer = jm.solve(grid_problem, StochasticSubgradient(grid_features, time_limit=1e-3))
+    assert answer.status is jm.Status.TIME_LIMIT
+    assert answer.value >= answer.lower_bound
+
+
+def test_steps_that_explode_are_noticed(grid_problem, grid_features):
+    solver = StochasticSubgradient(
+        grid_features, step_rule=Constant(rate=1e308), radius=1e200, steps=3000
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        answer = jm.solve(grid_problem, solver)
+    assert answer.status is jm.Status.NOT_FINITE
+
+
+def test_nonnegative_coefficients_have_no_negativity(grid_problem, grid_features):
+    solver = StochasticSubgradient(grid_features, nonnegative=True, steps=4000, accuracy=0.0)
+    answer = jm.solve(grid_problem, solver)
+    assert (answer.reduced.coefficients >= 0).all()
+    assert answer.optimisation.trace[-1].negativity == 0.0
+
+
+def test_a_forward_problem_finds_a_cheap_policy():
+    world, basis, _ = jm.gallery.garnet(20, 3, 3, num_costs=1, seed=2)
+    cost = basis.matrix[:, 0]
+    best = jm.plan(world, cost)
+    policies = [best.policy, jm.Policy.uniform(world)]
+    problem = jm.Forward(world, cost)
+    answer = jm.solve(problem, StochasticSubgradient(occupancies(world, policies)))
+    least = float(world.initial @ best.values)
+    assert answer.value <= least + 0.02 * problem.trivial_bound
+
+
+def test_alias_tables_hold_the_law_exactly():
+    law = np.array([0.0, 0.5, 0.1, 0.15, 0.25, 0.0])
+    alias = Alias.of(law)
+    held = np.zeros(law.size)
+    for cell in range(law.size):
+        held[cell] += alias.keep[cell] / law.size
+        held[alias.other[cell]] += (1 - alias.keep[cell]) / law.size
+    assert held == pytest.approx(law, abs=1e-15)
+    grid = (np.arange(6000) + 0.5) / 6000
+    assert np.bincount(alias.draw(grid), minlength=6) / 6000 == pytest.approx(law, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"batch": 0}, "batch = 0"),
+        ({"steps": 1.5}, "steps = 1.5"),
+        ({"radius": -1.0}, "radius = -1"),
+        ({"average_power": -1.0}, "average_power"),
+        ({"accuracy": -0.1}, "accuracy"),
+        ({"seed": -1}, "seed = -1"),
+    ],
+)
+def test_wrong_settings_are_refused(grid_features, wrong, message):
+    with pytest.raises(jm.InvalidSolver, match=message):
+        StochasticSubgradient(grid_features, **wrong)
