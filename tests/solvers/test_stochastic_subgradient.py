@@ -183,6 +183,30 @@ def test_a_run_in_pieces_is_the_run_in_one(tmp_path, grid_problem, grid_features
     assert same(answer, whole)
 
 
+@pytest.mark.parametrize("rule", [Constant(), InverseRoot()], ids=named)
+@pytest.mark.parametrize("power", [0.0, 2.0])
+def test_the_incremental_form_takes_the_same_steps(
+    monkeypatch, tmp_path, grid_problem, grid_features, rule, power
+):
+    dense = Features(grid_features.matrix.toarray())
+    solver = StochasticSubgradient(
+        dense, step_rule=rule, batch=1, average_power=power, steps=12_000, accuracy=0.0
+    )
+    incremental = jm.solve(grid_problem, solver)
+    resumable = replace(solver, checkpoint=tmp_path / "state.npz")
+    if isinstance(rule, InverseRoot):
+        jm.solve(grid_problem, replace(resumable, steps=5001))
+        assert same(jm.solve(grid_problem, resumable), incremental)
+    monkeypatch.setattr(module._Run, "_is_incremental", lambda self: False)
+    plain = jm.solve(grid_problem, solver)
+    for name in ("coefficients", "loss", "loss_lower_bound"):
+        expected = getattr(plain.reduced, name)
+        assert getattr(incremental.reduced, name) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert incremental.optimisation.realised_regret == pytest.approx(
+        plain.optimisation.realised_regret, rel=1e-9
+    )
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, grid_problem, grid_features):
     solver = StochasticSubgradient(grid_features, steps=300, checkpoint=tmp_path / "state.npz")
     jm.solve(grid_problem, solver)

@@ -43,9 +43,7 @@ class Alias:
 
     def draw(self, uniforms: FloatArray) -> IntArray:
         """One outcome per uniform number."""
-        places = uniforms * self.keep.size
-        cells = np.minimum(places.astype(np.int64), self.keep.size - 1)
-        return np.where(places - cells < self.keep[cells], cells, self.other[cells])
+        return _draw(self.keep, self.other, uniforms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +84,16 @@ def _table(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArray)
         parts = (np.ascontiguousarray(rows).ravel(), np.zeros(0, dtype=np.int64), starts)
     counts = (np.zeros(law.size), np.zeros(law.size))
     return Rows(*parts, np.array(threshold), weight, *counts)
+
+
+@kernel
+def _draw(keep: FloatArray, other: IntArray, uniforms: FloatArray) -> IntArray:
+    drawn = np.empty(uniforms.size, np.int64)
+    for k in range(uniforms.size):
+        place = uniforms[k] * keep.size
+        cell = min(int(place), keep.size - 1)
+        drawn[k] = cell if place - cell < keep[cell] else other[cell]
+    return drawn
 
 
 @kernel

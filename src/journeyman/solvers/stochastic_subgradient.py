@@ -14,7 +14,8 @@ while each row was seen, averaged with the same weights and repaired (`problem/d
 it stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
 `accuracy`, by default the larger of 5 % of the loss and 0.25 % of the trivial bound.
 
-Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states.
+Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states;
+for the infinity ball with dense rows, batch 1 and a scalar step O(num_costs + d).
 An evaluation is a pass over all rows; they are made at steps that grow by a constant factor.
 
 Reference: Kamoutsi, Banjac, Lygeros 2021, Algorithm 1; with theta_1 = 0 and the constants of the
@@ -37,10 +38,16 @@ from journeyman.problem.row_sampling import RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Solution
 from journeyman.solvers.coefficients import ReducedSolution
+from journeyman.solvers.incremental_kernel import Images, advance_incrementally
 from journeyman.solvers.optimisation import optimisation_of
 from journeyman.solvers.status import Status
 from journeyman.solvers.step_rules import CoordinateAdaptive, StepRule
-from journeyman.solvers.subgradient_codes import class_code
+from journeyman.solvers.subgradient_codes import (
+    CONSTANT,
+    INFINITY_BALL,
+    INVERSE_ROOT,
+    class_code,
+)
 from journeyman.solvers.subgradient_kernel import Exact, Motion, advance
 from journeyman.solvers.subgradient_state import SubgradientState, exists, identity_of
 from journeyman.solvers.watch import Watch
@@ -150,7 +157,16 @@ class _Run:
             int(solver.batch), solver.step_rule.code, float(rate), float(self.radius),
             bool(solver.nonnegative), float(solver.average_power),
         )  # fmt: skip
+        self.images = _images(surrogate) if self._is_incremental() else None
         self.reduced_solution = self._evaluate()
+
+    def _is_incremental(self) -> bool:
+        """Whether the form without the O(num_costs d) term applies."""
+        plain = self.motion.batch == 1 and not self.motion.nonnegative
+        scalar = self.motion.rule in (CONSTANT, INVERSE_ROOT)
+        unbudgeted = self.exact.limits.size == 0
+        dense = self.state.source.is_dense
+        return plain and scalar and unbudgeted and dense and self.exact.kind == INFINITY_BALL
 
     def descend(self) -> Status:
         """Take steps until one of the limits."""
@@ -170,11 +186,15 @@ class _Run:
 
     def _take(self, count: int) -> None:
         state = self.state
-        pair_at, state_at = state.source.draw(state.rng, count * self.motion.batch)
-        advance(
-            state.step, pair_at, state_at, state.source.pairs, state.source.flow, self.exact,
-            self.motion, state.iterate,
-        )  # fmt: skip
+        drawn = state.source.draw(state.rng, count * self.motion.batch)
+        tables = state.source.pairs, state.source.flow
+        if self.images is None:
+            advance(state.step, *drawn, *tables, self.exact, self.motion, state.iterate)
+        else:
+            advance_incrementally(
+                state.step, *drawn, *tables, self.exact, self.motion, self.images, state.iterate,
+                state.matched,
+            )  # fmt: skip
         state.step += count
 
     def _stopped(self) -> Status:
@@ -222,6 +242,17 @@ class _Run:
             self.surrogate, self.state, self.radius, self.motion.batch, FAILURE_PROBABILITY
         )
         return Answer(problem, status, "SGD-AL", solution, reduced=found, optimisation=optimisation)
+
+
+def _images(surrogate: Surrogate) -> Images:
+    """What the rows of Phi and D, and G itself, look like under G."""
+    reduced = surrogate.reduced
+    G = reduced.matching
+    return Images(
+        np.array(reduced.pair_rows @ G.T, order="C"),
+        np.array(reduced.flow_rows @ G.T, order="C"),
+        np.array(G @ G.T, order="C"),
+    )
 
 
 def default_radius(surrogate: Surrogate) -> float:

@@ -15,6 +15,7 @@ from journeyman.digest import digest
 from journeyman.errors import InvalidFile
 from journeyman.problem.reduced_duality import ReducedWitness
 from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.incremental_kernel import Matched
 from journeyman.solvers.row_source import RowSource
 from journeyman.solvers.subgradient_codes import WEIGHT
 from journeyman.solvers.subgradient_kernel import Iterate
@@ -29,6 +30,7 @@ class SubgradientState:
     """Iterate, visit counts of the rows, random stream, number of steps, and the trace so far."""
 
     iterate: Iterate
+    matched: Matched
     source: RowSource
     rng: np.random.Generator
     step: int
@@ -44,8 +46,12 @@ class SubgradientState:
             np.zeros(4), np.zeros(reduced.matching_target.size),
             np.zeros(reduced.budget_limits.size),
         )  # fmt: skip
+        count = reduced.matching_target.size
+        matched = Matched(
+            np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(size), np.zeros(count)
+        )
         rng = np.random.Generator(np.random.PCG64(seed))
-        return cls(iterate, RowSource.of(surrogate), rng, 0, [])
+        return cls(iterate, matched, RowSource.of(surrogate), rng, 0, [])
 
     @property
     def average(self) -> FloatArray:
@@ -101,7 +107,8 @@ class SubgradientState:
             for field in ("seen", "active")
         }
         trace = np.array(self.trace, dtype=float).reshape(-1, len(TRACE_FIELDS))
-        return {**self.iterate._asdict(), **counts, "trace": trace}
+        matched = {f"matched_{name}": part for name, part in self.matched._asdict().items()}
+        return {**self.iterate._asdict(), **matched, **counts, "trace": trace}
 
 
 def identity_of(surrogate: Surrogate, settings: str, seed: int) -> str:

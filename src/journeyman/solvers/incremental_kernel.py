@@ -1,0 +1,186 @@
+"""The same loop for the infinity ball with scalar steps, without the O(num_costs d) matching term.
+
+z = G theta - target changes by the drawn rows' images under G, which are tabulated, and the summed
+signed rows G's only when a sign of z flips:
+
+    z <- z - step (G G's + flow_y (G D_y) - pair_s (G Phi_s)),      flips update G's and G G's
+
+so a step costs O(d + num_costs). It needs dense rows, one pair and one state per step, no budgets,
+and a step size known before the subgradient. Rounding that gathers in z is cleared every `REFRESH`
+steps, counted from the start of the run and not of a block.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.compiled import vector_kernel
+from journeyman.solvers.row_source import Rows
+from journeyman.solvers.subgradient_codes import (
+    INVERSE_ROOT,
+    REGRET,
+    SQUARED_NORM,
+    SQUARED_WEIGHT,
+    WEIGHT,
+)
+from journeyman.solvers.subgradient_kernel import Exact, Iterate, Motion
+
+REFRESH = 4096
+
+
+class Images(NamedTuple):
+    """Images under G of the rows of Phi and D, and G G'."""
+
+    pairs: FloatArray
+    flow: FloatArray
+    costs: FloatArray
+
+
+class Matched(NamedTuple):
+    """z, the scaled signs s of z, since when they stand, G's and G G's; updated in place."""
+
+    z: FloatArray
+    signs: FloatArray
+    since: FloatArray
+    slope: FloatArray
+    image: FloatArray
+
+
+@vector_kernel
+def dot(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@vector_kernel
+def add(factor: float, a: FloatArray, into: FloatArray) -> None:
+    for j in range(a.size):
+        into[j] += factor * a[j]
+
+
+@vector_kernel
+def refresh(exact: Exact, theta: FloatArray, matched: Matched) -> None:
+    """Everything about z anew from theta."""
+    matched.slope[:] = 0.0
+    for i in range(exact.target.size):
+        total = 0.0
+        for j in range(theta.size):
+            total += exact.matching[i, j] * theta[j]
+        matched.z[i] = total - exact.target[i]
+        matched.signs[i] = exact.scale[i] * np.sign(matched.z[i])
+        for j in range(theta.size):
+            matched.slope[j] += matched.signs[i] * exact.matching[i, j]
+    for i in range(exact.target.size):
+        total = 0.0
+        for j in range(theta.size):
+            total += exact.matching[i, j] * matched.slope[j]
+        matched.image[i] = total
+
+
+@vector_kernel
+def flip(exact: Exact, images: Images, matched: Matched, it: Iterate) -> None:
+    """Follow the signs of z, and book the time each cost has had its sign."""
+    now = it.totals[WEIGHT]
+    for i in range(exact.target.size):
+        sign = exact.scale[i] * np.sign(matched.z[i])
+        if sign != matched.signs[i]:
+            it.weighted_costs[i] += matched.signs[i] * (now - matched.since[i])
+            matched.since[i] = now
+            change = sign - matched.signs[i]
+            matched.signs[i] = sign
+            add(change, exact.matching[i], matched.slope)
+            add(change, images.costs[i], matched.image)
+
+
+@vector_kernel
+def settle(matched: Matched, it: Iterate) -> None:
+    """Book the time up to now."""
+    for i in range(matched.signs.size):
+        it.weighted_costs[i] += matched.signs[i] * (it.totals[WEIGHT] - matched.since[i])
+        matched.since[i] = it.totals[WEIGHT]
+
+
+@vector_kernel
+def shrink(exact: Exact, it: Iterate, matched: Matched, factor: float) -> None:
+    """Back onto the ball: theta and z move together."""
+    for j in range(it.theta.size):
+        it.theta[j] *= factor
+    for i in range(exact.target.size):
+        matched.z[i] = factor * (matched.z[i] + exact.target[i]) - exact.target[i]
+
+
+@vector_kernel
+def follow(
+    rate: float,
+    by_flow: float,
+    flow_image: FloatArray,
+    by_pair: float,
+    pair_image: FloatArray,
+    matched: Matched,
+) -> int:
+    """Move z with theta; how many of its signs may have changed."""
+    turned = 0
+    for i in range(matched.z.size):
+        moved = matched.image[i] + by_flow * flow_image[i] + by_pair * pair_image[i]
+        z = matched.z[i] - rate * moved
+        matched.z[i] = z
+        turned += 1 if z * matched.signs[i] <= 0.0 else 0
+    return turned
+
+
+@vector_kernel
+def advance_incrementally(
+    done: int,
+    pair_at: IntArray,
+    state_at: IntArray,
+    pairs: Rows,
+    flow: Rows,
+    exact: Exact,
+    motion: Motion,
+    images: Images,
+    it: Iterate,
+    matched: Matched,
+) -> None:
+    """Consume the drawn rows, one pair and one state per step, after `done` steps."""
+    size, theta = it.theta.size, it.theta
+    gradient = np.empty_like(theta)
+    for t in range(pair_at.size):
+        step = done + t + 1
+        if (step - 1) % REFRESH == 0:
+            settle(matched, it)
+            refresh(exact, theta, matched)
+        omega = float(step) ** motion.power if motion.power != 0.0 else 1.0
+        rate = motion.rate / np.sqrt(float(step)) if motion.rule == INVERSE_ROOT else motion.rate
+        s, y = pair_at[t], state_at[t]
+        pair_row = pairs.data[s * size : (s + 1) * size]
+        flow_row = flow.data[y * size : (y + 1) * size]
+        negative = dot(pair_row, theta) < pairs.threshold[s]
+        sign = np.sign(dot(flow_row, theta) - flow.threshold[y])
+        by_pair = -pairs.weight[s] if negative else 0.0
+        by_flow = flow.weight[y] * sign
+        pairs.seen[s] += omega
+        pairs.active[s] += omega if negative else 0.0
+        flow.seen[y] += omega
+        flow.active[y] += omega * sign
+        for j in range(size):
+            gradient[j] = matched.slope[j] + by_flow * flow_row[j]
+        if negative:
+            add(by_pair, pair_row, gradient)
+        it.totals[WEIGHT] += omega
+        it.totals[SQUARED_WEIGHT] += omega * omega
+        it.totals[REGRET] += omega * dot(gradient, theta)
+        it.totals[SQUARED_NORM] += dot(gradient, gradient)
+        add(omega, theta, it.weighted_theta)
+        add(omega, gradient, it.weighted_gradient)
+        add(-rate, gradient, theta)
+        turned = follow(rate, by_flow, images.flow[y], by_pair, images.pairs[s], matched)
+        norm = dot(theta, theta)
+        if norm > motion.radius * motion.radius:
+            shrink(exact, it, matched, motion.radius / np.sqrt(norm))
+            turned = 1
+        if turned > 0:
+            flip(exact, images, matched, it)
+    settle(matched, it)
