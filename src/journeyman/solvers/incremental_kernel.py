@@ -16,7 +16,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
-from journeyman.solvers.row_source import Rows
+from journeyman.solvers.row_source import ACTIVE, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     INVERSE_ROOT,
     REGRET,
@@ -25,6 +25,7 @@ from journeyman.solvers.subgradient_codes import (
     WEIGHT,
 )
 from journeyman.solvers.subgradient_kernel import Exact, Iterate, Motion
+from journeyman.solvers.vector_kernels import add, dot
 
 REFRESH = 4096
 
@@ -48,36 +49,15 @@ class Matched(NamedTuple):
 
 
 @vector_kernel
-def dot(a: FloatArray, b: FloatArray) -> float:
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
-@vector_kernel
-def add(factor: float, a: FloatArray, into: FloatArray) -> None:
-    for j in range(a.size):
-        into[j] += factor * a[j]
-
-
-@vector_kernel
 def refresh(exact: Exact, theta: FloatArray, matched: Matched) -> None:
     """Everything about z anew from theta."""
     matched.slope[:] = 0.0
     for i in range(exact.target.size):
-        total = 0.0
-        for j in range(theta.size):
-            total += exact.matching[i, j] * theta[j]
-        matched.z[i] = total - exact.target[i]
+        matched.z[i] = dot(exact.matching[i], theta) - exact.target[i]
         matched.signs[i] = exact.scale[i] * np.sign(matched.z[i])
-        for j in range(theta.size):
-            matched.slope[j] += matched.signs[i] * exact.matching[i, j]
+        add(matched.signs[i], exact.matching[i], matched.slope)
     for i in range(exact.target.size):
-        total = 0.0
-        for j in range(theta.size):
-            total += exact.matching[i, j] * matched.slope[j]
-        matched.image[i] = total
+        matched.image[i] = dot(exact.matching[i], matched.slope)
 
 
 @vector_kernel
@@ -157,14 +137,14 @@ def advance_incrementally(
         s, y = pair_at[t], state_at[t]
         pair_row = pairs.data[s * size : (s + 1) * size]
         flow_row = flow.data[y * size : (y + 1) * size]
-        negative = dot(pair_row, theta) < pairs.threshold[s]
-        sign = np.sign(dot(flow_row, theta) - flow.threshold[y])
-        by_pair = -pairs.weight[s] if negative else 0.0
-        by_flow = flow.weight[y] * sign
-        pairs.seen[s] += omega
-        pairs.active[s] += omega if negative else 0.0
-        flow.seen[y] += omega
-        flow.active[y] += omega * sign
+        negative = dot(pair_row, theta) < pairs.scalars[s, THRESHOLD]
+        sign = np.sign(dot(flow_row, theta) - flow.scalars[y, THRESHOLD])
+        by_pair = -pairs.scalars[s, IMPORTANCE] if negative else 0.0
+        by_flow = flow.scalars[y, IMPORTANCE] * sign
+        pairs.scalars[s, SEEN] += omega
+        pairs.scalars[s, ACTIVE] += omega if negative else 0.0
+        flow.scalars[y, SEEN] += omega
+        flow.scalars[y, ACTIVE] += omega * sign
         for j in range(size):
             gradient[j] = matched.slope[j] + by_flow * flow_row[j]
         if negative:

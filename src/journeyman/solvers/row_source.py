@@ -16,17 +16,21 @@ from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.compiled import kernel
 from journeyman.problem.surrogate import Surrogate
 
+THRESHOLD, IMPORTANCE, SEEN, ACTIVE = range(4)
+"""Columns of `Rows.scalars`, side by side so that a row's figures share a cache line."""
+
 
 class Rows(NamedTuple):
-    """A table of rows. Without `indices` it is dense. `seen` and `active` count visits."""
+    """A table of rows; without `indices` it is dense.
+
+    `scalars` holds for each row what it is compared to, its importance weight, and how much weight
+    it was seen and active with.
+    """
 
     data: FloatArray
     indices: IntArray
     starts: IntArray
-    threshold: FloatArray
-    weight: FloatArray
-    seen: FloatArray
-    active: FloatArray
+    scalars: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +42,7 @@ class Alias:
 
     @classmethod
     def of(cls, law: FloatArray) -> "Alias":
-        keep, other = _alias_tables(law * law.size)
-        return cls(keep, other)
+        return cls(*_alias_tables(law * law.size))
 
     def draw(self, uniforms: FloatArray) -> IntArray:
         """One outcome per uniform number."""
@@ -76,14 +79,15 @@ class RowSource:
 
 
 def _table(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArray) -> Rows:
-    weight = np.divide(penalty, law, out=np.zeros_like(law), where=law > 0)
+    scalars = np.zeros((law.size, 4))
+    scalars[:, THRESHOLD] = threshold
+    np.divide(penalty, law, out=scalars[:, IMPORTANCE], where=law > 0)
     if sparse.issparse(rows):
-        parts = (rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64))
+        parts = (np.array(rows.data), rows.indices.astype(np.int32), rows.indptr.astype(np.int64))
     else:
         starts = np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
-        parts = (np.ascontiguousarray(rows).ravel(), np.zeros(0, dtype=np.int64), starts)
-    counts = (np.zeros(law.size), np.zeros(law.size))
-    return Rows(*parts, np.array(threshold), weight, *counts)
+        parts = (np.ascontiguousarray(rows).ravel(), np.zeros(0, dtype=np.int32), starts)
+    return Rows(*parts, scalars)
 
 
 @kernel

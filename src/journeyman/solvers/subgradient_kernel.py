@@ -16,7 +16,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
-from journeyman.solvers.row_source import Rows
+from journeyman.solvers.row_source import ACTIVE, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     COORDINATE_ADAPTIVE,
     DUAL_AVERAGING,
@@ -30,6 +30,12 @@ from journeyman.solvers.subgradient_codes import (
     SQUARED_WEIGHT,
     WEIGHT,
 )
+from journeyman.solvers.vector_kernels import add, dot, sparse_add, sparse_dot
+
+CACHE_LINE = 8
+"""Numbers that come from memory together."""
+SMALLEST = 1e-300
+"""Stands for a sum of squares that is still zero."""
 
 
 class Exact(NamedTuple):
@@ -72,14 +78,9 @@ class Iterate(NamedTuple):
 def row_dot(rows: Rows, k: int, theta: FloatArray) -> float:
     """<row k, theta>."""
     start, stop = rows.starts[k], rows.starts[k + 1]
-    total = 0.0
     if rows.indices.size == 0:
-        for j in range(theta.size):
-            total += rows.data[start + j] * theta[j]
-    else:
-        for at in range(start, stop):
-            total += rows.data[at] * theta[rows.indices[at]]
-    return total
+        return dot(rows.data[start:stop], theta)
+    return sparse_dot(rows.data[start:stop], rows.indices[start:stop], theta)
 
 
 @vector_kernel
@@ -87,11 +88,9 @@ def row_add(rows: Rows, k: int, factor: float, into: FloatArray) -> None:
     """into += factor * row k."""
     start, stop = rows.starts[k], rows.starts[k + 1]
     if rows.indices.size == 0:
-        for j in range(into.size):
-            into[j] += factor * rows.data[start + j]
+        add(factor, rows.data[start:stop], into)
     else:
-        for at in range(start, stop):
-            into[rows.indices[at]] += factor * rows.data[at]
+        sparse_add(factor, rows.data[start:stop], rows.indices[start:stop], into)
 
 
 @vector_kernel
@@ -124,67 +123,81 @@ def exact_part(
 ) -> None:
     """gradient = G'w*, in full; w* is left in `weights`."""
     for i in range(z.size):
-        total = 0.0
-        for j in range(theta.size):
-            total += exact.matching[i, j] * theta[j]
-        z[i] = total - exact.target[i]
+        z[i] = dot(exact.matching[i], theta) - exact.target[i]
     worst_case(exact.kind, z, exact.scale, weights)
     gradient[:] = 0.0
     for i in range(z.size):
-        factor = weights[i]
-        if factor != 0.0:
-            for j in range(theta.size):
-                gradient[j] += factor * exact.matching[i, j]
+        if weights[i] != 0.0:
+            add(weights[i], exact.matching[i], gradient)
 
 
 @vector_kernel
 def budget_part(exact: Exact, omega: float, it: Iterate, gradient: FloatArray) -> None:
     """gradient += lambda_3 C'1{over budget}."""
     for i in range(exact.limits.size):
-        total = 0.0
-        for j in range(gradient.size):
-            total += exact.budgets[i, j] * it.theta[j]
-        if total > exact.limits[i]:
+        if dot(exact.budgets[i], it.theta) > exact.limits[i]:
             it.weighted_budgets[i] += omega
-            for j in range(gradient.size):
-                gradient[j] += exact.budget_penalty * exact.budgets[i, j]
+            add(exact.budget_penalty, exact.budgets[i], gradient)
+
+
+@vector_kernel
+def touch(rows: Rows, at: IntArray, first: int, count: int) -> float:
+    """Ask the memory for all rows of a batch at once, before the first of them is needed."""
+    total = 0.0
+    for k in range(first, first + count):
+        start, stop = rows.starts[at[k]], rows.starts[at[k] + 1]
+        total += rows.scalars[at[k], SEEN]
+        for line in range(start, stop, CACHE_LINE):
+            total += rows.data[line]
+        if rows.indices.size:
+            total += rows.indices[start] + rows.indices[stop - 1]
+    return total
 
 
 @vector_kernel
 def sampled_part(
     first: int,
-    batch: int,
     pair_at: IntArray,
     state_at: IntArray,
     pairs: Rows,
     flow: Rows,
     omega: float,
     theta: FloatArray,
+    inner: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """gradient += the estimate from rows `first` to `first + batch`; what is active is counted."""
+    """gradient += the estimate from the batch that begins at `first`; what is active is counted.
+
+    All products come first: independent of each other, they hide the way to the memory.
+    """
+    batch = inner.shape[1]
     share = 1.0 / batch
-    for k in range(first, first + batch):
-        s, y = pair_at[k], state_at[k]
-        pairs.seen[s] += omega
-        if row_dot(pairs, s, theta) < pairs.threshold[s]:
-            pairs.active[s] += omega
-            row_add(pairs, s, -share * pairs.weight[s], gradient)
-        sign = np.sign(row_dot(flow, y, theta) - flow.threshold[y])
-        flow.seen[y] += omega
-        if sign != 0.0:
-            flow.active[y] += omega * sign
-            row_add(flow, y, share * flow.weight[y] * sign, gradient)
+    inner[0, 0] = touch(pairs, pair_at, first, batch) + touch(flow, state_at, first, batch)
+    for k in range(batch):
+        inner[0, k] = row_dot(pairs, pair_at[first + k], theta)
+    for k in range(batch):
+        inner[1, k] = row_dot(flow, state_at[first + k], theta)
+    for k in range(batch):
+        s = pair_at[first + k]
+        pairs.scalars[s, SEEN] += omega
+        if inner[0, k] < pairs.scalars[s, THRESHOLD]:
+            pairs.scalars[s, ACTIVE] += omega
+            row_add(pairs, s, -share * pairs.scalars[s, IMPORTANCE], gradient)
+    for k in range(batch):
+        y = state_at[first + k]
+        sign = np.sign(inner[1, k] - flow.scalars[y, THRESHOLD])
+        flow.scalars[y, SEEN] += omega
+        flow.scalars[y, ACTIVE] += omega * sign
+        row_add(flow, y, share * flow.scalars[y, IMPORTANCE] * sign, gradient)
 
 
 @vector_kernel
 def project(theta: FloatArray, radius: float, nonnegative: bool) -> None:
     """Nearest point of the ball, or of its nonnegative part."""
-    square = 0.0
-    for j in range(theta.size):
-        if nonnegative and theta[j] < 0.0:
-            theta[j] = 0.0
-        square += theta[j] * theta[j]
+    if nonnegative:
+        for j in range(theta.size):
+            theta[j] = max(theta[j], 0.0)
+    square = dot(theta, theta)
     if square > radius * radius:
         factor = radius / np.sqrt(square)
         for j in range(theta.size):
@@ -198,8 +211,8 @@ def move(motion: Motion, step: int, it: Iterate, gradient: FloatArray) -> None:
     if motion.rule == COORDINATE_ADAPTIVE:
         for j in range(theta.size):
             it.squares[j] += gradient[j] * gradient[j]
-            if it.squares[j] > 0.0:
-                theta[j] -= motion.rate * gradient[j] / np.sqrt(it.squares[j])
+        for j in range(theta.size):
+            theta[j] -= motion.rate * gradient[j] / np.sqrt(max(it.squares[j], SMALLEST))
         return
     if motion.rule == DUAL_AVERAGING:
         size = motion.rate / np.sqrt(step + 1.0)
@@ -212,24 +225,19 @@ def move(motion: Motion, step: int, it: Iterate, gradient: FloatArray) -> None:
     elif motion.rule == NORM_ADAPTIVE:
         total = it.totals[SQUARED_NORM]
         size = motion.rate / np.sqrt(total) if total > 0.0 else 0.0
-    for j in range(theta.size):
-        theta[j] -= size * gradient[j]
+    add(-size, gradient, theta)
 
 
 @vector_kernel
 def account(omega: float, it: Iterate, gradient: FloatArray) -> None:
     """Sums for the average, the realised regret and the adaptive rules."""
-    square, inner = 0.0, 0.0
-    for j in range(gradient.size):
-        square += gradient[j] * gradient[j]
-        inner += gradient[j] * it.theta[j]
-        it.weighted_theta[j] += omega * it.theta[j]
-        it.weighted_gradient[j] += omega * gradient[j]
-        it.gradient_sum[j] += gradient[j]
+    add(omega, it.theta, it.weighted_theta)
+    add(omega, gradient, it.weighted_gradient)
+    add(1.0, gradient, it.gradient_sum)
     it.totals[WEIGHT] += omega
     it.totals[SQUARED_WEIGHT] += omega * omega
-    it.totals[REGRET] += omega * inner
-    it.totals[SQUARED_NORM] += square
+    it.totals[REGRET] += omega * dot(gradient, it.theta)
+    it.totals[SQUARED_NORM] += dot(gradient, gradient)
 
 
 @vector_kernel
@@ -246,6 +254,7 @@ def advance(
     """Consume the drawn rows, a batch of pairs and states per step, after `done` steps."""
     gradient = np.empty_like(it.theta)
     z, weights = np.empty_like(exact.target), np.empty_like(exact.target)
+    inner = np.empty((2, motion.batch))
     for t in range(pair_at.size // motion.batch):
         step = done + t + 1
         omega = float(step) ** motion.power
@@ -253,10 +262,8 @@ def advance(
         budget_part(exact, omega, it, gradient)
         for i in range(weights.size):
             it.weighted_costs[i] += omega * weights[i]
-        sampled_part(
-            t * motion.batch, motion.batch, pair_at, state_at, pairs, flow, omega, it.theta,
-            gradient,
-        )  # fmt: skip
+        first = t * motion.batch
+        sampled_part(first, pair_at, state_at, pairs, flow, omega, it.theta, inner, gradient)
         account(omega, it, gradient)
         move(motion, step, it, gradient)
         project(it.theta, motion.radius, motion.nonnegative)

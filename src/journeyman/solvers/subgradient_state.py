@@ -16,7 +16,7 @@ from journeyman.errors import InvalidFile
 from journeyman.problem.reduced_duality import ReducedWitness
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.incremental_kernel import Matched
-from journeyman.solvers.row_source import RowSource
+from journeyman.solvers.row_source import ACTIVE, SEEN, Rows, RowSource
 from journeyman.solvers.subgradient_codes import WEIGHT
 from journeyman.solvers.subgradient_kernel import Iterate
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
@@ -66,10 +66,8 @@ class SubgradientState:
         flow, pairs = self.source.flow, self.source.pairs
         return ReducedWitness(
             self.iterate.weighted_costs / total,
-            np.divide(flow.active, flow.seen, out=np.zeros_like(flow.seen), where=flow.seen > 0),
-            np.divide(
-                pairs.active, pairs.seen, out=np.zeros_like(pairs.seen), where=pairs.seen > 0
-            ),
+            _share_active(flow),
+            _share_active(pairs),
             self.iterate.weighted_budgets / total,
         )
 
@@ -100,15 +98,15 @@ class SubgradientState:
         self.rng.bit_generator.state = facts["rng"]
 
     def _arrays(self) -> dict[str, FloatArray]:
-        rows = {"pairs": self.source.pairs, "flow": self.source.flow}
-        counts = {
-            f"{name}_{field}": getattr(table, field)
-            for name, table in rows.items()
-            for field in ("seen", "active")
-        }
+        counts = {"pairs": self.source.pairs.scalars, "flow": self.source.flow.scalars}
         trace = np.array(self.trace, dtype=float).reshape(-1, len(TRACE_FIELDS))
         matched = {f"matched_{name}": part for name, part in self.matched._asdict().items()}
         return {**self.iterate._asdict(), **matched, **counts, "trace": trace}
+
+
+def _share_active(rows: Rows) -> FloatArray:
+    seen, active = rows.scalars[:, SEEN], rows.scalars[:, ACTIVE]
+    return np.divide(active, seen, out=np.zeros_like(seen), where=seen > 0)
 
 
 def identity_of(surrogate: Surrogate, settings: str, seed: int) -> str:

@@ -1,0 +1,164 @@
+"""Steps per second of SGD-AL's kernels beside the same updates in NumPy, one thread.
+
+1. Infinity ball, scalar step, dense d = 64, 64 costs: the incremental kernel, drawing included,
+   against a NumPy loop over precomputed tables, and against a bare gather of the same rows.
+2. The default rule (per-coordinate steps, batch 32) for every cost class against NumPy with BLAS.
+3. Cost per step against the number of states, sparse rows.
+
+CPU seconds; compilation excluded; the best of three runs.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import journeyman as jm
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.compiled import vector_kernel
+from journeyman.problem.features import Features
+from journeyman.progress import quiet
+from journeyman.solvers.stochastic_subgradient import _Run
+from journeyman.solvers.watch import Watch
+
+
+def main(arguments: Sequence[str]) -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    print("Steps of SGD-AL per second")
+    _incremental()
+    _defaults()
+    _growth()
+
+
+def _problem(size: int, macro_cells: int, cost_class: jm.CostClass) -> jm.Apprenticeship:
+    world, basis, expert = jm.gallery.grid(size, macro_cells=macro_cells)
+    demos = jm.record(world, expert, trajectories=100, horizon=150, seed=0)
+    return jm.Apprenticeship(world, basis, demos, cost_class)
+
+
+def _features(problem: jm.Apprenticeship, cells: int, *, dense: bool) -> Features:
+    assert problem.demonstrations is not None
+    found = jm.features.partition(problem.world, problem.demonstrations, num_cells=cells)
+    return Features(found.matrix.toarray()) if dense else found
+
+
+def _run_of(problem: jm.Apprenticeship, solver: jm.StochasticSubgradient) -> _Run:
+    surrogate = jm.Surrogate(jm.Reduced(problem, solver.features), solver.penalty, solver.sampling)
+    return _Run(solver, surrogate, Watch("benchmark", quiet))
+
+
+def _incremental() -> None:
+    problem = _problem(32, 8, jm.InfinityBall())
+    features = _features(problem, 16, dense=True)
+    solver = jm.StochasticSubgradient(
+        features, step_rule=jm.Constant(), batch=1, average_power=0.0, steps=300_000
+    )
+    runs = [_run_of(problem, solver) for _ in range(4)]
+    run = _run_of(problem, solver)
+    kernel = 300_000 / _best_cpu(lambda: runs.pop()._take(300_000))
+    numpy_loop = 5000 / _best_cpu(lambda: _numpy_steps(run, 5000))
+    positions = run.state.source.draw(run.state.rng, 300_000)
+    pairs, flow = run.state.source.pairs.data, run.state.source.flow.data
+    gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions, features.num_features))
+    print(f"\ninfinity ball, scalar step, d = {features.num_features}, 64 costs, 32 x 32 grid")
+    print(f"  incremental kernel  {kernel / 1e6:8.3f} M/s")
+    print(f"  NumPy with tables   {numpy_loop / 1e6:8.3f} M/s   ratio {kernel / numpy_loop:.0f}x "
+          f"(target 25x {_word(kernel >= 25 * numpy_loop)})")  # fmt: skip
+    print(f"  bare row gather     {gather / 1e6:8.3f} M/s   share {kernel / gather:.0%} "
+          f"(target 25 % {_word(kernel >= 0.25 * gather)})")  # fmt: skip
+
+
+def _defaults() -> None:
+    print("\ndefault rule, batch 32, 32 x 32 grid (thousand steps a second; NumPy on dense tables)")
+    heads = ("d", "costs", "sparse", "dense", "NumPy", "sparse", "dense")
+    print(f"{'':16}" + "".join(f"{head:>8}" for head in heads))
+    for cost_class in (jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()):
+        for cells, macro_cells in ((16, 4), (16, 8), (64, 4), (64, 8)):
+            problem = _problem(32, macro_cells, cost_class)
+            rates = {}
+            for dense in (False, True):
+                features = _features(problem, cells, dense=dense)
+                run = _run_of(problem, jm.StochasticSubgradient(features))
+                run._take(10)
+                rates[dense] = 3000 / _best_cpu(lambda run=run: run._take(3000))  # type: ignore[misc]
+            peer = 1000 / _best_cpu(lambda run=run: _numpy_steps(run, 1000))  # type: ignore[misc]
+            figures = [rates[False] / 1e3, rates[True] / 1e3, peer / 1e3]
+            ratios = [rates[False] / peer, rates[True] / peer]
+            print(f"{type(cost_class).__name__:16}{features.num_features:>8}{macro_cells**2:>8}"
+                  + "".join(f"{figure:>8.1f}" for figure in figures)
+                  + "".join(f"{ratio:>7.1f}x" for ratio in ratios))  # fmt: skip
+
+
+def _growth() -> None:
+    print("\ncost per step against states (default rule, sparse rows, 64 cells)")
+    first = None
+    for size in (32, 100, 316):
+        problem = _problem(size, 4, jm.InfinityBall())
+        run = _run_of(problem, jm.StochasticSubgradient(_features(problem, 64, dense=False)))
+        run._take(10)
+        cost = _best_cpu(lambda run=run: run._take(20_000)) / 20_000  # type: ignore[misc]
+        first = first or cost
+        print(f"  {size * size:>7} states {cost * 1e6:8.2f} us   {cost / first:.2f}x")
+
+
+def _numpy_steps(run: _Run, steps: int) -> None:
+    """The same update, vectorised over the batch, with tables precomputed."""
+    source, exact, motion = run.state.source, run.exact, run.motion
+    size = run.state.iterate.theta.size
+    Phi, D = source.pairs.data.reshape(-1, size), source.flow.data.reshape(-1, size)
+    floor, pair_weight = source.pairs.scalars[:, :2].T.copy()
+    target, flow_weight = source.flow.scalars[:, :2].T.copy()
+    G, theta, squares = exact.matching, np.zeros(size), np.zeros(size)
+    average, regret = np.zeros(size), np.zeros(())
+    pair_at, state_at = source.draw(run.state.rng, steps * motion.batch)
+    cost_class = run.surrogate.reduced.problem.cost_class
+    for t in range(steps):
+        rows = slice(t * motion.batch, (t + 1) * motion.batch)
+        s, y = pair_at[rows], state_at[rows]
+        weights = cost_class._worst_case(G @ theta - exact.target)
+        active = (Phi[s] @ theta < floor[s]) * pair_weight[s]
+        signs = np.sign(D[y] @ theta - target[y]) * flow_weight[y]
+        gradient = G.T @ weights + (signs @ D[y] - active @ Phi[s]) / motion.batch
+        regret = regret + gradient @ theta
+        average += theta
+        if motion.batch > 1:
+            squares += gradient * gradient
+            theta = theta - motion.rate * gradient / np.sqrt(np.maximum(squares, 1e-300))
+        else:
+            theta = theta - motion.rate * gradient
+        norm = np.sqrt(theta @ theta)
+        if norm > motion.radius:
+            theta *= motion.radius / norm
+
+
+@vector_kernel
+def _gather(
+    pairs: FloatArray, flow: FloatArray, pair_at: IntArray, state_at: IntArray, size: int
+) -> float:
+    total = 0.0
+    for k in range(pair_at.size):
+        for j in range(size):
+            total += pairs[pair_at[k] * size + j] + flow[state_at[k] * size + j]
+    return total
+
+
+def _best_cpu(work: Callable[[], object]) -> float:
+    work()
+    best = np.inf
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        best = min(best, time.process_time() - started)
+    return float(best)
+
+
+def _word(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
