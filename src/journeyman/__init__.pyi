@@ -1,8 +1,13 @@
-"""Types of the public names; `__init__.py` says which room each lives in."""
+"""Types of the public names; `__init__.py` says how they are loaded."""
 
 from journeyman import gallery as gallery
 from journeyman import report as report
 from journeyman import testing as testing
+from journeyman.certificate import Attainable as Attainable
+from journeyman.certificate import Requirements as Requirements
+from journeyman.certificate import attainable as attainable
+from journeyman.certificate import demonstrations_needed as demonstrations_needed
+from journeyman.certificate import requirements as requirements
 from journeyman.costs import CostBasis as CostBasis
 from journeyman.costs import CostClass as CostClass
 from journeyman.costs import EuclideanBall as EuclideanBall
@@ -36,10 +41,23 @@ from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
 from journeyman.problem import Program as Program
 from journeyman.problem import Witness as Witness
+from journeyman.problem import features as features
 from journeyman.problem import infeasibility_margin as infeasibility_margin
 from journeyman.problem import least_cost_bound as least_cost_bound
 from journeyman.problem import lower_bound as lower_bound
 from journeyman.problem import sharpest_witness as sharpest_witness
+from journeyman.problem import telling_witness as telling_witness
+from journeyman.problem.features import Features as Features
+from journeyman.problem.penalty import ExactPenalty as ExactPenalty
+from journeyman.problem.penalty import SinglePenalty as SinglePenalty
+from journeyman.problem.reduced import Reduced as Reduced
+from journeyman.problem.reduced_duality import ReducedWitness as ReducedWitness
+from journeyman.problem.reduced_duality import reduced_lower_bound as reduced_lower_bound
+from journeyman.problem.row_sampling import FeatureMass as FeatureMass
+from journeyman.problem.row_sampling import GivenRows as GivenRows
+from journeyman.problem.row_sampling import RowNorms as RowNorms
+from journeyman.problem.row_sampling import UniformRows as UniformRows
+from journeyman.problem.surrogate import Surrogate as Surrogate
 from journeyman.solvers import Answer as Answer
 from journeyman.solvers import Engine as Engine
 from journeyman.solvers import LinearProgram as LinearProgram
@@ -48,6 +66,17 @@ from journeyman.solvers import Solution as Solution
 from journeyman.solvers import Solver as Solver
 from journeyman.solvers import Status as Status
 from journeyman.solvers import solve as solve
+from journeyman.solvers.coefficients import ReducedSolution as ReducedSolution
+from journeyman.solvers.optimisation import Optimisation as Optimisation
+from journeyman.solvers.reduced_program import Hard as Hard
+from journeyman.solvers.reduced_program import ReducedProgram as ReducedProgram
+from journeyman.solvers.sampled_program import SampledProgram as SampledProgram
+from journeyman.solvers.step_rules import Constant as Constant
+from journeyman.solvers.step_rules import CoordinateAdaptive as CoordinateAdaptive
+from journeyman.solvers.step_rules import DualAveraging as DualAveraging
+from journeyman.solvers.step_rules import InverseRoot as InverseRoot
+from journeyman.solvers.step_rules import NormAdaptive as NormAdaptive
+from journeyman.solvers.stochastic_subgradient import StochasticSubgradient as StochasticSubgradient
 from journeyman.world import Flow as Flow
 from journeyman.world import Pairs as Pairs
 from journeyman.world import World as World

@@ -14,7 +14,8 @@ from journeyman.errors import InvalidSolver
 from journeyman.policy import occupancy, plan
 from journeyman.problem.program import Program
 
-SLACK_ROUNDS = 60
+SLACK_ROUNDS, ENOUGH_ROUNDS = 60, 10
+"""Rounds of the search for a common slack: at most, and once there is one."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,6 @@ def common_slack(problem: Program) -> float:
         best = max(best, float(spare.min()))
         weights = np.exp(-spare / scale * np.sqrt(count) * 4)
         weights /= weights.sum()
-        if len(weights) == 1:
+        if len(weights) == 1 or (best > 0 and count >= ENOUGH_ROUNDS):
             break
     return best

@@ -1,0 +1,299 @@
+"""What SGD-AL needs before it starts: the corrected theorem, forwards and backwards.
+
+With probability 1 - delta the policy of the averaged iterate satisfies, for all theta in the ball,
+
+    gap(average) <= gap(theta) + a_1 V1(theta) + a_2 V2(theta)
+                    + (1 + k) opt + 2 k rho K_psi + 2 s + 2 tr
+
+    opt = rho (K + 2 sigma sqrt(2 log(1/delta_opt)))/sqrt(T)     learning rate rho/(K sqrt(T))
+    s   = the smallest radius of `sample_sizes` at m and delta_expert,      tr = N h discount^H
+    a_1 = 2 N' h + (1 + k) lambda_1,    a_2 = N' h + (1 + k) lambda_2
+
+where h = 1/(1 - discount), N' = N + lambda_3 sum_j |d_j| and k is the `shortfall` of the penalties.
+With `ExactPenalty` k = 0: the bias 2 k rho K_psi is gone and T grows as 1/accuracy^2. delta is
+halved between expert and optimisation. The accuracy: half for (1 + k) opt, half for 2 s + 2 tr, of
+which `truncation_share` goes to the tails. A known cost has no expert; its optimisation gets all.
+
+*Guarantee*: for any features, for independent demonstrations and a constant learning rate. It is a
+worst case, usually far above what is observed. *Cost*: the constants of the surrogate, a pass over
+its rows. *Reference*: docs/errata.md says where the printed figures, shown beside, go wrong.
+"""
+
+import math
+from dataclasses import dataclass
+
+from journeyman.arrays import require_between
+from journeyman.certificate.as_printed import (
+    AsPrinted,
+    Figure,
+    as_printed,
+    beside,
+    beside_the_paper,
+    verdict,
+)
+from journeyman.certificate.sample_sizes import (
+    Rate,
+    bias,
+    fewest,
+    least_radius,
+    optimisation_rate,
+    radii,
+    recorded_length,
+    require_accuracy,
+    require_counts,
+    require_probability,
+    truncation,
+)
+from journeyman.errors import InvalidCosts, InvalidProblem, InvalidSolver
+from journeyman.problem import Apprenticeship, Program
+from journeyman.problem.features.features import Features
+from journeyman.problem.penalty import Penalties, Penalty
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.row_sampling import RowSampling
+from journeyman.problem.surrogate import Surrogate
+
+TRUNCATION_SHARE = 0.01
+"""Of the accuracy left for the expert: one part in a hundred asks for 2 % more demonstrations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Requirements:
+    """What an accuracy asks for. `table()` shows it beside the paper's figures."""
+
+    accuracy: float
+    failure_probability: float
+    num_trajectories: int
+    """Demonstrations of `recorded_length` steps."""
+    complete_records: tuple[tuple[Rate, int], ...]
+    """Every radius of the class with the demonstrations it asks for when no tail is missing."""
+    recorded_length: int
+    steps: int
+    learning_rate: float
+    penalties: Penalties
+    radius: float
+    subgradient_bound: float
+    pair_ratio: float
+    flow_ratio: float
+    noise_bound: float
+    statistical: float
+    """2 s at `num_trajectories`."""
+    truncation: float
+    """2 tr at `recorded_length`."""
+    optimisation: float
+    """(1 + k) opt at `steps`."""
+    bias: float
+    """2 k rho K_psi, which no effort removes; 0 with exact penalties."""
+    trivial_bound: float
+    printed: AsPrinted | None
+    """The paper's figures, where it prints any: see `as_printed.in_scope`."""
+
+    @property
+    def excess(self) -> float:
+        """What the guarantee adds to the gap of a feasible comparator: accuracy and bias."""
+        return self.accuracy + self.bias
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the excess reaches 2N/(1 - discount), which bounds every gap anyway."""
+        return self.excess >= self.trivial_bound
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Every figure with its formula, and the printed one where the paper has it."""
+        m = self.num_trajectories
+        rows: list[tuple[str, float, str]] = [
+            ("num_trajectories", m, "least m with s + tr <= eps/4 at recorded_length"),
+            *([("num_trajectories in the proof", m, "the same")] if self.printed else []),
+            *((f"  complete records, {rate.name}", count, f"least m with {rate.formula} <= eps/4")
+              for rate, count in self.complete_records),
+            ("recorded_length", self.recorded_length, "least H with N h gamma^H <= tr"),
+            ("steps", self.steps, "least T with (1 + k) opt <= eps/2"),
+            ("learning_rate", self.learning_rate, "rho/(K sqrt(T))"),
+            ("penalty of negative pairs", self.penalties.pairs, "exact: 2 N'/(1 - gamma)"),
+            ("penalty of flow violation", self.penalties.flow, "exact: N'/(1 - gamma)"),
+            ("radius", self.radius, "default: (1/(1 - gamma))/smallest column mass"),
+            ("subgradient_bound", self.subgradient_bound, "K_psi + lambda_1 C_1 + lambda_2 C_2"),
+            ("pair_ratio", self.pair_ratio, "C_1 = max |Phi_s|_2/q1(s)"),
+            ("flow_ratio", self.flow_ratio, "C_2 = max |Phi'(B - gamma P)_y|_2/q2(y)"),
+            ("noise_bound", self.noise_bound, "sqrt((lambda_1 C_1)^2 + (lambda_2 C_2)^2)"),
+            ("statistical", self.statistical, "2 s"),
+            ("truncation", self.truncation, "2 N h gamma^H"),
+            ("optimisation", self.optimisation, "(1 + k) opt"),
+            ("excess", self.excess, "eps + 2 k rho K_psi"),
+        ]  # fmt: skip
+        return tuple(beside(self.printed, *row) for row in rows)
+
+    def table(self) -> str:
+        """Figure, corrected value, value as printed, and what is wrong with the latter."""
+        paper = (
+            "as printed: the paper has no figures beyond C_lin, costs in [-1, 1] and accuracy < 1"
+            if self.printed is None
+            else verdict("as printed", self.printed.excess, self.trivial_bound)
+        )
+        corrected = verdict("corrected", self.excess, self.trivial_bound)
+        return "\n".join([beside_the_paper(self.figures), "", corrected, paper])
+
+
+@dataclass(frozen=True, eq=False)
+class Attainable:
+    """The accuracy that given demonstrations and steps guarantee, and what it is made of."""
+
+    statistical: float
+    truncation: float
+    optimisation: float
+    bias: float
+    trivial_bound: float
+
+    @property
+    def accuracy(self) -> float:
+        return self.statistical + self.truncation + self.optimisation + self.bias
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the accuracy is no better than 2N/(1 - discount)."""
+        return self.accuracy >= self.trivial_bound
+
+    def table(self) -> str:
+        """The terms and their sum."""
+        names = ("statistical", "truncation", "optimisation", "bias", "accuracy")
+        lines = [f"{name:<12}  {getattr(self, name):>12.6g}" for name in names]
+        return "\n".join([*lines, "", verdict("guarantee", self.accuracy, self.trivial_bound)])
+
+
+def requirements(
+    problem: Program,
+    features: Features,
+    *,
+    accuracy: float,
+    failure_probability: float,
+    penalty: Penalty | None = None,
+    sampling: RowSampling | None = None,
+    radius: float | None = None,
+    truncation_share: float = TRUNCATION_SHARE,
+) -> Requirements:
+    """Demonstrations, their length, steps, learning rate and constants for an accuracy.
+
+    Args:
+        problem: whatever its expert is, `num_trajectories` are demonstrations to record.
+        features: the columns that SGD-AL combines.
+        accuracy: by how much the policy may be worse than the best feasible combination.
+        failure_probability: over demonstrations and sampled rows together.
+        penalty, sampling: `ExactPenalty()` and `RowNorms()` by default.
+        radius: of the coefficients; `default_radius` if not given.
+        truncation_share: of the expert's part of the accuracy, for unrecorded tails.
+
+    >>> import journeyman as jm
+    >>> world = jm.World([[1, 0], [0, 1]], [0.5, 0.5], 0.9)
+    >>> problem = jm.Apprenticeship(world, jm.CostBasis([1.0, -1.0]), jm.ExpertExpectation([0.0]))
+    >>> uniform = Features([[5.0], [5.0]])
+    >>> needs = requirements(problem, uniform, accuracy=0.5, failure_probability=0.05)
+    >>> needs.num_trajectories, needs.recorded_length, needs.vacuous
+    (57229, 86, False)
+    """
+    accuracy, delta = require_accuracy(accuracy), require_probability(failure_probability)
+    share = require_between(
+        "truncation_share", truncation_share, 0.0, 1.0, InvalidProblem, "Give for example 0.01"
+    )
+    return _required(
+        *_setting(problem, features, penalty, sampling, radius), accuracy, delta, share
+    )
+
+
+def attainable(
+    problem: Program,
+    features: Features,
+    *,
+    steps: int,
+    failure_probability: float,
+    num_trajectories: int | None = None,
+    recorded_length: int | None = None,
+    penalty: Penalty | None = None,
+    sampling: RowSampling | None = None,
+    radius: float | None = None,
+) -> Attainable:
+    """What the demonstrations and steps at hand guarantee: `requirements` read backwards.
+
+    Without `num_trajectories` those of the problem count (declared expectations are exact); without
+    `recorded_length` the tails that the problem's own records leave out.
+
+    >>> import journeyman as jm
+    >>> problem = jm.Forward(jm.World([[1, 0], [0, 1]], [0.5, 0.5], 0.9), [1.0, -1.0])
+    >>> uniform = Features([[5.0], [5.0]])
+    >>> attainable(problem, uniform, steps=10**6, failure_probability=0.05).vacuous
+    False
+    """
+    delta = require_probability(failure_probability)
+    require_counts(steps=steps, num_trajectories=num_trajectories, recorded_length=recorded_length)
+    surrogate, ball = _setting(problem, features, penalty, sampling, radius)
+    if num_trajectories is None and isinstance(problem, Apprenticeship):
+        num_trajectories = problem.expectation.num_trajectories
+    estimated = num_trajectories is not None and bool(radii(problem, delta))
+    share = delta / 2 if estimated else delta
+    rates = radii(problem, share) if estimated else ()
+    return Attainable(
+        statistical=2 * least_radius(rates, int(num_trajectories or 0)),
+        truncation=2 * truncation(problem, recorded_length) if estimated else 0.0,
+        optimisation=optimisation_rate(surrogate, ball, share).at(int(steps)),
+        bias=bias(surrogate, ball),
+        trivial_bound=problem.trivial_bound,
+    )
+
+
+def _required(
+    surrogate: Surrogate, ball: float, accuracy: float, delta: float, share: float
+) -> Requirements:
+    problem = surrogate.reduced.problem
+    halves = 1 if not radii(problem, delta) else 2
+    rates = radii(problem, delta / halves)
+    quarter = accuracy / 4
+    demonstrations = fewest(rates, (1 - share) * quarter)
+    length = recorded_length(problem, share * quarter) if rates else 0
+    rate = optimisation_rate(surrogate, ball, delta / halves)
+    steps = rate.smallest(accuracy / halves)
+    K = surrogate.subgradient_bound
+    return Requirements(
+        accuracy=accuracy,
+        failure_probability=delta,
+        num_trajectories=demonstrations,
+        complete_records=tuple((variant, variant.smallest(quarter)) for variant in rates),
+        recorded_length=length,
+        steps=steps,
+        learning_rate=ball / (K * math.sqrt(steps)),
+        penalties=surrogate.penalties,
+        radius=ball,
+        subgradient_bound=K,
+        pair_ratio=surrogate.laws.pair_ratio,
+        flow_ratio=surrogate.laws.flow_ratio,
+        noise_bound=surrogate.noise_bound(),
+        statistical=2 * least_radius(rates, demonstrations),
+        truncation=2 * truncation(problem, length) if rates else 0.0,
+        optimisation=rate.at(steps),
+        bias=bias(surrogate, ball),
+        trivial_bound=problem.trivial_bound,
+        printed=as_printed(surrogate, ball, accuracy, delta),
+    )
+
+
+def default_radius(problem: Program, features: Features) -> float:
+    """(1/(1 - discount))/smallest column mass: holds every mixture of the columns."""
+    masses = features.on(problem.world).masses
+    if not masses.any():
+        raise InvalidCosts("every feature is zero", "Give columns with mass")
+    return problem.world.effective_horizon / float(masses[masses > 0].min())
+
+
+def _setting(
+    problem: Program,
+    features: Features,
+    penalty: Penalty | None,
+    sampling: RowSampling | None,
+    radius: float | None,
+) -> tuple[Surrogate, float]:
+    if not isinstance(features, Features):
+        raise InvalidProblem(f"features is a {type(features).__name__}", "Give jm.Features(matrix)")
+    if problem.trivial_bound == 0:
+        raise InvalidCosts("every cost is zero", "Give costs that can tell policies apart")
+    holding = default_radius(problem, features)
+    ball = holding if radius is None else radius
+    ball = require_between("radius", ball, 0.0, math.inf, InvalidSolver, "Give a positive number")
+    return Surrogate(Reduced(problem, features), penalty, sampling), ball

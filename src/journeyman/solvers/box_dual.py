@@ -1,0 +1,261 @@
+"""The surrogate loss as the maximum of a linear function over a box, and that box as a program.
+
+    L(theta) = constant + min over extra of { <slope, x> + max over v in V of <v, A x - b> }
+    min L    = constant + max over v in V with A'v = -slope of -<b, v>
+
+where x = (theta, extra) and A x - b stacks, with their boxes V,
+
+    Phi theta - floor     in [-lambda_1, 0]            one row per pair
+    D theta - nu          in [-lambda_2, lambda_2]     one row per state
+    C theta - limits      in [0, lambda_3]             one row per budget
+    InfinityBall    G theta - target                in [-scale, scale]
+    Simplex         scale (G theta - target) - t    in [0, 1], with t as extra and slope 1
+    EuclideanBall   G theta - target                in the ball |v/scale|_2 <= 1
+    KnownCost       slope = G, constant = -target: no row
+
+The program over v has only as many equations as there are features; their multipliers are x.
+`Hard` constraints are boxes without end. A selection of rows with weights stretches their boxes.
+Cost: the blocks of A are those of the reduced problem, not copies, until HiGHS or Clarabel asks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, IntArray, Matrix
+from journeyman.costs import EuclideanBall, KnownCost, Simplex
+from journeyman.problem.penalty import Penalties
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.reduced_duality import ReducedWitness
+from journeyman.solvers.cone import conic_form, run_cone
+from journeyman.solvers.highs import Engine, HighsModel
+from journeyman.solvers.occupancy_program import INFINITY, LinearModel
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedRows:
+    """Some pairs and states, without repetition, and how often each counts."""
+
+    pairs: IntArray
+    pair_weights: FloatArray
+    states: IntArray
+    state_weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class BoxDual:
+    """The program over v, with what is needed to read x and v as coefficients and a witness.
+
+    `blocks` are the rows of A: pairs, states, then budgets and costs together. A block may lack
+    the extra column.
+    """
+
+    reduced: Reduced
+    rows: SelectedRows | None
+    blocks: tuple[Matrix, Matrix, FloatArray]
+    target: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    slope: FloatArray
+    constant: float
+
+    @property
+    def num_rows(self) -> int:
+        return self.target.size
+
+    def apply(self, x: FloatArray) -> FloatArray:
+        """A x."""
+        return np.concatenate([block @ x[: block.shape[1]] for block in self.blocks])
+
+    def adjoint(self, v: FloatArray) -> FloatArray:
+        """A'v."""
+        total = np.zeros(self.slope.size)
+        for block, part in zip(self.blocks, self._by_block(v), strict=True):
+            total[: block.shape[1]] += block.T @ part
+        return total
+
+    def loss(self, x: FloatArray) -> float:
+        """The loss that the program is the dual of, at x."""
+        return self.loss_at(x, self.apply(x))
+
+    def loss_at(self, x: FloatArray, image: FloatArray) -> float:
+        """The loss at x from A x."""
+        error = image - self.target
+        boxed = slice(error.size - self._norm_size)
+        worst = np.maximum(self.lower[boxed] * error[boxed], self.upper[boxed] * error[boxed]).sum()
+        if self._norm_size:
+            worst += self.reduced.problem.cost_class.gap(error[-self._norm_size :])
+        return float(self.constant + self.slope @ x + worst)
+
+    def lower_bound(self, v: FloatArray, radius: float) -> float:
+        """What the loss cannot go below for |x|_2 <= radius, whatever v is proposed."""
+        inside = np.clip(v, self.lower, self.upper)
+        if self._norm_size:
+            norm = slice(v.size - self._norm_size, v.size)
+            inside[norm] = self.reduced.problem.cost_class.admit(v[norm])
+        spare = self.adjoint(inside) + self.slope
+        return float(self.constant - self.target @ inside - radius * np.linalg.norm(spare))
+
+    def unit(self, loss: float) -> float:
+        """What tolerances are relative to: the loss, or the largest cost difference of a step."""
+        problem = self.reduced.problem
+        return max(abs(loss), problem.trivial_bound / problem.world.effective_horizon)
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether V is a box of finite positive width in every direction."""
+        width = self.upper - self.lower
+        return bool(np.isfinite(width).all() and (width > 0).all())
+
+    def coefficients(self, x: FloatArray) -> FloatArray:
+        return np.asarray(x[: self.reduced.num_features])
+
+    def largest(self, v: FloatArray) -> Penalties:
+        """The largest multiplier of each kind of constraint."""
+        pairs, states, budgets, _ = self._by_kind(v)
+        sizes = [float(np.abs(part).max(initial=0.0)) for part in (pairs, states, budgets)]
+        return Penalties(*sizes)
+
+    def witness(self, v: FloatArray, penalties: Penalties) -> ReducedWitness:
+        """The dual point of the surrogate with these penalties."""
+        reduced = self.reduced
+        pairs, states, budgets, costs = self._by_kind(v)
+        negative, signs = np.zeros(reduced.floor.size), np.zeros(reduced.flow_target.size)
+        negative[slice(None) if self.rows is None else self.rows.pairs] = -pairs
+        signs[slice(None) if self.rows is None else self.rows.states] = states
+        match reduced.problem.cost_class:
+            case KnownCost():
+                weights = np.ones(1)
+            case Simplex() as kind:
+                weights = kind.scaling(costs.size) * costs
+            case _:
+                weights = costs
+        return ReducedWitness(
+            weights,
+            signs / (penalties.flow or 1.0),
+            negative / (penalties.pairs or 1.0),
+            budgets / (penalties.budgets or 1.0),
+        )
+
+    def linear_model(self) -> LinearModel:
+        """The program over v for HiGHS: a column for each row of A, an equation per feature."""
+        return LinearModel(
+            columns=self.stacked(),
+            cost=self.target,
+            lower=self.lower,
+            upper=self.upper,
+            row_lower=-self.slope,
+            row_upper=-self.slope,
+        )
+
+    def stacked(self) -> sparse.csr_array:
+        """A as one sparse matrix."""
+        width = self.slope.size
+        parts = [sparse.csr_array(block) for block in self.blocks]
+        for part in parts:
+            part.resize((part.shape[0], width))
+        return sparse.vstack(parts, format="csr")
+
+    @property
+    def _norm_size(self) -> int:
+        kind = self.reduced.problem.cost_class
+        return self.reduced.matching_target.size if isinstance(kind, EuclideanBall) else 0
+
+    def _by_block(self, v: FloatArray) -> list[FloatArray]:
+        return np.split(v, np.cumsum([block.shape[0] for block in self.blocks[:-1]]))
+
+    def _by_kind(self, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        pairs, states, rest = self._by_block(v)
+        num_budgets = self.reduced.budget_limits.size
+        return pairs, states, rest[:num_budgets], rest[num_budgets:]
+
+
+@dataclass(frozen=True, eq=False)
+class BoxPoint:
+    """What an engine left behind: x, v, and how it ended. Anything may be wrong with it."""
+
+    status: Status
+    x: FloatArray
+    v: FloatArray
+    engine: str
+    iterations: int = 0
+    log: str = ""
+
+
+def box_dual(reduced: Reduced, penalties: Penalties, rows: SelectedRows | None = None) -> BoxDual:
+    """The box program of a surrogate, over all rows or a weighted selection."""
+    Phi, floor, D, nu = (
+        reduced.pair_rows, reduced.floor, reduced.flow_rows, reduced.flow_target,
+    )  # fmt: skip
+    pair_size, flow_size = np.full(floor.size, penalties.pairs), np.full(nu.size, penalties.flow)
+    if rows is not None:
+        Phi, floor, pair_size = Phi[rows.pairs], floor[rows.pairs], pair_size[rows.pairs]
+        D, nu, flow_size = D[rows.states], nu[rows.states], flow_size[rows.states]
+        pair_size, flow_size = pair_size * rows.pair_weights, flow_size * rows.state_weights
+    matching, target, low, high, slope, constant = _matching(reduced)
+    budgets, limits = reduced.budget_rows, reduced.budget_limits
+    small = np.zeros((limits.size + target.size, slope.size))
+    small[: limits.size, : reduced.num_features] = budgets
+    small[limits.size :] = matching
+    overspent = np.full(limits.size, penalties.budgets)
+    return BoxDual(
+        reduced=reduced,
+        rows=rows,
+        blocks=(Phi, D, small),
+        target=np.concatenate([floor, nu, limits, target]),
+        lower=np.concatenate([-pair_size, -flow_size, np.zeros(limits.size), low]),
+        upper=np.concatenate([np.zeros(floor.size), flow_size, overspent, high]),
+        slope=slope,
+        constant=constant,
+    )
+
+
+def run_highs(box: BoxDual, engine: Engine, threads: int, watch: Watch) -> BoxPoint:
+    """Solve the box program with an engine of HiGHS."""
+    found = HighsModel(box.linear_model(), engine, threads).run(watch)
+    return BoxPoint(found.status, found.row_duals, found.columns, found.engine, log=found.log)
+
+
+def run_clarabel(box: BoxDual, threads: int, watch: Watch) -> BoxPoint:
+    """Solve the box program with Clarabel, which also knows the Euclidean ball."""
+    model, kind = box.linear_model(), box.reduced.problem.cost_class
+    norm_rows = norm_right = None
+    if isinstance(kind, EuclideanBall):
+        count = box.reduced.matching_target.size
+        inverse = sparse.diags_array(1 / kind.scaling(count), shape=(count, count))
+        norm_rows = sparse.block_array(
+            [[sparse.csr_array((1, box.num_rows - count)), sparse.csr_array((1, count))],
+             [sparse.csr_array((count, box.num_rows - count)), -inverse]],
+            format="csr",
+        )  # fmt: skip
+        norm_right = np.append(1.0, np.zeros(count))
+    found = run_cone(conic_form(model, norm_rows, norm_right), watch, threads)
+    return BoxPoint(found.status, -found.row_duals[: box.slope.size], found.columns, found.engine)
+
+
+def _matching(
+    reduced: Reduced,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
+    """Rows, targets and box of the cost class; slope and constant."""
+    G, target, kind = reduced.matching, reduced.matching_target, reduced.problem.cost_class
+    scale, slope = kind.scaling(target.size), np.zeros(reduced.num_features)
+    match kind:
+        case KnownCost():
+            gain = float(scale[0])
+            empty = np.zeros(0)
+            return (
+                np.zeros((0, slope.size)), empty, empty, empty, gain * G[0],
+                -gain * float(target[0]),
+            )  # fmt: skip
+        case Simplex():
+            rows = np.column_stack([scale[:, np.newaxis] * G, -np.ones(target.size)])
+            zeros, ones = np.zeros(target.size), np.ones(target.size)
+            return rows, scale * target, zeros, ones, np.append(slope, 1.0), 0.0
+        case EuclideanBall():
+            free = np.full(target.size, INFINITY)
+            return G, target, -free, free, slope, 0.0
+        case _:
+            return G, target, -scale, scale, slope, 0.0

@@ -1,0 +1,259 @@
+"""The reduced program: the best combination of given features, exactly.
+
+    minimise over theta in R^d   L(theta) = gap_W(G theta - target) + lambda_1 V1(theta)
+                                            + lambda_2 V2(theta) + lambda_3 sum_j [C_j theta - b_j]+
+
+with the matrices of `Reduced`, the optimum that SGD-AL approaches; or, with `Hard()`, program (6)
+of the paper itself,
+
+    minimise gap_W(G theta - target)   subject to   Phi theta >= floor,  D theta = nu,  C theta <= b
+
+which has no solution unless some combination of the features is an occupancy measure: smooth
+features cannot match a flow exactly, so expect INFEASIBLE unless the columns are occupancies or
+the base measure is one. The remedy is a penalty.
+
+Guarantee. `answer.reduced` has the loss of the coefficients and a lower bound by weak duality, both
+recomputed from the data. OPTIMAL means that they differ by at most `tolerance` times
+max(|loss|, 2N), where 2N is the largest cost difference of a step. The policy's own value and lower
+bound speak about all policies, not about the features, and usually lie apart. Below the exact
+penalties and without the zero cost in the class (`Simplex`, `Forward`) the loss may have no
+minimum; the answer is then INACCURATE, with a bound that holds within its radius.
+
+Cost. The dual has one equation per feature and one boxed variable per pair, state, budget and cost:
+`l1_interior_point` solves it in time linear in their number. HiGHS (on request, for `Hard`, beyond
+some thousand features, and when accuracy is not reached) and Clarabel (for the Euclidean ball)
+solve the same box program.
+
+Reference: Kamoutsi, Banjac, Lygeros, "Stochastic convex optimization for provably efficient
+apprenticeship learning", 2021.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, require_between
+from journeyman.costs import EuclideanBall
+from journeyman.errors import InvalidSolver
+from journeyman.policy import extract
+from journeyman.problem import Forward, Program, Witness, lower_bound, sharpest_witness
+from journeyman.problem.features.features import Features
+from journeyman.problem.penalty import ExactPenalty, Penalties, Penalty, SinglePenalty
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.answer import Answer, Solution
+from journeyman.solvers.box_dual import BoxDual, BoxPoint, box_dual, run_clarabel, run_highs
+from journeyman.solvers.coefficients import ReducedSolution
+from journeyman.solvers.highs import Engine, engines_for
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+
+MANY_FEATURES = 3000
+"""Beyond this the dense d x d factor of the interior point is left to a sparse engine."""
+UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class Hard:
+    """No penalties: the constraints of program (6) hold, or the answer is INFEASIBLE."""
+
+
+@dataclass(frozen=True)
+class ReducedProgram:
+    """Minimise the surrogate loss over the combinations of `features`.
+
+    Args:
+        features: the columns to combine.
+        penalty: `ExactPenalty()`, at which the loss bounds the policy's gap, `SinglePenalty(x)` as
+            in the paper, or `Hard()`.
+        engine: of HiGHS; by default the interior point written for this program. The Euclidean
+            ball always uses Clarabel.
+        threads: for HiGHS and Clarabel; the interior point follows the BLAS settings.
+        time_limit: seconds for building and solving.
+        tolerance: asked-for difference of loss and lower bound, relative to max(|loss|, 2N).
+    """
+
+    features: Features
+    penalty: Penalty | Hard = field(default_factory=ExactPenalty)
+    engine: Engine | None = None
+    threads: int = 1
+    time_limit: float | None = None
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.features, Features):
+            raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
+        if not isinstance(self.penalty, Penalty | Hard):
+            raise InvalidSolver(
+                f"penalty = {self.penalty!r}",
+                "Give ExactPenalty(), SinglePenalty(value) or Hard()",
+            )
+        check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        reduced = Reduced(problem, self.features)
+        if isinstance(self.penalty, Hard):
+            return self._hard(reduced, watch, started)
+        surrogate = Surrogate(reduced, self.penalty)
+        box = box_dual(reduced, surrogate.penalties)
+        built = time.perf_counter()
+        found = solve_box(box, watch, self.engine, self.threads, self.tolerance)
+        return self._answer(surrogate, box, found, (started, built))
+
+    def _hard(self, reduced: Reduced, watch: Watch, started: float) -> Answer:
+        """Program (6): the same box program without end in the directions of the constraints.
+
+        Its multipliers are penalties at which the loss has the same minimum, so the answer is
+        measured by that loss.
+        """
+        box = box_dual(reduced, Penalties(np.inf, np.inf, np.inf))
+        built = time.perf_counter()
+        found = BoxPoint(Status.FAILED, np.zeros(0), np.zeros(0), "none")
+        for found in _general_engines(box, watch, self.engine, self.threads):
+            answer = self._answer(_priced(box, found), box, found, (started, built))
+            if answer.status is Status.OPTIMAL or found.status in UNFINISHED or watch.must_stop:
+                return answer
+        violation = least_violation(reduced, watch, self.engine, self.threads, self.tolerance)
+        if violation.loss_lower_bound > self.tolerance:
+            return Answer(
+                reduced.problem, Status.INFEASIBLE, found.engine, None,
+                build_seconds=built - started, solve_seconds=time.perf_counter() - built,
+                log=found.log,
+            )  # fmt: skip
+        return self._answer(_priced(box, found), box, found, (started, built))
+
+    def _answer(
+        self, surrogate: Surrogate, box: BoxDual, found: BoxPoint, times: tuple[float, float]
+    ) -> Answer:
+        """Re-derive all figures from the data, and let them decide about the status."""
+        solution = reduced_solution(surrogate, box, found)
+        status = found.status
+        if solution.relative_gap <= self.tolerance:
+            status = Status.OPTIMAL
+        elif status not in UNFINISHED:
+            status = Status.INACCURATE
+        solve_seconds = time.perf_counter() - times[1]
+        return Answer(
+            box.reduced.problem, status, found.engine, policy_solution(solution),
+            build_seconds=times[1] - times[0], solve_seconds=solve_seconds, log=found.log,
+            reduced=solution,
+        )  # fmt: skip
+
+
+def check_limits(
+    engine: Engine | None, threads: int, time_limit: float | None, tolerance: float
+) -> None:
+    """Refuse hyperparameters that no engine can use."""
+    if not isinstance(engine, Engine | None):
+        raise InvalidSolver(f"engine = {engine!r}", "Give a jm.Engine, or None")
+    if threads < 1:
+        raise InvalidSolver(f"threads = {threads}", "Use at least one thread")
+    if time_limit is not None and not time_limit > 0:
+        raise InvalidSolver(f"time_limit = {time_limit}", "Give seconds above 0, or None")
+    require_between("tolerance", tolerance, 0, 1, InvalidSolver, "Use for example 1e-8")
+
+
+def solve_box(
+    box: BoxDual, watch: Watch, engine: Engine | None, threads: int, tolerance: float
+) -> BoxPoint:
+    """The first point whose loss and bound meet (OPTIMAL), or the one where they are closest."""
+    best, least = None, np.inf
+    for found in _engines(box, watch, engine, threads, tolerance):
+        usable = _usable(box, found)
+        loss = box.loss(usable.x)
+        bound = box.lower_bound(usable.v, 2 * max(1.0, float(np.linalg.norm(usable.x))))
+        gap = (loss - bound) / (box.unit(loss) or 1.0)
+        if best is None or gap < least:
+            best, least = usable, gap
+        if least <= tolerance or watch.must_stop:
+            break
+    assert best is not None
+    if least <= tolerance:
+        return replace(best, status=Status.OPTIMAL)
+    return best if best.status in UNFINISHED else replace(best, status=Status.INACCURATE)
+
+
+def reduced_solution(surrogate: Surrogate, box: BoxDual, found: BoxPoint) -> ReducedSolution:
+    """Coefficients and witness of a point, or no coefficients at all where these are better."""
+    usable = _usable(box, found)
+    witness = box.witness(usable.v, surrogate.penalties)
+    solution = ReducedSolution.of(surrogate, box.coefficients(usable.x), witness)
+    if found.status in UNFINISHED:
+        nothing = ReducedSolution.of(surrogate, np.zeros(box.reduced.num_features), witness)
+        return min(solution, nothing, key=lambda candidate: candidate.loss)
+    return solution
+
+
+def policy_solution(solution: ReducedSolution) -> Solution:
+    """The policy of the coefficients, with the sharpest witness that their dual point suggests."""
+    surrogate, weights = solution.surrogate, solution.witness.cost_weights
+    problem, features = surrogate.reduced.problem, surrogate.reduced.features
+    prices = surrogate.penalties.budgets * solution.witness.broken_budgets
+    witness = sharpest_witness(problem, weights, prices)
+    if problem.cost_class.contains_zero and lower_bound(problem, witness) <= 0:
+        witness = Witness(np.zeros_like(weights), np.zeros(problem.world.num_states))
+    policy = extract(problem.world, features.measure(solution.coefficients))
+    return Solution.of(problem, policy, witness)
+
+
+def least_violation(
+    reduced: Reduced, watch: Watch, engine: Engine | None, threads: int, tolerance: float
+) -> ReducedSolution:
+    """min V1 + V2 + overspending: the surrogate of a world where nothing costs anything."""
+    problem = reduced.problem
+    free = Forward(problem.world, np.zeros(problem.world.num_pairs), problem.constraints)
+    surrogate = Surrogate(Reduced(free, reduced.features), SinglePenalty(1.0))
+    box = box_dual(surrogate.reduced, surrogate.penalties)
+    return reduced_solution(surrogate, box, solve_box(box, watch, engine, threads, tolerance))
+
+
+@dataclass(frozen=True)
+class _Multipliers(Penalty):
+    """Penalties read off a dual point."""
+
+    penalties: Penalties
+
+    def of(self, problem: Program) -> Penalties:
+        return self.penalties
+
+
+def _priced(box: BoxDual, found: BoxPoint) -> Surrogate:
+    """The surrogate at twice the largest multipliers, and at least at 1."""
+    sizes = box.largest(_usable(box, found).v)
+    doubled = [max(1.0, 2 * size) for size in (sizes.pairs, sizes.flow, sizes.budgets)]
+    return Surrogate(box.reduced, _Multipliers(Penalties(*doubled)))
+
+
+def _engines(
+    box: BoxDual, watch: Watch, engine: Engine | None, threads: int, tolerance: float
+) -> Iterator[BoxPoint]:
+    """Points of one engine after the other, as long as they are asked for."""
+    if engine is None and box.is_boxed and box.slope.size <= MANY_FEATURES:
+        from journeyman.solvers.l1_interior_point import run_interior_point
+
+        yield run_interior_point(box, watch, tolerance)
+    yield from _general_engines(box, watch, engine, threads)
+
+
+def _general_engines(
+    box: BoxDual, watch: Watch, engine: Engine | None, threads: int
+) -> Iterator[BoxPoint]:
+    if isinstance(box.reduced.problem.cost_class, EuclideanBall):
+        yield run_clarabel(box, threads, watch)
+        return
+    for general in engines_for(box.num_rows, engine):
+        yield run_highs(box, general, threads, watch)
+
+
+def _usable(box: BoxDual, found: BoxPoint) -> BoxPoint:
+    """A point of the right size with finite entries, zeros where an engine left none."""
+
+    def repaired(values: FloatArray, size: int) -> FloatArray:
+        kept = values.size == size and bool(np.isfinite(values).all())
+        return values if kept else np.zeros(size)
+
+    return replace(found, x=repaired(found.x, box.slope.size), v=repaired(found.v, box.num_rows))

@@ -1,0 +1,159 @@
+"""The sampled program: the reduced program on n rows drawn by importance.
+
+    minimise over theta   gap_W(G theta - target) + lambda_3 sum_j [C_j theta - b_j]+
+                          + lambda_1/n sum_i [Phi_s theta - floor_s]-/q1(s),     s = s_1 .. s_n ~ q1
+                          + lambda_2/n sum_i |D_y theta - nu_y|/q2(y),           y = y_1 .. y_n ~ q2
+
+Pairs and states drawn more than once become one row with the sum of their weights. The same rows,
+consumed one by one instead of kept, are those of SGD-AL.
+
+Guarantee. For every fixed theta the sampled loss is unbiased; its minimum is optimistic, so the
+answer also has the loss of the coefficients on `fresh_rows` further rows: `reduced.sampled_loss`
+with its standard error `reduced.sampled_error`, which is how well the sample stands for all rows.
+What is averaged there is the difference to theta = 0, whose penalties are known,
+
+    [Phi_s theta - floor_s]- - [-floor_s]-,      |D_y theta - nu_y| - |nu_y|,
+
+so a term is at most its row norm times |theta|_2, and rows that are zero need not be drawn. OPTIMAL
+means that the *sampled* program is solved to `tolerance`; loss and lower bound of `answer.reduced`
+are those of all rows.
+
+Cost. As `ReducedProgram` with at most 2n rows, however many pairs there are.
+
+Reference: Shapiro, Dentcheva and Ruszczynski, "Lectures on stochastic programming", 2009, chapter 5
+(sample average approximation).
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.errors import InvalidSolver
+from journeyman.problem import Program
+from journeyman.problem.features.features import Features
+from journeyman.problem.penalty import ExactPenalty, Penalty
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.row_sampling import RowNorms, RowSampling
+from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.box_dual import BoxDual, SelectedRows, box_dual
+from journeyman.solvers.highs import Engine
+from journeyman.solvers.reduced_program import (
+    check_limits,
+    policy_solution,
+    reduced_solution,
+    solve_box,
+)
+from journeyman.solvers.watch import Watch
+
+
+@dataclass(frozen=True)
+class SampledProgram:
+    """Minimise the surrogate loss as it shows on sampled rows.
+
+    Args:
+        features: the columns to combine.
+        seed: of the draws; the same seed gives the same answer.
+        num_rows: pairs drawn, and states drawn.
+        fresh_rows: further pairs and states to estimate the loss on, at least 2.
+        penalty: `ExactPenalty()` or `SinglePenalty(x)`.
+        sampling: the laws q1 and q2; row norms are optimal.
+        engine, threads, time_limit, tolerance: as in `ReducedProgram`.
+    """
+
+    features: Features
+    seed: int = field(kw_only=True)
+    num_rows: int = 10_000
+    fresh_rows: int = 10_000
+    penalty: Penalty = field(default_factory=ExactPenalty)
+    sampling: RowSampling = field(default_factory=RowNorms)
+    engine: Engine | None = None
+    threads: int = 1
+    time_limit: float | None = None
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.penalty, Penalty):
+            raise InvalidSolver(
+                f"penalty = {self.penalty!r}", "Give ExactPenalty() or SinglePenalty(value)"
+            )
+        if not isinstance(self.features, Features):
+            raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
+        if not isinstance(self.sampling, RowSampling):
+            raise InvalidSolver(f"sampling = {self.sampling!r}", "Give for example RowNorms()")
+        for name, number, least in (
+            ("num_rows", self.num_rows, 1), ("fresh_rows", self.fresh_rows, 2),
+        ):  # fmt: skip
+            if number < least:
+                raise InvalidSolver(f"{name} = {number}", f"Draw at least {least}")
+        check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        surrogate = Surrogate(Reduced(problem, self.features), self.penalty, self.sampling)
+        rng = np.random.default_rng(self.seed)
+        box = sampled_box(surrogate, draw(surrogate, self.num_rows, rng))
+        built = time.perf_counter()
+        found = solve_box(box, watch, self.engine, self.threads, self.tolerance)
+        solution = reduced_solution(surrogate, box, found)
+        mean, error = estimate_loss(surrogate, solution.coefficients, self.fresh_rows, rng)
+        solution = replace(solution, sampled_loss=mean, sampled_error=error)
+        return Answer(
+            problem, found.status, found.engine, policy_solution(solution),
+            build_seconds=built - started, solve_seconds=time.perf_counter() - built,
+            log=found.log, reduced=solution,
+        )  # fmt: skip
+
+
+def draw(surrogate: Surrogate, num_rows: int, rng: np.random.Generator) -> SelectedRows:
+    """`num_rows` pairs and as many states, each with the sum of its weights 1/(n q)."""
+    laws = surrogate.laws
+    pairs, pair_weights = _merged(_indices(laws.pair_sampling, num_rows, rng), laws.pair_sampling)
+    states, weights = _merged(_indices(laws.state_sampling, num_rows, rng), laws.state_sampling)
+    return SelectedRows(pairs, pair_weights, states, weights)
+
+
+def sampled_box(surrogate: Surrogate, rows: SelectedRows) -> BoxDual:
+    """The box program of the rows; its constant makes the sampled loss exact at theta = 0."""
+    reduced, penalties = surrogate.reduced, surrogate.penalties
+    box = box_dual(reduced, penalties, rows)
+    negative, violated = np.maximum(reduced.floor, 0.0), np.abs(reduced.flow_target)
+    missing = penalties.pairs * (negative.sum() - rows.pair_weights @ negative[rows.pairs])
+    missing += penalties.flow * (violated.sum() - rows.state_weights @ violated[rows.states])
+    return replace(box, constant=box.constant + float(missing))
+
+
+def estimate_loss(
+    surrogate: Surrogate, coefficients: FloatArray, num_rows: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """An unbiased estimate of L from `num_rows` pairs and states, and its standard error."""
+    reduced, laws, penalties = surrogate.reduced, surrogate.laws, surrogate.penalties
+    pairs = _indices(laws.pair_sampling, num_rows, rng)
+    states = _indices(laws.state_sampling, num_rows, rng)
+    floor, nu = reduced.floor[pairs], reduced.flow_target[states]
+    negativity = np.maximum(floor - reduced.pair_rows[pairs] @ coefficients, 0.0)
+    violation = np.abs(reduced.flow_rows[states] @ coefficients - nu)
+    parts = (
+        penalties.pairs * (negativity - np.maximum(floor, 0.0)) / laws.pair_sampling[pairs],
+        penalties.flow * (violation - np.abs(nu)) / laws.state_sampling[states],
+    )
+    known = (
+        surrogate.matching_error(coefficients)
+        + penalties.budgets * surrogate.overspending(coefficients)
+        + penalties.pairs * np.maximum(reduced.floor, 0.0).sum()
+        + penalties.flow * np.abs(reduced.flow_target).sum()
+    )
+    variance = sum(float(np.var(part, ddof=1)) for part in parts) / num_rows
+    return float(known + sum(part.mean() for part in parts)), float(np.sqrt(variance))
+
+
+def _indices(law: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    return np.asarray(rng.choice(law.size, size=count, p=law), dtype=np.int64)
+
+
+def _merged(indices: IntArray, law: FloatArray) -> tuple[IntArray, FloatArray]:
+    kept, counts = np.unique(indices, return_counts=True)
+    return kept, np.asarray(counts / (indices.size * law[kept]))

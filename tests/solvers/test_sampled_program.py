@@ -1,0 +1,158 @@
+"""The sampled program: unbiased by enumeration, near the optimum, the same for the same seed."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import journeyman as jm
+from journeyman.problem.features.features import Features
+from journeyman.problem.penalty import ExactPenalty
+from journeyman.problem.reduced import Reduced
+from journeyman.problem.row_sampling import FeatureMass, RowNorms, UniformRows
+from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.box_dual import SelectedRows, box_dual
+from journeyman.solvers.reduced_program import Hard, ReducedProgram
+from journeyman.solvers.sampled_program import SampledProgram, draw, estimate_loss, sampled_box
+from journeyman.testing import random_problem
+from journeyman.testing.strategies import problems, seeds
+
+CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
+every_class = pytest.mark.parametrize("kind", CLASSES)
+
+
+def features_of(problem, seed=0, *, is_sparse=False, based=False):
+    rng = np.random.default_rng(seed)
+    columns = rng.exponential(size=(problem.world.num_pairs, 3))
+    if problem.world.num_states > 1:
+        columns[0] = 0.0
+    base = rng.normal(size=problem.world.num_pairs) if based else None
+    return Features(sparse.csr_array(columns) if is_sparse else columns, base)
+
+
+@st.composite
+def surrogates(draw_from):
+    problem = draw_from(problems())
+    features = features_of(
+        problem,
+        draw_from(seeds),
+        is_sparse=draw_from(st.booleans()),
+        based=draw_from(st.booleans()),
+    )
+    sampling = draw_from(st.sampled_from([RowNorms(), FeatureMass(), UniformRows()]))
+    return Surrogate(Reduced(problem, features), sampling=sampling)
+
+
+@given(surrogates(), seeds)
+def test_the_sampled_loss_is_unbiased_by_enumeration(surrogate, seed):
+    """The mean over all draws of one pair and one state is the loss itself."""
+    theta = np.random.default_rng(seed).normal(size=3)
+    laws, mean = surrogate.laws, 0.0
+    for pair in np.flatnonzero(laws.pair_sampling):
+        for state in np.flatnonzero(laws.state_sampling):
+            q1, q2 = laws.pair_sampling[pair], laws.state_sampling[state]
+            rows = SelectedRows(
+                np.array([pair]), np.array([1 / q1]), np.array([state]), np.array([1 / q2])
+            )
+            mean += q1 * q2 * loss_of(sampled_box(surrogate, rows), theta)
+    expected = surrogate.value(theta)
+    assert mean == pytest.approx(expected, rel=1e-8, abs=1e-8 * surrogate.penalties.flow)
+
+
+def loss_of(box, theta):
+    """The sampled loss of coefficients: least over the extra coordinate, where there is one."""
+    if box.slope.size == theta.size:
+        return box.loss(theta)
+    scale = box.reduced.problem.cost_class.scaling(box.reduced.matching_target.size)
+    tops = scale * (box.reduced.matching @ theta - box.reduced.matching_target)
+    return min(box.loss(np.append(theta, top)) for top in tops)
+
+
+@given(surrogates(), seeds)
+def test_all_rows_at_weight_one_are_the_reduced_program(surrogate, seed):
+    world, theta = surrogate.reduced.problem.world, np.random.default_rng(seed).normal(size=3)
+    rows = SelectedRows(
+        np.arange(world.num_pairs), np.ones(world.num_pairs),
+        np.arange(world.num_states), np.ones(world.num_states),
+    )  # fmt: skip
+    sampled = sampled_box(surrogate, rows)
+    full = box_dual(surrogate.reduced, surrogate.penalties)
+    assert loss_of(sampled, theta) == pytest.approx(loss_of(full, theta))
+    assert loss_of(full, theta) == pytest.approx(surrogate.value(theta), rel=1e-9, abs=1e-9)
+
+
+@given(surrogates(), seeds, st.integers(1, 50))
+def test_repeated_rows_are_merged(surrogate, seed, count):
+    rows = draw(surrogate, count, np.random.default_rng(seed))
+    for indices, weights, law in (
+        (rows.pairs, rows.pair_weights, surrogate.laws.pair_sampling),
+        (rows.states, rows.state_weights, surrogate.laws.state_sampling),
+    ):
+        assert np.unique(indices).size == indices.size
+        assert (weights * law[indices]).sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(weights * law[indices] * count % 1 % (1 - 1e-9), 0, atol=1e-9)
+
+
+@every_class
+def test_many_rows_approach_the_optimum(kind):
+    problem = random_problem(2, kind(), num_budgets=1)
+    features = features_of(problem)
+    exact = jm.solve(problem, ReducedProgram(features)).reduced
+    losses = []
+    for num_rows in (100, 10_000, 1_000_000):
+        solver = SampledProgram(features, seed=0, num_rows=num_rows)
+        answer = jm.solve(problem, solver)
+        assert answer.status is jm.Status.OPTIMAL
+        losses.append(answer.reduced.loss - exact.loss)
+    assert min(losses) >= -1e-8 * exact.unit
+    assert losses[-1] <= 1e-2 * exact.unit
+    assert losses[-1] <= losses[0] + 1e-8 * exact.unit
+
+
+@every_class
+def test_fresh_rows_tell_the_true_loss(kind):
+    problem = random_problem(1, kind())
+    features = features_of(problem)
+    found = jm.solve(problem, SampledProgram(features, seed=3, num_rows=50)).reduced
+    assert found.loss == found.surrogate.value(found.coefficients)
+    assert abs(found.sampled_loss - found.loss) <= 4 * found.sampled_error
+    assert found.sampled_error <= 0.05 * found.unit + found.loss
+
+
+def test_the_standard_error_is_that_of_repeated_estimates():
+    problem = random_problem(1)
+    surrogate = Surrogate(Reduced(problem, features_of(problem)), ExactPenalty())
+    theta = np.array([0.3, -0.2, 0.4])
+    rng = np.random.default_rng(0)
+    estimates = np.array([estimate_loss(surrogate, theta, 200, rng) for _ in range(400)])
+    error = estimates[:, 0].std()
+    assert abs(estimates[:, 0].mean() - surrogate.value(theta)) <= 4 * error / 20
+    assert estimates[:, 1].mean() == pytest.approx(error, rel=0.15)
+
+
+def test_the_same_seed_gives_the_same_answer():
+    problem = random_problem(0)
+    features = features_of(problem)
+    first, again, other = (
+        jm.solve(problem, SampledProgram(features, seed=seed, num_rows=20)).reduced
+        for seed in (5, 5, 6)
+    )
+    assert np.array_equal(first.coefficients, again.coefficients)
+    assert first.sampled_loss == again.sampled_loss
+    assert not np.array_equal(first.coefficients, other.coefficients)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_rows": 0}, "num_rows"),
+        ({"fresh_rows": 1}, "fresh_rows"),
+        ({"penalty": Hard()}, "SinglePenalty"),
+        ({"sampling": "uniform"}, "RowNorms"),
+        ({"tolerance": 2.0}, "tolerance"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(arguments, message):
+    with pytest.raises(jm.InvalidSolver, match=message):
+        SampledProgram(Features([[1.0]]), seed=0, **arguments)
