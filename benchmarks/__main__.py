@@ -1,6 +1,6 @@
 """Run every benchmark, with the machine it ran on."""
 
-from benchmarks import build_program, engines
+from benchmarks import build_program, descent_quality, descent_speed, engines, feature_quality
 from benchmarks.machine import describe_machine
 
 
@@ -10,6 +10,12 @@ def main() -> None:
     build_program.main([])
     print()
     engines.main([])
+    print()
+    feature_quality.main(["--seeds", "3"])
+    print()
+    descent_speed.main([])
+    print()
+    descent_quality.main(["--seeds", "0", "1"])
 
 
 if __name__ == "__main__":

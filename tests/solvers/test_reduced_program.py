@@ -73,7 +73,7 @@ def occupancies(world, count, seed=0):
 def test_golden_optimum(engine, penalty, figure):
     features = Features(GOLDEN["data"]["Phi"])
     answer = jm.solve(golden_problem(), ReducedProgram(features, penalty, engine))
-    assert answer.status is jm.Status.OPTIMAL
+    assert answer.status is jm.Status.CONVERGED
     assert answer.reduced.loss == pytest.approx(GOLDEN["lp"][figure], abs=1e-8)
     assert answer.reduced.loss_lower_bound == pytest.approx(GOLDEN["lp"][figure], abs=1e-8)
 
@@ -88,7 +88,7 @@ def test_the_loss_is_the_optimum_of_cvxpy(kind, is_sparse, based, seed):
     features = random_features(problem, seed, is_sparse=is_sparse, based=based)
     answer = jm.solve(problem, ReducedProgram(features))
     expected = least_loss(problem, features, answer.reduced.surrogate.penalties)
-    assert answer.status is jm.Status.OPTIMAL
+    assert answer.status is jm.Status.CONVERGED
     assert answer.reduced.loss == pytest.approx(expected, abs=2e-6 * max(1, abs(expected)))
 
 
@@ -99,7 +99,7 @@ def test_known_costs_agree_with_cvxpy(seed):
     features = random_features(problem, seed)
     answer = jm.solve(problem, ReducedProgram(features))
     expected = least_loss(problem, features, answer.reduced.surrogate.penalties)
-    assert answer.status is jm.Status.OPTIMAL
+    assert answer.status is jm.Status.CONVERGED
     assert answer.reduced.loss == pytest.approx(expected, abs=2e-6 * max(1, abs(expected)))
 
 
@@ -109,7 +109,7 @@ def test_loss_and_bound_are_recomputed_and_meet(drawn):
     answer = jm.solve(problem, ReducedProgram(features))
     found = answer.reduced
     surrogate = Surrogate(Reduced(problem, features), ExactPenalty())
-    assert answer.status is jm.Status.OPTIMAL
+    assert answer.status is jm.Status.CONVERGED
     assert found.loss == surrogate.value(found.coefficients)
     assert found.loss_lower_bound == reduced_lower_bound(surrogate, found.witness, found.radius)
     assert found.loss - found.loss_lower_bound <= 1e-8 * found.unit
@@ -154,7 +154,7 @@ def test_dependent_features_do_no_harm(kind):
     features = random_features(problem, 1)
     twice = Features(np.hstack([features.matrix, features.matrix[:, :2], 0 * features.matrix]))
     once, again = (jm.solve(problem, ReducedProgram(F)) for F in (features, twice))
-    assert again.status is jm.Status.OPTIMAL
+    assert again.status is jm.Status.CONVERGED
     assert again.reduced.loss == pytest.approx(once.reduced.loss, abs=2e-8 * once.reduced.unit)
 
 
@@ -163,7 +163,7 @@ def test_costs_that_are_zero_leave_nothing_to_lose():
     basis = jm.CostBasis(np.zeros((drawn.world.num_pairs, 2)))
     problem = jm.Apprenticeship(drawn.world, basis, jm.ExpertExpectation([0.0, 0.0]))
     answer = jm.solve(problem, ReducedProgram(random_features(problem, 0)))
-    assert answer.status is jm.Status.OPTIMAL
+    assert answer.status is jm.Status.CONVERGED
     assert answer.reduced.loss == answer.reduced.loss_lower_bound == 0.0
 
 
@@ -187,7 +187,7 @@ def test_hard_constraints_over_occupancies_give_the_best_mixture(kind, budgets, 
     if expected is None:
         assert answer.status is jm.Status.INFEASIBLE
     else:
-        assert answer.status is jm.Status.OPTIMAL
+        assert answer.status is jm.Status.CONVERGED
         assert answer.value == pytest.approx(expected, abs=1e-6 * problem.trivial_bound)
         assert answer.reduced.loss == pytest.approx(answer.value, abs=1e-7 * problem.trivial_bound)
 

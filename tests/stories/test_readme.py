@@ -13,7 +13,8 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
 def test_a_snippet_runs_and_solves(snippet, capsys):
     exec(compile(snippet, "README.md", "exec"), {})
-    assert "OPTIMAL" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "OPTIMAL" in shown or "CONVERGED" in shown
 
 
 def test_the_six_lines_are_six():

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray
 from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bound
+from journeyman.problem.small_systems import solve_definite
 from journeyman.problem.surrogate import Surrogate
 
 MARGINS = (1e-6, 1e-5, 1e-4)
@@ -86,7 +87,7 @@ def _affine_step(
     room = np.minimum(v - low, 1.0 - v) ** 2
     gram = (rows.T @ (sparse.diags_array(room) @ rows)).toarray()
     gram[np.diag_indices_from(gram)] += 1e-13 * gram.trace() / len(gram) + np.finfo(float).tiny
-    step = -room * (rows @ np.linalg.solve(gram, slope))
+    step = -room * (rows @ solve_definite(gram, slope))
     with np.errstate(divide="ignore", invalid="ignore"):
         ways = np.where(step > 0, (1.0 - v) / step, np.where(step < 0, (low - v) / step, np.inf))
     return step, min(1.0, CAUTION * float(ways.min()))

@@ -14,8 +14,7 @@ from journeyman.errors import InvalidSolver
 from journeyman.policy import occupancy, plan
 from journeyman.problem.program import Program
 
-SLACK_ROUNDS, ENOUGH_ROUNDS = 60, 10
-"""Rounds of the search for a common slack: at most, and once there is one."""
+SLACK_ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,6 @@ def common_slack(problem: Program) -> float:
         best = max(best, float(spare.min()))
         weights = np.exp(-spare / scale * np.sqrt(count) * 4)
         weights /= weights.sum()
-        if len(weights) == 1 or (best > 0 and count >= ENOUGH_ROUNDS):
+        if len(weights) == 1:
             break
     return best

@@ -13,8 +13,11 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, real_array
 from journeyman.errors import InvalidProblem
+from journeyman.policy import extract
+from journeyman.problem import telling_witness
 from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bound
 from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.answer import Solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,17 @@ class ReducedSolution:
             f"ReducedSolution({self.coefficients.size} coefficients, loss {self.loss:.6g}, "
             f"lower bound {self.loss_lower_bound:.6g})"
         )
+
+
+def policy_solution(found: ReducedSolution) -> Solution:
+    """The policy of the coefficients, with the witness that their dual point suggests."""
+    surrogate, weights = found.surrogate, found.witness.cost_weights
+    problem, features = surrogate.reduced.problem, surrogate.reduced.features
+    prices = surrogate.penalties.budgets * found.witness.broken_budgets
+    if not prices.size:
+        prices = np.zeros(len(problem.constraints))
+    policy = extract(problem.world, features.measure(found.coefficients))
+    return Solution.of(problem, policy, telling_witness(problem, weights, prices))
 
 
 def origin(surrogate: Surrogate) -> ReducedWitness:

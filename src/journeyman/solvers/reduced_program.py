@@ -13,7 +13,7 @@ features cannot match a flow exactly, so expect INFEASIBLE unless the columns ar
 the base measure is one. The remedy is a penalty.
 
 Guarantee. `answer.reduced` has the loss of the coefficients and a lower bound by weak duality, both
-recomputed from the data. OPTIMAL means that they differ by at most `tolerance` times
+recomputed from the data. CONVERGED means that they differ by at most `tolerance` times
 max(|loss|, 2N), where 2N is the largest cost difference of a step. The policy's own value and lower
 bound speak about all policies, not about the features, and usually lie apart. Below the exact
 penalties and without the zero cost in the class (`Simplex`, `Forward`) the loss may have no
@@ -37,15 +37,14 @@ import numpy as np
 from journeyman.arrays import FloatArray, require_between
 from journeyman.costs import EuclideanBall
 from journeyman.errors import InvalidSolver
-from journeyman.policy import extract
-from journeyman.problem import Forward, Program, Witness, lower_bound, sharpest_witness
+from journeyman.problem import Forward, Program
 from journeyman.problem.features.features import Features
 from journeyman.problem.penalty import ExactPenalty, Penalties, Penalty, SinglePenalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer, Solution
+from journeyman.solvers.answer import Answer
 from journeyman.solvers.box_dual import BoxDual, BoxPoint, box_dual, run_clarabel, run_highs
-from journeyman.solvers.coefficients import ReducedSolution
+from journeyman.solvers.coefficients import ReducedSolution, policy_solution
 from journeyman.solvers.highs import Engine, engines_for
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -73,6 +72,14 @@ class ReducedProgram:
         threads: for HiGHS and Clarabel; the interior point follows the BLAS settings.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of loss and lower bound, relative to max(|loss|, 2N).
+
+    >>> from journeyman.solvers import solve
+    >>> from journeyman.testing import random_problem
+    >>> problem = random_problem(0)
+    >>> features = Features([[1.0, 0.0], [0.0, 1.0]] * (problem.world.num_pairs // 2))
+    >>> answer = solve(problem, ReducedProgram(features))
+    >>> answer.status.name, answer.reduced.coefficients.size, answer.reduced.relative_gap <= 1e-8
+    ('CONVERGED', 2, True)
     """
 
     features: Features
@@ -115,7 +122,7 @@ class ReducedProgram:
         found = BoxPoint(Status.FAILED, np.zeros(0), np.zeros(0), "none")
         for found in _general_engines(box, watch, self.engine, self.threads):
             answer = self._answer(_priced(box, found), box, found, (started, built))
-            if answer.status is Status.OPTIMAL or found.status in UNFINISHED or watch.must_stop:
+            if answer.status is Status.CONVERGED or found.status in UNFINISHED or watch.must_stop:
                 return answer
         violation = least_violation(reduced, watch, self.engine, self.threads, self.tolerance)
         if violation.loss_lower_bound > self.tolerance:
@@ -133,7 +140,7 @@ class ReducedProgram:
         solution = reduced_solution(surrogate, box, found)
         status = found.status
         if solution.relative_gap <= self.tolerance:
-            status = Status.OPTIMAL
+            status = Status.CONVERGED
         elif status not in UNFINISHED:
             status = Status.INACCURATE
         solve_seconds = time.perf_counter() - times[1]
@@ -161,18 +168,17 @@ def solve_box(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int, tolerance: float
 ) -> BoxPoint:
     """The first point whose loss and bound meet (OPTIMAL), or the one where they are closest."""
-    best, least = None, np.inf
+    best, least, accurate = None, np.inf, False
     for found in _engines(box, watch, engine, threads, tolerance):
         usable = _usable(box, found)
         loss = box.loss(usable.x)
-        bound = box.lower_bound(usable.v, 2 * max(1.0, float(np.linalg.norm(usable.x))))
-        gap = (loss - bound) / (box.unit(loss) or 1.0)
+        gap = loss - box.lower_bound(usable.v, 2 * max(1.0, float(np.linalg.norm(usable.x))))
         if best is None or gap < least:
-            best, least = usable, gap
-        if least <= tolerance or watch.must_stop:
+            best, least, accurate = usable, gap, gap <= tolerance * box.unit(loss)
+        if accurate or watch.must_stop:
             break
     assert best is not None
-    if least <= tolerance:
+    if accurate:
         return replace(best, status=Status.OPTIMAL)
     return best if best.status in UNFINISHED else replace(best, status=Status.INACCURATE)
 
@@ -186,18 +192,6 @@ def reduced_solution(surrogate: Surrogate, box: BoxDual, found: BoxPoint) -> Red
         nothing = ReducedSolution.of(surrogate, np.zeros(box.reduced.num_features), witness)
         return min(solution, nothing, key=lambda candidate: candidate.loss)
     return solution
-
-
-def policy_solution(solution: ReducedSolution) -> Solution:
-    """The policy of the coefficients, with the sharpest witness that their dual point suggests."""
-    surrogate, weights = solution.surrogate, solution.witness.cost_weights
-    problem, features = surrogate.reduced.problem, surrogate.reduced.features
-    prices = surrogate.penalties.budgets * solution.witness.broken_budgets
-    witness = sharpest_witness(problem, weights, prices)
-    if problem.cost_class.contains_zero and lower_bound(problem, witness) <= 0:
-        witness = Witness(np.zeros_like(weights), np.zeros(problem.world.num_states))
-    policy = extract(problem.world, features.measure(solution.coefficients))
-    return Solution.of(problem, policy, witness)
 
 
 def least_violation(

@@ -39,13 +39,14 @@ from journeyman.problem.row_sampling import RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.box_dual import BoxDual, SelectedRows, box_dual
+from journeyman.solvers.coefficients import policy_solution
 from journeyman.solvers.highs import Engine
 from journeyman.solvers.reduced_program import (
     check_limits,
-    policy_solution,
     reduced_solution,
     solve_box,
 )
+from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 
@@ -61,6 +62,14 @@ class SampledProgram:
         penalty: `ExactPenalty()` or `SinglePenalty(x)`.
         sampling: the laws q1 and q2; row norms are optimal.
         engine, threads, time_limit, tolerance: as in `ReducedProgram`.
+
+    >>> from journeyman.solvers import solve
+    >>> from journeyman.testing import random_problem
+    >>> problem = random_problem(0)
+    >>> features = Features([[1.0, 0.0], [0.0, 1.0]] * (problem.world.num_pairs // 2))
+    >>> found = solve(problem, SampledProgram(features, seed=1, num_rows=50)).reduced
+    >>> abs(found.sampled_loss - found.loss) < 4 * found.sampled_error
+    True
     """
 
     features: Features
@@ -101,8 +110,9 @@ class SampledProgram:
         solution = reduced_solution(surrogate, box, found)
         mean, error = estimate_loss(surrogate, solution.coefficients, self.fresh_rows, rng)
         solution = replace(solution, sampled_loss=mean, sampled_error=error)
+        status = Status.CONVERGED if found.status is Status.OPTIMAL else found.status
         return Answer(
-            problem, found.status, found.engine, policy_solution(solution),
+            problem, status, found.engine, policy_solution(solution),
             build_seconds=built - started, solve_seconds=time.perf_counter() - built,
             log=found.log, reduced=solution,
         )  # fmt: skip

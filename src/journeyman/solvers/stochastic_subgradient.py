@@ -28,16 +28,15 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from journeyman.errors import InvalidSolver
-from journeyman.policy import extract
-from journeyman.problem import Program, telling_witness
+from journeyman.problem import Program
 from journeyman.problem.dual_repair import sharpened
 from journeyman.problem.features import Features
 from journeyman.problem.penalty import ExactPenalty, Penalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer, Solution
-from journeyman.solvers.coefficients import ReducedSolution
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.coefficients import ReducedSolution, policy_solution
 from journeyman.solvers.incremental_kernel import Images, advance_incrementally
 from journeyman.solvers.optimisation import optimisation_of
 from journeyman.solvers.status import Status
@@ -234,14 +233,17 @@ class _Run:
     def answer(self, status: Status) -> Answer:
         """The policy of the average, with everything that is known about it."""
         found, problem = self.reduced_solution, self.surrogate.reduced.problem
-        measure = self.solver.features.measure(found.coefficients)
-        prices = self.surrogate.penalties.budgets * found.witness.broken_budgets
-        witness = telling_witness(problem, found.witness.cost_weights, prices)
-        solution = Solution.of(problem, extract(problem.world, measure), witness)
         optimisation = optimisation_of(
             self.surrogate, self.state, self.radius, self.motion.batch, FAILURE_PROBABILITY
         )
-        return Answer(problem, status, "SGD-AL", solution, reduced=found, optimisation=optimisation)
+        return Answer(
+            problem,
+            status,
+            "SGD-AL",
+            policy_solution(found),
+            reduced=found,
+            optimisation=optimisation,
+        )
 
 
 def _images(surrogate: Surrogate) -> Images:
