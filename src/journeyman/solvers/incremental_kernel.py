@@ -20,7 +20,6 @@ from journeyman.solvers.row_source import ACTIVE, IMPORTANCE, SEEN, THRESHOLD, R
 from journeyman.solvers.subgradient_codes import (
     INVERSE_ROOT,
     REGRET,
-    SQUARED_NORM,
     SQUARED_WEIGHT,
     WEIGHT,
 )
@@ -152,7 +151,6 @@ def advance_incrementally(
         it.totals[WEIGHT] += omega
         it.totals[SQUARED_WEIGHT] += omega * omega
         it.totals[REGRET] += omega * dot(gradient, theta)
-        it.totals[SQUARED_NORM] += dot(gradient, gradient)
         add(omega, theta, it.weighted_theta)
         add(omega, gradient, it.weighted_gradient)
         add(-rate, gradient, theta)
