@@ -219,13 +219,19 @@ def run_highs(box: BoxDual, engine: Engine, threads: int, watch: Watch) -> BoxPo
     return BoxPoint(found.status, found.row_duals, found.columns, found.engine, log=found.log)
 
 
-def run_clarabel(box: BoxDual, threads: int, watch: Watch) -> BoxPoint:
-    """Solve the box program with Clarabel, which also knows the Euclidean ball."""
-    model, kind = box.linear_model(), box.reduced.problem.cost_class
+def run_clarabel(box: BoxDual, threads: int, watch: Watch, *, rescaled: bool) -> BoxPoint:
+    """Solve the box program with Clarabel, which also knows the Euclidean ball.
+
+    Where boxes and features differ by many magnitudes it helps to measure v, x and the objective
+    in units that make all coefficients at most 1; otherwise it costs digits.
+    """
+    kind, count = box.reduced.problem.cost_class, box.reduced.matching_target.size
+    model, v_units, x_units = box.linear_model(), np.ones(box.num_rows), np.ones(box.slope.size)
+    if rescaled:
+        model, v_units, x_units = _in_units(box)
     norm_rows = norm_right = None
     if isinstance(kind, EuclideanBall):
-        count = box.reduced.matching_target.size
-        inverse = sparse.diags_array(1 / kind.scaling(count), shape=(count, count))
+        inverse = sparse.diags_array(v_units[-count:] / kind.scaling(count))
         norm_rows = sparse.block_array(
             [[sparse.csr_array((1, box.num_rows - count)), sparse.csr_array((1, count))],
              [sparse.csr_array((count, box.num_rows - count)), -inverse]],
@@ -233,7 +239,28 @@ def run_clarabel(box: BoxDual, threads: int, watch: Watch) -> BoxPoint:
         )  # fmt: skip
         norm_right = np.append(1.0, np.zeros(count))
     found = run_cone(conic_form(model, norm_rows, norm_right), watch, threads)
-    return BoxPoint(found.status, -found.row_duals[: box.slope.size], found.columns, found.engine)
+    x = -x_units * found.row_duals[: box.slope.size]
+    return BoxPoint(found.status, x, v_units * found.columns, found.engine)
+
+
+def _in_units(box: BoxDual) -> tuple[LinearModel, FloatArray, FloatArray]:
+    """The linear model of v/v_units and x/x_units, and these units."""
+    model = box.linear_model()
+    bounds = np.maximum(np.abs(model.lower), np.abs(model.upper))
+    v_units = np.where(np.isfinite(bounds) & (bounds > 0), bounds, 1.0)
+    columns = sparse.csr_array(sparse.diags_array(v_units) @ model.columns)
+    sizes = np.maximum(abs(columns).max(axis=0).toarray().ravel(), np.abs(box.slope))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    worth = float(np.abs(v_units * model.cost).max(initial=0.0)) or 1.0
+    scaled = LinearModel(
+        columns=sparse.csr_array(columns @ sparse.diags_array(1 / sizes)),
+        cost=v_units * model.cost / worth,
+        lower=model.lower / v_units,
+        upper=model.upper / v_units,
+        row_lower=model.row_lower / sizes,
+        row_upper=model.row_upper / sizes,
+    )
+    return scaled, v_units, worth / sizes
 
 
 def _matching(

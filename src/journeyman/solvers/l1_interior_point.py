@@ -194,7 +194,7 @@ class _Newton:
         first = self.step(-at.p * at.f, -at.q * at.g)
         near, far = at.products(first, *(min(1.0, length) for length in at.reach(first)))
         left = float(near.sum() + far.sum()) / (2 * near.size)
-        aim = (left / mu) ** 3 * mu
+        aim = (left / mu) ** 3 * mu if mu > 0 else 0.0
         step = self.step(
             aim - at.p * at.f - first.v * first.f, aim - at.q * at.g + first.v * first.g
         )
@@ -239,23 +239,29 @@ class _Newton:
         """The step with A'v = spare to `exactness`, by preconditioned conjugate gradients."""
         at, box = self.at, self.box
         enough = max(exactness, 1e-3 * float(np.linalg.norm(at.spare)))
-        x, v, image, pull = step.x, step.v, step.image, box.adjoint(step.v)
-        towards, before = np.zeros_like(x), 1.0
+        best = replace(step, pull=box.adjoint(step.v))
+        least = np.linalg.norm(at.spare - best.pull)
+        now, towards, before = best, np.zeros_like(step.x), np.float64(1.0)
         for _ in range(REFINEMENTS):
-            rest = at.spare - pull
-            if not np.linalg.norm(rest) > enough:
+            if not least > enough:
                 break
+            rest = at.spare - now.pull
             proposal = self.solve(rest)
-            now = float(rest @ proposal)
-            towards = proposal + (now / before) * towards
-            reaction = box.apply(towards)
-            change = self.weights * reaction
-            length = now / float(towards @ box.adjoint(change))
-            x, v, image = x + length * towards, v + length * change, image + length * reaction
-            pull, before = box.adjoint(v), now
-        moved = v - step.v
-        f, g = step.f - at.f / at.p * moved, step.g + at.g / at.q * moved
-        return _Step(x, v, f, g, image, pull)
+            slope = rest @ proposal
+            towards = proposal + (slope / before) * towards
+            image = box.apply(towards)
+            change, before = self.weights * image, slope
+            length = slope / (towards @ box.adjoint(change))
+            now = self.shifted(now, length * towards, length * change, length * image)
+            if np.linalg.norm(at.spare - now.pull) < least:
+                best, least = now, np.linalg.norm(at.spare - now.pull)
+        return best
+
+    def shifted(self, step: _Step, x: FloatArray, v: FloatArray, image: FloatArray) -> _Step:
+        """The step with more of x and v, its multipliers following v."""
+        at, moved = self.at, step.v + v
+        f, g = step.f - at.f / at.p * v, step.g + at.g / at.q * v
+        return _Step(step.x + x, moved, f, g, step.image + image, self.box.adjoint(moved))
 
 
 def _reach(distance: FloatArray, change: FloatArray) -> float:

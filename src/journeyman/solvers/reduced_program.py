@@ -237,7 +237,8 @@ def _general_engines(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int
 ) -> Iterator[BoxPoint]:
     if isinstance(box.reduced.problem.cost_class, EuclideanBall):
-        yield run_clarabel(box, threads, watch)
+        for rescaled in (False, True):
+            yield run_clarabel(box, threads, watch, rescaled=rescaled)
         return
     for general in engines_for(box.num_rows, engine):
         yield run_highs(box, general, threads, watch)
