@@ -240,21 +240,22 @@ class _Newton:
         at, box = self.at, self.box
         enough = max(exactness, 1e-3 * float(np.linalg.norm(at.spare)))
         best = replace(step, pull=box.adjoint(step.v))
-        least = np.linalg.norm(at.spare - best.pull)
-        now, towards, before = best, np.zeros_like(step.x), np.float64(1.0)
+        least = float(np.linalg.norm(at.spare - best.pull))
+        now, towards, before = best, np.zeros_like(step.x), np.ones(())
         for _ in range(REFINEMENTS):
             if not least > enough:
                 break
             rest = at.spare - now.pull
             proposal = self.solve(rest)
-            slope = rest @ proposal
+            slope = np.float64(rest @ proposal)
             towards = proposal + (slope / before) * towards
             image = box.apply(towards)
             change, before = self.weights * image, slope
             length = slope / (towards @ box.adjoint(change))
             now = self.shifted(now, length * towards, length * change, length * image)
-            if np.linalg.norm(at.spare - now.pull) < least:
-                best, least = now, np.linalg.norm(at.spare - now.pull)
+            left = float(np.linalg.norm(at.spare - now.pull))
+            if left < 0.5 * least:  # else it went where the features are dependent
+                best, least = now, left
         return best
 
     def shifted(self, step: _Step, x: FloatArray, v: FloatArray, image: FloatArray) -> _Step:
