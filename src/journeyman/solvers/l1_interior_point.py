@@ -241,7 +241,7 @@ class _Newton:
         enough = max(exactness, 1e-3 * float(np.linalg.norm(at.spare)))
         best = replace(step, pull=box.adjoint(step.v))
         least = float(np.linalg.norm(at.spare - best.pull))
-        now, towards, before = best, np.zeros_like(step.x), np.ones(())
+        now, towards, before = best, np.zeros_like(step.x), np.float64(1.0)
         for _ in range(REFINEMENTS):
             if not least > enough:
                 break
