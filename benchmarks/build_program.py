@@ -26,7 +26,7 @@ REPEATS = 7
 TIME_TARGET = 0.1
 MEMORY_FACTOR, MEMORY_ALLOWANCE = 3, 20e6
 FROZEN = "grid:64:8:0.99"
-CHOSEN_LATER = "garnet:3000:16:0.95"
+CHOSEN_LATER = "garnet:4000:32:0.9"
 
 
 def main(arguments: Sequence[str]) -> None:
