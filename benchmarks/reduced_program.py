@@ -37,6 +37,7 @@ from journeyman.solvers.watch import Watch
 TOLERANCE = 1e-8
 FIRST_LIMIT, LEAST_LIMIT = 100.0, 5.0
 PATIENCE = 1.5
+REPEATS = 5
 DENSE_FEATURES = 80
 DENSE_TARGET, SPARSE_TARGET = 10.0, 1.0
 SPARSE_SIZES = (16, 32, 64)
@@ -77,7 +78,7 @@ def _compare(size: int, *, dense: bool, target: float) -> None:
     kind = "dense Gaussian" if dense else "default partition"
     print(f"\n{size} x {size} grid, {kind} features: {_shape(surrogate)}")
     _header()
-    repeats = 1 if dense else 3
+    repeats = 1 if dense else REPEATS
     ours = _fastest([_interior(surrogate) for _ in range(repeats)])
     _row(ours, surrogate)
     best: Run | None = None

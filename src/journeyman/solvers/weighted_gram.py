@@ -2,7 +2,8 @@
 
 Dense rows are weighted in pieces that stay in the cache and handed to BLAS; sparse rows add their
 products one by one, which is quicker while they are few. The factor is that of the matrix scaled to
-a unit diagonal. Where features are dependent it is damped, so that a solve leaves the directions
+a unit diagonal; a matrix that is not finite has none, and its solutions are not finite either.
+Where features are dependent it is damped, so that a solve leaves the directions
 alone in which the matrix is singular.
 """
 
@@ -35,15 +36,15 @@ def factored(box: BoxDual, weights: FloatArray) -> Solve:
     scale = 1 / np.where(size > 0, size, 1.0)
     gram *= scale
     gram *= scale[:, np.newaxis]
-    gram[~np.isfinite(gram)] = 0.0
-    diagonal, damping, factor = gram.diagonal().copy(), DAMPING, None
-    while factor is None:
+    diagonal, damping = gram.diagonal().copy(), DAMPING
+    while damping < 1:
         np.fill_diagonal(gram, diagonal + damping)
         try:
-            factor = cho_factor(gram, lower=True, check_finite=False)
+            factor = cho_factor(gram.T, lower=False, check_finite=False)
+            return lambda right: scale * cho_solve(factor, scale * right, check_finite=False)
         except LinAlgError:
             damping *= 10
-    return lambda right: scale * cho_solve(factor, scale * right, check_finite=False)
+    return lambda right: np.full_like(right, np.nan)
 
 
 def gram_of(box: BoxDual, weights: FloatArray) -> FloatArray:
