@@ -1,5 +1,6 @@
 """`check_solver` passes our solver and names what is wrong with broken ones."""
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from journeyman.testing import check_solver
 from journeyman.testing.random_worlds import random_policy
 
 
-class Broken:
+class Broken(ABC):
     """The exact solver, with an answer that is tampered with."""
 
     time_limit = None
@@ -18,8 +19,9 @@ class Broken:
     def run(self, problem, watch):
         return self.tampered(jm.LinearProgram().run(problem, watch))
 
+    @abstractmethod
     def tampered(self, answer):
-        raise NotImplementedError
+        """The answer, made wrong."""
 
 
 class Boaster(Broken):

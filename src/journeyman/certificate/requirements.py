@@ -276,10 +276,7 @@ def _required(
 
 def default_radius(problem: Program, features: Features) -> float:
     """(1/(1 - discount))/smallest column mass: holds every mixture of the columns."""
-    masses = features.on(problem.world).masses
-    if not masses.any():
-        raise InvalidCosts("every feature is zero", "Give columns with mass")
-    return problem.world.effective_horizon / float(masses[masses > 0].min())
+    return features.mixture_radius(problem.world)
 
 
 def _setting(

@@ -135,7 +135,11 @@ class _Run:
 
     def __init__(self, solver: StochasticSubgradient, surrogate: Surrogate, watch: Watch) -> None:
         self.solver, self.surrogate, self.watch = solver, surrogate, watch
-        self.radius = default_radius(surrogate) if solver.radius is None else solver.radius
+        self.radius = (
+            solver.features.mixture_radius(surrogate.reduced.problem.world)
+            if solver.radius is None
+            else solver.radius
+        )
         self.state = SubgradientState.fresh(surrogate, int(solver.seed))
         self.identity = identity_of(surrogate, solver.settings(), int(solver.seed))
         if exists(solver.checkpoint):
@@ -255,12 +259,6 @@ def _images(surrogate: Surrogate) -> Images:
         np.array(reduced.flow_rows @ G.T, order="C"),
         np.array(G @ G.T, order="C"),
     )
-
-
-def default_radius(surrogate: Surrogate) -> float:
-    """A ball that holds every mixture of the columns: 1 when they have mass 1/(1 - discount)."""
-    masses = surrogate.reduced.features.masses
-    return float(surrogate.reduced.problem.world.effective_horizon / masses[masses > 0].min())
 
 
 def next_evaluation(step: int) -> int:

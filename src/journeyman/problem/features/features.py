@@ -106,6 +106,14 @@ class Features:
             return Features(columns @ sparse.diags_array(scale), self.base)
         return Features(columns * scale, self.base)
 
+    def mixture_radius(self, world: World) -> float:
+        """A ball of coefficients that holds every mixture of the columns: the mass 1/(1 - discount)
+        over the smallest column mass, so 1 for normalised columns."""
+        masses = self.on(world).masses
+        if not masses.any():
+            raise InvalidCosts("every feature is zero", "Give columns with mass")
+        return world.effective_horizon / float(masses[masses > 0].min())
+
     def with_base(self, base: ArrayLike) -> "Features":
         """The same columns around a base measure, such as the occupancy of a known policy."""
         return Features(self.matrix, base)
