@@ -1,6 +1,13 @@
 """Run every benchmark, with the machine it ran on."""
 
-from benchmarks import build_program, descent_quality, descent_speed, engines, feature_quality
+from benchmarks import (
+    build_program,
+    descent_quality,
+    descent_speed,
+    engines,
+    feature_quality,
+    reduced_program,
+)
 from benchmarks.machine import describe_machine
 
 
@@ -14,6 +21,8 @@ def main() -> None:
     feature_quality.main(["--seeds", "3"])
     print()
     descent_speed.main([])
+    print()
+    reduced_program.main(["dense", "sparse"])
     print()
     descent_quality.main(["--seeds", "0", "1"])
 

@@ -21,6 +21,7 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
 from journeyman.problem.features import Features
 from journeyman.progress import quiet
+from journeyman.solvers.row_source import FIGURES, IMPORTANCE, THRESHOLD, Rows
 from journeyman.solvers.stochastic_subgradient import _Run
 from journeyman.solvers.watch import Watch
 
@@ -62,8 +63,8 @@ def _incremental() -> None:
     kernel = 300_000 / _best_cpu(lambda: runs.pop()._take(300_000))
     numpy_loop = 5000 / _best_cpu(lambda: _numpy_steps(run, 5000))
     positions = run.state.source.draw(run.state.rng, 300_000)
-    pairs, flow = run.state.source.pairs.data, run.state.source.flow.data
-    gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions, features.num_features))
+    pairs, flow = (run.surrogate.reduced.pair_rows, run.surrogate.reduced.flow_rows)
+    gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions))
     print(f"\ninfinity ball, scalar step, d = {features.num_features}, 64 costs, 32 x 32 grid")
     print(f"  incremental kernel  {kernel / 1e6:8.3f} M/s")
     print(f"  NumPy with tables   {numpy_loop / 1e6:8.3f} M/s   ratio {kernel / numpy_loop:.0f}x "
@@ -109,9 +110,8 @@ def _numpy_steps(run: _Run, steps: int) -> None:
     """The same update, vectorised over the batch, with tables precomputed."""
     source, exact, motion = run.state.source, run.exact, run.motion
     size = run.state.iterate.theta.size
-    Phi, D = source.pairs.data.reshape(-1, size), source.flow.data.reshape(-1, size)
-    floor, pair_weight = source.pairs.scalars[:, :2].T.copy()
-    target, flow_weight = source.flow.scalars[:, :2].T.copy()
+    Phi, floor, pair_weight = _dense_table(source.pairs)
+    D, target, flow_weight = _dense_table(source.flow)
     G, theta, squares = exact.matching, np.zeros(size), np.zeros(size)
     average, regret = np.zeros(size), np.zeros(())
     pair_at, state_at = source.draw(run.state.rng, steps * motion.batch)
@@ -135,14 +135,18 @@ def _numpy_steps(run: _Run, steps: int) -> None:
             theta *= motion.radius / norm
 
 
+def _dense_table(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The rows, what they are compared to, and their importance weights."""
+    records = rows.numbers.reshape(rows.heads.size - 1, -1)
+    return tuple(records[:, part].copy() for part in (slice(FIGURES, None), THRESHOLD, IMPORTANCE))  # type: ignore[return-value]
+
+
 @vector_kernel
-def _gather(
-    pairs: FloatArray, flow: FloatArray, pair_at: IntArray, state_at: IntArray, size: int
-) -> float:
+def _gather(pairs: FloatArray, flow: FloatArray, pair_at: IntArray, state_at: IntArray) -> float:
     total = 0.0
     for k in range(pair_at.size):
-        for j in range(size):
-            total += pairs[pair_at[k] * size + j] + flow[state_at[k] * size + j]
+        for j in range(pairs.shape[1]):
+            total += pairs[pair_at[k], j] + flow[state_at[k], j]
     return total
 
 

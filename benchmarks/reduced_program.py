@@ -1,14 +1,14 @@
 """`ReducedProgram` beside HiGHS: the same loss, dense and sparse features, and ever more rows.
 
 Both minimise the surrogate loss of a grid with exact penalties (infinity ball, 200 demonstrations,
-seed 0) from the arrays of the reduced problem. HiGHS is given its simplex method, IPX and HiPO, all
-in primal form (coefficients and residuals as columns) and in box-dual form (one row per feature);
-the fastest of the six counts. Once one of them has finished, the others are stopped when they have
-taken a good deal longer. Times are CPU seconds of one thread, compiled code warm; loss and relative
-gap are recomputed from the data (the dual forms of HiGHS lose digits because it drops entries below
-1e-9; the primal forms are measured without a bound).
+seed 0 unless told) from the arrays of the reduced problem. HiGHS is given its simplex method, IPX
+and HiPO, all in primal form (coefficients and residuals as columns) and in box-dual form (one row
+per feature); the fastest of the six counts. Once one of them has finished, the others are stopped
+when they have taken a good deal longer. Times are CPU seconds of one thread, compiled code warm;
+loss and relative gap are recomputed from the data (the dual forms of HiGHS lose digits because it
+drops entries below 1e-9; the primal forms are measured without a bound).
 
-    python -m benchmarks.reduced_program [dense] [sparse] [rows]
+    python -m benchmarks.reduced_program [dense] [sparse] [rows] [--seed 0] [--chart rows.svg]
 """
 
 import argparse
@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -27,6 +28,7 @@ from journeyman.problem.features.features import Features
 from journeyman.problem.features.partition import partition
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
+from journeyman.report.line_chart import Axis, Panel, Series, line_chart
 from journeyman.solvers.box_dual import BoxDual, BoxPoint, box_dual, run_highs
 from journeyman.solvers.coefficients import ReducedSolution
 from journeyman.solvers.highs import HighsModel
@@ -40,22 +42,28 @@ PATIENCE = 1.5
 REPEATS = 5
 DENSE_FEATURES = 80
 DENSE_TARGET, SPARSE_TARGET = 10.0, 1.0
-SPARSE_SIZES = (16, 32, 64)
 ROW_SIZES = (32, 64, 128, 181, 256)
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=[], help="dense, sparse, rows; all by default")
-    parts = parser.parse_args(arguments).parts or ["dense", "sparse", "rows"]
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dense-size", type=int, default=64, help="side of the dense instance")
+    parser.add_argument("--sparse-sizes", type=int, nargs="*", default=[16, 32, 64])
+    parser.add_argument("--chart", type=Path, help="draw time against rows to this SVG file")
+    options = parser.parse_args(arguments)
+    parts = options.parts or ["dense", "sparse", "rows"]
     _interior(_surrogate(8, dense=False))  # compiles
     if "dense" in parts:
-        _compare(64, dense=True, target=DENSE_TARGET)
+        _compare(options.dense_size, dense=True, target=DENSE_TARGET, seed=options.seed)
     if "sparse" in parts:
-        for size in SPARSE_SIZES:
-            _compare(size, dense=False, target=SPARSE_TARGET)
+        for size in options.sparse_sizes:
+            _compare(size, dense=False, target=SPARSE_TARGET, seed=options.seed)
     if "rows" in parts:
-        _rows()
+        times = _rows(options.seed)
+        if options.chart:
+            options.chart.write_text(_chart(times))
 
 
 @dataclass(frozen=True)
@@ -72,11 +80,11 @@ class Run:
         return self.found.status is jm.Status.OPTIMAL
 
 
-def _compare(size: int, *, dense: bool, target: float) -> None:
+def _compare(size: int, *, dense: bool, target: float, seed: int) -> None:
     """One instance: ours, then every engine and form of HiGHS."""
-    surrogate = _surrogate(size, dense=dense)
+    surrogate = _surrogate(size, dense=dense, seed=seed)
     kind = "dense Gaussian" if dense else "default partition"
-    print(f"\n{size} x {size} grid, {kind} features: {_shape(surrogate)}")
+    print(f"\n{size} x {size} grid, {kind} features, seed {seed}: {_shape(surrogate)}")
     _header()
     repeats = 1 if dense else REPEATS
     ours = _fastest([_interior(surrogate) for _ in range(repeats)])
@@ -94,15 +102,31 @@ def _compare(size: int, *, dense: bool, target: float) -> None:
     print(f"{ratio:.1f} times as fast as the best of HiGHS; target {target:.0f}: {met}")
 
 
-def _rows() -> None:
-    """Time against the number of rows, dense features."""
-    print(f"\nTime against rows, {DENSE_FEATURES} dense Gaussian features")
+def _rows(seed: int) -> list[tuple[int, float]]:
+    """CPU seconds against the number of rows, dense features."""
+    print(f"\nTime against rows, {DENSE_FEATURES} dense Gaussian features, seed {seed}")
     _header()
+    times = []
     for size in ROW_SIZES:
-        surrogate = _surrogate(size, dense=True)
+        surrogate = _surrogate(size, dense=True, seed=seed)
         run = _interior(surrogate, f"{size} x {size}: {_num_rows(surrogate)} rows")
         _row(run, surrogate)
         print(f"{'':26}{1e6 * run.cpu / _num_rows(surrogate):>9.1f} microseconds per row")
+        times.append((_num_rows(surrogate), run.cpu))
+    return times
+
+
+def _chart(times: Sequence[tuple[int, float]]) -> str:
+    rows, seconds = zip(*times, strict=True)
+    linear = [seconds[-1] * count / rows[-1] for count in rows]
+    panel = Panel(
+        "ReducedProgram to a relative gap of 1e-8, one thread",
+        Axis("rows", log=True),
+        Axis("CPU seconds", log=True),
+        [Series("measured", rows, seconds), Series("linear in the rows", rows, linear)],
+    )
+    says = f"From {rows[0]} to {rows[-1]} rows: {seconds[0]:.2f} to {seconds[-1]:.1f} seconds."
+    return line_chart(f"Time against rows, {DENSE_FEATURES} dense features", says, [panel])
 
 
 def _fastest(runs: Sequence[Run]) -> Run:
@@ -154,12 +178,14 @@ def _primal(box: BoxDual) -> LinearModel:
     )
 
 
-def _surrogate(size: int, *, dense: bool) -> Surrogate:
-    world, basis, expert = jm.gallery.grid(size, macro_cells=4)
+def _surrogate(size: int, *, dense: bool, seed: int = 0) -> Surrogate:
+    world, basis, expert = jm.gallery.grid(size, macro_cells=4, seed=seed)
     assert isinstance(expert, jm.Policy)
-    demos = jm.record(world, expert, trajectories=200, horizon=150, seed=0)
+    demos = jm.record(world, expert, trajectories=200, horizon=150, seed=seed)
     problem = jm.Apprenticeship(world, basis, demos)
-    features = gaussian_features(world) if dense else partition(world, demos, num_cells=64)
+    features = (
+        gaussian_features(world, seed=seed) if dense else partition(world, demos, num_cells=64)
+    )
     return Surrogate(Reduced(problem, features))
 
 

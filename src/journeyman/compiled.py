@@ -9,6 +9,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,3 +34,23 @@ def _compile(function: Function, **options: Any) -> Function:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # numba found no directory it may write its cache to
         return cast(Function, numba.njit(**options)(function))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(_: Any, array: Any, position: Any) -> Any:
+    """Ask the memory for `array[position]`, one dimension, ahead of its use; it changes nothing."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_type, position_type = signature.args
+        values = context.make_array(array_type)(context, builder, arguments[0])
+        place = context.cast(builder, arguments[1], position_type, types.intp)
+        address = cgutils.get_item_pointer(context, builder, array_type, values, [place])
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        call = builder.module.declare_intrinsic(
+            "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer] + [number] * 3)
+        )
+        read, keep, data = (ir.Constant(number, code) for code in (0, 3, 1))
+        builder.call(call, [builder.bitcast(address, pointer), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(array, position), generate

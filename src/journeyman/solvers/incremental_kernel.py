@@ -16,7 +16,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
-from journeyman.solvers.row_source import ACTIVE, IMPORTANCE, SEEN, THRESHOLD, Rows
+from journeyman.solvers.row_source import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     INVERSE_ROOT,
     REGRET,
@@ -134,16 +134,17 @@ def advance_incrementally(
         omega = float(step) ** motion.power if motion.power != 0.0 else 1.0
         rate = motion.rate / np.sqrt(float(step)) if motion.rule == INVERSE_ROOT else motion.rate
         s, y = pair_at[t], state_at[t]
-        pair_row = pairs.data[s * size : (s + 1) * size]
-        flow_row = flow.data[y * size : (y + 1) * size]
-        negative = dot(pair_row, theta) < pairs.scalars[s, THRESHOLD]
-        sign = np.sign(dot(flow_row, theta) - flow.scalars[y, THRESHOLD])
-        by_pair = -pairs.scalars[s, IMPORTANCE] if negative else 0.0
-        by_flow = flow.scalars[y, IMPORTANCE] * sign
-        pairs.scalars[s, SEEN] += omega
-        pairs.scalars[s, ACTIVE] += omega if negative else 0.0
-        flow.scalars[y, SEEN] += omega
-        flow.scalars[y, ACTIVE] += omega * sign
+        of_pair, of_state = pairs.heads[s], flow.heads[y]
+        pair_row = pairs.numbers[of_pair + FIGURES : pairs.heads[s + 1]]
+        flow_row = flow.numbers[of_state + FIGURES : flow.heads[y + 1]]
+        negative = dot(pair_row, theta) < pairs.numbers[of_pair + THRESHOLD]
+        sign = np.sign(dot(flow_row, theta) - flow.numbers[of_state + THRESHOLD])
+        by_pair = -pairs.numbers[of_pair + IMPORTANCE] if negative else 0.0
+        by_flow = flow.numbers[of_state + IMPORTANCE] * sign
+        pairs.numbers[of_pair + SEEN] += omega
+        pairs.numbers[of_pair + ACTIVE] += omega if negative else 0.0
+        flow.numbers[of_state + SEEN] += omega
+        flow.numbers[of_state + ACTIVE] += omega * sign
         for j in range(size):
             gradient[j] = matched.slope[j] + by_flow * flow_row[j]
         if negative:

@@ -1,9 +1,9 @@
 """Rows to learn from: blocks of positions in tables of rows, drawn independently of theta.
 
-A table holds the rows of Phi (one per pair) or of D (one per state), dense or CSR, with what a row
-is compared to (its threshold) and its importance weight, penalty/probability. Positions are drawn
-by the alias method, one uniform number each, in the order (step, row, pair before state), so the
-stream depends on the seed alone and not on how it is cut into blocks.
+A table holds the rows of Phi (one per pair) or of D (one per state), dense or sparse, with what a
+row is compared to (its threshold) and its importance weight, penalty/probability. Positions are
+drawn by the alias method, one uniform number each, in the order (step, row, pair before state), so
+the stream depends on the seed alone and not on how it is cut into blocks.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,37 @@ from journeyman.compiled import kernel
 from journeyman.problem.surrogate import Surrogate
 
 THRESHOLD, IMPORTANCE, SEEN, ACTIVE = range(4)
-"""Columns of `Rows.scalars`, side by side so that a row's figures share a cache line."""
+"""Where a record holds what its row is compared to, its importance weight, and how much weight the
+row was seen and active with."""
+FIGURES = 4
+"""How many of those there are."""
 
 
 class Rows(NamedTuple):
-    """A table of rows; without `indices` it is dense.
+    """A table of rows, each a record in one stretch of memory, which is slow to reach.
 
-    `scalars` holds for each row what it is compared to, its importance weight, and how much weight
-    it was seen and active with.
+    Record k is `numbers[heads[k] : heads[k + 1]]`: the row's figures, its n values and, in a sparse
+    table, its n indices (n is even, two indices take the place of a number; `integers` shows the
+    same memory as integers).
     """
 
-    data: FloatArray
-    indices: IntArray
-    starts: IntArray
-    scalars: FloatArray
+    numbers: FloatArray
+    integers: IntArray
+    heads: IntArray
+    is_sparse: bool
+
+    @property
+    def counts(self) -> FloatArray:
+        """What each row was seen and active with, (rows, 2)."""
+        return self.numbers[self._counters]
+
+    def recount(self, counts: FloatArray) -> None:
+        """Put back what `counts` gave."""
+        self.numbers[self._counters] = counts
+
+    @property
+    def _counters(self) -> IntArray:
+        return np.asarray(self.heads[:-1, None] + np.array([SEEN, ACTIVE]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +87,7 @@ class RowSource:
 
     @property
     def is_dense(self) -> bool:
-        return self.pairs.indices.size == 0
+        return not self.pairs.is_sparse
 
     def draw(self, rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
         """Positions of `count` pairs and `count` states."""
@@ -79,15 +96,33 @@ class RowSource:
 
 
 def _table(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArray) -> Rows:
-    scalars = np.zeros((law.size, 4))
-    scalars[:, THRESHOLD] = threshold
-    np.divide(penalty, law, out=scalars[:, IMPORTANCE], where=law > 0)
-    if sparse.issparse(rows):
-        parts = (np.array(rows.data), rows.indices.astype(np.int32), rows.indptr.astype(np.int64))
+    is_sparse = sparse.issparse(rows)
+    if is_sparse:
+        counts = np.diff(rows.indptr)
+        lengths = FIGURES + (counts + counts % 2) // 2 * 3
     else:
-        starts = np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
-        parts = (np.ascontiguousarray(rows).ravel(), np.zeros(0, dtype=np.int32), starts)
-    return Rows(*parts, scalars)
+        lengths = np.full(rows.shape[0], FIGURES + rows.shape[1])
+    heads = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    numbers = np.zeros(heads[-1])
+    numbers[heads[:-1] + THRESHOLD] = threshold
+    weights = np.divide(penalty, law, out=np.zeros(law.size), where=law > 0)
+    numbers[heads[:-1] + IMPORTANCE] = weights
+    table = Rows(numbers, numbers.view(np.int32), heads, is_sparse)
+    if is_sparse:
+        _fill_sparse(table, rows.data, rows.indices, rows.indptr)
+    else:
+        numbers.reshape(rows.shape[0], -1)[:, FIGURES:] = rows
+    return table
+
+
+@kernel
+def _fill_sparse(table: Rows, data: FloatArray, indices: IntArray, starts: IntArray) -> None:
+    for k in range(table.heads.size - 1):
+        values = table.heads[k] + FIGURES
+        padded = (table.heads[k + 1] - values) // 3 * 2
+        for entry in range(starts[k + 1] - starts[k]):
+            table.numbers[values + entry] = data[starts[k] + entry]
+            table.integers[2 * (values + padded) + entry] = indices[starts[k] + entry]
 
 
 @kernel

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.compiled import vector_kernel
-from journeyman.solvers.row_source import ACTIVE, IMPORTANCE, SEEN, THRESHOLD, Rows
+from journeyman.compiled import prefetch, vector_kernel
+from journeyman.solvers.row_source import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     COORDINATE_ADAPTIVE,
     DUAL_AVERAGING,
@@ -32,7 +32,7 @@ from journeyman.solvers.subgradient_codes import (
 )
 from journeyman.solvers.vector_kernels import add, dot, sparse_add, sparse_dot
 
-CACHE_LINE = 8
+NUMBERS_PER_LINE = 8
 """Numbers that come from memory together."""
 SMALLEST = 1e-300
 """Stands for a sum of squares that is still zero."""
@@ -77,20 +77,22 @@ class Iterate(NamedTuple):
 @vector_kernel
 def row_dot(rows: Rows, k: int, theta: FloatArray) -> float:
     """<row k, theta>."""
-    start, stop = rows.starts[k], rows.starts[k + 1]
-    if rows.indices.size == 0:
-        return dot(rows.data[start:stop], theta)
-    return sparse_dot(rows.data[start:stop], rows.indices[start:stop], theta)
+    start, stop = rows.heads[k] + FIGURES, rows.heads[k + 1]
+    if not rows.is_sparse:
+        return dot(rows.numbers[start:stop], theta)
+    middle = start + (stop - start) // 3 * 2
+    return sparse_dot(rows.numbers[start:middle], rows.integers[2 * middle : 2 * stop], theta)
 
 
 @vector_kernel
 def row_add(rows: Rows, k: int, factor: float, into: FloatArray) -> None:
     """into += factor * row k."""
-    start, stop = rows.starts[k], rows.starts[k + 1]
-    if rows.indices.size == 0:
-        add(factor, rows.data[start:stop], into)
+    start, stop = rows.heads[k] + FIGURES, rows.heads[k + 1]
+    if not rows.is_sparse:
+        add(factor, rows.numbers[start:stop], into)
     else:
-        sparse_add(factor, rows.data[start:stop], rows.indices[start:stop], into)
+        middle = start + (stop - start) // 3 * 2
+        sparse_add(factor, rows.numbers[start:middle], rows.integers[2 * middle : 2 * stop], into)
 
 
 @vector_kernel
@@ -141,17 +143,16 @@ def budget_part(exact: Exact, omega: float, it: Iterate, gradient: FloatArray) -
 
 
 @vector_kernel
-def touch(rows: Rows, at: IntArray, first: int, count: int) -> float:
-    """Ask the memory for all rows of a batch at once, before the first of them is needed."""
-    total = 0.0
-    for k in range(first, first + count):
-        start, stop = rows.starts[at[k]], rows.starts[at[k] + 1]
-        total += rows.scalars[at[k], SEEN]
-        for line in range(start, stop, CACHE_LINE):
-            total += rows.data[line]
-        if rows.indices.size:
-            total += rows.indices[start] + rows.indices[stop - 1]
-    return total
+def ask_ahead(rows: Rows, at: IntArray, t: int, batch: int) -> None:
+    """Ask the memory for the rows of batch t + 1, and where those of batch t + 2 are.
+
+    Random rows of a large table come from far away; while batch t is worked on they arrive.
+    """
+    for k in range(t * batch + batch, min(t * batch + 2 * batch, at.size)):
+        for place in range(rows.heads[at[k]], rows.heads[at[k] + 1], NUMBERS_PER_LINE):
+            prefetch(rows.numbers, place)
+    for k in range(t * batch + 2 * batch, min(t * batch + 3 * batch, at.size)):
+        prefetch(rows.heads, at[k])
 
 
 @vector_kernel
@@ -166,29 +167,27 @@ def sampled_part(
     inner: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """gradient += the estimate from the batch that begins at `first`; what is active is counted.
-
-    All products come first: independent of each other, they hide the way to the memory.
-    """
+    """gradient += the estimate from the batch that begins at `first`; what is active is counted."""
     batch = inner.shape[1]
     share = 1.0 / batch
-    inner[0, 0] = touch(pairs, pair_at, first, batch) + touch(flow, state_at, first, batch)
     for k in range(batch):
         inner[0, k] = row_dot(pairs, pair_at[first + k], theta)
     for k in range(batch):
         inner[1, k] = row_dot(flow, state_at[first + k], theta)
     for k in range(batch):
-        s = pair_at[first + k]
-        pairs.scalars[s, SEEN] += omega
-        if inner[0, k] < pairs.scalars[s, THRESHOLD]:
-            pairs.scalars[s, ACTIVE] += omega
-            row_add(pairs, s, -share * pairs.scalars[s, IMPORTANCE], gradient)
+        figures = pairs.heads[pair_at[first + k]]
+        pairs.numbers[figures + SEEN] += omega
+        if inner[0, k] < pairs.numbers[figures + THRESHOLD]:
+            pairs.numbers[figures + ACTIVE] += omega
+            weight = pairs.numbers[figures + IMPORTANCE]
+            row_add(pairs, pair_at[first + k], -share * weight, gradient)
     for k in range(batch):
-        y = state_at[first + k]
-        sign = np.sign(inner[1, k] - flow.scalars[y, THRESHOLD])
-        flow.scalars[y, SEEN] += omega
-        flow.scalars[y, ACTIVE] += omega * sign
-        row_add(flow, y, share * flow.scalars[y, IMPORTANCE] * sign, gradient)
+        figures = flow.heads[state_at[first + k]]
+        sign = np.sign(inner[1, k] - flow.numbers[figures + THRESHOLD])
+        flow.numbers[figures + SEEN] += omega
+        flow.numbers[figures + ACTIVE] += omega * sign
+        weight = flow.numbers[figures + IMPORTANCE]
+        row_add(flow, state_at[first + k], share * weight * sign, gradient)
 
 
 @vector_kernel
@@ -256,6 +255,8 @@ def advance(
     z, weights = np.empty_like(exact.target), np.empty_like(exact.target)
     inner = np.empty((2, motion.batch))
     for t in range(pair_at.size // motion.batch):
+        ask_ahead(pairs, pair_at, t, motion.batch)
+        ask_ahead(flow, state_at, t, motion.batch)
         step = done + t + 1
         omega = float(step) ** motion.power
         exact_part(exact, it.theta, z, weights, gradient)

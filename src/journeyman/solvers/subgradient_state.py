@@ -16,12 +16,12 @@ from journeyman.errors import InvalidFile
 from journeyman.problem.reduced_duality import ReducedWitness
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.incremental_kernel import Matched
-from journeyman.solvers.row_source import ACTIVE, SEEN, Rows, RowSource
+from journeyman.solvers.row_source import Rows, RowSource
 from journeyman.solvers.subgradient_codes import WEIGHT
 from journeyman.solvers.subgradient_kernel import Iterate
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TRACE_FIELDS = ("step", "seconds", "loss", "matching", "negativity", "flow", "bound")
 
 
@@ -90,22 +90,26 @@ class SubgradientState:
                 "Give another path, or remove the file to start anew",
             )
         trace = take(path, arrays, "trace")
-        for name, target in self._arrays().items():
-            if name != "trace":
-                target[...] = take(path, arrays, name)
+        for name, target in self._moving_arrays().items():
+            target[...] = take(path, arrays, name)
+        self.source.pairs.recount(take(path, arrays, "pairs"))
+        self.source.flow.recount(take(path, arrays, "flow"))
         self.trace = [tuple(row) for row in trace.tolist()]
         self.step = int(facts["step"])
         self.rng.bit_generator.state = facts["rng"]
 
     def _arrays(self) -> dict[str, FloatArray]:
-        counts = {"pairs": self.source.pairs.scalars, "flow": self.source.flow.scalars}
+        counts = {"pairs": self.source.pairs.counts, "flow": self.source.flow.counts}
         trace = np.array(self.trace, dtype=float).reshape(-1, len(TRACE_FIELDS))
+        return {**self._moving_arrays(), **counts, "trace": trace}
+
+    def _moving_arrays(self) -> dict[str, FloatArray]:
         matched = {f"matched_{name}": part for name, part in self.matched._asdict().items()}
-        return {**self.iterate._asdict(), **matched, **counts, "trace": trace}
+        return {**self.iterate._asdict(), **matched}
 
 
 def _share_active(rows: Rows) -> FloatArray:
-    seen, active = rows.scalars[:, SEEN], rows.scalars[:, ACTIVE]
+    seen, active = rows.counts[:, 0], rows.counts[:, 1]
     return np.divide(active, seen, out=np.zeros_like(seen), where=seen > 0)
 
 
