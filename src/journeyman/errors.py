@@ -10,7 +10,9 @@
     │   ├── InvalidSolver           hyperparameters out of range
     │   └── InvalidFile             unreadable, foreign, damaged or hostile file
     ├── MissingExtra            an optional package is not installed (also an ImportError)
-    └── NoSolution              an answer was asked for a policy it does not have
+    ├── NoSolution              an answer was asked for a policy it does not have
+    ├── NotCertified            a certificate does not reach what was required
+    └── AuditFailed             saved inputs and certificate do not agree
 
 A *mathematical* outcome (infeasible, limit reached, interrupted) is not an error: it is the
 `Status` of an `Answer`.
@@ -67,3 +69,11 @@ class MissingExtra(JourneymanError, ImportError):
 
 class NoSolution(JourneymanError):
     """The answer's status says why there is no policy."""
+
+
+class NotCertified(JourneymanError):
+    """The certificate does not reach what was required of it, and why."""
+
+
+class AuditFailed(JourneymanError):
+    """What was saved and what follows from it do not agree."""

@@ -12,14 +12,15 @@ FOUNDATIONS = ["errors", "frozen", "arrays", "compiled", "progress", "digest", "
 FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
     "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},
+    "apprentice": {*FLOORS, "certificate", "apprentice"},
     "gallery": {*FLOORS[: FLOORS.index("problem") + 1], "gallery"},
-    "report": {*FLOORS, "gallery", "report"},
+    "report": {*FLOORS, "certificate", "apprentice", "gallery", "report"},
     "testing": {*FLOORS, "gallery", "testing"},
     "cli": {*FLOORS, "gallery", "report", "cli", "journeyman"},
     "journeyman": set(),
     "__main__": {"cli"},
 }
-COMPILER = {"numba"}
+COMPILER = {"numba", "llvmlite"}
 CORE_PACKAGES = {"numpy", "scipy", "highspy", "clarabel", "typer", "rich", *COMPILER}
 EXTRAS = {"testing": {"hypothesis"}}
 

@@ -1,6 +1,9 @@
 """Certificates: what is known about a policy's gap, before a run and after it."""
 
 from journeyman.certificate.as_printed import AsPrinted, Figure, as_printed
+from journeyman.certificate.certificate import BudgetCertificate, Certificate, Combination
+from journeyman.certificate.certify import certify
+from journeyman.certificate.premises import Premise, Verdict
 from journeyman.certificate.requirements import (
     Attainable,
     Requirements,
@@ -8,15 +11,23 @@ from journeyman.certificate.requirements import (
     requirements,
 )
 from journeyman.certificate.sample_sizes import Rate, demonstrations_needed, radii
+from journeyman.certificate.terms import Term
 
 __all__ = [
     "AsPrinted",
     "Attainable",
+    "BudgetCertificate",
+    "Certificate",
+    "Combination",
     "Figure",
+    "Premise",
     "Rate",
     "Requirements",
+    "Term",
+    "Verdict",
     "as_printed",
     "attainable",
+    "certify",
     "demonstrations_needed",
     "radii",
     "requirements",

@@ -217,12 +217,12 @@ class _Sizes:
             basis.num_costs,
             float(ranges.sum()),
             float(ranges.max()),
-            h * _centred_bound(problem, problem.cost_class),
-            h * _centred_bound(problem, euclidean),
+            h * centred_bound(problem, problem.cost_class),
+            h * centred_bound(problem, euclidean),
         )
 
 
-def _centred_bound(problem: Program, cost_class: CostClass) -> float:
+def centred_bound(problem: Program, cost_class: CostClass) -> float:
     """The pointwise bound of the basis or of the centred basis, whichever is smaller."""
     matrix, centre = problem.basis.matrix, problem.basis.centre
     largest = 0.0

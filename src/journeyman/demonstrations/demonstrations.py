@@ -143,6 +143,20 @@ class Demonstrations:
             choice_offsets=first.offsets if first is not None and shared else None,
         )
 
+    def subset(self, episodes: IntArray) -> Self:
+        """The given episodes, in the given order."""
+        chosen = np.arange(len(self))[episodes]
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        starts = np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        steps = np.arange(offsets[-1]) + starts
+        visits = np.repeat(self.offsets[chosen] + chosen - offsets[:-1], lengths + 1)
+        visits += np.arange(visits.size) - np.repeat(np.arange(chosen.size), lengths + 1)
+        return type(self)(
+            self.states[visits], self.actions[steps], offsets, self.terminated[chosen],
+            choice_offsets=None if self.pairs is None else self.pairs.offsets,
+        )  # fmt: skip
+
     def __len__(self) -> int:
         return self.offsets.size - 1
 

@@ -67,8 +67,12 @@ def expected_cost(world: World, policy: Policy, cost: ArrayLike) -> float:
 
 def transition_under(world: World, policy: Policy) -> SparseMatrix:
     """The (states x states) transition matrix of the chain that `policy` makes of `world`."""
-    averaging = sparse.csr_array(
+    return averaging(world, policy) @ world.transition
+
+
+def averaging(world: World, policy: Policy) -> SparseMatrix:
+    """The (states x pairs) matrix that averages over a state's actions."""
+    return sparse.csr_array(
         (policy.on(world), np.arange(world.num_pairs), world.pairs.offsets),
         shape=(world.num_states, world.num_pairs),
     )
-    return averaging @ world.transition

@@ -27,7 +27,7 @@ class Apprenticeship(Program):
     Args:
         world: where both act.
         basis: the costs that may matter.
-        expert: demonstrations, or expectations given directly.
+        expert: demonstrations, or expectations (declared, or estimated in a way of your choice).
         cost_class: which weights are possible; `InfinityBall()` by default.
         constraints: budgets that the apprentice must keep (the expert may have broken them).
     """
@@ -52,17 +52,15 @@ class Apprenticeship(Program):
                 )
         if isinstance(expert, Demonstrations):
             expectation = ExpertExpectation.from_demonstrations(expert, basis, world)
-            assign(self, demonstrations=expert)
         elif isinstance(expert, ExpertExpectation):
             expectation = expert
-            assign(self, demonstrations=None)
             _refuse_turned_sign(basis, expectation, world)
         else:
             raise InvalidProblem(
                 f"the expert is a {type(expert).__name__}",
                 "Give Demonstrations (jm.record turns a policy into them) or an ExpertExpectation",
             )
-        assign(self, expectation=expectation)
+        assign(self, expectation=expectation, demonstrations=expectation.demonstrations)
         chosen = InfinityBall() if cost_class is None else cost_class
         super().__init__(world, basis, chosen, expectation.values, constraints)
 

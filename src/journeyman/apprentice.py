@@ -1,0 +1,115 @@
+"""`learn`: from a world, costs and demonstrations to a policy with its certificate.
+
+The only module that sees both solvers and certificates. The exact program is used where it is
+quick, beyond that the reduced program over default features; either policy is certified alike.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from journeyman.certificate import Certificate, certify
+from journeyman.costs import CostBasis, CostClass
+from journeyman.demonstrations import Demonstrations, ExpertExpectation
+from journeyman.errors import InvalidProblem
+from journeyman.policy import Policy
+from journeyman.problem import Apprenticeship, Budget, features
+from journeyman.progress import Observer
+from journeyman.solvers import Answer, LinearProgram, Solver, solve
+from journeyman.world import World
+
+EXACT_UP_TO = 20_000
+"""State-action pairs up to which the exact program takes seconds."""
+TIGHTENINGS = 3
+"""How often budgets are tightened by what the certificate could not show."""
+
+
+@dataclass(frozen=True, eq=False)
+class Apprentice:
+    """A policy, how it was found, and what is certified about it."""
+
+    problem: Apprenticeship
+    answer: Answer
+    certificate: Certificate
+
+    @property
+    def policy(self) -> Policy:
+        return self.answer.policy
+
+    def summary(self) -> str:
+        """One sentence: the bound, its probability, the trivial bound and the best possible."""
+        return self.certificate.summary()
+
+    def __repr__(self) -> str:
+        return f"Apprentice({self.answer.engine}; {self.certificate!r})"
+
+
+def learn(
+    world: World,
+    basis: CostBasis,
+    expert: Demonstrations | ExpertExpectation,
+    *,
+    cost_class: CostClass | None = None,
+    constraints: Iterable[Budget] | Budget = (),
+    solver: Solver | None = None,
+    failure_probability: float = 0.05,
+    keep_budgets: bool = False,
+    seed: int = 0,
+    observer: Observer | None = None,
+) -> Apprentice:
+    """Learn from an expert and certify the result.
+
+    Args:
+        world, basis, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
+        solver: by default the exact program, or the reduced one in larger worlds.
+        failure_probability: of the certificate.
+        keep_budgets: tighten the limits until the certificate shows that the given ones are kept.
+        seed, observer: as for `solve`.
+
+    >>> import journeyman as jm
+    >>> world, basis, expert = jm.gallery.grid(4)
+    >>> demos = jm.record(world, expert, trajectories=2000, horizon=150, seed=0)
+    >>> apprentice = learn(world, basis, demos)
+    >>> apprentice.certificate.valid
+    True
+    """
+    problem = Apprenticeship(world, basis, expert, cost_class, constraints)
+    chosen = default_solver(problem) if solver is None else solver
+    within = problem
+    for _ in range(1 + (TIGHTENINGS if keep_budgets else 0)):
+        answer = solve(within, chosen, seed=seed, observer=observer)
+        certificate = certify(problem, answer, failure_probability)
+        if not keep_budgets or all(budget.is_kept for budget in certificate.budgets):
+            break
+        within = tightened(within, certificate)
+    return Apprentice(problem, answer, certificate)
+
+
+def tightened(problem: Apprenticeship, certificate: Certificate) -> Apprenticeship:
+    """The problem with every limit lowered by what the certificate's bound exceeds it by.
+
+    A policy that spends what the tightened limit allows, evaluated with the same slack, keeps the
+    limits that the certificate speaks of.
+    """
+    excess = {one.name: max(0.0, one.spent - one.limit) for one in certificate.budgets}
+    lowered = [
+        Budget(cost=one.cost, at_most=one.at_most - 2 * excess[one.name], name=one.name)
+        for one in problem.constraints
+    ]
+    return Apprenticeship(
+        problem.world, problem.basis, problem.expectation, problem.cost_class, lowered
+    )
+
+
+def default_solver(problem: Apprenticeship) -> Solver:
+    """The exact program where it is quick, otherwise the reduced one over default features."""
+    if problem.world.num_pairs <= EXACT_UP_TO:
+        return LinearProgram()
+    from journeyman.solvers.reduced_program import ReducedProgram
+
+    if problem.demonstrations is None:
+        raise InvalidProblem(
+            f"{problem.world.num_pairs} pairs are many for the exact program, and there are no "
+            "demonstrations to make features from",
+            "Give a solver, for example ReducedProgram(features) or LinearProgram()",
+        )
+    return ReducedProgram(features.partition(problem.world, problem.demonstrations))

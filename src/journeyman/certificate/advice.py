@@ -1,0 +1,86 @@
+"""What would help: the dominating terms of a bound and, in numbers, what halves it."""
+
+import math
+
+from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.sample_sizes import demonstrations_needed, recorded_length
+from journeyman.certificate.terms import Term
+from journeyman.errors import InvalidInput
+from journeyman.problem import Apprenticeship
+
+LARGE = 0.1
+"""Terms above this share of the bound are worth a word."""
+SAMPLING = {"sampling": 0.5, "outliers": 1.0}
+"""Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
+MOST = 1e12
+
+
+def advice(certificate: Certificate) -> str:
+    """Sentences, the most useful first."""
+    bound = certificate.best.bound
+    if bound <= 0:
+        return "The bound is not above zero: nothing needs to be done."
+    named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
+    first = f"The bound {bound:.4g} is made of {', '.join(named)}."
+    halves = [_more(certificate), _longer(certificate), _better(certificate), *_failed(certificate)]
+    return "\n".join([first, *(sentence for sentence in halves if sentence)])
+
+
+def _large_terms(certificate: Certificate) -> list[Term]:
+    bound = certificate.best.bound
+    return sorted(
+        (term for term in certificate.terms if term.value >= LARGE * bound),
+        key=lambda term: -term.value,
+    )
+
+
+def _more(certificate: Certificate) -> str:
+    """How many demonstrations halve the bound if nothing else changes."""
+    problem, bound = certificate.problem, certificate.best.bound
+    if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
+        return ""
+    falling = {term.name: term.value for term in certificate.terms if term.name in SAMPLING}
+    allowed = bound / 2 - (bound - sum(falling.values()))
+    count = len(problem.demonstrations)
+    if allowed <= 0:
+        return (
+            "More demonstrations alone do not halve it: the other terms are more than half of it."
+        )
+    factor = 1.0
+    while factor < MOST and _fallen(falling, factor) > allowed:
+        factor *= 1.05
+    sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
+    try:
+        needed = demonstrations_needed(problem, bound / 2, certificate.failure_probability)
+    except InvalidInput:
+        return sentence
+    return f"{sentence} {needed:,} do so whatever their spread (Hoeffding)."
+
+
+def _fallen(falling: dict[str, float], factor: float) -> float:
+    return math.fsum(value / factor ** SAMPLING[name] for name, value in falling.items())
+
+
+def _longer(certificate: Certificate) -> str:
+    truncation = sum(term.value for term in certificate.terms if term.name == "truncation")
+    if truncation < LARGE * certificate.best.bound:
+        return ""
+    length = recorded_length(certificate.problem, LARGE / 2 * certificate.best.bound)
+    return f"Records of {length:,} steps make the truncation negligible."
+
+
+def _better(certificate: Certificate) -> str:
+    excess = certificate.optimality_gap
+    if excess < LARGE * certificate.best.bound:
+        return ""
+    return (
+        f"A better policy is not excluded: the gap on the data, {certificate.gap_on_data:.4g}, may "
+        f"fall to {certificate.lower_bound:.4g} with richer features, a longer run or the exact "
+        "program."
+    )
+
+
+def _failed(certificate: Certificate) -> list[str]:
+    if certificate.valid:
+        return []
+    return ["A premise has failed; until that is mended only the trivial bound holds."]

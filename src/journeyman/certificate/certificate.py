@@ -1,0 +1,172 @@
+"""What is known about a policy's gap, figure by figure.
+
+    gap(policy) = max over the cost class of (policy's cost - expert's cost)  <=  bound
+
+with probability 1 - failure_probability over the demonstrations (and over whatever else was drawn),
+provided the premises hold. A premise that failed makes the bound the trivial one, which always
+holds.
+"""
+
+from dataclasses import dataclass
+
+from journeyman.arrays import FloatArray
+from journeyman.certificate.intervals import Interval
+from journeyman.certificate.lower_bounds import LowerBounds
+from journeyman.certificate.premises import Premise, Verdict
+from journeyman.certificate.terms import Term
+from journeyman.errors import NotCertified
+from journeyman.policy import Policy
+from journeyman.problem import Program
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to bound the gap: an evaluation of the policy with an estimate of the expert."""
+
+    kind: str
+    estimate: str
+    terms: tuple[Term, ...]
+    bound: float
+
+
+@dataclass(frozen=True)
+class BudgetCertificate:
+    """What is known about one budget: <mu, d> <= spent."""
+
+    name: str
+    spent: float
+    limit: float
+    terms: tuple[Term, ...]
+
+    @property
+    def is_kept(self) -> bool:
+        return self.spent <= self.limit
+
+    @property
+    def slack(self) -> float:
+        """By how much the bound on the spending exceeds the figure of the evaluation."""
+        return self.spent - self.terms[0].value
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """An upper bound on the true gap of a policy, a lower bound on any policy's, and their grounds.
+
+    `bound` is the figure to rely on; `combinations` lists every way it was sought, the best first.
+    """
+
+    problem: Program
+    policy: Policy
+    failure_probability: float
+    combinations: tuple[Combination, ...]
+    trivial_bound: float
+    gap_on_data: float
+    """The policy's gap to the target of the problem, by exact evaluation."""
+    lower_bounds: LowerBounds
+    premises: tuple[Premise, ...]
+    budgets: tuple[BudgetCertificate, ...]
+    expert_intervals: tuple[Interval, ...]
+    apprentice_intervals: tuple[Interval, ...]
+    expectations: FloatArray
+    """The policy's expectation of every cost."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether no premise has failed."""
+        return all(premise.verdict is not Verdict.FAILED for premise in self.premises)
+
+    @property
+    def best(self) -> Combination:
+        return self.combinations[0]
+
+    @property
+    def bound(self) -> float:
+        """The upper bound on the true gap."""
+        return min(self.best.bound, self.trivial_bound) if self.valid else self.trivial_bound
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What the bound is made of."""
+        return self.best.terms
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says no more than that costs are bounded."""
+        return self.bound >= self.trivial_bound
+
+    @property
+    def normalised_bound(self) -> float:
+        """The bound per step: times 1 - discount."""
+        return self.bound * (1 - self.problem.world.discount)
+
+    @property
+    def optimality_gap(self) -> float:
+        """By how much the policy can be worse on the data than the best one there is."""
+        return self.gap_on_data - self.lower_bound
+
+    @property
+    def lower_bound(self) -> float:
+        """No policy within the budgets has a smaller gap on the data."""
+        return self.lower_bounds.on_data
+
+    @property
+    def true_lower_bound(self) -> float:
+        """No policy within the budgets has a smaller gap to the true expert, with the stated
+        probability (a statement of its own)."""
+        return self.lower_bounds.true
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the data refute the model or the independence of the demonstrations."""
+        return self.lower_bounds.without_budgets > self.lower_bounds.expert_radius
+
+    def require(self, gap: float) -> "Certificate":
+        """This certificate, or `NotCertified` when it does not show a gap of at most `gap`."""
+        failed = [premise for premise in self.premises if premise.verdict is Verdict.FAILED]
+        if failed:
+            reasons = "; ".join(f"{premise.name}: {premise.detail}" for premise in failed)
+            raise NotCertified(f"a premise has failed, so nothing is certified. {reasons}")
+        broken = [budget for budget in self.budgets if not budget.is_kept]
+        if broken:
+            raise NotCertified(
+                "; ".join(
+                    f"the budget {budget.name!r} may be spent up to {budget.spent:.6g}, "
+                    f"{budget.limit:.6g} is allowed"
+                    for budget in broken
+                )
+            )
+        if self.bound > gap:
+            largest = sorted(self.terms, key=lambda term: -term.value)[:3]
+            named = ", ".join(f"{term.name} {term.value:.4g}" for term in largest)
+            raise NotCertified(
+                f"the bound is {self.bound:.6g}, a gap of {gap:.6g} was required. Largest terms: "
+                f"{named}. certificate.advice() says what would help"
+            )
+        return self
+
+    def advice(self) -> str:
+        """What the bound is dominated by and, in numbers, what would halve it."""
+        from journeyman.certificate.advice import advice
+
+        return advice(self)
+
+    def summary(self) -> str:
+        """One sentence."""
+        from journeyman.certificate.presentation import summary
+
+        return summary(self)
+
+    def table(self) -> str:
+        """Terms, alternatives, premises and budgets as text."""
+        from journeyman.certificate.presentation import table
+
+        return table(self)
+
+    def __repr__(self) -> str:
+        state = "" if self.valid else "NOT VALID, "
+        vacuous = ", vacuous" if self.vacuous else ""
+        return (
+            f"Certificate({state}gap <= {self.bound:.6g} with probability "
+            f"{1 - self.failure_probability:g}{vacuous}; trivial bound {self.trivial_bound:.6g}, "
+            f"lower bound on the data {self.lower_bound:.6g})"
+        )

@@ -1,0 +1,131 @@
+"""The apprentice's side of a certificate: its expectations, with a bound on their error.
+
+    gap_W(Psi' mu_pi - x) <= gap_W(expectations - x) + total(terms)        for every x
+
+With h = 1/(1 - discount), u any vector over the pairs that defines the policy, u+ its positive part
+and r = initial - (B - discount P)' u+,
+
+| kind | expectations          | error                                   | needs                   |
+|------|-----------------------|-----------------------------------------|-------------------------|
+| A    | Psi' u                | N h (2 V1 + V2)                         | u (Lemma 2)             |
+| B    | Psi' u+               | N h |r|_1                               | u                       |
+| B'   | Psi' a u+             | N h |initial - a (B - discount P)' u+|_1 | u and any scale a      |
+| C    | Psi' u+ + c h sum(r)  | N(Psi - 1 c') h |r|_1                   | u and any centre c      |
+| D    | Psi' mu               | N h |initial - (B - discount P)' mu|_1  | an approximate solve mu |
+
+All are deterministic: the smallest may be taken. D holds for any policy, wherever it came from;
+the others also where no linear system can be solved. *Why*: mu_pi - u' = sum_t discount^t (..)^t r'
+for every u' = s(x) pi(a|x), so the 1-norm of the difference is at most h |r'|_1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.certificate.terms import Term, above
+from journeyman.policy import Occupancy, Policy, extract
+from journeyman.problem import Program
+
+EPSILON = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Expectations of the apprentice and the terms of their error."""
+
+    kind: str
+    expectations: FloatArray
+    terms: tuple[Term, ...]
+    failure_probability: float = 0.0
+
+
+def exact_evaluation(problem: Program, visits: Occupancy) -> Evaluation:
+    """Kind D, from the occupancy measure of the policy."""
+    residual = _largest_cost(problem) * problem.world.effective_horizon * visits.residual
+    terms = (
+        Term("evaluation", above(residual), "N h |initial - (B - discount P)' mu|_1", "residual"),
+        _rounding(problem, visits.measure),
+    )
+    return Evaluation("D", _expectations(problem, visits.measure), terms)
+
+
+def measure_evaluations(
+    problem: Program, policy: Policy, measure: FloatArray
+) -> tuple[Evaluation, ...]:
+    """Kinds A, B, B' and C for the vector u that defines `policy`; none when it does not."""
+    defined = extract(problem.world, measure)
+    if not np.allclose(defined.per_pair, policy.on(problem.world), rtol=0, atol=1e-12):
+        return ()
+    positive = np.maximum(measure, 0.0)
+    residual = problem.world.flow.residual(positive)
+    scale = _best_scale(problem, positive)
+    return (
+        _lemma_2(problem, measure),
+        _positive_part(problem, "B", positive),
+        _positive_part(problem, "B'", scale * positive),
+        _centred(problem, positive, residual),
+    )
+
+
+def _lemma_2(problem: Program, measure: FloatArray) -> Evaluation:
+    negativity = float(np.maximum(-measure, 0.0).sum())
+    violation = float(np.abs(problem.world.flow.residual(measure)).sum())
+    error = _largest_cost(problem) * problem.world.effective_horizon * (2 * negativity + violation)
+    term = Term("Lemma 2", above(error), "N h (2 V1 + V2)", "the measure")
+    return Evaluation("A", _expectations(problem, measure), (term, _rounding(problem, measure)))
+
+
+def _positive_part(problem: Program, kind: str, positive: FloatArray) -> Evaluation:
+    residual = float(np.abs(problem.world.flow.residual(positive)).sum())
+    error = _largest_cost(problem) * problem.world.effective_horizon * residual
+    formula = "N h |r|_1" if kind == "B" else "N h |initial - a (B - discount P)' u+|_1"
+    term = Term("flow residual", above(error), formula, "the measure")
+    return Evaluation(kind, _expectations(problem, positive), (term, _rounding(problem, positive)))
+
+
+def _centred(problem: Program, positive: FloatArray, residual: FloatArray) -> Evaluation:
+    centre, h = problem.basis.centre, problem.world.effective_horizon
+    bound = problem.cost_class.pointwise_bound(problem.basis.centred())
+    error = bound * h * float(np.abs(residual).sum())
+    moved = _expectations(problem, positive) + centre * h * float(residual.sum())
+    term = Term("flow residual", above(error), "N(Psi - 1 c') h |r|_1", "the measure")
+    return Evaluation("C", moved, (term, _rounding(problem, positive)))
+
+
+def _best_scale(problem: Program, positive: FloatArray) -> float:
+    """The scale a >= 0 with the smallest bound B' on the data (a convex function of a)."""
+    from scipy.optimize import minimize_scalar
+
+    expectations, outflow = _expectations(problem, positive), problem.world.flow.apply(positive)
+    weight = _largest_cost(problem) * problem.world.effective_horizon
+
+    def bound(scale: float) -> float:
+        gap = problem.cost_class.gap(scale * expectations - problem.target)
+        return gap + weight * float(np.abs(problem.world.initial - scale * outflow).sum())
+
+    mass = float(positive.sum())
+    top = 4 * problem.world.effective_horizon / mass if mass > 0 else 1.0
+    found = minimize_scalar(
+        bound, bounds=(0.0, top), method="bounded", options={"xatol": 1e-9 * top}
+    )
+    return min((1.0, float(found.x)), key=bound)
+
+
+def _largest_cost(problem: Program) -> float:
+    """N."""
+    return problem.cost_class.pointwise_bound(problem.basis.matrix)
+
+
+def _expectations(problem: Program, measure: FloatArray) -> FloatArray:
+    return np.asarray(problem.cost_matrix.T @ measure)
+
+
+def _rounding(problem: Program, measure: FloatArray) -> Term:
+    """8 eps (branches + log2 pairs + 2) (1 + |u|_1) N h: what double precision can have hidden."""
+    branches = int(np.diff(problem.world.transition.indptr).max())
+    terms = branches + 2 + np.log2(problem.world.num_pairs + 1)
+    mass = 1.0 + float(np.abs(measure).sum())
+    size = _largest_cost(problem) * problem.world.effective_horizon
+    value = 8 * EPSILON * float(terms) * mass * size
+    return Term("rounding", value, "8 eps (branches + 2) (1 + |u|_1) N h", "double precision")

@@ -1,0 +1,89 @@
+"""What no policy can go below, on the data and in truth, and what that says about the data.
+
+A witness (w, V, xi) proves a lower bound on the gap to any target (`problem.lower_bound`). Moved
+from the target to an estimate of the expert and reduced by its error, it is one on the true gap:
+
+    min over policies of gap(policy) >= bound at the estimate - error of the estimate
+
+The expert itself is a policy of the world whose gap on the data is at most the radius of the data,
+
+    gap_W(e - target) <= error of the estimate + gap_W(estimate - target),
+
+so a lower bound above that radius, with budgets left out because the expert may have broken them,
+refutes the model or the independence of the demonstrations: the *alarm*.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from journeyman.certificate.expert import Estimate
+from journeyman.certificate.terms import above, total
+from journeyman.policy import Occupancy
+from journeyman.problem import (
+    Apprenticeship,
+    Program,
+    Witness,
+    lower_bound,
+    sharpest_witness,
+)
+
+
+@dataclass(frozen=True)
+class LowerBounds:
+    """All four figures of the module's docstring."""
+
+    on_data: float
+    without_budgets: float
+    true: float
+    expert_radius: float
+
+
+def witnesses_of(
+    problem: Program, visits: Occupancy, answer: Any, given: Witness | None
+) -> tuple[Witness, ...]:
+    """Dual points that may prove something: the given one, the answer's, and the policy's own."""
+    weights = problem.cost_class.worst_case(problem.difference(visits.measure))
+    own = sharpest_witness(problem, weights, np.zeros(len(problem.constraints)))
+    zero = Witness(np.zeros(problem.basis.num_costs), np.zeros(problem.world.num_states))
+    proposed = (given, getattr(answer, "witness", None))
+    return (own, zero, *(point for point in proposed if isinstance(point, Witness)))
+
+
+def lower_bounds(
+    problem: Program, witnesses: tuple[Witness, ...], estimates: tuple[Estimate, ...]
+) -> LowerBounds:
+    """The best that the witnesses prove."""
+    free = without_budgets(problem)
+    unpriced = (Witness(point.cost_weights, point.values) for point in witnesses)
+    return LowerBounds(
+        on_data=max(lower_bound(problem, point) for point in witnesses),
+        without_budgets=max(lower_bound(free, point) for point in unpriced),
+        true=max(_true(problem, point, one) for point in witnesses for one in estimates),
+        expert_radius=min(_radius(problem, estimate) for estimate in estimates),
+    )
+
+
+def without_budgets(problem: Program) -> Program:
+    """The same problem without its constraints."""
+    if not problem.constraints or not isinstance(problem, Apprenticeship):
+        return problem
+    return Apprenticeship(problem.world, problem.basis, problem.expectation, problem.cost_class)
+
+
+def _true(problem: Program, point: Witness, estimate: Estimate) -> float:
+    weights = problem.cost_class.admit(point.cost_weights)
+    moved = float(weights @ (problem.target - estimate.values))
+    sizes = float(np.abs(weights) @ (np.abs(problem.target) + np.abs(estimate.values)))
+    rounding = (weights.size + 2) * float(np.finfo(float).eps) * sizes
+    return lower_bound(problem, point) + moved - rounding - total(estimate.terms)
+
+
+def _radius(problem: Program, estimate: Estimate) -> float:
+    """What the expert's own gap on the data stays below; nothing is known of a declared one."""
+    if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
+        return math.inf
+    distance = problem.cost_class.gap(estimate.values - problem.target)
+    return above(total(estimate.terms) + distance)
