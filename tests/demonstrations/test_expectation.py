@@ -11,7 +11,7 @@ from naive import expectation as naive
 
 
 def of(demos, basis, world):
-    return jm.ExpertExpectation.from_demonstrations(demos, basis, world)
+    return jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
 
 
 def absorbing_world():

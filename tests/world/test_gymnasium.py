@@ -128,7 +128,9 @@ def test_the_expectation_of_taxi_rides_is_their_mean_return():
     states, actions, _, ended = zip(*episodes_of_the_real_environment("taxi"), strict=True)
     demos = jm.Demonstrations.from_arrays(states, actions, ended, terminal_state=world.sink)
     basis = jm.CostBasis.from_rewards(jm.expected_rewards(make("taxi")))
-    expectation = jm.ExpertExpectation.from_demonstrations(demos, basis, world)
+    expectation = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.MonteCarlo()
+    )
     assert basis.as_given(expectation.values)[0] == pytest.approx(returns("taxi").mean())
 
 

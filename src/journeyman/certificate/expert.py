@@ -12,23 +12,25 @@ most N h mean discount^T, pathwise, however the records were cut off. Where cent
 the tails are taken to cost the middle of each range.
 """
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.concentration import empirical_bernstein_radius
-from journeyman.certificate.sample_sizes import centred_bound, radii
+from journeyman.certificate.sample_sizes import Rate, centred_bound, radii
 from journeyman.certificate.shaped_estimate import shaped_estimate
 from journeyman.certificate.terms import Term
-from journeyman.costs import CostClass, EuclideanBall, InfinityBall
+from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost
 from journeyman.demonstrations import Demonstrations, MonteCarlo
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship, Program
 
 SHAPED_FROM = 500
 """Trajectories from which a shaped estimate is worth its part of delta."""
-WITH_SHAPING = (0.25, 0.05, 0.70)
+WITH_SHAPING = (0.15, 0.05, 0.80)
 WITHOUT_SHAPING = (0.80, 0.20, 0.0)
 """Parts of delta for the data-independent radii, empirical Bernstein, and the shaped estimate."""
 
@@ -54,7 +56,8 @@ def expert_estimates(problem: Program, failure_probability: float) -> tuple[Esti
     usable = enough and not problem.world.is_estimated
     parts = WITH_SHAPING if usable else WITHOUT_SHAPING
     independent, adaptive, shaped = (part * failure_probability for part in parts)
-    found = [_independent(problem, independent), _adaptive(problem, adaptive)]
+    mean = PlainMean.of(problem, problem.demonstrations)
+    found = [mean.independent(independent), mean.adaptive(adaptive)]
     if usable:
         estimate = shaped_estimate(problem, shaped)
         if estimate is not None:
@@ -62,55 +65,101 @@ def expert_estimates(problem: Program, failure_probability: float) -> tuple[Esti
     return tuple(found)
 
 
-def _independent(problem: Apprenticeship, failure_probability: float) -> Estimate:
-    """The plain mean with the smallest radius that does not look at the data."""
-    demos = _demonstrations(problem)
-    values, truncation = _plain_mean(problem, demos)
-    rates = radii(problem, failure_probability, two_sided=False)
-    best = min(rates, key=lambda rate: rate.scale)
-    sampling = Term("sampling", best.at(len(demos)), best.formula, f"{len(demos)} demonstrations")
-    name = f"plain mean, {best.name}"
-    return Estimate(name, values, (sampling, truncation), failure_probability)
+@dataclass(frozen=True, eq=False)
+class PlainMean:
+    """The mean total of independent records of one policy or expert.
 
-
-def _adaptive(problem: Apprenticeship, failure_probability: float) -> Estimate:
-    """The plain mean with a radius from its sample variance.
-
-    Samples are the completed totals: the unrecorded tail, which the sample lacks, may move each by
-    N h discount^T, and the sample standard deviation by no more than the root mean square of that.
+    Records are demonstrations, or rollouts of an apprentice; the radii are the same. Each holds for
+    either sign of the error.
     """
-    demos = _demonstrations(problem)
-    values, truncation = _plain_mean(problem, demos)
-    basis, world, count = problem.basis, problem.world, len(demos)
-    totals = MonteCarlo().totals(demos, problem.cost_matrix, world)
-    missing = Tails.of(demos, problem.cost_matrix, world).unknown_mass
-    ranges = basis.highest - basis.lowest
-    blur = ranges / 2 * np.sqrt((missing**2).sum() / max(count - 1, 1))
-    spread = totals.std(axis=0, ddof=1) + blur if count > 1 else np.full(basis.num_costs, np.inf)
-    share = failure_probability / (2 * basis.num_costs)
-    radius = np.array([
-        empirical_bernstein_radius(s**2, r * world.effective_horizon, count, share)
-        for s, r in zip(spread, ranges, strict=True)
-    ])  # fmt: skip
-    sampling = Term(
-        "sampling", coordinatewise(problem.cost_class, radius),
-        "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))", f"{count} demonstrations and their spread",
-    )  # fmt: skip
-    name = "plain mean, empirical Bernstein"
-    return Estimate(name, values, (sampling, truncation), failure_probability)
 
+    problem: Program
+    totals: FloatArray
+    """Of every record, known tails included: (records x costs)."""
+    missing: FloatArray
+    """Discounted time without a record, per record."""
+    noun: str
 
-def _plain_mean(problem: Apprenticeship, demos: Demonstrations) -> tuple[FloatArray, Term]:
-    """Means with the unrecorded tails at zero or at mid-range, whichever has the smaller error."""
-    matrix, world = problem.cost_matrix, problem.world
-    mean = MonteCarlo().totals(demos, matrix, world).mean(axis=0)
-    missing = float(Tails.of(demos, matrix, world).unknown_mass.mean())
-    plain = problem.cost_class.pointwise_bound(matrix)
-    centred = centred_bound(problem, problem.cost_class)
-    if centred < plain:
-        mean = mean + problem.basis.centre * missing
-    error = min(plain, centred) * missing
-    return mean, Term("truncation", error, "N h mean discount^T", "recorded lengths")
+    @classmethod
+    def of(
+        cls, problem: Program, records: Demonstrations, noun: str = "demonstrations"
+    ) -> "PlainMean":
+        matrix, world = problem.cost_matrix, problem.world
+        totals = MonteCarlo().totals(records, matrix, world)
+        return cls(problem, totals, Tails.of(records, matrix, world).unknown_mass, noun)
+
+    @property
+    def count(self) -> int:
+        return self.missing.size
+
+    @property
+    def ranges(self) -> FloatArray:
+        """Widths of the ranges of one complete total, cost by cost."""
+        basis = self.problem.basis
+        return np.asarray((basis.highest - basis.lowest) * self.problem.world.effective_horizon)
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """At least the sample standard deviation of the complete totals, cost by cost.
+
+        With its tail at mid-range a total is off by half its range over the tail's time, and the
+        standard deviation by no more than the root mean square of that.
+        """
+        if self.count < 2:
+            return np.full(self.problem.basis.num_costs, np.inf)
+        basis = self.problem.basis
+        halves = (basis.highest - basis.lowest) / 2
+        blur = halves * np.sqrt((self.missing**2).sum() / (self.count - 1))
+        completed = self.totals + self.missing[:, np.newaxis] * basis.centre
+        return np.asarray(completed.std(axis=0, ddof=1) + blur)
+
+    @cached_property
+    def _centred_is_smaller(self) -> bool:
+        plain = self.problem.cost_class.pointwise_bound(self.problem.cost_matrix)
+        return centred_bound(self.problem, self.problem.cost_class) < plain
+
+    @property
+    def values(self) -> FloatArray:
+        """Means with the unrecorded tails at zero or at mid-range, whichever has less error."""
+        mean = self.totals.mean(axis=0)
+        centre = self.problem.basis.centre * float(self.missing.mean())
+        return np.asarray(mean + centre if self._centred_is_smaller else mean)
+
+    @property
+    def truncation(self) -> Term:
+        error = centred_bound(self.problem, self.problem.cost_class) * float(self.missing.mean())
+        return Term("truncation", error, "N h mean discount^T", "recorded lengths")
+
+    def independent(self, failure_probability: float) -> Estimate:
+        """With the smallest radius that does not look at the data."""
+        best = min(self._rates(failure_probability), key=lambda rate: rate.scale)
+        source = f"{self.count} {self.noun}"
+        sampling = Term("sampling", best.at(self.count), best.formula, source)
+        name = f"plain mean, {best.name}"
+        return Estimate(name, self.values, (sampling, self.truncation), failure_probability)
+
+    def adaptive(self, failure_probability: float) -> Estimate:
+        """With a radius from the sample variance."""
+        share = failure_probability / (2 * self.spread.size)
+        radius = np.array([
+            empirical_bernstein_radius(s**2, width, self.count, share)
+            for s, width in zip(self.spread, self.ranges, strict=True)
+        ])  # fmt: skip
+        sampling = Term(
+            "sampling", coordinatewise(self.problem.cost_class, radius),
+            "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))",
+            f"{self.count} {self.noun} and their spread",
+        )  # fmt: skip
+        name = "plain mean, empirical Bernstein"
+        return Estimate(name, self.values, (sampling, self.truncation), failure_probability)
+
+    def _rates(self, failure_probability: float) -> tuple[Rate, ...]:
+        """The radii of the class; that of one cost where the cost is known."""
+        if not isinstance(self.problem.cost_class, KnownCost):
+            return radii(self.problem, failure_probability, two_sided=False)
+        width = self.problem.cost_class.scaling(1)[0] * self.ranges[0]
+        scale = float(width) * math.sqrt(math.log(1 / failure_probability) / 2)
+        return (Rate("one cost", scale, "R sqrt(log(1/delta)/(2m))"),)
 
 
 def coordinatewise(cost_class: CostClass, radius: FloatArray) -> float:
@@ -119,8 +168,3 @@ def coordinatewise(cost_class: CostClass, radius: FloatArray) -> float:
     if isinstance(cost_class, InfinityBall):
         return float(scaled.sum())
     return float(np.linalg.norm(scaled) if isinstance(cost_class, EuclideanBall) else scaled.max())
-
-
-def _demonstrations(problem: Apprenticeship) -> Demonstrations:
-    assert problem.demonstrations is not None
-    return problem.demonstrations

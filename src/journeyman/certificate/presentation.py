@@ -3,6 +3,8 @@
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.premises import Verdict
 
+ROUNDING = 1e-10
+"""Of the trivial bound: less is shown as zero in a sentence."""
 MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED: "FAILED"}
 
 
@@ -16,13 +18,21 @@ def summary(certificate: Certificate) -> str:
             f"trivial bound {certificate.trivial_bound:.4g} holds."
         )
     word = " and is vacuous" if certificate.vacuous else ""
+    near, least = (
+        _figure(certificate, x) for x in (certificate.gap_on_data, certificate.lower_bound)
+    )
     return (
         f"With probability {1 - certificate.failure_probability:.4g} the policy costs at most "
         f"{certificate.bound:.4g} more than the expert under every cost of the class "
         f"({certificate.normalised_bound:.4g} per step), which is {share:.2g} of the trivial bound "
-        f"{certificate.trivial_bound:.4g}{word}; on this data its gap is "
-        f"{certificate.gap_on_data:.4g}, and no policy can be below {certificate.lower_bound:.4g}."
+        f"{certificate.trivial_bound:.4g}{word}; on this data its gap is {near}, and no policy can "
+        f"be below {least}."
     )
+
+
+def _figure(certificate: Certificate, value: float) -> str:
+    """A figure, zero when it is no more than rounding."""
+    return f"{0.0 if abs(value) < ROUNDING * certificate.trivial_bound else value:.4g}"
 
 
 def table(certificate: Certificate) -> str:

@@ -1,17 +1,20 @@
-"""The main job on an embedded example, from recording to a policy, told in a page of text."""
+"""The main job on an embedded example, from recording to a certificate, told in a page of text."""
+
+from textwrap import wrap
 
 import journeyman as jm
 
 WIDEST_MAP = 40
 """Cells along each side up to which the policy is drawn."""
+WIDTH = 100
 
 
 def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
     """What `journeyman demo` prints."""
     world, basis, expert = jm.gallery.grid(size, seed=seed)
     demos = jm.record(world, expert, trajectories=trajectories, horizon=horizon, seed=seed)
-    problem = jm.Apprenticeship(world, basis, demos)
-    answer = jm.solve(problem)
+    apprentice = jm.learn(world, basis, demos)
+    problem, answer = apprentice.problem, apprentice.answer
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "
@@ -24,6 +27,14 @@ def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
             jm.report.comparison(problem, answer),
             "",
             *_figures(problem, answer, expert, demos),
+            "",
+            "The certificate:",
+            "",
+            apprentice.certificate.table(),
+            "",
+            *wrap(apprentice.summary(), WIDTH),
+            "",
+            apprentice.certificate.advice(),
             *(_map(world, answer.policy) if size <= WIDEST_MAP else ()),
         ]
     )
@@ -43,8 +54,8 @@ def _figures(
         f"build {answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
         f"gap on the data   {answer.value:.4f}   no policy can be below {answer.lower_bound:.4f}; "
         f"the largest conceivable is {problem.trivial_bound:.0f}",
-        f"gap to the expert {exact.gap(answer.occupancy):.4f}   the sampling error of the "
-        f"demonstrations alone is {noise:.4f}; it shrinks with their number",
+        f"gap to the expert {exact.gap(answer.occupancy):.4f}   known only in an example; the "
+        f"sampling error of the demonstrations alone is {noise:.4f}",
         f"for scale         {exact.gap(cloned):.4f}   behaviour cloning, which knows that this "
         "expert is a stationary policy;",
         f"                  {exact.gap(uniform):.4f}   uniform actions",

@@ -34,11 +34,11 @@ def journeyman_command(
 @app.command()
 def demo(
     size: Annotated[int, typer.Option(help="Cells along each side of the grid.", min=4)] = 16,
-    trajectories: Annotated[int, typer.Option(help="Demonstrations to record.", min=1)] = 200,
+    trajectories: Annotated[int, typer.Option(help="Demonstrations to record.", min=1)] = 2000,
     horizon: Annotated[int, typer.Option(help="Steps of each demonstration.", min=1)] = 150,
     seed: Annotated[int, typer.Option(help="Seed of the expert and of the recording.", min=0)] = 0,
 ) -> None:
-    """Record an expert on an embedded grid world, learn from it, and compare the two."""
+    """Record an expert on an embedded grid world, learn from it, and certify what was learned."""
     from journeyman.cli.demo import run_demo
 
     typer.echo(run_demo(size, trajectories, horizon, seed))

@@ -114,5 +114,5 @@ class MonteCarlo:
 
     def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
         """One total per episode, known tails included: (episodes x costs)."""
-        known = Tails.of(demos, matrix, world).known_totals
-        return np.asarray(recorded_totals(demos, matrix, world) + known)
+        recorded = recorded_totals(demos, matrix, world)
+        return np.asarray(recorded + Tails.of(demos, matrix, world).known_totals)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import BoolArray, IntArray, first_index, integer_array, read_only
 from journeyman.demonstrations import files
+from journeyman.demonstrations.possible_steps import possible_pairs
 from journeyman.errors import InvalidDemonstrations
 from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
@@ -194,6 +195,11 @@ class Demonstrations:
         return np.asarray(self.states[np.arange(self.num_steps) + self.step_episodes + 1])
 
     @property
+    def first_states(self) -> IntArray:
+        """The state where each episode starts."""
+        return np.asarray(self.states[self.offsets[:-1] + np.arange(len(self))])
+
+    @property
     def last_states(self) -> IntArray:
         """The state where each episode's record ends."""
         return np.asarray(self.states[self.offsets[1:] + np.arange(len(self))])
@@ -205,60 +211,7 @@ class Demonstrations:
 
     def pairs_in(self, world: World) -> IntArray:
         """The pair of `world` behind every step; every step is checked to be possible there."""
-        try:
-            pairs = world.pairs.index(self.step_states, self.actions, InvalidDemonstrations)
-        except InvalidDemonstrations:
-            self._name_unknown_pair(world)
-            raise
-        outside = (self.last_states < 0) | (self.last_states >= world.num_states)
-        if outside.any():
-            episode = first_index(outside)
-            raise InvalidDemonstrations(
-                f"episode {episode} ends in state {self.last_states[episode]}, outside "
-                f"0..{world.num_states - 1}",
-                "Use the world's state ids",
-            )
-        self._refuse_impossible(world, pairs)
-        self._refuse_restless(world)
-        return pairs
-
-    def _name_unknown_pair(self, world: World) -> None:
-        states = self.step_states
-        known = (states >= 0) & (states < world.num_states)
-        limit = world.pairs.actions_per_state[np.where(known, states, 0)]
-        bad = ~known | (self.actions < 0) | (self.actions >= limit)
-        step = int(np.argmax(bad))
-        raise InvalidDemonstrations(
-            f"{self._where(step)}: state {states[step]}, action {self.actions[step]} is not a "
-            f"pair of the world ({world!r})",
-            "Use the world's state ids, and action numbers from 0 within each state",
-        )
-
-    def _refuse_impossible(self, world: World, pairs: IntArray) -> None:
-        probability = np.asarray(world.transition[pairs, self.next_states]).ravel()
-        if (probability <= 0).any():
-            step = int(np.argmax(probability <= 0))
-            ending = world.sink is not None and world.transition[pairs[step], world.sink] > 0
-            raise InvalidDemonstrations(
-                f"{self._where(step)}: the step from state {self.step_states[step]} by action "
-                f"{self.actions[step]} to state {self.next_states[step]} has probability 0",
-                "This step ends the episode: mark it terminated and give terminal_state=world.sink"
-                if ending
-                else "Check that demonstrations and world number states and actions alike",
-            )
-
-    def _refuse_restless(self, world: World) -> None:
-        restless = self.terminated & ~world.absorbing[self.last_states]
-        if restless.any():
-            episode = first_index(restless)
-            raise InvalidDemonstrations(
-                f"episode {episode} is marked terminated but ends in state "
-                f"{self.last_states[episode]}, which is not absorbing",
-                "Mark it truncated, or give terminal_state=world.sink",
-            )
-
-    def _where(self, step: int) -> str:
-        return f"episode {self.step_episodes[step]}, step {self.step_times[step]}"
+        return possible_pairs(self, world)
 
     def save(self, path: PathLike) -> None:
         """Write to a file: comma-separated text for `*.csv`, otherwise the native format."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from journeyman.arrays import (
     BoolArray,
     FloatArray,
+    IntArray,
     SparseMatrix,
     freeze_rows,
     read_only,
@@ -24,11 +25,12 @@ from journeyman.arrays import (
 from journeyman.errors import InvalidWorld
 from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.world import arrays_in, gymnasium_table, laws
+from journeyman.world import arrays_in, estimation, gymnasium_table, laws, recorded
 from journeyman.world.flow import Flow
 from journeyman.world.pairs import Pairs
 
-SCHEMA_VERSION = 1
+EXACT, SCHEMA_VERSION = 1, 2
+"""Exact worlds are written as version 1; its readers would take estimated ones for exact."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -44,6 +46,14 @@ class World:
         coordinates: (states x dimensions) geometry, for pictures and features.
         state_names, action_names: for people; action k is the k-th action of every state.
         sink: the absorbing state that stands for "the episode has ended", if there is one.
+        transition_error: declared, for all pairs or per pair: at most this far, in the 1-norm, is
+            the law of the pair from the true one. Without it and without counts laws are exact.
+        initial_error: the same for the initial law.
+        transition_counts: of how many observed transitions each pair's law is the frequency.
+        initial_count: of how many observed starts `initial` is the frequency.
+        support: (pairs x states or states x states) matrix, nonzero where a next state is possible,
+            when that is known.
+        observed_actions: the number under which each pair's action was recorded.
 
     >>> world = World(transition=[[0, 1], [1, 0], [0, 1]], initial=[1, 0], discount=0.9,
     ...               choice_offsets=[0, 2, 3])
@@ -61,6 +71,12 @@ class World:
     sink: int | None
     normalisation_error: float
     """Largest |row sum - 1| of the given transition matrix; it was mended, being below 1e-8."""
+    transition_error: FloatArray | None
+    initial_error: float | None
+    transition_counts: IntArray | None
+    initial_count: int | None
+    support: SparseMatrix | None
+    observed_actions: IntArray | None
 
     def __init__(
         self,
@@ -73,6 +89,12 @@ class World:
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
         sink: int | None = None,
+        transition_error: ArrayLike | None = None,
+        initial_error: float | None = None,
+        transition_counts: ArrayLike | None = None,
+        initial_count: int | None = None,
+        support: Any = None,
+        observed_actions: ArrayLike | None = None,
     ) -> None:
         rows = laws.transition_matrix(transition)
         num_states = rows.shape[1]
@@ -89,7 +111,19 @@ class World:
             action_names=_checked_names("action_names", action_names, pairs.max_actions),
             sink=int(sink) if isinstance(sink, np.integer) else sink,
             normalisation_error=correction,
+            **estimation.checked(
+                rows,
+                pairs,
+                transition_error=transition_error,
+                initial_error=initial_error,
+                transition_counts=transition_counts,
+                initial_count=initial_count,
+                support=support,
+                observed_actions=observed_actions,
+            ),
         )
+        if action_names is not None:
+            estimation.refuse_names(self.observed_actions, pairs)
         if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
             raise InvalidWorld(
                 f"sink = {sink!r} is not an absorbing state",
@@ -108,6 +142,17 @@ class World:
     def effective_horizon(self) -> float:
         """1/(1 - discount): the mass of every occupancy measure."""
         return 1.0 / (1.0 - self.discount)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether a law of this world may differ from the true one."""
+        known = (self.transition_error, self.initial_error, self.transition_counts)
+        return self.initial_count is not None or any(part is not None for part in known)
+
+    @property
+    def known_support(self) -> bool:
+        """Whether it is known which next states are possible."""
+        return self.support is not None
 
     @cached_property
     def flow(self) -> Flow:
@@ -160,6 +205,61 @@ class World:
         table = gymnasium_table.read(source, initial)
         return cls(table.transition, table.initial, discount, sink=table.num_states - 1, **more)
 
+    @classmethod
+    def from_transitions(
+        cls,
+        states: ArrayLike,
+        actions: ArrayLike,
+        next_states: ArrayLike,
+        discount: float,
+        *,
+        initial: ArrayLike | None = None,
+        initial_states: ArrayLike | None = None,
+        num_states: int | None = None,
+        support: Any = None,
+        absorbing: ArrayLike = (),
+        sink: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """From recorded steps: in `states[k]`, `actions[k]` led to `next_states[k]`.
+
+        Actions never observed in a state are not offered there; the others keep their order and
+        are numbered from 0. `world.observed_actions` holds the recorded number of each pair, and
+        `world.renumbered(states, actions)` turns recorded actions into the world's.
+
+        Args:
+            initial: the law of the first state if it is known; otherwise
+            initial_states: the observed first states, one per episode.
+            num_states: by default as many as `initial` has, or as were seen. Certificates hold
+                when there are no more.
+            support: possible next states if known: (states x states), or (states * actions x
+                states) by recorded action numbers.
+            absorbing: states known never to be left, such as those where episodes end; `sink` is
+                one of them. Where `done` belongs to a step and not to a state, send such steps to
+                a state of their own: `next_states[done] = sink`.
+
+        >>> world = World.from_transitions([0, 0, 0], [2, 2, 5], [0, 1, 1], 0.9,
+        ...                                initial_states=[0, 0], absorbing=[1])
+        >>> world.transition.toarray().tolist(), world.observed_actions.tolist()
+        ([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]], [2, 5, 0])
+        """
+        ends = np.atleast_1d(absorbing)
+        arguments = recorded.empirical(
+            states,
+            actions,
+            next_states,
+            initial=initial,
+            initial_states=initial_states,
+            num_states=num_states,
+            support=support,
+            absorbing=ends if sink is None else np.append(ends, sink),
+        )
+        return cls(**arguments, discount=discount, sink=sink, **more)
+
+    def renumbered(self, states: ArrayLike, actions: ArrayLike) -> IntArray:
+        """Actions as they were recorded (`from_transitions`) in this world's numbers."""
+        return estimation.renumbered(self.pairs, self.observed_actions, states, actions)
+
     def save(self, path: PathLike) -> None:
         """Write the world to one file, atomically and without pickle."""
         matrix = self.transition
@@ -169,10 +269,11 @@ class World:
         }  # fmt: skip
         if self.coordinates is not None:
             arrays["coordinates"] = self.coordinates
+        estimates, facts = estimation.stored(vars(self))
         save_arrays(
-            path, "world", SCHEMA_VERSION, arrays,
+            path, "world", SCHEMA_VERSION if self.is_estimated else EXACT, arrays | estimates,
             discount=self.discount, sink=self.sink,
-            state_names=self.state_names, action_names=self.action_names,
+            state_names=self.state_names, action_names=self.action_names, **facts,
         )  # fmt: skip
 
     @classmethod
@@ -190,12 +291,14 @@ class World:
             state_names=facts.get("state_names"),
             action_names=facts.get("action_names"),
             sink=facts.get("sink"),
+            **estimation.restored(arrays, facts, num_states=initial.size),
         )
 
     def __repr__(self) -> str:
         return (
             f"World({self.num_states} states, {self.num_pairs} pairs, "
-            f"{self.transition.nnz} transitions, discount {self.discount})"
+            f"{self.transition.nnz} transitions, discount {self.discount}"
+            f"{', estimated' * self.is_estimated})"
         )
 
 

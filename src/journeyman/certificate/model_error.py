@@ -1,0 +1,279 @@
+"""What it costs that a world is an estimate.
+
+A policy with occupancy measure mu^ in the model has in the true world one, mu, with
+
+    |mu - mu^|_1 <= distance = (discount <mu^, err> + err0)/(1 - discount)
+
+    gap(true world)           <=  gap(model) + N_c distance
+    <mu, d_j>                 <=  <mu^, d_j> + (max d_j - min d_j)/2 distance
+
+where err(s) and err0 bound the 1-norm distances of the true laws from the model's, and N_c = max
+|c_w| over the class; the middle of each cost's range is subtracted first where that is smaller, for
+both measures have the same mass. The expert gets no such term: demonstrations come from the true
+world. Demonstrations simulated in the model, or expectations computed from it, fail that premise.
+
+For any weights w of the class, prices xi >= 0, and values V, with c = Psi w + D xi,
+
+    gap(pi) >= least(initial, V) + min over pairs (c + discount least(row, V) - B V)/(1 - discount)
+               - <w, target> - <xi, b>
+
+for every policy pi over the offered actions that keeps the budgets in the true world. Here
+least(row, V) >= <row, V> - err/2 (max V - min V) is the least mean of V within the distance.
+
+Distances from counts: the frequencies of n draws of a law on S states are off by more than eps with
+probability (2^S - 2) exp(-n eps^2/2) at most. So with probability 1 - delta, for every pair and
+every number of records at once,
+
+    err(s) <= sqrt(2 log((2^S - 2) K n (n + 1)/delta)/n)      and never more than 2
+
+where S counts the possible next states if they are known, all states otherwise, and K the laws that
+might have been observed: the pairs of the world or, when it offers only what was observed, the
+states times A (A + 1) for A recorded actions, which pays for not knowing A in advance. An estimated
+initial law takes `INITIAL_SHARE` of delta. Declared distances are certain.
+
+*Reference*: Weissman, Ordentlich, Seroussi, Verdu, Weinberger, Inequalities for the L1 deviation of
+the empirical distribution (2003).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, Matrix, read_only, require_between
+from journeyman.certificate.l1_ball import L1Ball, worst_total
+from journeyman.certificate.sample_sizes import centred_bound, require_probability
+from journeyman.errors import InvalidProblem
+from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
+from journeyman.problem.duality import priced_cost
+from journeyman.world import World
+
+EPSILON = float(np.finfo(float).eps)
+FURTHEST = 2.0
+"""No two laws are further apart in the 1-norm."""
+INITIAL_SHARE = 0.1
+"""Of the failure probability, for the initial law where both laws are estimated."""
+MANY = 1 << 100
+"""More transitions nobody has."""
+WORTHWHILE = 0.1
+"""A model term below this share of the trivial bound leaves room for a certificate."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelError:
+    """1-norm distances that the true laws keep from the model's."""
+
+    transition: FloatArray
+    """err(s) of every pair."""
+    initial: float
+    """err0."""
+    failure_probability: float
+    """With which the distances may fail: 0 when nothing was estimated from counts."""
+
+
+def transition_radii(world: World, failure_probability: float) -> ModelError:
+    """The distances that `world` declares, or those that follow from its counts.
+
+    An exact world has distance 0. Where a distance is declared and counted, the smaller holds.
+
+    >>> world = World([[0.5, 0.5], [0, 1]], [1, 0], 0.9, transition_counts=1000,
+    ...               support=[[1, 1], [0, 1]])
+    >>> transition_radii(world, 0.05).transition.round(3).tolist()
+    [0.191, 0.0]
+    """
+    delta = require_probability(failure_probability)
+    return _model_error(world, world.transition_counts, delta)
+
+
+def l1_radius(
+    counts: ArrayLike, support_sizes: ArrayLike, num_laws: int, failure_probability: float
+) -> FloatArray:
+    """sqrt(2 log((2^S - 2) num_laws n (n + 1)/failure_probability)/n), never more than 2."""
+    n, S = np.asarray(counts, dtype=float), np.asarray(support_sizes, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        subsets = S * math.log(2) + np.log1p(-(2.0 ** (1 - S)))
+        laws = math.log(num_laws) - math.log(failure_probability)
+        radius = np.sqrt(2 * (subsets + laws + np.log(n) + np.log1p(n)) / n)
+    rounded = radius * (1 + 16 * EPSILON) + 4 * EPSILON
+    return np.where(S <= 1, 0.0, np.where(n >= 1, np.minimum(rounded, FURTHEST), FURTHEST))
+
+
+def occupancy_distance(visits: Occupancy, error: ModelError) -> float:
+    """(discount <mu^, err> + err0)/(1 - discount), at most 2/(1 - discount), rounded up."""
+    world = visits.world
+    _check_fit(world, error)
+    h, largest = world.effective_horizon, float(error.transition.max())
+    branches = int(np.diff(world.transition.indptr).max())
+    residual = visits.residual + EPSILON * (branches + 8) * 2 * h
+    weighted = float(visits.measure @ error.transition) + largest * residual * h
+    distance = min(world.discount * weighted + error.initial, FURTHEST) * h
+    return distance * (1 + EPSILON * (world.num_pairs + 16))
+
+
+def model_term(problem: Program, visits: Occupancy, error: ModelError) -> float:
+    """N_c distance: by how much the policy's gap in the true world may exceed that in the model."""
+    rounding = EPSILON * (problem.basis.num_costs + 8)
+    plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
+    largest = centred_bound(problem, problem.cost_class) + rounding * plain
+    return largest * occupancy_distance(visits, error)
+
+
+def budget_terms(problem: Program, visits: Occupancy, error: ModelError) -> FloatArray:
+    """For every budget, by how much <mu, d_j> may be larger in the true world than in the model."""
+    return _half_spans(problem.budget_matrix) * occupancy_distance(visits, error)
+
+
+def true_world_lower_bound(problem: Program, witness: Witness, error: ModelError) -> float:
+    """A value that no policy over the offered actions, within the budgets in the true world, can go
+    below there. With exact laws it is `lower_bound`."""
+    world = problem.world
+    _check_fit(world, error)
+    in_model = lower_bound(problem, witness)
+    values = witness.values
+    prices = np.maximum(witness.budget_prices, 0.0)
+    if not prices.size:
+        prices = np.zeros(len(problem.constraints))
+    cost = priced_cost(problem, problem.cost_class.admit(witness.cost_weights), prices)
+    branches, size = int(np.diff(world.transition.indptr).max()), float(np.abs(values).max())
+    rounding = EPSILON * (branches + 4) * size
+    least = L1Ball(world.transition, error.transition, world.support).lowest(values)
+    loss = np.where(error.transition > 0, world.transition @ values - least + rounding, 0.0)
+    shifted = least_cost_bound(world, cost - world.discount * loss, values)
+    change = shifted - least_cost_bound(world, cost, values)
+    starts = L1Ball(sparse.csr_array(world.initial[np.newaxis]), np.array([error.initial]))
+    initial_loss = float(world.initial @ values - starts.lowest(values)[0])
+    initial_loss += EPSILON * world.num_states * size
+    if error.initial == 0:
+        initial_loss = 0.0
+    figures = abs(in_model) + abs(shifted) + abs(change) + abs(initial_loss)
+    return in_model + change - initial_loss - 4 * EPSILON * figures
+
+
+def robust_expectations(problem: Program, policy: Policy, error: ModelError) -> FloatArray:
+    """For every cost, what the policy's expected discounted total cannot exceed in the true world.
+
+    Robust evaluation, or the model's expectation plus half the cost's span times the distance where
+    that is smaller. For `Simplex` the gap is the largest of scale_i (expectation_i - target_i).
+    """
+    return _robust(problem.world, problem.cost_matrix, policy, error)
+
+
+def robust_budgets(problem: Program, policy: Policy, error: ModelError) -> FloatArray:
+    """The same for the cost of every budget: at most its limit proves that the budget is kept."""
+    return _robust(problem.world, problem.budget_matrix, policy, error)
+
+
+def transitions_needed(
+    problem: Program,
+    visits: Occupancy,
+    *,
+    failure_probability: float,
+    share: float = WORTHWHILE,
+) -> int:
+    """Of every pair, how many transitions bring the model term of this policy to `share` of the
+    trivial bound. Laws declared to be exact stay so; the initial law stays as it is."""
+    delta = require_probability(failure_probability)
+    part = require_between("share", share, 0.0, 1.0, InvalidProblem, "Give for example 0.1")
+    world, target = problem.world, part * problem.trivial_bound
+
+    def term(count: int) -> float:
+        counts = np.full(world.num_pairs, count, dtype=float)
+        return model_term(problem, visits, _model_error(world, counts, delta))
+
+    high = 1
+    while term(high) > target:
+        floor = _initial_part(problem, visits, delta)
+        if floor >= target or high > MANY:
+            raise InvalidProblem(
+                f"the initial law alone costs {floor:.3g}, and the model term is to be at most "
+                f"{target:.3g}",
+                "Observe more starts, or give the initial law if it is known",
+            )
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if term(middle) <= target else (middle, high)
+    return high
+
+
+def _initial_part(problem: Program, visits: Occupancy, delta: float) -> float:
+    """The model term when transitions are exact."""
+    rows = np.zeros(problem.world.num_pairs)
+    known = ModelError(rows, _model_error(problem.world, rows, delta).initial, delta)
+    return model_term(problem, visits, known)
+
+
+def _model_error(world: World, counts: ArrayLike | None, delta: float) -> ModelError:
+    """The distances of `world` if its pairs had the given counts."""
+    starts = world.initial_count
+    share = INITIAL_SHARE if counts is not None and starts is not None else 0.0
+    rows = _declared(world.transition_error, counts is not None, world.num_pairs)
+    if counts is not None:
+        radii = l1_radius(counts, _support_sizes(world), _num_laws(world), (1 - share) * delta)
+        rows = np.minimum(rows, radii)
+    initial = _declared(world.initial_error, starts is not None, 1)
+    if starts is not None:
+        size, level = [world.num_states], (share or 1.0) * delta
+        initial = np.minimum(initial, l1_radius([starts], size, 1, level))
+    counted = counts is not None or starts is not None
+    return ModelError(read_only(rows), float(initial[0]), delta if counted else 0.0)
+
+
+def _declared(error: FloatArray | float | None, counted: bool, size: int) -> FloatArray:
+    unknown = FURTHEST if counted else 0.0
+    return np.full(size, unknown if error is None else error, dtype=float)
+
+
+def _support_sizes(world: World) -> FloatArray:
+    """How many next states are possible, as far as is known."""
+    if world.support is None:
+        return np.full(world.num_pairs, float(world.num_states))
+    return np.asarray(np.diff(world.support.indptr), dtype=float)
+
+
+def _num_laws(world: World) -> int:
+    """K: what the union over pairs costs."""
+    if world.observed_actions is None:
+        return world.num_pairs
+    recorded = int(world.observed_actions.max()) + 1
+    return world.num_states * recorded * (recorded + 1)
+
+
+def _robust(world: World, costs: Matrix, policy: Policy, error: ModelError) -> FloatArray:
+    _check_fit(world, error)
+    visits = occupancy(world, policy)
+    measure, h = visits.measure, world.effective_horizon
+    columns = sparse.csc_array(costs)
+    sizes = np.asarray(abs(columns).max(axis=0).toarray()).ravel()
+    rounding = EPSILON * (world.num_pairs + 8) * (float(measure.sum()) + h)
+    inexact = sizes * (visits.residual * h + rounding)
+    simple = columns.T @ measure + inexact + _half_spans(costs) * occupancy_distance(visits, error)
+    robust = [
+        worst_total(
+            world, policy, columns[:, [i]].toarray().ravel(), error.transition, error.initial
+        )
+        for i in range(columns.shape[1])
+    ]
+    return np.asarray(np.minimum(simple, robust))
+
+
+def _half_spans(costs: Matrix) -> FloatArray:
+    """(max - min)/2 of every column, rounded up."""
+    dense = [costs.max(axis=0), costs.min(axis=0)]
+    high, low = (
+        np.asarray(part.toarray() if sparse.issparse(part) else part).ravel() for part in dense
+    )
+    return np.asarray((high - low) / 2 + 2 * EPSILON * (np.abs(high) + np.abs(low)))
+
+
+def _check_fit(world: World, error: ModelError) -> None:
+    if error.transition.shape != (world.num_pairs,):
+        raise InvalidProblem(
+            f"the model error has {error.transition.size} distances, the world {world.num_pairs} "
+            "pairs",
+            "Use transition_radii of this problem's world",
+        )

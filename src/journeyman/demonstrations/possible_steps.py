@@ -1,0 +1,79 @@
+"""Whether a world allows what demonstrations show, and where it first does not."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from journeyman.arrays import IntArray, first_index
+from journeyman.errors import InvalidDemonstrations
+from journeyman.world import World
+
+if TYPE_CHECKING:
+    from journeyman.demonstrations.demonstrations import Demonstrations
+
+
+def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
+    """The pair of `world` behind every step, or an error that names the first impossible one.
+
+    In an estimated world whose support is not known a step may lead where none was seen to lead.
+    """
+    try:
+        pairs = world.pairs.index(demos.step_states, demos.actions, InvalidDemonstrations)
+    except InvalidDemonstrations:
+        _name_unknown_pair(demos, world)
+        raise
+    outside = (demos.last_states < 0) | (demos.last_states >= world.num_states)
+    if outside.any():
+        episode = first_index(outside)
+        raise InvalidDemonstrations(
+            f"episode {episode} ends in state {demos.last_states[episode]}, outside "
+            f"0..{world.num_states - 1}",
+            "Use the world's state ids",
+        )
+    if not world.is_estimated or world.known_support:
+        _refuse_impossible(demos, world, pairs)
+    _refuse_restless(demos, world)
+    return pairs
+
+
+def _name_unknown_pair(demos: "Demonstrations", world: World) -> None:
+    states = demos.step_states
+    known = (states >= 0) & (states < world.num_states)
+    limit = world.pairs.actions_per_state[np.where(known, states, 0)]
+    bad = ~known | (demos.actions < 0) | (demos.actions >= limit)
+    step = int(np.argmax(bad))
+    raise InvalidDemonstrations(
+        f"{_where(demos, step)}: state {states[step]}, action {demos.actions[step]} is not a "
+        f"pair of the world ({world!r})",
+        "Use the world's state ids, and action numbers from 0 within each state",
+    )
+
+
+def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -> None:
+    laws = world.transition if world.support is None else world.support
+    probability = np.asarray(laws[pairs, demos.next_states]).ravel()
+    if (probability <= 0).any():
+        step = int(np.argmax(probability <= 0))
+        ending = world.sink is not None and world.transition[pairs[step], world.sink] > 0
+        raise InvalidDemonstrations(
+            f"{_where(demos, step)}: the step from state {demos.step_states[step]} by action "
+            f"{demos.actions[step]} to state {demos.next_states[step]} has probability 0",
+            "This step ends the episode: mark it terminated and give terminal_state=world.sink"
+            if ending
+            else "Check that demonstrations and world number states and actions alike",
+        )
+
+
+def _refuse_restless(demos: "Demonstrations", world: World) -> None:
+    restless = demos.terminated & ~world.absorbing[demos.last_states]
+    if restless.any():
+        episode = first_index(restless)
+        raise InvalidDemonstrations(
+            f"episode {episode} is marked terminated but ends in state "
+            f"{demos.last_states[episode]}, which is not absorbing",
+            "Mark it truncated, or give terminal_state=world.sink",
+        )
+
+
+def _where(demos: "Demonstrations", step: int) -> str:
+    return f"episode {demos.step_episodes[step]}, step {demos.step_times[step]}"

@@ -1,0 +1,211 @@
+"""Laws that are estimates: what a world knows about their errors.
+
+A world may carry, per pair, a declared bound on the 1-norm distance of its law from the true one,
+or the number of transitions the law was estimated from, or both (the smaller distance counts); the
+same for the initial law. Certificates turn counts into distances, which are much smaller when it is
+known which next states are possible (`support`).
+
+*Guarantee* of distances from counts: they hold when the states, and the support if given, were
+known before anything was recorded, and when the next states of a pair are independent draws of one
+law. How the recorded actions were chosen, and when recording stopped, does not matter.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from journeyman.arrays import (
+    FloatArray,
+    IntArray,
+    SparseMatrix,
+    compressed_rows,
+    first_index,
+    integer_array,
+    real_array,
+    real_matrix,
+    require_in_range,
+)
+from journeyman.errors import InvalidWorld
+from journeyman.world.laws import pair_in_words
+from journeyman.world.pairs import Pairs
+
+FURTHEST = 2.0
+"""No two laws are further apart in the 1-norm."""
+ARRAYS = ("transition_error", "transition_counts", "observed_actions")
+FACTS = ("initial_error", "initial_count")
+
+
+def checked(
+    transition: SparseMatrix,
+    pairs: Pairs,
+    *,
+    transition_error: ArrayLike | None,
+    initial_error: float | None,
+    transition_counts: ArrayLike | None,
+    initial_count: int | None,
+    support: Any,
+    observed_actions: ArrayLike | None,
+) -> dict[str, Any]:
+    """The same facts as a world stores them, or what is wrong with them."""
+    errors = None if transition_error is None else _errors(transition_error, pairs)
+    known = np.zeros(len(pairs), dtype=bool) if errors is None else errors < FURTHEST
+    return {
+        "transition_error": errors,
+        "initial_error": None if initial_error is None else _initial_error(initial_error),
+        "transition_counts": (
+            None if transition_counts is None else _counts(transition_counts, pairs, known)
+        ),
+        "initial_count": None if initial_count is None else _initial_count(initial_count),
+        "support": None if support is None else _support(support, transition, pairs),
+        "observed_actions": (
+            None if observed_actions is None else _observed_actions(observed_actions, pairs)
+        ),
+    }
+
+
+def stored(facts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `checked` returned as arrays and plain facts for a file."""
+    arrays = {name: facts[name] for name in ARRAYS if facts[name] is not None}
+    if facts["support"] is not None:
+        arrays["support_indices"] = facts["support"].indices
+        arrays["support_indptr"] = facts["support"].indptr
+    return arrays, {name: facts[name] for name in FACTS}
+
+
+def restored(
+    arrays: Mapping[str, Any], facts: Mapping[str, Any], num_states: int
+) -> dict[str, Any]:
+    """The inverse of `stored`; files of worlds that are not estimated hold none of it."""
+    support = None
+    if "support_indices" in arrays and "support_indptr" in arrays:
+        indices, indptr = arrays["support_indices"], arrays["support_indptr"]
+        try:
+            pattern = (np.ones(indices.size), indices, indptr)
+            support = sparse.csr_array(pattern, shape=(indptr.size - 1, num_states))
+        except (TypeError, ValueError) as fault:
+            raise InvalidWorld(
+                f"support is not a sound sparse matrix: {fault}", "Write the file again"
+            ) from fault
+    given = {name: arrays.get(name) for name in ARRAYS}
+    return given | {name: facts.get(name) for name in FACTS} | {"support": support}
+
+
+def refuse_names(observed_actions: IntArray | None, pairs: Pairs) -> None:
+    """Names belong to action numbers, so actions that were numbered anew have none."""
+    if observed_actions is not None and (observed_actions != pairs.actions).any():
+        pair = int(np.argmax(observed_actions != pairs.actions))
+        raise InvalidWorld(
+            f"action_names would be wrong: {pair_in_words(pairs, pair)} was recorded as action "
+            f"{observed_actions[pair]}, because actions that were never observed are not offered",
+            "Leave action_names out; world.observed_actions holds the recorded numbers",
+        )
+
+
+def renumbered(
+    pairs: Pairs, observed_actions: IntArray | None, states: ArrayLike, actions: ArrayLike
+) -> IntArray:
+    """Actions numbered as they were recorded, numbered as the world offers them."""
+    here = integer_array("states", states, refusal=InvalidWorld)
+    taken = integer_array("actions", actions, refusal=InvalidWorld, size=here.size)
+    if observed_actions is None:
+        return np.asarray(pairs.index(here, taken, InvalidWorld) - pairs.offsets[here])
+    require_in_range("states", here, pairs.num_states, InvalidWorld)
+    width = int(observed_actions.max()) + 1
+    offered = pairs.states * width + observed_actions
+    wanted = here * width + taken
+    found = np.minimum(np.searchsorted(offered, wanted), offered.size - 1)
+    unseen = (offered[found] != wanted) | (taken < 0) | (taken >= width)
+    if unseen.any():
+        where = first_index(unseen)
+        raise InvalidWorld(
+            f"actions[{where}] = {taken[where]} was never observed in state {here[where]}",
+            "Leave such steps out, or record what the action does there",
+        )
+    return np.asarray(found - pairs.offsets[here])
+
+
+def _errors(values: ArrayLike, pairs: Pairs) -> FloatArray:
+    errors = pairs.flattened("transition_error", _for_each(values, pairs), InvalidWorld)
+    outside = (errors < 0) | (errors > FURTHEST)
+    if outside.any():
+        pair = int(np.argmax(outside))
+        raise InvalidWorld(
+            f"transition_error is {errors[pair]} for {pair_in_words(pairs, pair)}",
+            "A distance of two laws in the 1-norm lies between 0 and 2",
+        )
+    return errors
+
+
+def _initial_error(value: Any) -> float:
+    error = float(real_array("initial_error", [value], ndim=1, refusal=InvalidWorld)[0])
+    if not 0 <= error <= FURTHEST:
+        raise InvalidWorld(
+            f"initial_error = {error}", "A distance of two laws in the 1-norm lies between 0 and 2"
+        )
+    return error
+
+
+def _counts(values: ArrayLike, pairs: Pairs, known: Any) -> IntArray:
+    per_pair = pairs.flattened("transition_counts", _for_each(values, pairs), InvalidWorld)
+    counts = integer_array("transition_counts", per_pair, refusal=InvalidWorld)
+    missing = (counts < 0) | ((counts < 1) & ~known)
+    if missing.any():
+        pair = int(np.argmax(missing))
+        raise InvalidWorld(
+            f"transition_counts is {counts[pair]} for {pair_in_words(pairs, pair)}",
+            "Leave out actions that were never observed, or declare a transition_error below 2 "
+            "for laws that are known otherwise",
+        )
+    return counts
+
+
+def _initial_count(value: Any) -> int:
+    count = int(integer_array("initial_count", [value], refusal=InvalidWorld)[0])
+    if count < 1:
+        raise InvalidWorld(
+            f"initial_count = {count}", "Give the number of observed starts, or None if it is known"
+        )
+    return count
+
+
+def _support(matrix: Any, transition: SparseMatrix, pairs: Pairs) -> SparseMatrix:
+    """The pattern of `matrix` per pair, in which every step of `transition` must be possible."""
+    given = pairs.per_pair("support", real_matrix("support", matrix, InvalidWorld), InvalidWorld)
+    rows = sparse.csr_array(given, copy=True)
+    if rows.shape != transition.shape:
+        raise InvalidWorld(
+            f"support has {rows.shape[1]} columns, the world {transition.shape[1]} states",
+            "Give one column per next state",
+        )
+    rows.eliminate_zeros()
+    rows.data[:] = 1.0
+    beyond = (transition - transition.multiply(rows)).tocoo()
+    wrong = np.flatnonzero(beyond.data)
+    if wrong.size:
+        pair, state = int(beyond.coords[0][wrong[0]]), int(beyond.coords[1][wrong[0]])
+        raise InvalidWorld(
+            f"{pair_in_words(pairs, pair)} leads to state {state}, which its support excludes",
+            "Mark every next state that is possible",
+        )
+    return compressed_rows("support", rows, InvalidWorld)
+
+
+def _observed_actions(values: ArrayLike, pairs: Pairs) -> IntArray:
+    actions = integer_array("observed_actions", values, refusal=InvalidWorld, size=len(pairs))
+    same_state = np.diff(pairs.states) == 0
+    wrong = np.concatenate([[False], same_state & (np.diff(actions) <= 0)]) | (actions < 0)
+    if wrong.any():
+        pair = int(np.argmax(wrong))
+        raise InvalidWorld(
+            f"observed_actions is {actions[pair]} for {pair_in_words(pairs, pair)}",
+            "Number the actions of a state in increasing order, from 0",
+        )
+    return actions
+
+
+def _for_each(values: ArrayLike, pairs: Pairs) -> Any:
+    """A single figure stands for every pair."""
+    return np.full(len(pairs), values) if np.ndim(values) == 0 else values
