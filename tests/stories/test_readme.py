@@ -11,15 +11,15 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_a_snippet_runs_and_solves(snippet, capsys):
+def test_a_snippet_runs_and_shows_something(snippet, capsys):
     exec(compile(snippet, "README.md", "exec"), {})
     shown = capsys.readouterr().out
-    assert "OPTIMAL" in shown or "CONVERGED" in shown
+    assert any(word in shown for word in ("OPTIMAL", "CONVERGED", "With probability"))
 
 
-def test_the_six_lines_are_six():
+def test_the_five_lines_are_five():
     lines = [line for line in SNIPPETS[0].splitlines() if line and "import" not in line]
-    assert len(lines) == 6
+    assert len(lines) == 5
 
 
 def test_the_commands_of_the_documentation_exist():

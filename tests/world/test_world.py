@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import journeyman as jm
+from journeyman import storage
 from journeyman.testing import random_world
 
 STEPS = np.random.default_rng(0).dirichlet(np.ones(3), size=(3, 2))
@@ -171,3 +172,38 @@ def test_a_saved_world_comes_back_whole(tmp_path):
 def test_the_sink_survives_a_file(tmp_path, sink):
     two_states(sink=sink).save(tmp_path / "world.npz")
     assert jm.World.load(tmp_path / "world.npz").sink == 1
+
+
+def test_only_a_reader_that_knows_of_estimates_reads_an_estimated_world(tmp_path):
+    two_states().save(tmp_path / "exact.npz")
+    facts, _ = storage.load_arrays(tmp_path / "exact.npz", "world", 1)
+    assert "initial_error" in facts
+    two_states(transition_error=0.1).save(tmp_path / "estimated.npz")
+    with pytest.raises(jm.InvalidFile, match="schema version 2"):
+        storage.load_arrays(tmp_path / "estimated.npz", "world", 1)
+
+
+def test_a_file_from_before_estimates_loads_as_an_exact_world(tmp_path):
+    path = tmp_path / "world.npz"
+    two_states(sink=1).save(path)
+    facts, arrays = storage.load_arrays(path, "world", 1)
+    old = {name: facts[name] for name in ("discount", "sink", "state_names", "action_names")}
+    storage.save_arrays(path, "world", 1, arrays, **old)
+    again = jm.World.load(path)
+    assert not again.is_estimated
+    assert again.support is None
+    assert again.sink == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("support_indices", np.array([7, 1, 1])), ("support_indptr", np.array(["a", "b", "c"]))],
+)
+def test_a_damaged_support_in_a_file_is_refused(tmp_path, name, damage):
+    path = tmp_path / "world.npz"
+    two_states(support=[[1, 1], [0, 1]]).save(path)
+    facts, arrays = storage.load_arrays(path, "world", 1)
+    facts = {key: facts[key] for key in facts if key not in ("kind", "version")}
+    storage.save_arrays(path, "world", 1, {**arrays, name: damage}, **facts)
+    with pytest.raises(jm.InvalidWorld, match="support is not a sound sparse matrix"):
+        jm.World.load(path)

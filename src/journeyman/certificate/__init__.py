@@ -3,6 +3,7 @@
 from journeyman.certificate.as_printed import AsPrinted, Figure, as_printed
 from journeyman.certificate.certificate import BudgetCertificate, Certificate, Combination
 from journeyman.certificate.certify import certify
+from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.premises import Premise, Verdict
 from journeyman.certificate.requirements import (
     Attainable,
@@ -10,7 +11,9 @@ from journeyman.certificate.requirements import (
     attainable,
     requirements,
 )
+from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import Rate, demonstrations_needed, radii
+from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import Term
 
 __all__ = [
@@ -23,6 +26,9 @@ __all__ = [
     "Premise",
     "Rate",
     "Requirements",
+    "Rollouts",
+    "SampledRows",
+    "Statistics",
     "Term",
     "Verdict",
     "as_printed",

@@ -3,9 +3,12 @@
 import math
 
 from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.estimated_world import MODEL_SHARE
+from journeyman.certificate.model_error import WORTHWHILE, transitions_needed
 from journeyman.certificate.sample_sizes import demonstrations_needed, recorded_length
 from journeyman.certificate.terms import Term
 from journeyman.errors import InvalidInput
+from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 
 LARGE = 0.1
@@ -22,7 +25,10 @@ def advice(certificate: Certificate) -> str:
         return "The bound is not above zero: nothing needs to be done."
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
     first = f"The bound {bound:.4g} is made of {', '.join(named)}."
-    halves = [_more(certificate), _longer(certificate), _better(certificate), *_failed(certificate)]
+    halves = [
+        _more(certificate), _longer(certificate), _better(certificate), _known(certificate),
+        *_failed(certificate),
+    ]  # fmt: skip
     return "\n".join([first, *(sentence for sentence in halves if sentence)])
 
 
@@ -77,6 +83,24 @@ def _better(certificate: Certificate) -> str:
         f"A better policy is not excluded: the gap on the data, {certificate.gap_on_data:.4g}, may "
         f"fall to {certificate.lower_bound:.4g} with richer features, a longer run or the exact "
         "program."
+    )
+
+
+def _known(certificate: Certificate) -> str:
+    """How often every transition would have to be observed."""
+    problem = certificate.problem
+    model = sum(term.value for term in certificate.terms if term.name == "model")
+    if model < LARGE * certificate.best.bound or problem.world.transition_counts is None:
+        return ""
+    visits = occupancy(problem.world, certificate.policy)
+    delta = MODEL_SHARE * certificate.failure_probability
+    try:
+        needed = transitions_needed(problem, visits, failure_probability=delta)
+    except InvalidInput as refusal:
+        return f"No number of transitions helps alone: {refusal}"
+    return (
+        f"{needed:,} observed transitions of every pair bring the model term below "
+        f"{WORTHWHILE:.0%} of the trivial bound."
     )
 
 

@@ -10,13 +10,14 @@ holds.
 from dataclasses import dataclass
 
 from journeyman.arrays import FloatArray
+from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.premises import Premise, Verdict
 from journeyman.certificate.terms import Term
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
-from journeyman.problem import Program
+from journeyman.problem import Program, Witness
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Combination:
     estimate: str
     terms: tuple[Term, ...]
     bound: float
+    statistics: tuple[Statistics, ...] = ()
+    """What was sampled for the evaluation; nothing when it is exact."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Certificate:
     combinations: tuple[Combination, ...]
     trivial_bound: float
     gap_on_data: float
-    """The policy's gap to the target of the problem, by exact evaluation."""
+    """The policy's gap to the target of the problem, by exact evaluation. So are the budgets and
+    the apprentice's intervals, also where the bound comes from rollouts or sampled rows."""
     lower_bounds: LowerBounds
     premises: tuple[Premise, ...]
     budgets: tuple[BudgetCertificate, ...]
@@ -69,6 +73,10 @@ class Certificate:
     apprentice_intervals: tuple[Interval, ...]
     expectations: FloatArray
     """The policy's expectation of every cost."""
+    witnesses: tuple[Witness, ...]
+    """Dual points that prove the lower bounds, the best on the data first."""
+    measure: FloatArray | None
+    """The vector over pairs behind the kinds A, B, B' and C, where they were certified."""
 
     @property
     def valid(self) -> bool:
@@ -78,6 +86,11 @@ class Certificate:
     @property
     def best(self) -> Combination:
         return self.combinations[0]
+
+    @property
+    def witness(self) -> Witness:
+        """The dual point behind the lower bound on the data."""
+        return self.witnesses[0]
 
     @property
     def bound(self) -> float:

@@ -9,28 +9,37 @@ makes true. The failure probability is divided between what was estimated: the e
 or sampled rows of the evaluation if there are any, and the transition counts of an estimated world.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, read_only
 from journeyman.certificate.certificate import Certificate, Combination
+from journeyman.certificate.estimated_world import (
+    in_the_true_world,
+    model_error,
+    model_terms_of_budgets,
+)
 from journeyman.certificate.evaluation import (
     Evaluation,
+    defines,
     exact_evaluation,
     measure_evaluations,
 )
 from journeyman.certificate.expert import Estimate, expert_estimates
 from journeyman.certificate.intervals import apprentice_intervals, expert_intervals
 from journeyman.certificate.lower_bounds import lower_bounds, witnesses_of
+from journeyman.certificate.model_error import ModelError
 from journeyman.certificate.premises import Premise, Verdict, expert_premises
+from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import centred_bound, require_probability
+from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.spending import budget_certificates
 from journeyman.certificate.terms import Term, above, total
 from journeyman.errors import InvalidProblem
-from journeyman.policy import Policy, occupancy
-from journeyman.problem import Apprenticeship, Program, Witness
+from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
 
 PREMISE_LEVEL = 1e-3
 """Probability with which the test of a true premise refutes it."""
@@ -50,6 +59,7 @@ def certify(
     *,
     witness: Witness | None = None,
     measure: FloatArray | None = None,
+    evaluation: Rollouts | SampledRows | None = None,
 ) -> Certificate:
     """What is known about the gap of a policy, wherever it came from.
 
@@ -59,6 +69,11 @@ def certify(
         failure_probability: with which the bound may be wrong; 0.05 by default.
         witness: a dual point that proposes a lower bound.
         measure: the vector over pairs that defines the policy, for the kinds A, B, B' and C.
+        evaluation: `Rollouts` or `SampledRows` instead of exact evaluation. It takes half of what
+            the expert would have of the failure probability, or all of it when the expert's
+            expectations are exact. Of several policies compared by it each needs a part of its own:
+            divide `failure_probability` by their number. Budgets, intervals of the apprentice and
+            `gap_on_data` stay exact.
 
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4)
@@ -69,46 +84,125 @@ def certify(
     (True, True)
     """
     delta = require_probability(failure_probability)
+    policy = _policy(answer)
+    visits = occupancy(problem.world, policy)
+    error = model_error(problem, delta)
+    remaining = delta - (0.0 if error is None else error.failure_probability)
+    expert_share, evaluation_share = _shares(problem, evaluation, remaining)
+    if evaluation is None:
+        vector = _measure(problem, policy, answer, measure)
+        evaluations = _exact(problem, policy, visits, vector)
+    else:
+        vector = None
+        evaluations = _sampled(problem, policy, evaluation, measure, evaluation_share)
+    evidence = _Evidence(
+        problem, policy, delta, visits, vector, evaluations,
+        expert_estimates(problem, expert_share),
+        witnesses_of(problem, visits, answer, witness), error,
+    )  # fmt: skip
+    return _with_alarm(evidence.certificate())
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """What a certificate is put together from."""
+
+    problem: Program
+    policy: Policy
+    failure_probability: float
+    visits: Occupancy
+    measure: FloatArray | None
+    evaluations: list[Evaluation]
+    estimates: tuple[Estimate, ...]
+    witnesses: tuple[Witness, ...]
+    error: ModelError | None
+
+    def certificate(self) -> Certificate:
+        problem, visits, error = self.problem, self.visits, self.error
+        trivial = 2 * centred_bound(problem, problem.cost_class) * problem.world.effective_horizon
+        evaluations = self.evaluations
+        if error is not None:
+            evaluations = in_the_true_world(problem, self.policy, visits, evaluations, error)
+        return Certificate(
+            problem=problem,
+            policy=self.policy,
+            failure_probability=self.failure_probability,
+            combinations=_combinations(problem, evaluations, self.estimates),
+            trivial_bound=above(trivial),
+            gap_on_data=problem.gap(visits),
+            lower_bounds=lower_bounds(problem, self.witnesses, self.estimates, error),
+            premises=(*_premises(problem), *self.evaluations[0].premises),
+            budgets=budget_certificates(
+                problem, visits, model_terms_of_budgets(problem, self.policy, visits, error)
+            ),
+            expert_intervals=expert_intervals(problem, self.failure_probability),
+            apprentice_intervals=apprentice_intervals(problem, visits),
+            expectations=visits.expectations(problem.basis),
+            witnesses=tuple(sorted(self.witnesses, key=lambda one: -lower_bound(problem, one))),
+            measure=self.measure,
+        )
+
+
+def _policy(answer: Policy | HasPolicy) -> Policy:
     policy = answer if isinstance(answer, Policy) else getattr(answer, "policy", None)
     if not isinstance(policy, Policy):
         raise InvalidProblem(
             f"there is no policy in a {type(answer).__name__}",
             "Give a Policy, or the answer of jm.solve",
         )
-    visits = occupancy(problem.world, policy)
-    evaluations = [exact_evaluation(problem, visits)]
-    vector = _measure(answer, measure)
-    if vector is not None:
-        evaluations += measure_evaluations(problem, policy, vector)
-    estimates = expert_estimates(problem, delta)
-    trivial = 2 * centred_bound(problem, problem.cost_class) * problem.world.effective_horizon
-    certificate = Certificate(
-        problem=problem,
-        policy=policy,
-        failure_probability=delta,
-        combinations=_combinations(problem, evaluations, estimates),
-        trivial_bound=above(trivial),
-        gap_on_data=problem.gap(visits),
-        lower_bounds=lower_bounds(
-            problem, witnesses_of(problem, visits, answer, witness), estimates
-        ),
-        premises=_premises(problem),
-        budgets=budget_certificates(problem, visits),
-        expert_intervals=expert_intervals(problem, delta),
-        apprentice_intervals=apprentice_intervals(problem, visits),
-        expectations=visits.expectations(problem.basis),
-    )
-    return _with_alarm(certificate)
+    return policy
 
 
-def _measure(answer: Any, given: FloatArray | None) -> FloatArray | None:
-    """u = base + Phi theta of a solver over features, when the answer has coefficients."""
-    if given is not None:
-        return np.asarray(given, dtype=float)
+def _shares(
+    problem: Program, evaluation: Rollouts | SampledRows | None, delta: float
+) -> tuple[float, float]:
+    """Parts of delta for the expert and for the evaluation; what is exact needs none."""
+    if evaluation is None:
+        return delta, 0.0
+    estimated = isinstance(problem, Apprenticeship) and not problem.expectation.is_declared
+    return (delta / 2, delta / 2) if estimated else (0.0, delta)
+
+
+def _exact(
+    problem: Program, policy: Policy, visits: Occupancy, measure: FloatArray | None
+) -> list[Evaluation]:
+    """Kind D, and A to C where a measure defines the policy."""
+    measured = () if measure is None else measure_evaluations(problem, policy, measure)
+    return [exact_evaluation(problem, visits), *measured]
+
+
+def _sampled(
+    problem: Program,
+    policy: Policy,
+    evaluation: Rollouts | SampledRows,
+    measure: FloatArray | None,
+    delta: float,
+) -> list[Evaluation]:
+    """Kind E, or A and B from sampled rows."""
+    if not isinstance(evaluation, Rollouts | SampledRows):
+        raise InvalidProblem(
+            f"evaluation is {evaluation!r}", "Give Rollouts(...), SampledRows(...) or None"
+        )
+    if measure is not None:
+        raise InvalidProblem(
+            "both measure and evaluation are given",
+            "Give the measure alone for exact evaluation, SampledRows(...) alone for sampled rows",
+        )
+    return list(evaluation.evaluate(problem, policy, delta))
+
+
+def _measure(
+    problem: Program, policy: Policy, answer: Any, given: FloatArray | None
+) -> FloatArray | None:
+    """The given u, or base + Phi theta of an answer with coefficients, if it defines the policy."""
     reduced = getattr(answer, "reduced", None)
-    if reduced is None:
+    if given is not None:
+        measure = read_only(np.array(given, dtype=float))
+    elif reduced is not None:
+        measure = read_only(reduced.surrogate.reduced.features.measure(reduced.coefficients))
+    else:
         return None
-    return np.asarray(reduced.surrogate.reduced.features.measure(reduced.coefficients))
+    return measure if defines(measure, policy, problem) else None
 
 
 def _combinations(
@@ -121,7 +215,11 @@ def _combinations(
             gap = problem.cost_class.gap(evaluation.expectations - estimate.values)
             data = Term("gap on the data", gap, "gap_W(expectations - target)", estimate.name)
             terms = (data, *evaluation.terms, *estimate.terms)
-            found.append(Combination(evaluation.kind, estimate.name, terms, total(terms)))
+            found.append(
+                Combination(
+                    evaluation.kind, estimate.name, terms, total(terms), evaluation.statistics
+                )
+            )
     return tuple(sorted(found, key=lambda combination: combination.bound))
 
 

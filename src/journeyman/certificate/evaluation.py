@@ -14,8 +14,11 @@ and r = initial - (B - discount P)' u+,
 | D    | Psi' mu               | N h |initial - (B - discount P)' mu|_1  | an approximate solve mu |
 
 All are deterministic: the smallest may be taken. D holds for any policy, wherever it came from;
-the others also where no linear system can be solved. *Why*: mu_pi - u' = sum_t discount^t (..)^t r'
-for every u' = s(x) pi(a|x), so the 1-norm of the difference is at most h |r'|_1.
+the others also where no linear system can be solved. Evaluations by sampling are in `rollouts` and
+`sampled_rows`: they fail with a probability, and keep the statistics they rest on.
+
+*Why*: mu_pi - u' = sum_t discount^t (..)^t r' for every u' = s(x) pi(a|x), so the 1-norm of the
+difference is at most h |r'|_1.
 """
 
 from dataclasses import dataclass
@@ -23,11 +26,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray
+from journeyman.certificate.premises import Premise
 from journeyman.certificate.terms import Term, above
 from journeyman.policy import Occupancy, Policy, extract
 from journeyman.problem import Program
 
 EPSILON = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the means of one sample rest on: enough to compute their radii again."""
+
+    name: str
+    seed: int
+    count: int
+    means: tuple[float, ...]
+    variances: tuple[float, ...]
+    """Divided by count - 1; with rollouts, at least those of the complete totals."""
+    ranges: tuple[float, ...]
+    """Widths of the ranges in which the samples lie."""
+    failure_probability: float
+    horizon: int | None = None
+    """Longest rollout."""
+    unrecorded: float = 0.0
+    """Mean discounted time behind the ends of the rollouts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +61,13 @@ class Evaluation:
     expectations: FloatArray
     terms: tuple[Term, ...]
     failure_probability: float = 0.0
+    statistics: tuple[Statistics, ...] = ()
+    premises: tuple[Premise, ...] = ()
 
 
 def exact_evaluation(problem: Program, visits: Occupancy) -> Evaluation:
     """Kind D, from the occupancy measure of the policy."""
-    residual = _largest_cost(problem) * problem.world.effective_horizon * visits.residual
+    residual = largest_cost(problem) * problem.world.effective_horizon * visits.residual
     terms = (
         Term("evaluation", above(residual), "N h |initial - (B - discount P)' mu|_1", "residual"),
         _rounding(problem, visits.measure),
@@ -54,8 +79,7 @@ def measure_evaluations(
     problem: Program, policy: Policy, measure: FloatArray
 ) -> tuple[Evaluation, ...]:
     """Kinds A, B, B' and C for the vector u that defines `policy`; none when it does not."""
-    defined = extract(problem.world, measure)
-    if not np.allclose(defined.per_pair, policy.on(problem.world), rtol=0, atol=1e-12):
+    if not defines(measure, policy, problem):
         return ()
     positive = np.maximum(measure, 0.0)
     residual = problem.world.flow.residual(positive)
@@ -68,17 +92,23 @@ def measure_evaluations(
     )
 
 
+def defines(measure: FloatArray, policy: Policy, problem: Program) -> bool:
+    """Whether `policy` is the one extracted from `measure`."""
+    defined = extract(problem.world, measure).per_pair
+    return bool(np.allclose(defined, policy.on(problem.world), rtol=0, atol=1e-12))
+
+
 def _lemma_2(problem: Program, measure: FloatArray) -> Evaluation:
     negativity = float(np.maximum(-measure, 0.0).sum())
     violation = float(np.abs(problem.world.flow.residual(measure)).sum())
-    error = _largest_cost(problem) * problem.world.effective_horizon * (2 * negativity + violation)
+    error = largest_cost(problem) * problem.world.effective_horizon * (2 * negativity + violation)
     term = Term("Lemma 2", above(error), "N h (2 V1 + V2)", "the measure")
     return Evaluation("A", _expectations(problem, measure), (term, _rounding(problem, measure)))
 
 
 def _positive_part(problem: Program, kind: str, positive: FloatArray) -> Evaluation:
     residual = float(np.abs(problem.world.flow.residual(positive)).sum())
-    error = _largest_cost(problem) * problem.world.effective_horizon * residual
+    error = largest_cost(problem) * problem.world.effective_horizon * residual
     formula = "N h |r|_1" if kind == "B" else "N h |initial - a (B - discount P)' u+|_1"
     term = Term("flow residual", above(error), formula, "the measure")
     return Evaluation(kind, _expectations(problem, positive), (term, _rounding(problem, positive)))
@@ -98,7 +128,7 @@ def _best_scale(problem: Program, positive: FloatArray) -> float:
     from scipy.optimize import minimize_scalar
 
     expectations, outflow = _expectations(problem, positive), problem.world.flow.apply(positive)
-    weight = _largest_cost(problem) * problem.world.effective_horizon
+    weight = largest_cost(problem) * problem.world.effective_horizon
 
     def bound(scale: float) -> float:
         gap = problem.cost_class.gap(scale * expectations - problem.target)
@@ -112,7 +142,7 @@ def _best_scale(problem: Program, positive: FloatArray) -> float:
     return min((1.0, float(found.x)), key=bound)
 
 
-def _largest_cost(problem: Program) -> float:
+def largest_cost(problem: Program) -> float:
     """N."""
     return problem.cost_class.pointwise_bound(problem.basis.matrix)
 
@@ -122,10 +152,16 @@ def _expectations(problem: Program, measure: FloatArray) -> FloatArray:
 
 
 def _rounding(problem: Program, measure: FloatArray) -> Term:
-    """8 eps (branches + log2 pairs + 2) (1 + |u|_1) N h: what double precision can have hidden."""
+    return rounding(problem, float(np.abs(measure).sum()))
+
+
+def rounding(problem: Program, mass: float, num_features: int = 0) -> Term:
+    """8 eps (branches + log2 pairs + 2) (1 + |u|_1) N h: what double precision can have hidden.
+
+    `num_features` are added to the branches where u is a sum over features.
+    """
     branches = int(np.diff(problem.world.transition.indptr).max())
-    terms = branches + 2 + np.log2(problem.world.num_pairs + 1)
-    mass = 1.0 + float(np.abs(measure).sum())
-    size = _largest_cost(problem) * problem.world.effective_horizon
-    value = 8 * EPSILON * float(terms) * mass * size
+    terms = branches + num_features + 2 + np.log2(problem.world.num_pairs + 1)
+    size = largest_cost(problem) * problem.world.effective_horizon
+    value = 8 * EPSILON * float(terms) * (1.0 + mass) * size
     return Term("rounding", value, "8 eps (branches + 2) (1 + |u|_1) N h", "double precision")

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate.concentration import empirical_bernstein_radius
 from journeyman.certificate.sample_sizes import Rate, centred_bound, radii
 from journeyman.certificate.shaped_estimate import shaped_estimate
@@ -81,12 +81,17 @@ class PlainMean:
     noun: str
 
     @classmethod
-    def of(
-        cls, problem: Program, records: Demonstrations, noun: str = "demonstrations"
+    def of(cls, problem: Program, demos: Demonstrations) -> "PlainMean":
+        return cls.with_costs(problem, demos, problem.cost_matrix, "demonstrations")
+
+    @classmethod
+    def with_costs(
+        cls, problem: Program, records: Demonstrations, matrix: Matrix, noun: str
     ) -> "PlainMean":
-        matrix, world = problem.cost_matrix, problem.world
-        totals = MonteCarlo().totals(records, matrix, world)
-        return cls(problem, totals, Tails.of(records, matrix, world).unknown_mass, noun)
+        """With costs per pair that have the same means and ranges as those of the problem."""
+        totals = MonteCarlo().totals(records, matrix, problem.world)
+        missing = Tails.of(records, matrix, problem.world).unknown_mass
+        return cls(problem, totals, missing, noun)
 
     @property
     def count(self) -> int:

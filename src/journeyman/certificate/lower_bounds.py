@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.certificate.expert import Estimate
+from journeyman.certificate.model_error import ModelError, true_world_lower_bound
 from journeyman.certificate.terms import above, total
 from journeyman.policy import Occupancy
 from journeyman.problem import (
@@ -53,17 +54,31 @@ def witnesses_of(
 
 
 def lower_bounds(
-    problem: Program, witnesses: tuple[Witness, ...], estimates: tuple[Estimate, ...]
+    problem: Program,
+    witnesses: tuple[Witness, ...],
+    estimates: tuple[Estimate, ...],
+    error: ModelError | None = None,
 ) -> LowerBounds:
-    """The best that the witnesses prove."""
+    """The best that the witnesses prove, about the true world where the model has an `error`."""
     free = without_budgets(problem)
+    proven = [(point, _proven(problem, point, error)) for point in witnesses]
     unpriced = (Witness(point.cost_weights, point.values) for point in witnesses)
     return LowerBounds(
-        on_data=max(lower_bound(problem, point) for point in witnesses),
-        without_budgets=max(lower_bound(free, point) for point in unpriced),
-        true=max(_true(problem, point, one) for point in witnesses for one in estimates),
+        on_data=max(bound for _, bound in proven),
+        without_budgets=max(_proven(free, point, error) for point in unpriced),
+        true=max(
+            bound + _moved(problem, point, estimate) - total(estimate.terms)
+            for point, bound in proven
+            for estimate in estimates
+        ),
         expert_radius=min(_radius(problem, estimate) for estimate in estimates),
     )
+
+
+def _proven(problem: Program, point: Witness, error: ModelError | None) -> float:
+    if error is None:
+        return lower_bound(problem, point)
+    return true_world_lower_bound(problem, point, error)
 
 
 def without_budgets(problem: Program) -> Program:
@@ -73,12 +88,12 @@ def without_budgets(problem: Program) -> Program:
     return Apprenticeship(problem.world, problem.basis, problem.expectation, problem.cost_class)
 
 
-def _true(problem: Program, point: Witness, estimate: Estimate) -> float:
+def _moved(problem: Program, point: Witness, estimate: Estimate) -> float:
+    """What a lower bound gains when the target is moved to the estimate, rounded down."""
     weights = problem.cost_class.admit(point.cost_weights)
-    moved = float(weights @ (problem.target - estimate.values))
+    gained = float(weights @ (problem.target - estimate.values))
     sizes = float(np.abs(weights) @ (np.abs(problem.target) + np.abs(estimate.values)))
-    rounding = (weights.size + 2) * float(np.finfo(float).eps) * sizes
-    return lower_bound(problem, point) + moved - rounding - total(estimate.terms)
+    return gained - (weights.size + 2) * float(np.finfo(float).eps) * sizes
 
 
 def _radius(problem: Program, estimate: Estimate) -> float:

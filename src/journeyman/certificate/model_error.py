@@ -12,6 +12,9 @@ where err(s) and err0 bound the 1-norm distances of the true laws from the model
 both measures have the same mass. The expert gets no such term: demonstrations come from the true
 world. Demonstrations simulated in the model, or expectations computed from it, fail that premise.
 
+Robust evaluation (`l1_ball`) of each cost and its negative gives ranges that are often far narrower
+when the possible next states are known: `robust_ranges`, `robust_gap`, `robust_budgets`.
+
 For any weights w of the class, prices xi >= 0, and values V, with c = Psi w + D xi,
 
     gap(pi) >= least(initial, V) + min over pairs (c + discount least(row, V) - B V)/(1 - discount)
@@ -45,15 +48,15 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, Matrix, read_only, require_between
 from journeyman.certificate.l1_ball import L1Ball, worst_total
 from journeyman.certificate.sample_sizes import centred_bound, require_probability
-from journeyman.errors import InvalidProblem
+from journeyman.costs import EuclideanBall, InfinityBall, KnownCost, Simplex
+from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
 from journeyman.world import World
+from journeyman.world.estimation import FURTHEST
 
 EPSILON = float(np.finfo(float).eps)
-FURTHEST = 2.0
-"""No two laws are further apart in the 1-norm."""
 INITIAL_SHARE = 0.1
 """Of the failure probability, for the initial law where both laws are estimated."""
 MANY = 1 << 100
@@ -156,9 +159,32 @@ def robust_expectations(problem: Program, policy: Policy, error: ModelError) -> 
     """For every cost, what the policy's expected discounted total cannot exceed in the true world.
 
     Robust evaluation, or the model's expectation plus half the cost's span times the distance where
-    that is smaller. For `Simplex` the gap is the largest of scale_i (expectation_i - target_i).
+    that is smaller. `Simplex` needs no more than these; see `robust_gap`.
     """
     return _robust(problem.world, problem.cost_matrix, policy, error)
+
+
+def robust_ranges(
+    problem: Program, policy: Policy, error: ModelError
+) -> tuple[FloatArray, FloatArray]:
+    """For every cost, the least and the greatest expected discounted total in the true world."""
+    least = -_robust(problem.world, -problem.cost_matrix, policy, error)
+    return least, robust_expectations(problem, policy, error)
+
+
+def robust_gap(
+    problem: Program, ranges: tuple[FloatArray, FloatArray], expert: FloatArray
+) -> float:
+    """The largest gap to the `expert`'s expectations of an apprentice whose own lie in `ranges`."""
+    least, greatest = ranges
+    if isinstance(problem.cost_class, Simplex | KnownCost):
+        return problem.cost_class.gap(greatest - expert)
+    if isinstance(problem.cost_class, InfinityBall | EuclideanBall):
+        return problem.cost_class.gap(np.maximum(greatest - expert, expert - least))
+    raise InvalidCosts(
+        f"no robust gap is known for {type(problem.cost_class).__name__}",
+        "Use the model term instead",
+    )
 
 
 def robust_budgets(problem: Program, policy: Policy, error: ModelError) -> FloatArray:

@@ -18,7 +18,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 def budget_certificates(
-    problem: Program, visits: Occupancy, model_terms: tuple[Term | None, ...] = ()
+    problem: Program, visits: Occupancy, model_terms: tuple[Term, ...] = ()
 ) -> tuple[BudgetCertificate, ...]:
     """One for each budget of the problem; `model_terms` are added in an estimated world."""
     residual = problem.world.flow.residual(visits.measure)
@@ -30,8 +30,7 @@ def budget_certificates(
             _residual_term(problem, budget, residual),
             _rounding_term(problem, budget, visits.measure),
         ]
-        model = model_terms[j] if model_terms else None
-        every = tuple(terms if model is None else [*terms, model])
+        every = (*terms, *model_terms[j : j + 1])
         found.append(BudgetCertificate(budget.name, total(every), budget.at_most, every))
     return tuple(found)
 

@@ -161,9 +161,11 @@ class World:
 
     @cached_property
     def absorbing(self) -> BoolArray:
-        """States that no action leaves."""
-        matrix = self.transition
+        """States that no action leaves; in an estimated world, states of which that is certain."""
+        matrix = self.transition if self.support is None else self.support
         certain = np.diff(matrix.indptr) == 1
+        if self.is_estimated and self.support is None:
+            certain = certain & (self.transition_error is not None and self.transition_error == 0)
         stays = certain & (matrix.indices[matrix.indptr[:-1]] == self.pairs.states)
         return read_only(np.asarray(np.logical_and.reduceat(stays, self.pairs.offsets[:-1])))
 

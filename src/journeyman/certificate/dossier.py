@@ -1,0 +1,254 @@
+"""A run on disk: what a certificate was made from, and every figure it claims.
+
+    world.npz            the world
+    demonstrations.npz   what the expert did, unless its expectations were declared
+    policy.npz           the policy
+    problem.npz          cost basis, cost class, budgets, target
+    witness.npz          dual points behind the lower bounds; the measure that defines the policy
+    certificate.json     every term of every combination, premises, budgets, bounds, intervals, and
+                         the SHA-256 of the files above
+
+`jm.audit` derives the figures again from the other files. Every file is written atomically and
+`certificate.json` last: without it a directory is not a run.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy
+from scipy import sparse
+
+from journeyman.arrays import FloatArray
+from journeyman.certificate import evaluation
+from journeyman.certificate.certificate import BudgetCertificate, Certificate, Combination
+from journeyman.certificate.evaluation import Statistics
+from journeyman.certificate.intervals import Interval
+from journeyman.certificate.premises import Premise
+from journeyman.certificate.terms import Term
+from journeyman.demonstrations import ControlVariate, Demonstrations
+from journeyman.errors import InvalidFile
+from journeyman.problem import Apprenticeship, Program
+from journeyman.storage import PathLike, save_arrays, write_atomically
+
+VERSION = 1
+"""Of the schema; also of the rules by which the figures are to be derived again."""
+KIND = "journeyman certificate"
+CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
+INPUTS = ("world.npz", "demonstrations.npz", "policy.npz", "problem.npz", "witness.npz")
+
+
+def save_run(
+    certificate: Certificate, directory: PathLike, *, seeds: Mapping[str, int | None]
+) -> None:
+    """Write a certificate and all it rests on into `directory`.
+
+    The directory is made if need be. An earlier run in it is replaced; anything else in it is a
+    reason to refuse.
+    """
+    place = Path(directory)
+    _prepare(place)
+    written = _write_inputs(certificate, place)
+    hashes = {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in written}
+    facts = certificate_facts(certificate) | {"inputs": hashes, "seeds": dict(seeds)}
+    _write(place / CERTIFICATE, canonical(facts | {"digest": digest_of(facts)}))
+    (place / UNFINISHED).unlink()
+
+
+def canonical(facts: Mapping[str, Any]) -> bytes:
+    """The one way to write facts as JSON; floats come back to the last bit."""
+    return (json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def digest_of(facts: Mapping[str, Any]) -> str:
+    """SHA-256 of facts in canonical form."""
+    return hashlib.sha256(canonical(facts)).hexdigest()
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """Everything a certificate claims, ready for JSON."""
+    bounds = certificate.lower_bounds
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "software": {
+            "journeyman": metadata.version("journeyman"),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "failure_probability": certificate.failure_probability,
+        "bound": _number(certificate.bound),
+        "valid": certificate.valid,
+        "vacuous": certificate.vacuous,
+        "alarm": certificate.alarm,
+        "trivial_bound": _number(certificate.trivial_bound),
+        "gap_on_data": _number(certificate.gap_on_data),
+        "expectations": [_number(value) for value in certificate.expectations],
+        "combinations": [_combination(way) for way in certificate.combinations],
+        "lower_bounds": {name: _number(value) for name, value in vars(bounds).items()},
+        "premises": [_premise(premise) for premise in certificate.premises],
+        "budgets": [_budget(budget) for budget in certificate.budgets],
+        "expert_intervals": [_interval(one) for one in certificate.expert_intervals],
+        "apprentice_intervals": [_interval(one) for one in certificate.apprentice_intervals],
+    }
+
+
+def _number(value: float) -> float | str:
+    """JSON has no infinity: it is written as a word."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _term(term: Term) -> dict[str, Any]:
+    return {
+        "name": term.name, "value": _number(term.value), "formula": term.formula,
+        "source": term.source,
+    }  # fmt: skip
+
+
+def _combination(way: Combination) -> dict[str, Any]:
+    return {
+        "kind": way.kind, "estimate": way.estimate, "bound": _number(way.bound),
+        "terms": [_term(term) for term in way.terms],
+        "statistics": [_statistics(one) for one in way.statistics],
+    }  # fmt: skip
+
+
+def _statistics(statistics: Statistics) -> dict[str, Any]:
+    """What was sampled, with every figure ready for JSON."""
+    return {
+        name: [_number(one) for one in value] if isinstance(value, tuple) else value
+        for name, value in vars(statistics).items()
+    }
+
+
+def _premise(premise: Premise) -> dict[str, Any]:
+    return {
+        "name": premise.name, "verdict": premise.verdict.value, "detail": premise.detail,
+        "level": premise.level,
+    }  # fmt: skip
+
+
+def _budget(budget: BudgetCertificate) -> dict[str, Any]:
+    return {
+        "name": budget.name, "spent": _number(budget.spent), "limit": budget.limit,
+        "is_kept": budget.is_kept, "terms": [_term(term) for term in budget.terms],
+    }  # fmt: skip
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {"name": interval.name, "low": _number(interval.low), "high": _number(interval.high)}
+
+
+def _prepare(place: Path) -> None:
+    """An empty directory with the mark of an unfinished save."""
+    if place.exists() and not place.is_dir():
+        raise InvalidFile(f"{place} is a file", "Give a directory")
+    place.mkdir(parents=True, exist_ok=True)
+    if any(place.iterdir()) and not _is_run(place):
+        raise InvalidFile(
+            f"{place} holds other files and no saved run", "Give a new or an empty directory"
+        )
+    _write(place / UNFINISHED, b"This run was not saved to its end.\n")
+    for name in (CERTIFICATE, *INPUTS):
+        (place / name).unlink(missing_ok=True)
+        for left_over in place.glob(f".{name}.*"):
+            left_over.unlink()
+
+
+def _is_run(place: Path) -> bool:
+    """Whether `place` holds a run, or what an interrupted save left."""
+    if (place / UNFINISHED).exists():
+        return True
+    try:
+        facts = json.loads((place / CERTIFICATE).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(facts, dict) and facts.get("kind") == KIND
+
+
+def _write(path: Path, content: bytes) -> None:
+    def write(stream: BinaryIO) -> None:
+        stream.write(content)
+
+    write_atomically(path, write)
+
+
+def _write_inputs(certificate: Certificate, place: Path) -> list[str]:
+    problem = certificate.problem
+    problem.world.save(place / "world.npz")
+    certificate.policy.save(place / "policy.npz")
+    _save_problem(problem, place / "problem.npz")
+    _save_witness(certificate, place / "witness.npz")
+    written = ["world.npz", "policy.npz", "problem.npz", "witness.npz"]
+    demos = _demonstrations(problem)
+    if demos is not None:
+        demos.save(place / "demonstrations.npz")
+        written.append("demonstrations.npz")
+    return sorted(written)
+
+
+def _demonstrations(problem: Program) -> Demonstrations | None:
+    return problem.demonstrations if isinstance(problem, Apprenticeship) else None
+
+
+def _save_problem(problem: Program, path: Path) -> None:
+    matrix = problem.basis.matrix
+    arrays: dict[str, Any] = {"target": problem.target, "limits": problem.limits}
+    if sparse.issparse(matrix):
+        arrays |= {
+            "basis_data": matrix.data, "basis_indices": matrix.indices,
+            "basis_indptr": matrix.indptr,
+        }  # fmt: skip
+    else:
+        arrays["basis"] = matrix
+    if problem.cost_class.scale is not None:
+        arrays["scale"] = problem.cost_class.scale
+    arrays |= {f"budget_{j}": budget.cost for j, budget in enumerate(problem.constraints)}
+    save_arrays(
+        path, "problem", VERSION, arrays,
+        names=problem.basis.names,
+        rewards=problem.basis.rewards,
+        cost_class=type(problem.cost_class).__name__,
+        budgets=[budget.name for budget in problem.constraints],
+        expectation=_expectation(problem),
+    )  # fmt: skip
+
+
+def _expectation(problem: Program) -> dict[str, Any]:
+    """Where the target comes from."""
+    if not isinstance(problem, Apprenticeship):
+        return {"kind": "known cost"}
+    if problem.expectation.is_declared:
+        return {"kind": "declared"}
+    method = problem.expectation.method
+    if isinstance(method, ControlVariate):
+        return {
+            "kind": "control variate", "num_folds": method.num_folds,
+            "smoothing": method.smoothing,
+        }  # fmt: skip
+    return {"kind": "plain mean"}
+
+
+def _save_witness(certificate: Certificate, path: Path) -> None:
+    """Every dual point as a row, the best on the data first."""
+    problem = certificate.problem
+    points, num_budgets = certificate.witnesses, len(problem.constraints)
+    arrays = {
+        "cost_weights": np.array([point.cost_weights for point in points]),
+        "values": np.array([point.values for point in points]),
+        "budget_prices": np.array([_prices(point.budget_prices, num_budgets) for point in points]),
+    }
+    if certificate.measure is not None:
+        arrays["measure"] = certificate.measure
+        positive = np.maximum(certificate.measure, 0.0)
+        arrays["measure_scale"] = np.array(evaluation._best_scale(problem, positive))
+    save_arrays(path, "witness", VERSION, arrays)
+
+
+def _prices(prices: FloatArray, num_budgets: int) -> FloatArray:
+    return prices if prices.size else np.zeros(num_budgets)
