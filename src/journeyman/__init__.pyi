@@ -5,10 +5,14 @@ from journeyman import report as report
 from journeyman import testing as testing
 from journeyman.apprentice import Apprentice as Apprentice
 from journeyman.apprentice import learn as learn
+from journeyman.auditing import Audit as Audit
+from journeyman.auditing import audit as audit
 from journeyman.certificate import Attainable as Attainable
 from journeyman.certificate import Certificate as Certificate
 from journeyman.certificate import Premise as Premise
 from journeyman.certificate import Requirements as Requirements
+from journeyman.certificate import Rollouts as Rollouts
+from journeyman.certificate import SampledRows as SampledRows
 from journeyman.certificate import Term as Term
 from journeyman.certificate import Verdict as Verdict
 from journeyman.certificate import attainable as attainable

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from journeyman.certificate import Certificate, certify
+from journeyman.certificate.dossier import save_run
 from journeyman.costs import CostBasis, CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem
@@ -15,12 +16,14 @@ from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, features
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, LinearProgram, Solver, solve
+from journeyman.storage import PathLike
 from journeyman.world import World
 
 EXACT_UP_TO = 20_000
 """State-action pairs up to which the exact program takes seconds."""
-TIGHTENINGS = 3
-"""How often budgets are tightened by what the certificate could not show."""
+MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0)
+"""Times the slack of a budget's bound that its limit is lowered by, one try after the other: a
+policy that spends less may be known less well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,8 @@ class Apprentice:
     problem: Apprenticeship
     answer: Answer
     certificate: Certificate
+    seed: int | None = None
+    """Of the solver."""
 
     @property
     def policy(self) -> Policy:
@@ -38,6 +43,10 @@ class Apprentice:
     def summary(self) -> str:
         """One sentence: the bound, its probability, the trivial bound and the best possible."""
         return self.certificate.summary()
+
+    def save(self, directory: PathLike) -> None:
+        """Write policy, certificate and all they rest on into a directory that `jm.audit` reads."""
+        save_run(self.certificate, directory, seeds={"solver": self.seed})
 
     def __repr__(self) -> str:
         return f"Apprentice({self.answer.engine}; {self.certificate!r})"
@@ -62,7 +71,8 @@ def learn(
         world, basis, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
         solver: by default the exact program, or the reduced one in larger worlds.
         failure_probability: of the certificate.
-        keep_budgets: tighten the limits until the certificate shows that the given ones are kept.
+        keep_budgets: tighten the limits until the certificate shows that the given ones are kept;
+            where that cannot be reached, the last policy is returned and its certificate says so.
         seed, observer: as for `solve`.
 
     >>> import journeyman as jm
@@ -74,26 +84,27 @@ def learn(
     """
     problem = Apprenticeship(world, basis, expert, cost_class, constraints)
     chosen = default_solver(problem) if solver is None else solver
-    within = problem
-    for _ in range(1 + (TIGHTENINGS if keep_budgets else 0)):
-        answer = solve(within, chosen, seed=seed, observer=observer)
-        certificate = certify(problem, answer, failure_probability)
-        if not keep_budgets or all(budget.is_kept for budget in certificate.budgets):
+    answer = solve(problem, chosen, seed=seed, observer=observer)
+    certificate = certify(problem, answer, failure_probability)
+    for margin in MARGINS if keep_budgets else ():
+        if all(budget.is_kept for budget in certificate.budgets):
             break
-        within = tightened(within, certificate)
-    return Apprentice(problem, answer, certificate)
+        retried = solve(
+            tightened(problem, certificate, margin), chosen, seed=seed, observer=observer
+        )
+        if retried.solution is None:
+            break
+        answer, certificate = retried, certify(problem, retried, failure_probability)
+    return Apprentice(problem, answer, certificate, seed)
 
 
-def tightened(problem: Apprenticeship, certificate: Certificate) -> Apprenticeship:
-    """The problem with every limit lowered by what the certificate's bound exceeds it by.
-
-    A policy that spends what the tightened limit allows, evaluated with the same slack, keeps the
-    limits that the certificate speaks of.
-    """
-    excess = {one.name: max(0.0, one.spent - one.limit) for one in certificate.budgets}
+def tightened(
+    problem: Apprenticeship, certificate: Certificate, margin: float = 1.0
+) -> Apprenticeship:
+    """The problem with each limit lowered by `margin` times the slack of the budget's bound."""
     lowered = [
-        Budget(cost=one.cost, at_most=one.at_most - 2 * excess[one.name], name=one.name)
-        for one in problem.constraints
+        Budget(cost=one.cost, at_most=one.at_most - margin * known.slack, name=one.name)
+        for one, known in zip(problem.constraints, certificate.budgets, strict=True)
     ]
     return Apprenticeship(
         problem.world, problem.basis, problem.expectation, problem.cost_class, lowered

@@ -12,6 +12,7 @@ FOUNDATIONS = ["errors", "frozen", "arrays", "compiled", "progress", "digest", "
 FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
     "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},
+    "auditing": {"errors", "auditing"},
     "apprentice": {*FLOORS, "certificate", "apprentice"},
     "gallery": {*FLOORS[: FLOORS.index("problem") + 1], "gallery"},
     "report": {*FLOORS, "certificate", "apprentice", "gallery", "report"},

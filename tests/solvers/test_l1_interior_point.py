@@ -10,10 +10,11 @@ import journeyman as jm
 from journeyman.problem.features.features import Features
 from journeyman.problem.penalty import ExactPenalty
 from journeyman.problem.reduced import Reduced
-from journeyman.solvers.box_dual import box_dual, run_highs
+from journeyman.solvers.box_dual import box_dual, run_clarabel, run_highs
 from journeyman.solvers.l1_interior_point import run_interior_point
+from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.weighted_gram import gram_of, stored
+from journeyman.solvers.weighted_gram import gram_of, repaired, stored
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import seeds
 
@@ -38,7 +39,9 @@ def relative_gap(box, point):
     return (loss - bound) / box.unit(loss)
 
 
-classes = st.sampled_from([jm.InfinityBall(), jm.Simplex()])
+linear_classes = st.sampled_from([jm.InfinityBall(), jm.Simplex()])
+balls = st.sampled_from([jm.EuclideanBall(), jm.EuclideanBall([0.1, 1.0, 3.0])])
+classes = st.one_of(linear_classes, balls)
 
 
 @given(seeds, st.sampled_from([0.1, 0.5, 1.0]), classes)
@@ -49,9 +52,19 @@ def test_loss_and_bound_meet(seed, density, cost_class):
     assert -1e-12 <= relative_gap(box, point) <= 1e-8
     assert (box.lower <= point.v).all()
     assert (point.v <= box.upper).all()
+    assert np.linalg.norm(point.v[box.num_boxed :] / box.ball_scale) <= 1
 
 
-@given(seeds, classes)
+@given(seeds, balls)
+def test_it_agrees_with_clarabel(seed, cost_class):
+    box = random_box(seed, cost_class=cost_class)
+    ours = run_interior_point(box, quiet(), 1e-8)
+    theirs = run_clarabel(box, 1, quiet(), rescaled=False)
+    loss = box.loss(theirs.x)
+    assert box.loss(ours.x) == pytest.approx(loss, abs=1e-6 * box.unit(loss))
+
+
+@given(seeds, linear_classes)
 def test_it_agrees_with_the_simplex_method(seed, cost_class):
     box = random_box(seed, cost_class=cost_class)
     ours = run_interior_point(box, quiet(), 1e-8)
@@ -91,6 +104,55 @@ def test_overlapping_features_cost_no_accuracy():
     assert np.linalg.cond(columns) > 1e6
     assert point.status is jm.Status.OPTIMAL
     assert relative_gap(box, point) <= 1e-8
+
+
+@given(seeds, st.integers(1, 6))
+def test_the_scaling_of_a_cone(seed, size):
+    """W^2 z = s, H is the inverse of the last block of W^-2, and steps change s o z as asked."""
+    rng = np.random.default_rng(seed)
+    u, y = rng.normal(size=(2, size))
+    u /= np.linalg.norm(u) * (1 + rng.exponential())
+    at = ConePoint(np.append(1.0, u), np.append(np.linalg.norm(y) + rng.exponential(), y))
+    scaling, J = Scaling(at), np.diag(np.append(1.0, -np.ones(size)))
+    square = scaling.beta**2 * (2 * np.outer(scaling.w, scaling.w) - J)
+    inverse = np.linalg.inv(square)
+    np.testing.assert_allclose(square @ at.z, at.s, rtol=1e-6)
+    softened = scaling.softened(np.eye(size))
+    np.testing.assert_allclose(softened @ inverse[1:, 1:], np.eye(size), atol=1e-6)
+    twice = scaling.softened(scaling.softened(np.eye(size), 0.5), 0.5)
+    np.testing.assert_allclose(twice, softened, atol=1e-9)
+    change, pressure = rng.normal(size=size + 1), rng.normal(size=size)
+    step = scaling.step(change, pressure)
+    np.testing.assert_allclose(step.z + inverse @ step.s, change, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(step.s[1:], softened @ pressure, atol=1e-12)
+
+
+@given(seeds, st.integers(1, 6))
+def test_the_reach_of_a_cone_ends_at_its_boundary(seed, size):
+    rng = np.random.default_rng(seed)
+    u, y = rng.normal(size=(2, size))
+    at = ConePoint(np.append(1.0, 0.5 * u / np.linalg.norm(u)), np.append(2 * np.linalg.norm(y), y))
+    step = ConeStep(np.append(0.0, rng.normal(size=size)), rng.normal(size=size + 1))
+    for k, change, reach in zip((at.s, at.z), (step.s, step.z), at.reach(step), strict=True):
+        end = k + min(reach, 1e6) * change
+        depth = end[0] - np.linalg.norm(end[1:])
+        if reach < 1e6:
+            assert depth == pytest.approx(0, abs=1e-8 * np.abs(end).max())
+        else:
+            assert depth >= -1e-8 * np.abs(end).max()
+
+
+@given(seeds, classes)
+def test_a_dual_point_that_misses_its_equations_is_repaired(seed, cost_class):
+    box = random_box(seed, cost_class=cost_class)
+    point = run_interior_point(box, quiet(), 1e-8)
+    radius, noise = box.radius(point.x), np.random.default_rng(seed).normal(size=box.num_rows)
+    spoilt = box.admitted(point.v * (1 + 1e-6 * noise))
+    mended = box.admitted(repaired(box, spoilt, radius))
+    missed = [np.linalg.norm(box.adjoint(v) + box.slope) for v in (spoilt, mended)]
+    bounds = [box.lower_bound(v, radius) for v in (spoilt, mended)]
+    assert bounds[0] <= bounds[1] <= box.loss(point.x) + 1e-12 * box.unit(box.loss(point.x))
+    assert missed[1] <= 0.01 * missed[0] + 1e-9
 
 
 def test_every_iteration_is_reported_with_a_loss_that_never_grows():

@@ -9,6 +9,9 @@ import pytest
 from scipy import sparse
 
 import journeyman as jm
+from journeyman.problem.features.features import Features
+from journeyman.problem.penalty import SinglePenalty
+from journeyman.solvers.reduced_program import Hard, ReducedProgram
 from journeyman.testing import Shape, random_problem
 
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
@@ -62,10 +65,18 @@ def interrupted(kind=jm.InfinityBall, engine=None):
     return jm.solve(large_problem(kind), jm.LinearProgram(engine=engine), observer=CtrlC(times=1))
 
 
+def unbounded():
+    drawn = random_problem(0)
+    problem = jm.Forward(drawn.world, np.ones(drawn.world.num_pairs))
+    features = Features(np.ones((drawn.world.num_pairs, 1)))
+    return jm.solve(problem, ReducedProgram(features, SinglePenalty(1e-3)))
+
+
 OUTCOMES = {
     jm.Status.OPTIMAL: optimal,
     jm.Status.INFEASIBLE: infeasible,
     jm.Status.INACCURATE: inaccurate,
+    jm.Status.UNBOUNDED: unbounded,
     jm.Status.TIME_LIMIT: out_of_time,
     jm.Status.INTERRUPTED: interrupted,
 }
@@ -83,6 +94,25 @@ def test_outcome_has_its_status_and_says_so(status):
     answer = OUTCOMES[status]()
     assert answer.status is status
     assert repr(answer).startswith(f"Answer({status.name}: ")
+
+
+@pytest.mark.parametrize("status", list(jm.Status), ids=lambda status: status.name)
+def test_every_status_has_a_message_and_a_remedy(status):
+    assert len(status.message) > 10
+    assert len(status.remedy) > 10 or status is jm.Status.OPTIMAL
+
+
+def test_what_is_impossible_with_or_without_budgets_says_so():
+    world = random_problem(0).world
+    problem = jm.Forward(world, np.zeros(world.num_pairs))
+    features = Features(np.ones((world.num_pairs, 1)))
+    hard, budgets = jm.solve(problem, ReducedProgram(features, Hard())), infeasible()
+    assert hard.status is budgets.status is jm.Status.INFEASIBLE
+    assert hard.relaxation is None
+    assert budgets.relaxation is not None
+    assert "budgets, or those of Hard()" in repr(hard)
+    with pytest.raises(jm.NoSolution, match="ExactPenalty"):
+        _ = hard.policy
 
 
 @every_class

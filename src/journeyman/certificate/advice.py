@@ -4,8 +4,9 @@ import math
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.estimated_world import MODEL_SHARE
+from journeyman.certificate.expert import WITH_SHAPING, WITHOUT_SHAPING
 from journeyman.certificate.model_error import WORTHWHILE, transitions_needed
-from journeyman.certificate.sample_sizes import demonstrations_needed, recorded_length
+from journeyman.certificate.sample_sizes import fewest, radii, recorded_length
 from journeyman.certificate.terms import Term
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
@@ -56,11 +57,9 @@ def _more(certificate: Certificate) -> str:
     while factor < MOST and _fallen(falling, factor) > allowed:
         factor *= 1.05
     sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
-    try:
-        needed = demonstrations_needed(problem, bound / 2, certificate.failure_probability)
-    except InvalidInput:
-        return sentence
-    return f"{sentence} {needed:,} do so whatever their spread (Hoeffding)."
+    part = min(WITH_SHAPING[0], WITHOUT_SHAPING[0]) * certificate.failure_probability
+    rates = radii(problem, part, two_sided=False)
+    return f"{sentence} {fewest(rates, allowed):,} do so whatever their spread (Hoeffding)."
 
 
 def _fallen(falling: dict[str, float], factor: float) -> float:

@@ -33,10 +33,11 @@ from journeyman.certificate.lower_bounds import lower_bounds, witnesses_of
 from journeyman.certificate.model_error import ModelError
 from journeyman.certificate.premises import Premise, Verdict, expert_premises
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sample_sizes import centred_bound, require_probability
+from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.spending import budget_certificates
-from journeyman.certificate.terms import Term, above, total
+from journeyman.certificate.terms import Term, total
+from journeyman.certificate.trivial import trivial_bound
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
@@ -119,7 +120,6 @@ class _Evidence:
 
     def certificate(self) -> Certificate:
         problem, visits, error = self.problem, self.visits, self.error
-        trivial = 2 * centred_bound(problem, problem.cost_class) * problem.world.effective_horizon
         evaluations = self.evaluations
         if error is not None:
             evaluations = in_the_true_world(problem, self.policy, visits, evaluations, error)
@@ -128,7 +128,7 @@ class _Evidence:
             policy=self.policy,
             failure_probability=self.failure_probability,
             combinations=_combinations(problem, evaluations, self.estimates),
-            trivial_bound=above(trivial),
+            trivial_bound=trivial_bound(problem),
             gap_on_data=problem.gap(visits),
             lower_bounds=lower_bounds(problem, self.witnesses, self.estimates, error),
             premises=(*_premises(problem), *self.evaluations[0].premises),
@@ -136,7 +136,7 @@ class _Evidence:
                 problem, visits, model_terms_of_budgets(problem, self.policy, visits, error)
             ),
             expert_intervals=expert_intervals(problem, self.failure_probability),
-            apprentice_intervals=apprentice_intervals(problem, visits),
+            apprentice_intervals=apprentice_intervals(problem, visits, error),
             expectations=visits.expectations(problem.basis),
             witnesses=tuple(sorted(self.witnesses, key=lambda one: -lower_bound(problem, one))),
             measure=self.measure,

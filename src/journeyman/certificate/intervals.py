@@ -11,8 +11,8 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
-from journeyman.demonstrations import MonteCarlo
-from journeyman.demonstrations.totals import Tails
+from journeyman.certificate.expert import PlainMean
+from journeyman.certificate.model_error import ModelError, occupancy_distance
 from journeyman.policy import Occupancy
 from journeyman.problem import Apprenticeship, Program
 
@@ -30,35 +30,30 @@ def expert_intervals(problem: Program, failure_probability: float) -> tuple[Inte
     """One for each cost; a point where the expectations were declared."""
     if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
         return _intervals(problem, problem.target, np.zeros(problem.basis.num_costs))
-    demos, basis, world = problem.demonstrations, problem.basis, problem.world
-    totals = MonteCarlo().totals(demos, problem.cost_matrix, world)
-    missing = float(Tails.of(demos, problem.cost_matrix, world).unknown_mass.mean())
-    half = (basis.highest - basis.lowest) / 2
-    share = failure_probability / (4 * basis.num_costs)
-    radius = np.array(
-        [
-            _radius(totals[:, i], 2 * half[i] * world.effective_horizon, share)
-            for i in range(half.size)
-        ]
-    )
-    return _intervals(
-        problem, totals.mean(axis=0) + basis.centre * missing, radius + half * missing
-    )
+    mean, share = PlainMean.of(problem, problem.demonstrations), failure_probability / 4
+    share /= problem.basis.num_costs
+    radius = np.array([
+        min(
+            hoeffding_radius(width, mean.count, share),
+            empirical_bernstein_radius(spread**2, width, mean.count, share),
+        )
+        for width, spread in zip(mean.ranges, mean.spread, strict=True)
+    ])  # fmt: skip
+    missing = float(mean.missing.mean())
+    middle = mean.totals.mean(axis=0) + problem.basis.centre * missing
+    tails = (problem.basis.highest - problem.basis.lowest) / 2 * missing
+    return _intervals(problem, middle, radius + tails)
 
 
-def apprentice_intervals(problem: Program, visits: Occupancy) -> tuple[Interval, ...]:
-    """One for each cost: as wide as the residual of the evaluation allows."""
-    width = problem.basis.norms * problem.world.effective_horizon * visits.residual
+def apprentice_intervals(
+    problem: Program, visits: Occupancy, error: ModelError | None = None
+) -> tuple[Interval, ...]:
+    """One for each cost: as wide as the residual of the evaluation and the model's error demand."""
+    basis = problem.basis
+    width = basis.norms * problem.world.effective_horizon * visits.residual
+    if error is not None:
+        width = width + (basis.highest - basis.lowest) / 2 * occupancy_distance(visits, error)
     return _intervals(problem, visits.expectations(problem.basis), width)
-
-
-def _radius(samples: FloatArray, width: float, failure_probability: float) -> float:
-    count = samples.size
-    variance = float(samples.var(ddof=1)) if count > 1 else np.inf
-    return min(
-        hoeffding_radius(width, count, failure_probability),
-        empirical_bernstein_radius(variance, width, count, failure_probability),
-    )
 
 
 def _intervals(problem: Program, middle: FloatArray, radius: FloatArray) -> tuple[Interval, ...]:

@@ -29,6 +29,7 @@ from journeyman.certificate.expert import WITHOUT_SHAPING, PlainMean
 from journeyman.certificate.premises import declared
 from journeyman.certificate.terms import Term, total
 from journeyman.errors import InvalidProblem
+from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.problem import Program
 
@@ -58,6 +59,8 @@ class Rollouts:
         require_whole("trajectories", self.trajectories, 2)
         require_whole("horizon", self.horizon, 1)
         require_whole("seed", self.seed, 0)
+        whole = {name: int(value) for name, value in vars(self).items()}
+        assign(self, **whole)
 
     def evaluate(
         self, problem: Program, policy: Policy, failure_probability: float

@@ -65,7 +65,7 @@ from journeyman.problem.row_sampling import row_norms
 STREAM = 0x726F7773
 """Which of a seed's streams the rows are drawn from."""
 SLACK = 1e-9
-"""Relative, on envelopes: more than products of rows can lose to rounding."""
+"""Relative, on norms and ranges: more than products of rows can lose to rounding."""
 SUPPORT = "support of q: every row that counts can be drawn"
 
 
@@ -99,7 +99,7 @@ class SampledRows:
         )  # fmt: skip
         require_whole("rows", rows, 2)
         require_whole("seed", seed, 0)
-        assign(self, features=features, coefficients=theta, rows=rows, seed=seed)
+        assign(self, features=features, coefficients=theta, rows=int(rows), seed=int(seed))
 
     def evaluate(
         self, problem: Program, policy: Policy, failure_probability: float
@@ -173,9 +173,9 @@ class RowSum:
         cls, name: str, envelope: FloatArray, values: Callable[[IntArray], FloatArray]
     ) -> "RowSum":
         """The law proportional to an envelope of the values; uniform where that is zero."""
-        width = float(envelope.sum())
-        law = envelope / width if width > 0 else np.full(envelope.size, 1 / envelope.size)
-        return cls(name, law, width, values)
+        whole = float(envelope.sum())
+        law = envelope / whole if whole > 0 else np.full(envelope.size, 1 / envelope.size)
+        return cls(name, law, (1 + SLACK) * whole, values)
 
     def samples(self, rows: IntArray) -> FloatArray:
         """value/law of every row in `rows`; each distinct one is computed once."""
@@ -204,7 +204,7 @@ def row_sums(reduced: Reduced, coefficients: FloatArray) -> tuple[RowSum, RowSum
     """V1, V2 and r+ of the module's docstring."""
     down, up = _reach(reduced.features, coefficients)
     norms = (1 + SLACK) * row_norms(reduced.pair_rows)
-    sizes = (1 + SLACK) * row_norms(reduced.flow_rows) * float(np.linalg.norm(coefficients))
+    sizes = row_norms(reduced.flow_rows) * float(np.linalg.norm(coefficients))
     change = up if reduced.features.base is None else max(down, up)
     world, lacking = reduced.problem.world, _lacking(reduced)
     moved = world.pairs.total(norms) + world.discount * (world.transition.T @ norms)
@@ -213,14 +213,12 @@ def row_sums(reduced: Reduced, coefficients: FloatArray) -> tuple[RowSum, RowSum
             "V1", np.maximum(down * norms + reduced.floor, 0.0), _negativity(reduced, coefficients)
         ),
         RowSum.under(
-            "V2", sizes + (1 + SLACK) * np.abs(reduced.flow_target),
-            _flow_violation(reduced, coefficients),
+            "V2", sizes + np.abs(reduced.flow_target), _flow_violation(reduced, coefficients)
         ),
         RowSum.under(
-            "r+", change * moved + (1 + SLACK) * np.abs(lacking),
-            _flow_residual(reduced, coefficients, lacking),
+            "r+", change * moved + np.abs(lacking), _flow_residual(reduced, coefficients, lacking)
         ),
-    )  # fmt: skip
+    )
 
 
 def upper_bound(statistics: Statistics) -> float:

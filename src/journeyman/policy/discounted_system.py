@@ -86,14 +86,17 @@ class DiscountedSystem:
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
         if self._factor is None:
-            from scipy.sparse.linalg import splu
-
-            self._factor = splu(
-                self.matrix.tocsc(),
-                permc_spec="MMD_AT_PLUS_A",
-                options={"SymmetricMode": True},
-            )
+            self._factor = factorise(self.matrix)
         return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
+
+
+def factorise(matrix: SparseMatrix) -> Any:
+    """The sparse LU factors of I - discount M; its pattern is nearly symmetric."""
+    from scipy.sparse.linalg import splu
+
+    return splu(
+        matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}
+    )  # fmt: skip
 
 
 def _krylov(matrix: SparseMatrix, b: FloatArray, tolerance: float) -> FloatArray:

@@ -18,7 +18,7 @@ The program over v has only as many equations as there are features; their multi
 Cost: the blocks of A are those of the reduced problem, not copies, until HiGHS or Clarabel asks.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -66,6 +66,17 @@ class BoxDual:
     def num_rows(self) -> int:
         return self.target.size
 
+    @property
+    def num_boxed(self) -> int:
+        """How many rows have a box; those after them, if any, share the Euclidean ball."""
+        return self.num_rows - self.ball_scale.size
+
+    @property
+    def ball_scale(self) -> FloatArray:
+        """The half-axes of the ball, one for each row that shares it."""
+        kind, sharing = self.reduced.problem.cost_class, self.reduced.matching_target.size
+        return kind.scaling(sharing) if isinstance(kind, EuclideanBall) else np.zeros(0)
+
     def apply(self, x: FloatArray) -> FloatArray:
         """A x."""
         return np.concatenate([block @ x[: block.shape[1]] for block in self.blocks])
@@ -84,20 +95,38 @@ class BoxDual:
     def loss_at(self, x: FloatArray, image: FloatArray) -> float:
         """The loss at x from A x."""
         error = image - self.target
-        boxed = slice(error.size - self._norm_size)
+        boxed = slice(self.num_boxed)
         worst = np.maximum(self.lower[boxed] * error[boxed], self.upper[boxed] * error[boxed]).sum()
-        if self._norm_size:
-            worst += self.reduced.problem.cost_class.gap(error[-self._norm_size :])
+        if self.num_boxed < error.size:
+            worst += self.reduced.problem.cost_class.gap(error[self.num_boxed :])
         return float(self.constant + self.slope @ x + worst)
 
     def lower_bound(self, v: FloatArray, radius: float) -> float:
-        """What the loss cannot go below for |x|_2 <= radius, whatever v is proposed."""
-        inside = np.clip(v, self.lower, self.upper)
-        if self._norm_size:
-            norm = slice(v.size - self._norm_size, v.size)
-            inside[norm] = self.reduced.problem.cost_class.admit(v[norm])
-        spare = self.adjoint(inside) + self.slope
+        """What the loss cannot go below for |coefficients|_2 <= radius, whatever v is proposed."""
+        inside = self.admitted(v)
+        spare = self.coefficients(self.adjoint(inside) + self.slope)
         return float(self.constant - self.target @ inside - radius * np.linalg.norm(spare))
+
+    def admitted(self, v: FloatArray) -> FloatArray:
+        """A point of V close to v, for which the equation of the extra column holds."""
+        inside = np.clip(v, self.lower, self.upper)
+        costs = slice(-self.reduced.matching_target.size, None)
+        match self.reduced.problem.cost_class:
+            case EuclideanBall() as kind:
+                inside[costs] = kind.admit(v[costs])
+            case Simplex():
+                inside[costs] = Simplex().admit(v[costs])
+        return inside
+
+    def radius(self, x: FloatArray) -> float:
+        """Of the coefficients that a bound speaks about: twice those of x, and at least 2."""
+        return 2 * max(1.0, float(np.linalg.norm(self.coefficients(x))))
+
+    def shortfall(self, x: FloatArray, spare: FloatArray) -> float:
+        """What it costs a bound at x that the equations are missed by `spare`."""
+        count = self.reduced.num_features
+        missed = self.radius(x) * float(np.linalg.norm(spare[:count]))
+        return missed + float(2 * np.maximum(1.0, np.abs(x[count:])) @ np.abs(spare[count:]))
 
     def unit(self, loss: float) -> float:
         """What tolerances are relative to: the loss, or the largest cost difference of a step."""
@@ -106,8 +135,8 @@ class BoxDual:
 
     @property
     def is_boxed(self) -> bool:
-        """Whether V is a box of finite positive width in every direction."""
-        width = self.upper - self.lower
+        """Whether V is finite and of positive width in every direction."""
+        width = (self.upper - self.lower)[: self.num_boxed]
         return bool(np.isfinite(width).all() and (width > 0).all())
 
     def coefficients(self, x: FloatArray) -> FloatArray:
@@ -159,11 +188,6 @@ class BoxDual:
             part.resize((part.shape[0], width))
         return sparse.vstack(parts, format="csr")
 
-    @property
-    def _norm_size(self) -> int:
-        kind = self.reduced.problem.cost_class
-        return self.reduced.matching_target.size if isinstance(kind, EuclideanBall) else 0
-
     def _by_block(self, v: FloatArray) -> list[FloatArray]:
         return np.split(v, np.cumsum([block.shape[0] for block in self.blocks[:-1]]))
 
@@ -187,9 +211,8 @@ class BoxPoint:
 
 def box_dual(reduced: Reduced, penalties: Penalties, rows: SelectedRows | None = None) -> BoxDual:
     """The box program of a surrogate, over all rows or a weighted selection."""
-    Phi, floor, D, nu = (
-        reduced.pair_rows, reduced.floor, reduced.flow_rows, reduced.flow_target,
-    )  # fmt: skip
+    Phi, floor = reduced.pair_rows, reduced.floor
+    D, nu = reduced.flow_rows, reduced.flow_target
     pair_size, flow_size = np.full(floor.size, penalties.pairs), np.full(nu.size, penalties.flow)
     if rows is not None:
         Phi, floor, pair_size = Phi[rows.pairs], floor[rows.pairs], pair_size[rows.pairs]
@@ -219,6 +242,21 @@ def run_highs(box: BoxDual, engine: Engine, threads: int, watch: Watch) -> BoxPo
     return BoxPoint(found.status, found.row_duals, found.columns, found.engine, log=found.log)
 
 
+def steepest_fall(box: BoxDual, threads: int, watch: Watch) -> FloatArray:
+    """The x with |x_i| <= 1 along which the loss falls most far out, or zero where it cannot fall:
+    the multiplier of min |e|_1 over v in V with A'v + e = -slope."""
+    model, size = box.linear_model(), box.slope.size
+    either = sparse.eye_array(size, format="csr")
+    missed = replace(
+        model,
+        columns=sparse.vstack([model.columns, either, -either], format="csr"),
+        cost=np.repeat([0.0, 1.0], [box.num_rows, 2 * size]),
+        lower=np.append(model.lower, np.zeros(2 * size)),
+        upper=np.append(model.upper, np.full(2 * size, INFINITY)),
+    )
+    return HighsModel(missed, Engine.SIMPLEX, threads).run(watch).row_duals
+
+
 def run_clarabel(box: BoxDual, threads: int, watch: Watch, *, rescaled: bool) -> BoxPoint:
     """Solve the box program with Clarabel, which also knows the Euclidean ball.
 
@@ -231,12 +269,10 @@ def run_clarabel(box: BoxDual, threads: int, watch: Watch, *, rescaled: bool) ->
         model, v_units, x_units = _in_units(box)
     norm_rows = norm_right = None
     if isinstance(kind, EuclideanBall):
-        inverse = sparse.diags_array(v_units[-count:] / kind.scaling(count))
-        norm_rows = sparse.block_array(
-            [[sparse.csr_array((1, box.num_rows - count)), sparse.csr_array((1, count))],
-             [sparse.csr_array((count, box.num_rows - count)), -inverse]],
-            format="csr",
-        )  # fmt: skip
+        inverse = sparse.csr_array(sparse.diags_array(-v_units[-count:] / kind.scaling(count)))
+        empty = sparse.csr_array((count, box.num_boxed))
+        beside = sparse.hstack([empty, inverse], format="csr")
+        norm_rows = sparse.vstack([sparse.csr_array((1, box.num_rows)), beside], format="csr")
         norm_right = np.append(1.0, np.zeros(count))
     found = run_cone(conic_form(model, norm_rows, norm_right), watch, threads)
     x = -x_units * found.row_duals[: box.slope.size]
@@ -271,12 +307,8 @@ def _matching(
     scale, slope = kind.scaling(target.size), np.zeros(reduced.num_features)
     match kind:
         case KnownCost():
-            gain = float(scale[0])
-            empty = np.zeros(0)
-            return (
-                np.zeros((0, slope.size)), empty, empty, empty, gain * G[0],
-                -gain * float(target[0]),
-            )  # fmt: skip
+            gain, empty, no_rows = float(scale[0]), np.zeros(0), np.zeros((0, slope.size))
+            return no_rows, empty, empty, empty, gain * G[0], -gain * float(target[0])
         case Simplex():
             rows = np.column_stack([scale[:, np.newaxis] * G, -np.ones(target.size)])
             zeros, ones = np.zeros(target.size), np.ones(target.size)

@@ -7,6 +7,7 @@ Mehrotra's predictor-corrector on the optimality conditions, with v = lower + p 
 
     A'v = -slope,    b - A x = f - g,    p f = mu,    q g = mu,    p, q, f, g > 0.
 
+Rows of v without a box share the Euclidean ball, as one second-order cone (`norm_cone`).
 An iteration eliminates all but x: one weighted Gram matrix A' diag(w) A with w = 1/(f/p + g/q), its
 Cholesky factor, and a few solves. The first aims at mu = 0; how far it gets sets mu and the
 second-order correction of the second. Up to three more centre the products that keep the step short
@@ -34,9 +35,10 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.solvers.box_dual import BoxDual, BoxPoint
+from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling, centre, orthant_reach
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.weighted_gram import factored, stored
+from journeyman.solvers.weighted_gram import Solve, factored, stored
 
 ENGINE = "interior point"
 MAX_ITERATIONS = 200
@@ -44,28 +46,31 @@ PATIENCE = 15
 """Iterations without a smaller gap after which rounding has won."""
 STRIDE, EARLY_STRIDE = 0.9995, 0.9
 """Share of the way to the boundary that a step may take; less while the gap is large."""
+BALL_STRIDE = 0.99
+"""The same with a ball, whose boundary is curved: closer to it, the next step would be short."""
 CORRECTORS = 3
 """Centring solves for dense rows, where a factor costs as much as many solves; none for sparse."""
 REFRESH = 8
-"""Iterations after which A x and A'v are computed anew instead of updated."""
+"""Iterations after which A x and A'v are computed anew, not updated; each one at the end."""
 REFINEMENTS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A change of x, v, f and g, with its images A x and A'v."""
+    """A change of x, v, f, g and the ball, with its images A x and A'v."""
 
     x: FloatArray
     v: FloatArray
     f: FloatArray
     g: FloatArray
+    ball: ConeStep
     image: FloatArray
     pull: FloatArray
 
     def plus(self, other: "_Step") -> "_Step":
         return _Step(
             self.x + other.x, self.v + other.v, self.f + other.f, self.g + other.g,
-            self.image + other.image, self.pull + other.pull,
+            self.ball.plus(other.ball), self.image + other.image, self.pull + other.pull,
         )  # fmt: skip
 
 
@@ -73,7 +78,8 @@ class _Step:
 class _Point:
     """x; v and its distances p, q to the bounds; the multipliers f, g of the bounds.
 
-    `image` is A x, `spare` what the equations lack: -slope - A'v.
+    The rows of v that have no bounds share the Euclidean ball; `ball` has its distance and
+    multiplier. `image` is A x, `spare` what the equations lack: -slope - A'v.
     """
 
     x: FloatArray
@@ -82,27 +88,39 @@ class _Point:
     q: FloatArray
     f: FloatArray
     g: FloatArray
+    ball: ConePoint
     image: FloatArray
     spare: FloatArray
 
     @property
+    def num_products(self) -> int:
+        return 2 * self.p.size + self.ball.is_there
+
+    @property
     def mu(self) -> float:
-        return float(self.p @ self.f + self.q @ self.g) / (2 * self.v.size)
+        total = float(self.p @ self.f + self.q @ self.g) + self.ball.product
+        return total / self.num_products
 
     def reach(self, step: _Step) -> tuple[float, float]:
         """How far v and x may follow a step until a distance or a multiplier is zero."""
-        along = min(_reach(self.p, step.v), _reach(self.q, -step.v))
-        return along, min(_reach(self.f, step.f), _reach(self.g, step.g))
+        boxed = step.v[: self.p.size]
+        along, across = self.ball.reach(step.ball)
+        along = min(along, orthant_reach(self.p, boxed), orthant_reach(self.q, -boxed))
+        return along, min(across, orthant_reach(self.f, step.f), orthant_reach(self.g, step.g))
 
     def products(self, step: _Step, along: float, across: float) -> tuple[FloatArray, FloatArray]:
         """p f and q g after a step."""
-        near = (self.p + along * step.v) * (self.f + across * step.f)
-        return near, (self.q - along * step.v) * (self.g + across * step.g)
+        change = along * step.v[: self.p.size]
+        near = (self.p + change) * (self.f + across * step.f)
+        return near, (self.q - change) * (self.g + across * step.g)
 
     def moved(self, step: _Step, along: float, across: float) -> "_Point":
+        change = along * step.v
+        boxed = change[: self.p.size]
         return _Point(
-            self.x + across * step.x, self.v + along * step.v, self.p + along * step.v,
-            self.q - along * step.v, self.f + across * step.f, self.g + across * step.g,
+            self.x + across * step.x, self.v + change, self.p + boxed, self.q - boxed,
+            self.f + across * step.f, self.g + across * step.g,
+            self.ball.moved(step.ball, along, across),
             self.image + across * step.image, self.spare - along * step.pull,
         )  # fmt: skip
 
@@ -125,9 +143,10 @@ class _Record:
     def gap(self) -> float:
         return self.loss - self.bound
 
-    def updated(self, point: _Point, loss: float, bound: float, iteration: int) -> "_Record":
-        better = self
-        if loss < self.loss:
+    def updated(self, box: BoxDual, point: _Point, iteration: int) -> "_Record":
+        better, loss = self, box.loss_at(point.x, point.image)
+        bound = box.constant - float(box.target @ point.v) - box.shortfall(point.x, point.spare)
+        if self.bound - 1e-9 * box.unit(loss) < loss < self.loss:  # further below is rounding
             better = replace(better, x=point.x, loss=loss, iteration=iteration)
         if bound > self.bound:
             better = replace(better, v=point.v, bound=bound, iteration=iteration)
@@ -142,17 +161,17 @@ def run_interior_point(box: BoxDual, watch: Watch, tolerance: float) -> BoxPoint
 
 def _iterate(box: BoxDual, watch: Watch, tolerance: float) -> BoxPoint:
     point = _start(box)
-    best = _Record(point.x, point.v)
+    best, refresh = _Record(point.x, point.v), REFRESH
     status, iteration = Status.INACCURATE, 0
     for iteration in range(MAX_ITERATIONS):
-        if iteration % REFRESH == 0:
+        if iteration % refresh == 0:
             point = point.refreshed(box)
-        radius = 2 * max(1.0, float(np.linalg.norm(point.x)))
-        bound = box.constant - float(box.target @ point.v)
-        bound -= radius * float(np.linalg.norm(point.spare))
-        best = best.updated(point, box.loss_at(point.x, point.image), bound, iteration)
+        best = best.updated(box, point, iteration)
         allowance = tolerance * box.unit(best.loss)
-        if best.gap <= 0.5 * allowance:
+        if best.gap <= 0.5 * allowance and refresh > 1:
+            point, refresh = point.refreshed(box), 1
+            best = _Record(point.x, point.v).updated(box, point, iteration)
+        if abs(best.gap) <= 0.5 * allowance:
             status = Status.OPTIMAL
             break
         if watch.report(iteration, best.loss):
@@ -161,7 +180,7 @@ def _iterate(box: BoxDual, watch: Watch, tolerance: float) -> BoxPoint:
         if iteration - best.iteration > PATIENCE:
             break
         stride = STRIDE if best.gap < 0.01 * box.unit(best.loss) else EARLY_STRIDE
-        point = _Newton(box, point).advanced(stride, 0.003 * allowance / radius)
+        point = _Newton(box, point).advanced(stride, 0.003 * allowance / box.radius(point.x))
         if not np.isfinite(point.x).all():
             break
     return BoxPoint(status, best.x, best.v, ENGINE, iteration)
@@ -169,53 +188,87 @@ def _iterate(box: BoxDual, watch: Watch, tolerance: float) -> BoxPoint:
 
 def _start(box: BoxDual) -> _Point:
     """The middle of the box, and the weighted least squares solution with positive multipliers."""
-    width = box.upper - box.lower
+    boxed, scale = slice(box.num_boxed), box.ball_scale
+    lower, upper = box.lower[boxed], box.upper[boxed]
+    width = np.concatenate([upper - lower, 2 * scale])
     x = factored(box, width**2)(box.adjoint(width**2 * box.target))
     image = box.apply(x)
     error = box.target - image
     mu = max(float(np.mean(np.abs(error) * width)), 1e-10 * box.unit(1e-10) / width.size)
+    ball = centre(scale * error[box.num_boxed :], mu)
+    middle = np.concatenate([(lower + upper) / 2, np.zeros(scale.size)])
+    error, width = error[boxed], width[boxed]
     f, g = np.maximum(error, 0.0) + mu / width, np.maximum(-error, 0.0) + mu / width
-    middle = (box.lower + box.upper) / 2
-    return _Point(x, middle, width / 2, width / 2, f, g, image, -box.slope - box.adjoint(middle))
+    spare = -box.slope - box.adjoint(middle)
+    return _Point(x, middle, width / 2, width / 2, f, g, ball, image, spare)
 
 
 class _Newton:
     """Newton steps from one point, which share a factor."""
 
     def __init__(self, box: BoxDual, at: _Point) -> None:
-        self.box, self.at = box, at
+        self.box, self.at, self.boxed = box, at, slice(box.num_boxed)
+        self.scaling, self.scale = Scaling(at.ball), box.ball_scale
         self.weights = 1 / (at.f / at.p + at.g / at.q)
-        self.solve = factored(box, self.weights)
-        self.imbalance = box.target - at.image - at.f + at.g
+        prices = np.concatenate([at.f - at.g, at.ball.z[1:] / self.scale])
+        self.imbalance = box.target - at.image - prices
+        self.solve = self.factor()
+
+    def factor(self) -> Solve:
+        """The solver of A' H A x = right, where H is diagonal except for the ball."""
+        if not self.at.ball.is_there:
+            return factored(self.box, self.weights)
+        rows, sharing = self.box.blocks[2].copy(), self.scale.size
+        rows[-sharing:] = self.scaling.softened(self.scale[:, np.newaxis] * rows[-sharing:], 0.5)
+        weights = np.concatenate([self.weights, np.ones(sharing)])
+        return factored(replace(self.box, blocks=(*self.box.blocks[:2], rows)), weights)
 
     def advanced(self, stride: float, exactness: float) -> _Point:
         """The point after a predictor, its corrector, and more correctors while these help."""
         at, mu = self.at, self.at.mu
-        first = self.step(-at.p * at.f, -at.q * at.g)
-        near, far = at.products(first, *(min(1.0, length) for length in at.reach(first)))
-        left = float(near.sum() + far.sum()) / (2 * near.size)
-        aim = (left / mu) ** 3 * mu if mu > 0 else 0.0
+        first = self.step(-at.p * at.f, -at.q * at.g, -at.ball.z)
+        lengths = [min(1.0, length) for length in at.reach(first)]
+        near, far = at.products(first, *lengths)
+        left = float(near.sum() + far.sum()) + at.ball.moved(first.ball, *lengths).product
+        aim = (left / at.num_products / mu) ** 3 * mu if mu > 0 else 0.0
+        boxed = first.v[self.boxed]
         step = self.step(
-            aim - at.p * at.f - first.v * first.f, aim - at.q * at.g + first.v * first.g
+            aim - at.p * at.f - boxed * first.f,
+            aim - at.q * at.g + boxed * first.g,
+            aim * at.ball.inverse - at.ball.z - self.scaling.second_order(first.ball),
         )
         step = self.refined(self.centred(step, aim), exactness)
+        stride = min(stride, BALL_STRIDE) if at.ball.is_there else stride
         along, across = (min(1.0, stride * length) for length in at.reach(step))
         return at.moved(step, along, across)
 
-    def step(self, near: FloatArray, far: FloatArray, *, mend: bool = True) -> _Step:
-        """The step that changes p f and q g by `near` and `far`, to first order.
+    def step(
+        self, near: FloatArray, far: FloatArray, ball: FloatArray, *, mend: bool = True
+    ) -> _Step:
+        """The step that changes p f and q g by `near` and `far`, to first order, and `ball` so too.
 
         It also mends what the equations lack, or leaves that as it is.
         """
         at, box = self.at, self.box
-        push = near / at.p - far / at.q
+        push = np.concatenate([near / at.p - far / at.q, ball[1:] / self.scale])
         lacking = np.zeros_like(at.spare)
         if mend:
             push, lacking = push - self.imbalance, at.spare
-        x = self.solve(lacking - box.adjoint(self.weights * push))
+        x = self.solve(lacking - box.adjoint(self.yielding(push)))
         image = box.apply(x)
-        v = self.weights * (image + push)
-        return _Step(x, v, (near - at.f * v) / at.p, (far + at.g * v) / at.q, image, lacking)
+        pressure = image + push
+        v = self.yielding(pressure)
+        boxed = v[self.boxed]
+        f, g = (near - at.f * boxed) / at.p, (far + at.g * boxed) / at.q
+        cone = self.scaling.step(ball, self.scale * pressure[box.num_boxed :])
+        return _Step(x, v, f, g, cone, image, lacking)
+
+    def yielding(self, pressure: FloatArray) -> FloatArray:
+        """H pressure: how v gives way."""
+        if not self.at.ball.is_there:
+            return self.weights * pressure
+        own = self.scaling.softened(self.scale * pressure[self.box.num_boxed :])
+        return np.concatenate([self.weights * pressure[self.boxed], self.scale * own])
 
     def centred(self, step: _Step, aim: float) -> _Step:
         """Gondzio's correctors: pull products that a longer step would spoil back towards `aim`."""
@@ -228,7 +281,7 @@ class _Newton:
                 np.maximum(np.clip(each, 0.1 * aim, 10 * aim) - each, -10 * aim)
                 for each in products
             )
-            longer = step.plus(self.step(near, far, mend=False))
+            longer = step.plus(self.step(near, far, np.zeros_like(self.at.ball.z), mend=False))
             now = [min(1.0, length) for length in self.at.reach(longer)]
             if sum(now) < sum(reached) + 0.02:
                 break
@@ -250,7 +303,7 @@ class _Newton:
             slope = np.float64(rest @ proposal)
             towards = proposal + (slope / before) * towards
             image = box.apply(towards)
-            change, before = self.weights * image, slope
+            change, before = self.yielding(image), slope
             length = slope / (towards @ box.adjoint(change))
             now = self.shifted(now, length * towards, length * change, length * image)
             left = float(np.linalg.norm(at.spare - now.pull))
@@ -260,12 +313,8 @@ class _Newton:
 
     def shifted(self, step: _Step, x: FloatArray, v: FloatArray, image: FloatArray) -> _Step:
         """The step with more of x and v, its multipliers following v."""
-        at, moved = self.at, step.v + v
-        f, g = step.f - at.f / at.p * v, step.g + at.g / at.q * v
-        return _Step(step.x + x, moved, f, g, step.image + image, self.box.adjoint(moved))
-
-
-def _reach(distance: FloatArray, change: FloatArray) -> float:
-    """How far `distance` can follow `change` until an entry is zero."""
-    steepest = float((change / distance).min(initial=0.0))
-    return -1 / steepest if steepest < 0 else np.inf
+        at, moved, boxed = self.at, step.v + v, v[self.boxed]
+        f, g = step.f - at.f / at.p * boxed, step.g + at.g / at.q * boxed
+        pressure = self.scale * image[self.box.num_boxed :]
+        ball = step.ball.plus(self.scaling.step(np.zeros_like(at.ball.z), pressure))
+        return _Step(step.x + x, moved, f, g, ball, step.image + image, self.box.adjoint(moved))

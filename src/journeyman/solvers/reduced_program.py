@@ -17,12 +17,15 @@ recomputed from the data. CONVERGED means that they differ by at most `tolerance
 max(|loss|, 2N), where 2N is the largest cost difference of a step. The policy's own value and lower
 bound speak about all policies, not about the features, and usually lie apart. Below the exact
 penalties and without the zero cost in the class (`Simplex`, `Forward`) the loss may have no
-minimum; the answer is then INACCURATE, with a bound that holds within its radius.
+minimum; the answer is then UNBOUNDED, said only with a direction along which the loss falls for
+ever, and its bound holds within its radius. In double precision the loss itself is known to about
+1e-16 times penalty, size of the features and coefficients: with budgets and discounts beyond 0.999
+that can exceed the tolerance, and the answer is INACCURATE.
 
 Cost. The dual has one equation per feature and one boxed variable per pair, state, budget and cost:
 `l1_interior_point` solves it in time linear in their number. HiGHS (on request, for `Hard`, beyond
-some thousand features, and when accuracy is not reached) and Clarabel (for the Euclidean ball)
-solve the same box program.
+some thousand features, and when accuracy is not reached) and, for the Euclidean ball, Clarabel
+solve the same box program. A dual point that misses its equations is repaired before it is judged.
 
 Reference: Kamoutsi, Banjac, Lygeros, "Stochastic convex optimization for provably efficient
 apprenticeship learning", 2021.
@@ -43,7 +46,14 @@ from journeyman.problem.penalty import ExactPenalty, Penalties, Penalty, SingleP
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.box_dual import BoxDual, BoxPoint, box_dual, run_clarabel, run_highs
+from journeyman.solvers.box_dual import (
+    BoxDual,
+    BoxPoint,
+    box_dual,
+    run_clarabel,
+    run_highs,
+    steepest_fall,
+)
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
 from journeyman.solvers.highs import Engine, engines_for
 from journeyman.solvers.status import Status
@@ -51,6 +61,8 @@ from journeyman.solvers.watch import Watch
 
 MANY_FEATURES = 3000
 """Beyond this the dense d x d factor of the interior point is left to a sparse engine."""
+ROUNDING = 1e-12
+"""Relative to the sizes of its terms, what is allowed for the rounding of a sum."""
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
@@ -67,8 +79,8 @@ class ReducedProgram:
         features: the columns to combine.
         penalty: `ExactPenalty()`, at which the loss bounds the policy's gap, `SinglePenalty(x)` as
             in the paper, or `Hard()`.
-        engine: of HiGHS; by default the interior point written for this program. The Euclidean
-            ball always uses Clarabel.
+        engine: of HiGHS; by default the interior point written for this program. With an engine
+            the Euclidean ball uses Clarabel instead.
         threads: for HiGHS and Clarabel; the interior point follows the BLAS settings.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of loss and lower bound, relative to max(|loss|, 2N).
@@ -109,7 +121,7 @@ class ReducedProgram:
         box = box_dual(reduced, surrogate.penalties)
         built = time.perf_counter()
         found = solve_box(box, watch, self.engine, self.threads, self.tolerance)
-        return self._answer(surrogate, box, found, (started, built))
+        return self._answer(surrogate, box, found, watch, (started, built))
 
     def _hard(self, reduced: Reduced, watch: Watch, started: float) -> Answer:
         """Program (6): the same box program without end in the directions of the constraints.
@@ -121,7 +133,7 @@ class ReducedProgram:
         built = time.perf_counter()
         found = BoxPoint(Status.FAILED, np.zeros(0), np.zeros(0), "none")
         for found in _general_engines(box, watch, self.engine, self.threads):
-            answer = self._answer(_priced(box, found), box, found, (started, built))
+            answer = self._answer(_priced(box, found), box, found, watch, (started, built))
             if answer.status is Status.CONVERGED or found.status in UNFINISHED or watch.must_stop:
                 return answer
         violation = least_violation(reduced, watch, self.engine, self.threads, self.tolerance)
@@ -131,10 +143,15 @@ class ReducedProgram:
                 build_seconds=built - started, solve_seconds=time.perf_counter() - built,
                 log=found.log,
             )  # fmt: skip
-        return self._answer(_priced(box, found), box, found, (started, built))
+        return self._answer(_priced(box, found), box, found, watch, (started, built))
 
     def _answer(
-        self, surrogate: Surrogate, box: BoxDual, found: BoxPoint, times: tuple[float, float]
+        self,
+        surrogate: Surrogate,
+        box: BoxDual,
+        found: BoxPoint,
+        watch: Watch,
+        times: tuple[float, float],
     ) -> Answer:
         """Re-derive all figures from the data, and let them decide about the status."""
         solution = reduced_solution(surrogate, box, found)
@@ -142,7 +159,9 @@ class ReducedProgram:
         if solution.relative_gap <= self.tolerance:
             status = Status.CONVERGED
         elif status not in UNFINISHED:
-            status = Status.INACCURATE
+            has_penalty = not isinstance(self.penalty, Hard)
+            falls = has_penalty and _falls_without_end(surrogate, box, self.threads, watch)
+            status = Status.UNBOUNDED if falls else Status.INACCURATE
         solve_seconds = time.perf_counter() - times[1]
         return Answer(
             box.reduced.problem, status, found.engine, policy_solution(solution),
@@ -168,13 +187,19 @@ def solve_box(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int, tolerance: float
 ) -> BoxPoint:
     """The first point whose loss and bound meet (OPTIMAL), or the one where they are closest."""
+    from journeyman.solvers.weighted_gram import repaired
+
     best, least, accurate = None, np.inf, False
     for found in _engines(box, watch, engine, threads, tolerance):
         usable = _usable(box, found)
-        loss = box.loss(usable.x)
-        gap = loss - box.lower_bound(usable.v, 2 * max(1.0, float(np.linalg.norm(usable.x))))
+        loss, radius = box.loss(usable.x), box.radius(usable.x)
+        gap, allowance = loss - box.lower_bound(usable.v, radius), tolerance * box.unit(loss)
+        if gap > allowance and box.is_boxed and not watch.must_stop:
+            usable = replace(usable, v=repaired(box, usable.v, radius))
+            gap = loss - box.lower_bound(usable.v, radius)
+        gap = abs(gap)  # a loss far below its own bound is rounding
         if best is None or gap < least:
-            best, least, accurate = usable, gap, gap <= tolerance * box.unit(loss)
+            best, least, accurate = usable, gap, gap <= allowance
         if accurate or watch.must_stop:
             break
     assert best is not None
@@ -192,6 +217,36 @@ def reduced_solution(surrogate: Surrogate, box: BoxDual, found: BoxPoint) -> Red
         nothing = ReducedSolution.of(surrogate, np.zeros(box.reduced.num_features), witness)
         return min(solution, nothing, key=lambda candidate: candidate.loss)
     return solution
+
+
+def slope_at_infinity(surrogate: Surrogate, direction: FloatArray) -> float:
+    """A bound, rounding included, on the slope of the loss far out in a direction h:
+
+        gap_W(G h) + lambda_1 sum [Phi h]- + lambda_2 |D h|_1 + lambda_3 sum [C h]+
+
+    The loss rises at most by that slope anywhere along h, so it has no minimum when it is negative.
+    """
+    reduced, penalties = surrogate.reduced, surrogate.penalties
+    flow, above = reduced.flow_rows @ direction, reduced.pair_rows @ direction
+    over, gap = reduced.budget_rows @ direction, reduced.matching @ direction
+    weights = reduced.problem.cost_class.scaling(gap.size)
+    slope = reduced.problem.cost_class.gap(gap)
+    slope += penalties.pairs * np.maximum(-above, 0.0).sum()
+    slope += penalties.flow * np.abs(flow).sum() + penalties.budgets * np.maximum(over, 0.0).sum()
+    size = np.abs(direction)
+    sizes = penalties.pairs * (abs(reduced.pair_rows) @ size).sum()
+    sizes += penalties.flow * (abs(reduced.flow_rows) @ size).sum()
+    sizes += penalties.budgets * (abs(reduced.budget_rows) @ size).sum()
+    sizes += weights @ (abs(reduced.matching) @ size)
+    return float(slope + ROUNDING * sizes)
+
+
+def _falls_without_end(surrogate: Surrogate, box: BoxDual, threads: int, watch: Watch) -> bool:
+    """Whether a direction is found along which the loss falls for ever."""
+    if surrogate.reduced.problem.cost_class.contains_zero or watch.must_stop:
+        return False
+    direction = box.coefficients(steepest_fall(box, threads, watch))
+    return direction.size > 0 and slope_at_infinity(surrogate, direction) < 0
 
 
 def least_violation(
@@ -247,8 +302,8 @@ def _general_engines(
 def _usable(box: BoxDual, found: BoxPoint) -> BoxPoint:
     """A point of the right size with finite entries, zeros where an engine left none."""
 
-    def repaired(values: FloatArray, size: int) -> FloatArray:
+    def usable(values: FloatArray, size: int) -> FloatArray:
         kept = values.size == size and bool(np.isfinite(values).all())
         return values if kept else np.zeros(size)
 
-    return replace(found, x=repaired(found.x, box.slope.size), v=repaired(found.v, box.num_rows))
+    return replace(found, x=usable(found.x, box.slope.size), v=usable(found.v, box.num_rows))

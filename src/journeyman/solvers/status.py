@@ -15,8 +15,13 @@ class Status(Enum):
         "richer features lower the loss itself",
     )
     INFEASIBLE = (
-        "no policy keeps all the budgets",
-        "answer.relaxation has the smallest increase that makes them possible",
+        "nothing satisfies all the constraints (the budgets, or those of Hard())",
+        "answer.relaxation has the smallest increase that makes budgets possible; instead of "
+        "Hard() use a penalty such as jm.ExactPenalty()",
+    )
+    UNBOUNDED = (
+        "the penalty is too small: the loss falls without end and has no minimum",
+        "use jm.ExactPenalty(), at which the loss bounds the policy's gap",
     )
     INACCURATE = (
         "the engine stopped, but the bounds are further apart than the tolerance or a budget is "

@@ -4,7 +4,7 @@ Dense rows are weighted in pieces that stay in the cache and handed to BLAS; spa
 products one by one, which is quicker while they are few. The factor is that of the matrix scaled to
 a unit diagonal; a matrix that is not finite has none, and its solutions are not finite either.
 Where features are dependent it is damped, so that a solve leaves the directions
-alone in which the matrix is singular.
+alone in which the matrix is singular. The same least squares repair dual points of any origin.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,10 @@ DAMPING = 1e-15
 """Added to the unit diagonal of the scaled matrix, ten times more until it has a factor."""
 PIECE = 1 << 17
 """Entries of A that are weighted at a time: they stay in the cache."""
+REPAIRS = 4
+"""Affine steps towards the equations of a dual point that misses them."""
+LEAST_ROOM = 1e-7
+"""Share of its box that a row may move in such a step wherever it is."""
 DENSE_SHARE = 0.06
 """Rows are stored densely when their products number more than this share of M d^2."""
 
@@ -45,6 +49,28 @@ def factored(box: BoxDual, weights: FloatArray) -> Solve:
         except LinAlgError:
             damping *= 10
     return lambda right: np.full_like(right, np.nan)
+
+
+def repaired(box: BoxDual, v: FloatArray, radius: float) -> FloatArray:
+    """The dual point that proves most after some weighted least squares towards A'v = -slope.
+
+    Rows move as far as they have room to the ends of their boxes, or of the ball, and what has
+    left V is moved back.
+    """
+    best, held, sharing = v, stored(box), slice(box.num_boxed, None)
+    width = np.concatenate([(box.upper - box.lower)[: box.num_boxed], 2 * box.ball_scale])
+    for _ in range(REPAIRS):
+        inside = box.admitted(v)
+        room = np.minimum(inside - box.lower, box.upper - inside)
+        room[sharing] = box.ball_scale * (1 - np.linalg.norm(inside[sharing] / box.ball_scale))
+        weights = (np.maximum(room, 0.0) + LEAST_ROOM * width) ** 2
+        change = factored(held, weights)(-box.slope - box.adjoint(inside))
+        v = inside + weights * held.apply(change)
+        if not np.isfinite(v).all():
+            break
+        if box.lower_bound(v, radius) > box.lower_bound(best, radius):
+            best = v
+    return best
 
 
 def gram_of(box: BoxDual, weights: FloatArray) -> FloatArray:

@@ -1,0 +1,123 @@
+"""The apprentice's side once more: what the policy visits, costs and spends.
+
+The occupancy measure mu is solved for anew. Its residual r = initial - (B - discount P)' mu bounds
+the auditor's own error by N h |r|_1, and what is left of rounding by `rounding`.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from journeyman.auditing.chain import Chain, column
+from journeyman.auditing.inputs import Budget, Points, Question, World
+from journeyman.auditing.ledger import Figure
+from journeyman.auditing.reading import Refused
+
+Floats = NDArray[np.float64]
+EPSILON = 2.0**-52
+MEASURE = "the measure"
+SAME_POLICY = 1e-11
+ROUNDING = "8 eps (branches + 2) (1 + |u|_1) N h"
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Expectations of the apprentice by one kind of evaluation, and the figures of their error."""
+
+    kind: str
+    expectations: Floats
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Apprentice:
+    """A policy in its world."""
+
+    world: World
+    question: Question
+    policy: Floats
+
+    @cached_property
+    def visits(self) -> Floats:
+        return Chain(self.world, self.policy).visits()
+
+    @cached_property
+    def expectations(self) -> Floats:
+        return self.expected(self.visits)
+
+    @cached_property
+    def own_error(self) -> float:
+        """By how much the auditor's gap can be off."""
+        residual = np.abs(self.world.initial - self.world.outflow(self.visits)).sum()
+        size = self.question.costs.plain * self.world.horizon
+        return float(residual) * size + self.rounding(self.visits).low
+
+    def expected(self, measure: Floats) -> Floats:
+        matrix = self.question.matrix
+        return np.array([column(matrix, i) @ measure for i in range(matrix.shape[1])])
+
+    def gap(self, values: Floats) -> float:
+        """To the given expectations of an expert."""
+        return self.question.costs.gap(self.expectations - values)
+
+    def rounding(self, measure: Floats) -> Figure:
+        return self._rounding(measure, self.question.costs.plain, ROUNDING)
+
+    def _rounding(self, measure: Floats, size: float, formula: str) -> Figure:
+        terms = self.world.branches + 2 + math.log2(self.world.num_pairs + 1)
+        mass = 1 + math.fsum(np.abs(measure))
+        value = 8 * EPSILON * terms * mass * size * self.world.horizon
+        return Figure.exactly("rounding", formula, value, "double precision")
+
+    def ways(self, points: Points) -> dict[str, Way]:
+        """Every kind of evaluation that the inputs allow."""
+        formula = "N h |initial - (B - discount P)' mu|_1"
+        guard = Figure.at_least("evaluation", formula, 0.0, "residual")
+        found = [Way("D", self.expectations, (guard, self.rounding(self.visits)))]
+        if points.measure is not None:
+            self._require_defined(points.measure)
+            found += self._by_measure(points.measure, points.measure_scale)
+        return {way.kind: way for way in found}
+
+    def _by_measure(self, u: Floats, scale: float) -> list[Way]:
+        costs, h = self.question.costs, self.world.horizon
+        size, positive = costs.plain * h, np.maximum(u, 0.0)
+        missing = self.world.initial - self.world.outflow(u)
+        lemma = size * (2 * math.fsum(positive - u) + math.fsum(np.abs(missing)))
+        first = Figure.exactly("Lemma 2", "N h (2 V1 + V2)", lemma, MEASURE)
+        r = self.world.initial - self.world.outflow(positive)
+        about = costs.about_centre * h * math.fsum(np.abs(r))
+        centred = Figure.exactly("flow residual", "N(Psi - 1 c') h |r|_1", about, MEASURE)
+        moved = self.expected(positive) + costs.centre * (h * math.fsum(r))
+        return [
+            Way("A", self.expected(u), (first, self.rounding(u))),
+            self._positive_part("B", positive, "N h |r|_1"),
+            self._positive_part("B'", scale * positive, "N h |initial - a (B - discount P)' u+|_1"),
+            Way("C", moved, (centred, self.rounding(positive))),
+        ]
+
+    def _positive_part(self, kind: str, positive: Floats, formula: str) -> Way:
+        r = self.world.initial - self.world.outflow(positive)
+        error = self.question.costs.plain * self.world.horizon * math.fsum(np.abs(r))
+        left = Figure.exactly("flow residual", formula, error, MEASURE)
+        return Way(kind, self.expected(positive), (left, self.rounding(positive)))
+
+    def _require_defined(self, u: Floats) -> None:
+        """Whether the measure says what the policy does, state by state."""
+        world, positive = self.world, np.maximum(u, 0.0)
+        peak = np.maximum.reduceat(positive, world.first[:-1])[world.state_of]
+        share = np.where(peak > 0, positive, 1.0) / np.where(peak > 0, peak, 1.0)
+        law = share / np.add.reduceat(share, world.first[:-1])[world.state_of]
+        if (np.abs(law - self.policy) > SAME_POLICY).any():
+            raise Refused("the measure defines another policy")
+
+    def spending(self, budget: Budget) -> tuple[Figure, ...]:
+        """What the policy spends of a budget, and what that may be off by."""
+        spent = Figure.exactly("spent", "<mu, d>", float(budget.cost @ self.visits), "evaluation")
+        guard = Figure.at_least("evaluation", "h (max d |r+|_1 - min d |r-|_1)", 0.0, "residual")
+        size = float(np.abs(budget.given).max())
+        formula = "8 eps (branches + 2) (1 + |mu|_1) max|d| h"
+        return spent, guard, self._rounding(self.visits, size, formula)

@@ -1,0 +1,169 @@
+"""`audit`: does a saved certificate follow from its saved inputs?
+
+Every figure is derived a second time from the files of `apprentice.save`, by code that shares
+nothing with the code that made it: this room imports no other one. Compared are
+
+    files       names, SHA-256 of every input, digest and form of the certificate
+    inputs      laws, ranges, steps that are possible, a target that the demonstrations give
+    gap         every term of every combination, their sums, lower bounds, the alarm
+    the rest    premises, budgets, intervals, expectations, and the conclusion from all of it
+
+Figures agree to 1e-9 of their size, or of the size of what they were computed from. A term that
+only guards against rounding must be large enough. No stored bound may be below the exact gap with
+the errors of the expert's estimate.
+
+*Not audited*: estimated worlds, and evaluations by rollouts or sampled rows; a run that holds one
+does not pass. Nor who wrote the files: somebody who makes up demonstrations gets a sound
+certificate of them.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from journeyman.auditing import other_claims, protocol
+from journeyman.auditing.gap_claims import check_gap
+from journeyman.auditing.ledger import Ledger
+from journeyman.auditing.reading import (
+    CERTIFICATE,
+    canonical,
+    contents,
+    json_object,
+    sha256,
+    whole_file,
+)
+from journeyman.auditing.run import ALWAYS, SOMETIMES, Run, read_run
+from journeyman.errors import AuditFailed, InvalidFile
+
+KEYS = {
+    "alarm", "apprentice_intervals", "bound", "budgets", "combinations", "digest", "expectations",
+    "expert_intervals", "failure_probability", "gap_on_data", "inputs", "kind", "lower_bounds",
+    "premises", "seeds", "software", "trivial_bound", "vacuous", "valid", "version",
+}  # fmt: skip
+SOFTWARE = ["journeyman", "numpy", "scipy"]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The outcome of an audit."""
+
+    passed: bool
+    findings: tuple[str, ...]
+    checked: int
+    """How many things were compared."""
+
+    def require(self) -> "Audit":
+        """This audit, or `AuditFailed` when there are findings."""
+        if not self.passed:
+            raise AuditFailed(str(self))
+        return self
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"The audit passed: {self.checked} comparisons, no finding."
+        listed = "\n".join(f"- {finding}" for finding in self.findings)
+        return (
+            f"The audit failed: {len(self.findings)} findings in {self.checked} comparisons.\n"
+            f"{listed}"
+        )
+
+
+def audit(directory: str | os.PathLike[str]) -> Audit:
+    """Derive every figure of a saved run again and compare.
+
+    Damaged, missing, forged or foreign files are findings; only a directory that does not exist is
+    an error.
+
+    >>> import tempfile
+    >>> import journeyman as jm
+    >>> world, basis, expert = jm.gallery.grid(4)
+    >>> demos = jm.record(world, expert, trajectories=100, horizon=50, seed=0)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     jm.learn(world, basis, demos).save(place)
+    ...     audit(place).passed
+    True
+    """
+    place = Path(directory)
+    if not place.is_dir():
+        raise InvalidFile(f"{place} is not a directory", "Give one that apprentice.save has made")
+    ledger = Ledger()
+    ledger.attempt("the run", partial(_audit, ledger, place))
+    return Audit(not ledger.findings, tuple(ledger.findings), ledger.checked)
+
+
+def _audit(ledger: Ledger, place: Path) -> None:
+    paths = contents(place)
+    if not ledger.check(CERTIFICATE in paths, f"there is no {CERTIFICATE}: no run was finished"):
+        return
+    files: dict[str, bytes] = {}
+    for name in {CERTIFICATE, SOMETIMES, *ALWAYS} & set(paths):
+        data = ledger.attempt(name, partial(whole_file, paths[name]))
+        if data is not None:
+            files[name] = data
+    certificate = files.pop(CERTIFICATE, b"")
+    facts = ledger.attempt(CERTIFICATE, partial(json_object, certificate))
+    if facts is None or not _is_sound(ledger, facts, certificate):
+        return
+    for name in sorted(set(paths) - {CERTIFICATE, SOMETIMES, *ALWAYS}):
+        ledger.check(False, f"{name} does not belong to a run")
+    _check_files(ledger, facts, files)
+    run = ledger.attempt("the inputs", lambda: read_run(files, facts["failure_probability"]))
+    if run is not None:
+        _check_claims(ledger, facts, run)
+
+
+def _is_sound(ledger: Ledger, facts: dict[str, Any], data: bytes) -> bool:
+    """Whether a certificate can be read by the rules of this version."""
+    ledger.equal("the kind of file", facts.get("kind"), protocol.KIND)
+    if not ledger.equal("the version of the schema", facts.get("version"), protocol.VERSION):
+        return False
+    lacking, strange = sorted(KEYS - set(facts)), sorted(set(facts) - KEYS)
+    ledger.check(not strange, f"{CERTIFICATE} holds the unknown parts {strange}")
+    if not ledger.check(not lacking, f"{CERTIFICATE} lacks the parts {lacking}"):
+        return False
+    signed = {name: value for name, value in facts.items() if name != "digest"}
+    ledger.equal("the digest of the certificate", facts["digest"], sha256(canonical(signed)))
+    ledger.check(canonical(facts) == data, f"{CERTIFICATE} is not in canonical form")
+    versions = facts["software"]
+    known = isinstance(versions, dict) and sorted(versions) == SOFTWARE
+    ledger.check(
+        known and all(isinstance(word, str) for word in versions.values()),
+        "the versions of the software are not told",
+    )
+    seeds = facts["seeds"]
+    ledger.check(isinstance(seeds, dict) and "solver" in seeds, "the seeds are not told")
+    delta = facts["failure_probability"]
+    return ledger.check(
+        isinstance(delta, float) and 0 < delta < 1, f"the failure probability is {delta!r}"
+    )
+
+
+def _check_files(ledger: Ledger, facts: dict[str, Any], files: dict[str, bytes]) -> None:
+    """Every input there, none beside them, each as it was when it was certified."""
+    hashes = dict(facts["inputs"])
+    for name in sorted({*ALWAYS, *hashes} - set(files)):
+        ledger.check(False, f"{name} is missing")
+    for name in sorted(set(files) - set(hashes)):
+        ledger.check(False, f"{name} was not certified")
+    for name in sorted(set(hashes) - {*ALWAYS, SOMETIMES}):
+        ledger.check(False, f"{name} is no input of a run")
+    for name in sorted(set(hashes) & set(files)):
+        same = sha256(files[name]) == hashes[name]
+        ledger.check(same, f"{name} is not the file that was certified: its SHA-256 differs")
+
+
+def _check_claims(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
+    stages: dict[str, Callable[[], None]] = {
+        "the target": lambda: other_claims.check_target(ledger, run),
+        "the gap": lambda: check_gap(ledger, facts, run),
+        "the apprentice": lambda: other_claims.check_apprentice(ledger, facts, run),
+        "the expert's intervals": lambda: other_claims.check_expert_intervals(ledger, facts, run),
+        "the budgets": lambda: other_claims.check_budgets(ledger, facts, run),
+        "the premises": lambda: other_claims.check_premises(ledger, facts, run),
+        "the conclusion": lambda: other_claims.check_conclusion(ledger, facts),
+    }
+    for name, stage in stages.items():
+        ledger.attempt(name, stage)

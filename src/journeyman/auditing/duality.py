@@ -1,0 +1,109 @@
+"""Lower bounds once more, from the dual points that were saved.
+
+For weights w of the class, prices xi >= 0 and any values V, every policy that keeps the budgets has
+
+    gap >= <initial, V> + min over pairs (Psi w + D xi + discount P V - B V)/(1 - discount)
+           - <w, target> - <xi, b>
+
+A certificate subtracts what rounding can have hidden, so a stored figure lies a little below. A
+point with figures so large that rounding matters proves less here too: otherwise a forger could
+hide a false bound behind it.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from journeyman.auditing.apprentice import EPSILON
+from journeyman.auditing.expert import Estimate
+from journeyman.auditing.inputs import Points, Question, World
+from journeyman.auditing.ledger import AGREEMENT, least_total
+
+Floats: TypeAlias = NDArray[np.float64]
+Range: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where the figures of a certificate lie when its dual points prove the best they can."""
+
+    on_data: Range
+    without_budgets: Range
+    true: Range
+    expert_radius: Range
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What one dual point proves, and what rounding can do to it."""
+
+    weights: Floats
+    value: float
+    rounding: float
+
+    def range(self, floor: float, moved: float = 0.0) -> Range:
+        """Between what is left when rounding is subtracted twice, and not at all."""
+        matters = self.rounding > AGREEMENT * floor
+        high = self.value - (self.rounding / 2 if matters else 0.0)
+        return self.value - 2 * self.rounding + moved, high + moved
+
+
+def bounds(
+    world: World, question: Question, points: Points, estimates: list[Estimate], floor: float
+) -> Bounds:
+    """Everything that the points prove."""
+    nothing = np.zeros(len(question.budgets))
+    dual = list(zip(points.weights, points.prices, points.values, strict=True))
+    proofs = [_proof(world, question, w, np.maximum(xi, 0.0), V) for w, xi, V in dual]
+    unpriced = [_proof(world, question, w, nothing, V) for w, _, V in dual]
+    moved = [
+        proof.range(floor, _gain(question, proof, one) - least_total(one.figures))
+        for proof in proofs
+        for one in estimates
+    ]
+    declared = question.expectation.get("kind") in ("declared", "known cost")
+    radius = float("inf") if declared else min(_radius(question, one) for one in estimates)
+    return Bounds(
+        on_data=_best([proof.range(floor) for proof in proofs]),
+        without_budgets=_best([proof.range(floor) for proof in unpriced]),
+        true=_best(moved),
+        expert_radius=(radius, radius),
+    )
+
+
+def _best(ranges: list[Range]) -> Range:
+    return max(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _gain(question: Question, proof: Proof, estimate: Estimate) -> float:
+    """What a lower bound gains when the target is moved to an estimate of the expert."""
+    return float(proof.weights @ (question.target - estimate.values))
+
+
+def _radius(question: Question, estimate: Estimate) -> float:
+    """What the expert's own gap to the target stays below."""
+    return least_total(estimate.figures) + question.costs.gap(estimate.values - question.target)
+
+
+def _proof(
+    world: World, question: Question, proposed: Floats, prices: Floats, values: Floats
+) -> Proof:
+    weights, h = question.costs.member(proposed), world.horizon
+    cost = np.asarray(question.matrix @ weights)
+    paid = 0.0
+    constants = float(np.abs(weights) @ np.abs(question.target))
+    sizes = float(np.abs(weights) @ question.costs.norms)
+    for price, budget in zip(prices.tolist(), question.budgets, strict=True):
+        cost = cost + price * budget.cost
+        paid += price * budget.limit
+        constants += price * abs(budget.limit)
+        sizes += price * float(np.abs(budget.given).max())
+    slack = cost + world.discount * (world.rows @ values) - values[world.state_of]
+    target = float(weights @ question.target)
+    value = float(world.initial @ values) + float(slack.min()) * h - target - paid
+    largest, size = float(np.abs(cost).max()), float(np.abs(values).max())
+    steps = (world.branches + 4) * (largest + 2 * size) * h + (world.num_states + 2) * size
+    terms = weights.size + prices.size + 2
+    return Proof(weights, value, EPSILON * (steps + terms * (constants + sizes * h)))

@@ -1,0 +1,295 @@
+"""The inputs of a run as plain arrays, each checked in the auditor's own way.
+
+Whatever breaks a rule of its kind is `Refused`: then there is nothing from which figures could be
+derived. Laws are used as they are stored, to the last bit.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from journeyman.auditing.costs import Costs
+from journeyman.auditing.reading import Arrays, Refused, archive
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+LAW_TOLERANCE = 1e-8
+"""By which probabilities may miss a sum of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Transition rows of the pairs, the first pair of every state, and the law of the start."""
+
+    rows: Any
+    first: Ints
+    initial: Floats
+    discount: float
+
+    @property
+    def num_states(self) -> int:
+        return self.initial.size
+
+    @property
+    def num_pairs(self) -> int:
+        return int(self.first[-1])
+
+    @property
+    def horizon(self) -> float:
+        """1/(1 - discount)."""
+        return 1 / (1 - self.discount)
+
+    @property
+    def branches(self) -> int:
+        """Most successors of a pair."""
+        return int(np.diff(self.rows.indptr).max())
+
+    @cached_property
+    def state_of(self) -> Ints:
+        """The state of every pair."""
+        marks = np.zeros(self.num_pairs, dtype=np.int64)
+        np.add.at(marks, self.first[1:-1], 1)
+        return np.cumsum(marks)
+
+    @cached_property
+    def rests(self) -> Bools:
+        """States that every action keeps with certainty."""
+        targets = self.rows.tocoo()
+        elsewhere = targets.coords[1] != self.state_of[targets.coords[0]]
+        left = np.zeros(self.num_states, dtype=bool)
+        left[self.state_of[targets.coords[0][elsewhere]]] = True
+        return ~left
+
+    def per_pair(self, rows: Any) -> Any:
+        """Rows per pair, repeated over a state's actions where they were given per state."""
+        if rows.shape[0] == self.num_pairs:
+            return rows
+        if rows.shape[0] != self.num_states:
+            raise Refused(f"{rows.shape[0]} rows fit neither the pairs nor the states")
+        return rows[self.state_of]
+
+    def figure_per_pair(self, given: Floats) -> Floats:
+        """One figure per pair from a vector or from a (states x actions) table."""
+        widest = int(np.diff(self.first).max())
+        if given.ndim == 2 and given.shape == (self.num_states, widest):
+            return np.asarray(given[self.state_of, np.arange(self.num_pairs) - self._start_of])
+        if given.ndim != 1:
+            raise Refused(f"a cost has shape {given.shape}")
+        return np.asarray(self.per_pair(given))
+
+    def outflow(self, measure: Floats) -> Floats:
+        """(B - discount P)' measure."""
+        leaving = np.bincount(self.state_of, measure, minlength=self.num_states)
+        entries = measure.repeat(np.diff(self.rows.indptr)) * self.rows.data
+        entering = np.bincount(self.rows.indices, entries, minlength=self.num_states)
+        return np.asarray(leaving - self.discount * entering)
+
+    @property
+    def _start_of(self) -> Ints:
+        return np.asarray(self.first[self.state_of])
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Demonstrations as one row per step, and the last state of every episode."""
+
+    episode: Ints
+    time: Ints
+    pair: Ints
+    next_state: Ints
+    starts: Ints
+    ends: Ints
+    lengths: Ints
+    terminated: Bools
+
+    def __len__(self) -> int:
+        return self.lengths.size
+
+    def only(self, chosen: Bools) -> "Records":
+        """Some of the episodes, in their order."""
+        steps = chosen[self.episode]
+        number = np.cumsum(chosen) - 1
+        return Records(
+            number[self.episode[steps]], self.time[steps], self.pair[steps],
+            self.next_state[steps], self.starts[chosen], self.ends[chosen],
+            self.lengths[chosen], self.terminated[chosen],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """A limit on a known cost, as it was given and per pair."""
+
+    name: str
+    given: Floats
+    cost: Floats
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Cost class, target and budgets."""
+
+    costs: Costs
+    matrix: Any
+    """The basis with one row per pair."""
+    names: list[str]
+    target: Floats
+    budgets: tuple[Budget, ...]
+    expectation: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Dual points, one per row, and the measure that defines the policy."""
+
+    weights: Floats
+    values: Floats
+    prices: Floats
+    measure: Floats | None
+    measure_scale: float
+
+
+def read_world(data: bytes) -> World:
+    header, arrays = archive(data, "world", 1)
+    initial, first = _reals(arrays, "initial", 1), _wholes(arrays, "choice_offsets")
+    discount = header.get("discount")
+    if not isinstance(discount, float) or not 0 < discount < 1:
+        raise Refused(f"its discount is {discount!r}")
+    if first.size != initial.size + 1 or first[0] != 0 or (np.diff(first) < 1).any():
+        raise Refused("its choice offsets do not give every state an action")
+    _require_law("the initial law", initial, np.array([0]))
+    rows = _sparse(arrays, "", (int(first[-1]), initial.size))
+    if not np.diff(rows.indptr).all():
+        raise Refused("a pair has no transition law")
+    _require_law("a transition law", rows.data, rows.indptr[:-1])
+    return World(rows, first, initial, discount)
+
+
+def read_policy(data: bytes, world: World) -> Floats:
+    """Probabilities per pair."""
+    _, arrays = archive(data, "policy", 1)
+    if not np.array_equal(_wholes(arrays, "choice_offsets"), world.first):
+        raise Refused("it is a policy of another world")
+    law = _reals(arrays, "probabilities", 1, world.num_pairs)
+    _require_law("the law of a state's actions", law, world.first[:-1])
+    return law
+
+
+def read_records(data: bytes, world: World) -> Records:
+    _, arrays = archive(data, "demonstrations", 1)
+    states, actions, offsets = (_wholes(arrays, name) for name in ("states", "actions", "offsets"))
+    terminated = np.asarray(arrays["terminated"], dtype=bool)
+    lengths = np.diff(offsets)
+    count = lengths.size
+    if not count or offsets[0] != 0 or (lengths < 1).any() or terminated.shape != (count,):
+        raise Refused("its offsets do not describe episodes")
+    if actions.size != offsets[-1] or states.size != offsets[-1] + count:
+        raise Refused("it has not one state more than actions in every episode")
+    if ((states < 0) | (states >= world.num_states)).any():
+        raise Refused("it visits a state that the world lacks")
+    episode = np.arange(count).repeat(lengths)
+    at = np.arange(actions.size) + episode
+    if ((actions < 0) | (actions >= np.diff(world.first)[states[at]])).any():
+        raise Refused("it takes an action that the world lacks")
+    pair, ends = world.first[states[at]] + actions, states[offsets[1:] + np.arange(count)]
+    if (np.asarray(world.rows[pair, states[at + 1]]).ravel() <= 0).any():
+        raise Refused("it takes a step of probability 0")
+    if (terminated & ~world.rests[ends]).any():
+        raise Refused("an episode terminates in a state that does not rest")
+    time = np.arange(actions.size) - offsets[:-1].repeat(lengths)
+    starts = states[offsets[:-1] + np.arange(count)]
+    return Records(episode, time, pair, states[at + 1], starts, ends, lengths, terminated)
+
+
+def read_question(data: bytes, world: World) -> Question:
+    header, arrays = archive(data, "problem", 1)
+    names, budget_names = _words(header, "names"), _words(header, "budgets")
+    if "basis" in arrays:
+        matrix: Any = _reals(arrays, "basis", 2)
+    else:
+        shape = (arrays["basis_indptr"].size - 1, len(names))
+        matrix = _sparse(arrays, "basis_", shape)
+    if 0 in matrix.shape or len(names) != matrix.shape[1]:
+        raise Refused(f"it names {len(names)} costs of a basis of shape {matrix.shape}")
+    scale = _reals(arrays, "scale", 1, len(names)) if "scale" in arrays else np.ones(len(names))
+    if (scale <= 0).any():
+        raise Refused("a scale is not positive")
+    limits = _reals(arrays, "limits", 1, len(budget_names))
+    given = [arrays[f"budget_{j}"].astype(float) for j in range(len(budget_names))]
+    if not all(one.size and np.isfinite(one).all() for one in given):
+        raise Refused("the cost of a budget is not finite")
+    budgets = (
+        Budget(name, one, world.figure_per_pair(one), float(limit))
+        for name, one, limit in zip(budget_names, given, limits, strict=True)
+    )
+    expectation = header.get("expectation")
+    if not isinstance(expectation, dict):
+        raise Refused("it does not say where its target comes from")
+    return Question(
+        Costs(str(header.get("cost_class")), scale, matrix), world.per_pair(matrix), names,
+        _reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
+    )  # fmt: skip
+
+
+def read_points(data: bytes, world: World, question: Question) -> Points:
+    _, arrays = archive(data, "witness", 1)
+    weights = _reals(arrays, "cost_weights", 2)
+    count = weights.shape[0]
+    values, prices = _reals(arrays, "values", 2, count), _reals(arrays, "budget_prices", 2, count)
+    sizes = (weights.shape[1], values.shape[1], prices.shape[1])
+    if not count or sizes != (len(question.names), world.num_states, len(question.budgets)):
+        raise Refused("it holds no dual points of this problem")
+    if "measure" not in arrays:
+        return Points(weights, values, prices, None, 1.0)
+    scale = float(_reals(arrays, "measure_scale", 0))
+    if scale < 0:
+        raise Refused(f"the measure is scaled by {scale}")
+    return Points(weights, values, prices, _reals(arrays, "measure", 1, world.num_pairs), scale)
+
+
+def _reals(arrays: Arrays, name: str, ndim: int, size: int | None = None) -> Floats:
+    """A finite array of doubles with the given number of axes and entries on the first."""
+    found = arrays[name].astype(np.float64)
+    if found.ndim != ndim or (size is not None and found.shape[0] != size):
+        raise Refused(f"{name} has shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise Refused(f"{name} is not finite")
+    return found
+
+
+def _wholes(arrays: Arrays, name: str) -> Ints:
+    if arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1:
+        raise Refused(f"{name} is not a list of whole numbers")
+    return arrays[name].astype(np.int64)
+
+
+def _words(header: dict[str, Any], name: str) -> list[str]:
+    found = header.get(name)
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise Refused(f"{name} is not a list of words")
+    return found
+
+
+def _sparse(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> Any:
+    """A CSR matrix with sorted columns; its structure is checked before compiled code sees it."""
+    data = _reals(arrays, f"{prefix}data", 1)
+    indices, ends = _wholes(arrays, f"{prefix}indices"), _wholes(arrays, f"{prefix}indptr")
+    sound = ends.size == shape[0] + 1 and ends[0] == 0 and ends[-1] == data.size == indices.size
+    if not sound or (np.diff(ends) < 0).any() or ((indices < 0) | (indices >= shape[1])).any():
+        raise Refused("a sparse matrix has no sound structure")
+    row = np.arange(shape[0]).repeat(np.diff(ends))
+    if ((np.diff(indices) <= 0) & (np.diff(row) == 0)).any():
+        raise Refused("a sparse matrix gives an entry twice or out of order")
+    return sparse.csr_array((data, indices, ends), shape=shape)
+
+
+def _require_law(what: str, law: Floats, starts: Ints) -> None:
+    if (law < 0).any() or (np.abs(np.add.reduceat(law, starts) - 1) > LAW_TOLERANCE).any():
+        raise Refused(f"{what} is not a probability law")

@@ -1,0 +1,166 @@
+"""The shaped estimate once more, with whole blocks of episodes side by side.
+
+The training episodes decide potential V, centre c, weights s, limit b and length H. With
+
+    S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
+    |S|^2 = sum_i S_i^2/s_i
+
+an episode is kept when no |S_t| exceeds b and its tail is known or begins after H steps. The
+estimate is c + mean S 1{kept}; its error is at most
+
+    f (sqrt(2 S2 L/n) + 2 b L/n) + p (f b + N(psi + discount P V - V) + 2 N h) + 2 N h discount^H
+
+Whether an episode stays below the limit can be a matter of rounding (when nothing is random, all
+of S is rounding). Both answers are then allowed, and the figures become intervals.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from journeyman.auditing import protocol
+from journeyman.auditing.concentration import bernstein, clopper_pearson, pinelis
+from journeyman.auditing.costs import INFINITY
+from journeyman.auditing.expert import Estimate, Potential, tails_of
+from journeyman.auditing.inputs import Question, Records, World
+from journeyman.auditing.ledger import Figure
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+NAME = "control variate"
+ROUNDING = 1e-11
+"""Relative to the largest totals: closer than this to the limit, rounding decides."""
+BLOCK = 1 << 22
+"""Numbers in a block of episodes."""
+
+
+def shaped_estimate(
+    world: World, question: Question, records: Records, delta: float
+) -> Estimate | None:
+    """The estimate with `delta` as its failure probability; None where there can be none."""
+    trains = np.arange(len(records)) % 10 < protocol.TRAINING_TENTHS
+    if trains.sum() < 2 or (~trains).sum() < 2:
+        return None
+    frame = Frame.learned(world, question, records.only(trains))
+    start = float(frame.size(frame.start))
+    if start > frame.limit + frame.blur:
+        return None
+    applied = records.only(~trains)
+    sums, peaks = frame.sums(applied)
+    late = frame.is_recorded(applied)
+    surely, perhaps = peaks <= frame.limit - frame.blur, peaks <= frame.limit + frame.blur
+    return frame.estimate(
+        sums, late & surely, late & perhaps, delta, needed=start <= frame.limit - frame.blur
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """All that the training episodes decide."""
+
+    world: World
+    question: Question
+    potential: Potential
+    centre: Floats
+    weights: Floats
+    factor: float
+    limit: float
+    least_length: int | None
+
+    @classmethod
+    def learned(cls, world: World, question: Question, training: Records) -> "Frame":
+        costs, matrix = question.costs, question.matrix
+        potential = Potential.learned(world, matrix, training, protocol.SMOOTHING)
+        totals = potential.totals(world, matrix, training)
+        centre = totals.mean(axis=0)
+        spread = np.sqrt(((totals - centre) ** 2).sum(axis=0) / (len(training) - 1))
+        spread = np.maximum(spread, protocol.LEAST_SPREAD * costs.ranges * world.horizon)
+        spread[spread <= 0] = 1.0
+        is_ball = costs.kind == INFINITY
+        weights = spread / costs.scale if is_ball else costs.scale**-2.0
+        factor = math.sqrt(math.fsum(costs.scale**2 * weights)) if is_ball else 1.0
+        open_ended = ~tails_of(world, matrix, training).known
+        length = int(training.lengths[open_ended].min()) if open_ended.any() else None
+        rough = cls(world, question, potential, centre, weights, factor, 0.0, length)
+        limit = protocol.MARGIN * float(rough.sums(training)[1].max())
+        return cls(world, question, potential, centre, weights, factor, limit, length)
+
+    @property
+    def start(self) -> Floats:
+        return np.asarray(self.potential.baseline - self.centre)
+
+    @property
+    def blur(self) -> float:
+        """What rounding can do to |S|."""
+        totals = self.question.costs.norms * self.world.horizon
+        return ROUNDING * float(self.size(totals))
+
+    def size(self, sums: Floats) -> Floats:
+        return np.asarray(np.sqrt((np.square(sums) / self.weights).sum(axis=-1)))
+
+    def is_recorded(self, records: Records) -> Bools:
+        known = tails_of(self.world, self.question.matrix, records).known
+        if self.least_length is None:
+            return known
+        return np.asarray(known | (records.lengths >= self.least_length))
+
+    def sums(self, records: Records) -> tuple[Floats, Floats]:
+        """The last S and the largest |S_t| of every episode."""
+        longest, n = int(records.lengths.max()), self.centre.size
+        together = max(1, BLOCK // (longest * n))
+        parts = [
+            self._block(records, first, min(first + together, len(records)), longest)
+            for first in range(0, len(records), together)
+        ]
+        last, peaks = (np.concatenate(part) for part in zip(*parts, strict=True))
+        tails = tails_of(self.world, self.question.matrix, records)
+        ended = last + self.potential.tails(self.world, records, tails)
+        return ended, np.maximum(peaks, self.size(ended))
+
+    def _block(
+        self, records: Records, first: int, stop: int, longest: int
+    ) -> tuple[Floats, Floats]:
+        """Episodes side by side; steps beyond an episode's end cost nothing."""
+        low, high = np.searchsorted(records.episode, (first, stop))
+        time, place = records.time[low:high], records.episode[low:high] - first
+        steps = np.zeros((stop - first, longest + 1, self.centre.size))
+        steps[:, 0] = self.start
+        weight = self.world.discount ** time.astype(float)
+        steps[place, time + 1] = (
+            weight[:, np.newaxis] * self.potential.shaped[records.pair[low:high]]
+        )
+        running = np.cumsum(steps, axis=1)
+        return running[:, -1], self.size(running).max(axis=1)
+
+    def estimate(
+        self, sums: Floats, surely: Bools, perhaps: Bools, delta: float, *, needed: bool
+    ) -> Estimate:
+        """With `surely` kept episodes, and those that are kept if rounding wills."""
+        count = surely.size
+        kept = sums * perhaps[:, np.newaxis]
+        squares = np.square(kept) / self.weights
+        moments = squares.sum(axis=1)
+        width = self.limit**2
+        radius = bernstein(float(moments.var(ddof=1)), width, count, protocol.MOMENT_PART * delta)
+        moment = min(width, float(moments.mean()) + radius)
+        sampling = self.factor * pinelis(moment, self.limit, count, protocol.DEVIATION_PART * delta)
+        shares = [
+            clopper_pearson(int((~some).sum()), count, protocol.DROPPED_PART * delta)
+            for some in (perhaps, surely)
+        ]
+        costs = self.question.costs
+        trivial = 2 * costs.smaller * self.world.horizon
+        step = costs.largest_row(self.potential.shaped)
+        largest = self.factor * self.limit + step + trivial
+        cut = 0.0 if self.least_length is None else self.world.discount**self.least_length
+        sample = f"{count} of the demonstrations, shaped by the others"
+        certain = shares[0] == shares[1]
+        told = f"{int((~surely).sum())} of {count} were outliers" if certain else None
+        figures = (
+            Figure.exactly("sampling", "f (sqrt(2 S2 L/n) + 2 b L/n)", sampling, sample),
+            Figure("outliers", "p Y", shares[0] * largest, shares[1] * largest, told),
+            Figure.exactly("truncation", "2 N h discount^H", trivial * cut, "recorded lengths"),
+        )
+        return Estimate(NAME, NAME, self.centre + kept.mean(axis=0), figures, needed)

@@ -1,0 +1,206 @@
+"""The chains that deterministic policies make of a world, evaluated fast and many costs at once.
+
+    (I - discount P[choice]) V = costs[choice]              values, one column per cost
+    (I - discount P[choice])' d = starts                    visits, one column per start law
+
+where `choice` holds the pair that the policy takes in each state. A *narrow* world, one whose
+states can be numbered so that every step stays nearby (grids, queues, roads), is factorised once
+per policy and all right-hand sides share the factor; in any other world a factor fills up, and
+BiCGSTAB needs few steps because such worlds mix fast. Residuals decide what is believed: a column
+that fails is solved again by `DiscountedSystem`.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix
+from journeyman.policy.discounted_system import DIRECT_LIMIT, DiscountedSystem, factorise
+from journeyman.world import World
+
+FACTOR_LIMIT = 300_000
+"""States beyond which a factor of even a narrow world is slower than BiCGSTAB."""
+NARROW = 6.0
+"""A world is narrow when its bandwidth is at most this many times the root of its states."""
+LONG_HORIZON = 40.0
+"""Discounts up to 1 - 1/40 are so quickly forgotten that BiCGSTAB wins beyond small worlds."""
+KRYLOV_ITERATIONS = 1000
+BLOCK_BYTES = 2**26
+"""Size of a block of right-hand sides."""
+ACCEPTED = 10.0
+"""A column may miss its wanted residual by this factor before it is solved again."""
+
+
+class Chains:
+    """Evaluates deterministic policies of one world; the last factor is kept."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        matrix = world.transition
+        self._rows = (matrix.data, matrix.indices, matrix.indptr)
+        self._factored: tuple[IntArray, Any] | None = None
+
+    def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
+        """T values, and the pair of each state that attains it."""
+        from journeyman.policy.system_kernels import greedy_step
+
+        best = np.empty(self.world.num_states)
+        choice = np.empty(self.world.num_states, dtype=np.int64)
+        greedy_step(
+            *self._rows, self.world.pairs.offsets, cost, self.world.discount, values, best, choice
+        )
+        return best, choice
+
+    def values(
+        self, choice: IntArray, right: FloatArray, guess: FloatArray, reduction: float
+    ) -> FloatArray:
+        """Roughly the values of one cost per state: the guess's residual times `reduction`."""
+        from journeyman.policy.system_kernels import bicgstab
+
+        x, discount = guess.copy(), self.world.discount
+        before = self._residual(choice, right, x)
+        bicgstab(*self._rows, choice, discount, right, x, reduction * before, KRYLOV_ITERATIONS)
+        if not self._residual(choice, right, x) <= ACCEPTED * reduction * before:
+            system = DiscountedSystem(self.world.transition[choice], discount)
+            x = system.solve(right, guess=guess, reduction=reduction).x
+        return x
+
+    def tables(
+        self, choice: IntArray, costs: Matrix, accuracy: float
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Values of all costs (pairs x costs), a block of columns at a time.
+
+        Residuals are below `accuracy` times the right-hand side in the 2-norm.
+        """
+        chosen = costs[choice]
+        size = max(1, BLOCK_BYTES // (8 * self.world.num_states))
+        for first in range(0, costs.shape[1], size):
+            part = slice(first, min(first + size, costs.shape[1]))
+            right = chosen[:, part]
+            right = right.toarray() if sparse.issparse(right) else right
+            yield part, self._block(choice, np.ascontiguousarray(right), accuracy)
+
+    def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
+        """Discounted visits to every state from a start measure (or a block of them)."""
+        transition = self.world.transition[choice]
+        transposed = transition.T.tocsr()
+        block = starts.reshape(self.world.num_states, -1)
+        if self.direct and self._is_factored(choice):
+            found = self._factor(choice).solve(block, trans="T")
+        else:
+            found = self._krylov(transposed, None, block, accuracy)
+        self._mend(transposed, None, block, found, accuracy)
+        return np.asarray(found.reshape(starts.shape))
+
+    @cached_property
+    def direct(self) -> bool:
+        """Whether policies are factorised."""
+        if self.world.num_states <= DIRECT_LIMIT:
+            return True
+        fits = self.world.num_states <= FACTOR_LIMIT
+        return fits and self.world.effective_horizon > LONG_HORIZON and is_narrow(self.world)
+
+    def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
+        if self.direct:
+            x = self._substituted(choice, right)
+        else:
+            x = self._krylov(self.world.transition, choice, right, accuracy)
+        self._mend(self.world.transition, choice, right, x, accuracy)
+        return x
+
+    def _is_factored(self, choice: IntArray) -> bool:
+        return self._factored is not None and np.array_equal(self._factored[0], choice)
+
+    def _factor(self, choice: IntArray) -> Any:
+        if self._factored is None or not self._is_factored(choice):
+            self._factored = None
+            system = DiscountedSystem(self.world.transition[choice], self.world.discount)
+            self._factored = choice, factorise(system.matrix)
+        return self._factored[1]
+
+    def _substituted(self, choice: IntArray, right: FloatArray) -> FloatArray:
+        """SuperLU solves column by column; a compiled loop over the block is several times faster.
+
+        A = R' L U C' with the permutations of SuperLU.
+        """
+        from journeyman.policy.system_kernels import backward_substitution, forward_substitution
+
+        factor = self._factor(choice)
+        lower, upper = factor.L, factor.U
+        x = np.empty_like(right)
+        x[factor.perm_r] = right
+        forward_substitution(lower.data, lower.indices, lower.indptr, x)
+        backward_substitution(upper.data, upper.indices, upper.indptr, upper.diagonal(), x)
+        return np.asarray(x[factor.perm_c])
+
+    def _krylov(
+        self, matrix: SparseMatrix, choice: IntArray | None, right: FloatArray, accuracy: float
+    ) -> FloatArray:
+        from journeyman.policy.system_kernels import bicgstab_block
+
+        rows = np.arange(matrix.shape[0]) if choice is None else choice
+        right = np.ascontiguousarray(right)
+        x = np.zeros_like(right)
+        wanted = accuracy * np.linalg.norm(right, axis=0)
+        bicgstab_block(
+            matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount, right, x,
+            wanted, KRYLOV_ITERATIONS,
+        )  # fmt: skip
+        return x
+
+    def _mend(
+        self,
+        matrix: SparseMatrix,
+        choice: IntArray | None,
+        right: FloatArray,
+        x: FloatArray,
+        accuracy: float,
+    ) -> None:
+        """Solve the columns again whose residual is too large."""
+        from journeyman.policy.system_kernels import residual_block
+
+        rows = np.arange(matrix.shape[0]) if choice is None else choice
+        left = np.empty_like(x)
+        residual_block(
+            matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount,
+            np.ascontiguousarray(right), x, left,
+        )  # fmt: skip
+        allowed = max(ACCEPTED * accuracy, 1e-11) * np.linalg.norm(right, axis=0)
+        wrong = ~(np.linalg.norm(left, axis=0) <= allowed)
+        if not wrong.any():
+            return
+        system = DiscountedSystem(matrix[rows], self.world.discount)
+        for column in np.flatnonzero(wrong):
+            x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
+
+    def _residual(self, choice: IntArray, right: FloatArray, x: FloatArray) -> float:
+        left = right - x + self.world.discount * (self.world.transition[choice] @ x)
+        return float(np.linalg.norm(left))
+
+
+def is_narrow(world: World) -> bool:
+    """Whether the states can be numbered so that every step stays within O(sqrt(states)).
+
+    States that nothing leaves are left out: a sink that all states reach costs a factor one row.
+    """
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    matrix, moving = world.transition, ~world.absorbing
+    states = world.pairs.states.astype(matrix.indices.dtype)
+    graph = sparse.csr_array(
+        (np.ones(matrix.nnz, dtype=bool), matrix.indices, matrix.indptr), shape=matrix.shape
+    )
+    joined = sparse.csr_array(
+        (np.ones(world.num_pairs, dtype=bool), states, np.arange(world.num_pairs + 1)),
+        shape=matrix.shape,
+    )
+    steps = (joined.T @ graph).tocsr()[moving][:, moving]
+    order = reverse_cuthill_mckee(sparse.csr_array(steps + steps.T).astype(float))
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    pairs = steps.tocoo()
+    width = int(np.abs(place[pairs.coords[0]] - place[pairs.coords[1]]).max(initial=0))
+    return width <= NARROW * np.sqrt(world.num_states)

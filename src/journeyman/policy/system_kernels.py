@@ -1,0 +1,244 @@
+"""Compiled loops of policy evaluation: Bellman steps, BiCGSTAB and triangular solves.
+
+Transitions are the arrays of a CSR matrix and `rows` says which of its rows are meant, so that the
+matrix of a policy is never copied: A = I - discount P[rows]. Blocks of right-hand sides are stored
+row by row, which lets the innermost loop run over them.
+"""
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.compiled import kernel, vector_kernel
+
+TINY = 1e-290
+"""A denominator below this is a breakdown."""
+
+
+@kernel
+def greedy_step(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    offsets: IntArray,
+    cost: FloatArray,
+    discount: float,
+    values: FloatArray,
+    best: FloatArray,
+    choice: IntArray,
+) -> None:
+    """best = T values, the least of cost + discount P values, and the pair that attains it."""
+    for state in range(best.size):
+        least, chosen = np.inf, offsets[state]
+        for pair in range(offsets[state], offsets[state + 1]):
+            total = 0.0
+            for entry in range(indptr[pair], indptr[pair + 1]):
+                total += data[entry] * values[indices[entry]]
+            total = cost[pair] + discount * total
+            if total < least:
+                least, chosen = total, pair
+        best[state] = least
+        choice[state] = chosen
+
+
+@vector_kernel
+def bicgstab(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    discount: float,
+    right: FloatArray,
+    x: FloatArray,
+    wanted: float,
+    most: int,
+) -> int:
+    """Improve `x` in place until |right - A x|_2 <= wanted; at most `most` iterations."""
+    size = x.size
+    r, v, p, t = np.empty(size), np.zeros(size), np.zeros(size), np.empty(size)
+    rho_next = 0.0
+    for i in range(size):
+        total = 0.0
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            total += data[entry] * x[indices[entry]]
+        r[i] = right[i] - x[i] + discount * total
+        rho_next += r[i] * r[i]
+    shadow = r.copy()
+    rho, alpha, omega, square = 1.0, 1.0, 1.0, rho_next
+    for iteration in range(most):
+        if square <= wanted * wanted or abs(rho_next) < TINY or abs(omega) < TINY:
+            return iteration
+        beta = rho_next / rho * alpha / omega
+        rho = rho_next
+        for i in range(size):
+            p[i] = r[i] + beta * (p[i] - omega * v[i])
+        shadow_v = 0.0
+        for i in range(size):
+            total = 0.0
+            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                total += data[entry] * p[indices[entry]]
+            v[i] = p[i] - discount * total
+            shadow_v += shadow[i] * v[i]
+        if abs(shadow_v) < TINY:
+            return iteration
+        alpha = rho / shadow_v
+        for i in range(size):
+            r[i] -= alpha * v[i]
+        t_r, t_t = 0.0, 0.0
+        for i in range(size):
+            total = 0.0
+            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                total += data[entry] * r[indices[entry]]
+            t[i] = r[i] - discount * total
+            t_r += t[i] * r[i]
+            t_t += t[i] * t[i]
+        omega = t_r / t_t if t_t > TINY else 0.0
+        rho_next, square = 0.0, 0.0
+        for i in range(size):
+            x[i] += alpha * p[i] + omega * r[i]
+            r[i] -= omega * t[i]
+            rho_next += shadow[i] * r[i]
+            square += r[i] * r[i]
+    return most
+
+
+@vector_kernel
+def residual_block(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    discount: float,
+    right: FloatArray,
+    x: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out = right - A x for a block of right-hand sides."""
+    size, count = x.shape
+    for i in range(size):
+        for k in range(count):
+            out[i, k] = right[i, k] - x[i, k]
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            weight, column = discount * data[entry], indices[entry]
+            for k in range(count):
+                out[i, k] += weight * x[column, k]
+
+
+@vector_kernel
+def multiply_block(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    discount: float,
+    x: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out = A x for a block of vectors."""
+    size, count = x.shape
+    for i in range(size):
+        for k in range(count):
+            out[i, k] = x[i, k]
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            weight, column = discount * data[entry], indices[entry]
+            for k in range(count):
+                out[i, k] -= weight * x[column, k]
+
+
+@vector_kernel
+def inner_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """out[k] = <left[:, k], right[:, k]>."""
+    size, count = left.shape
+    for k in range(count):
+        out[k] = 0.0
+    for i in range(size):
+        for k in range(count):
+            out[k] += left[i, k] * right[i, k]
+
+
+@vector_kernel
+def bicgstab_block(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    discount: float,
+    right: FloatArray,
+    x: FloatArray,
+    wanted: FloatArray,
+    most: int,
+) -> int:
+    """`bicgstab` for every column of `right`; a column that is done or broken down rests."""
+    size, count = x.shape
+    r, t = np.empty((size, count)), np.empty((size, count))
+    v, p = np.zeros((size, count)), np.zeros((size, count))
+    residual_block(data, indices, indptr, rows, discount, right, x, r)
+    shadow = r.copy()
+    rho, alpha, omega, beta = np.ones(count), np.ones(count), np.ones(count), np.zeros(count)
+    rho_next, square, first, second = (
+        np.empty(count), np.empty(count), np.empty(count), np.empty(count),
+    )  # fmt: skip
+    inner_products(shadow, r, rho_next)
+    square[:] = rho_next
+    resting = np.zeros(count, np.bool_)
+    for iteration in range(most):
+        for k in range(count):
+            small = abs(rho_next[k]) < TINY or abs(omega[k]) < TINY
+            resting[k] = resting[k] or square[k] <= wanted[k] * wanted[k] or small
+            beta[k] = 0.0 if resting[k] else rho_next[k] / rho[k] * alpha[k] / omega[k]
+            rho[k] = rho_next[k]
+        if resting.all():
+            return iteration
+        for i in range(size):
+            for k in range(count):
+                p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
+        multiply_block(data, indices, indptr, rows, discount, p, v)
+        inner_products(shadow, v, first)
+        for k in range(count):
+            resting[k] = resting[k] or abs(first[k]) < TINY
+            alpha[k] = 0.0 if resting[k] else rho[k] / first[k]
+        for i in range(size):
+            for k in range(count):
+                r[i, k] -= alpha[k] * v[i, k]
+        multiply_block(data, indices, indptr, rows, discount, r, t)
+        inner_products(t, r, first)
+        inner_products(t, t, second)
+        for k in range(count):
+            omega[k] = 0.0 if resting[k] or second[k] < TINY else first[k] / second[k]
+        for i in range(size):
+            for k in range(count):
+                x[i, k] += alpha[k] * p[i, k] + omega[k] * r[i, k]
+                r[i, k] -= omega[k] * t[i, k]
+        inner_products(shadow, r, rho_next)
+        inner_products(r, r, square)
+    return most
+
+
+@vector_kernel
+def forward_substitution(
+    data: FloatArray, indices: IntArray, indptr: IntArray, x: FloatArray
+) -> None:
+    """x = L^{-1} x for a block, L unit lower triangular by columns."""
+    size, count = x.shape
+    for j in range(size):
+        for entry in range(indptr[j], indptr[j + 1]):
+            i, weight = indices[entry], data[entry]
+            if i > j:
+                for k in range(count):
+                    x[i, k] -= weight * x[j, k]
+
+
+@vector_kernel
+def backward_substitution(
+    data: FloatArray, indices: IntArray, indptr: IntArray, diagonal: FloatArray, x: FloatArray
+) -> None:
+    """x = U^{-1} x for a block, U upper triangular by columns."""
+    size, count = x.shape
+    for j in range(size - 1, -1, -1):
+        scale = 1.0 / diagonal[j]
+        for k in range(count):
+            x[j, k] *= scale
+        for entry in range(indptr[j], indptr[j + 1]):
+            i, weight = indices[entry], data[entry]
+            if i < j:
+                for k in range(count):
+                    x[i, k] -= weight * x[j, k]
