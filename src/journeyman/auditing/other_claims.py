@@ -62,10 +62,10 @@ def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
 
 
 def _evaluation_guard(facts: dict[str, Any]) -> float:
-    """N h |r|_1 of the certificate's own evaluation."""
+    """Residual and rounding of the certificate's own evaluation."""
     exact = [one["terms"] for one in facts["combinations"] if one["kind"] == "D"]
-    guards = [term for term in exact[0] if term["name"] == "evaluation"]
-    return number(guards[0]["value"])
+    guards = [term for term in exact[0] if term["name"] in ("evaluation", "rounding")]
+    return math.fsum(number(term["value"]) for term in guards)
 
 
 def check_expert_intervals(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:

@@ -77,7 +77,7 @@ class Frame:
         centre = totals.mean(axis=0)
         spread = np.sqrt(((totals - centre) ** 2).sum(axis=0) / (len(training) - 1))
         spread = np.maximum(spread, protocol.LEAST_SPREAD * costs.ranges * world.horizon)
-        spread[spread <= 0] = 1.0
+        spread[costs.ranges <= 0] = 1.0
         is_ball = costs.kind == INFINITY
         weights = spread / costs.scale if is_ball else costs.scale**-2.0
         factor = math.sqrt(math.fsum(costs.scale**2 * weights)) if is_ball else 1.0

@@ -246,7 +246,7 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
     if certificate.measure is not None:
         arrays["measure"] = certificate.measure
         positive = np.maximum(certificate.measure, 0.0)
-        arrays["measure_scale"] = np.array(evaluation._best_scale(problem, positive))
+        arrays["measure_scale"] = np.array(evaluation.best_scale(problem, positive))
     save_arrays(path, "witness", VERSION, arrays)
 
 

@@ -83,7 +83,7 @@ def measure_evaluations(
         return ()
     positive = np.maximum(measure, 0.0)
     residual = problem.world.flow.residual(positive)
-    scale = _best_scale(problem, positive)
+    scale = best_scale(problem, positive)
     return (
         _lemma_2(problem, measure),
         _positive_part(problem, "B", positive),
@@ -95,7 +95,7 @@ def measure_evaluations(
 def defines(measure: FloatArray, policy: Policy, problem: Program) -> bool:
     """Whether `policy` is the one extracted from `measure`."""
     defined = extract(problem.world, measure).per_pair
-    return bool(np.allclose(defined, policy.on(problem.world), rtol=0, atol=1e-12))
+    return np.array_equal(defined, policy.on(problem.world))
 
 
 def _lemma_2(problem: Program, measure: FloatArray) -> Evaluation:
@@ -123,7 +123,7 @@ def _centred(problem: Program, positive: FloatArray, residual: FloatArray) -> Ev
     return Evaluation("C", moved, (term, _rounding(problem, positive)))
 
 
-def _best_scale(problem: Program, positive: FloatArray) -> float:
+def best_scale(problem: Program, positive: FloatArray) -> float:
     """The scale a >= 0 with the smallest bound B' on the data (a convex function of a)."""
     from scipy.optimize import minimize_scalar
 

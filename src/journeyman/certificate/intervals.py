@@ -11,8 +11,10 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
+from journeyman.certificate.evaluation import exact_evaluation
 from journeyman.certificate.expert import PlainMean
 from journeyman.certificate.model_error import ModelError, occupancy_distance
+from journeyman.certificate.terms import total
 from journeyman.policy import Occupancy
 from journeyman.problem import Apprenticeship, Program
 
@@ -48,9 +50,9 @@ def expert_intervals(problem: Program, failure_probability: float) -> tuple[Inte
 def apprentice_intervals(
     problem: Program, visits: Occupancy, error: ModelError | None = None
 ) -> tuple[Interval, ...]:
-    """One for each cost: as wide as the residual of the evaluation and the model's error demand."""
-    basis = problem.basis
-    width = basis.norms * problem.world.effective_horizon * visits.residual
+    """One for each cost, as wide as residual, rounding and the model's error demand."""
+    basis, largest = problem.basis, problem.cost_unit
+    width = basis.norms / largest * total(exact_evaluation(problem, visits).terms)
     if error is not None:
         width = width + (basis.highest - basis.lowest) / 2 * occupancy_distance(visits, error)
     return _intervals(problem, visits.expectations(problem.basis), width)

@@ -112,7 +112,7 @@ class _Frame:
         totals = shaping.totals(training, matrix, world)
         ranges = (problem.basis.highest - problem.basis.lowest) * world.effective_horizon
         spread = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
-        weights, factor = _norm(problem.cost_class, np.where(spread > 0, spread, 1.0))
+        weights, factor = _norm(problem.cost_class, np.where(ranges > 0, spread, 1.0))
         open_ended = ~Tails.of(training, matrix, world).known
         shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
         rough = cls(
