@@ -109,6 +109,11 @@ def certified_run(kind, name, run):
     return wrong, found[DELTAS[0]], true_gap
 
 
+def refuted(failed, allowed):
+    """Whether so many failures are too many for a statement that may fail with `allowed`."""
+    return binomtest(failed, RUNS, allowed, "greater").pvalue <= SURE
+
+
 def show(kind, counts, runs, per_setting):
     lines = [f"\n{kind}: {runs} runs, failures at delta = " + ", ".join(map(str, DELTAS))]
     for statement in (*STATEMENTS, UNTRUE):
@@ -141,9 +146,9 @@ def test_certificates_fail_no_more_often_than_they_say(kind):
     for delta in DELTAS:
         for statement in STATEMENTS:
             allowed = delta + 2e-3 if statement == "valid" else delta
-            test = binomtest(counts[delta][statement], RUNS, allowed, "greater")
-            assert test.pvalue > SURE, (statement, delta, counts[delta][statement])
-        assert counts[delta][UNTRUE] > (0.5 + delta) * RUNS
+            figures = (statement, delta, counts[delta][statement])
+            assert not refuted(counts[delta][statement], allowed), figures
+        assert refuted(counts[delta][UNTRUE], delta), counts[delta][UNTRUE]
     rows = [row for rows in per_setting.values() for row in rows]
     assert sum(row[2] == "control variate" for row in rows) >= RUNS / 10
     assert np.mean([row[1] < 0.9 for row in rows]) > 0.6

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, IntArray, read_only
 from journeyman.errors import InvalidCosts
+from journeyman.policy.chains import Chains
 from journeyman.policy.discounted_system import DiscountedSystem
 from journeyman.policy.policy import Policy
 from journeyman.world import World
@@ -87,6 +88,40 @@ def plan(
             accuracy = accuracy * ROUGH if accuracy > FINE else 0.0
         choice = improved
     return best
+
+
+SHARE = 0.1
+"""Evaluations of `improve` leave this share of the residual: more is lost when the policy turns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement:
+    """A deterministic policy as the pair it takes in each state, values, and what is not proven.
+
+    `loss` = max(V - TV): no policy costs less than V - loss/(1 - discount) from any state.
+    """
+
+    choice: IntArray
+    values: FloatArray
+    loss: float
+
+
+def improve(
+    chains: Chains, cost: FloatArray, values: FloatArray, *, allowed: float, most: int
+) -> Improvement:
+    """At most `most` rough steps of policy iteration from given values, for a cost per pair.
+
+    It ends early when the loss is at most `allowed`. Made for callers that need many plans for
+    costs that change little by little and that can pay for the loss, as every bound of
+    `problem.duality` can; `plan` is for everybody else.
+    """
+    best, choice = chains.greedy(cost, values)
+    for _ in range(most):
+        if float((values - best).max()) <= allowed:
+            break
+        values = chains.values(choice, cost[choice], best, SHARE)
+        best, choice = chains.greedy(cost, values)
+    return Improvement(choice, values, float((values - best).max()))
 
 
 def _bellman(world: World, costs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

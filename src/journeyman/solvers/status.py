@@ -15,7 +15,7 @@ class Status(Enum):
         "richer features lower the loss itself",
     )
     INFEASIBLE = (
-        "nothing satisfies all the constraints (the budgets, or those of Hard())",
+        "the constraints exclude each other",
         "answer.relaxation has the smallest increase that makes budgets possible; instead of "
         "Hard() use a penalty such as jm.ExactPenalty()",
     )

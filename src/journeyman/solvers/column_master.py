@@ -1,0 +1,277 @@
+"""The master problem of column generation, by a primal-dual interior-point method.
+
+    minimise over x >= 0, F x = f    max over y in Y of <y, M x - target>
+
+where the columns of M are figures of generated policies, F couples them (one convexity row per
+start block, or a small flow), and Y is the dual set. Its dual is
+
+    maximise <f, v> - <target, y>    over y in Y and v with  s = M'y - F'v >= 0
+
+Two things speak for interior points here. The matrix of a Newton step is only as large as y, since
+the rows of F are eliminated first; and an iterate that stops short of optimality lies near the
+middle of all good duals, which stabilises column generation: vertices make the weights jump. So the
+master is solved from scratch, and only as exactly as its gap to the lower bound deserves.
+
+Cost per iteration: one product M D M' of (costs + budgets)^2 times the number of columns.
+
+Reference: Gondzio, Gonzalez-Brevis, Munari, "New developments in the primal-dual column generation
+technique", European Journal of Operational Research, 2013. Mehrotra's predictor and corrector.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from journeyman.arrays import FloatArray, SparseMatrix
+from journeyman.solvers.dual_set import DualSet
+
+MOST_ITERATIONS = 80
+TO_THE_BOUNDARY = 0.99
+RIDGE = 1e-13
+LEAST_CENTRING = 1e-6
+SMALL = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Master:
+    """`columns` is M transposed: one row per column. `feasible` mends a vector to F x = f."""
+
+    columns: FloatArray
+    coupling: SparseMatrix
+    right: FloatArray
+    target: FloatArray
+    duals: DualSet
+    feasible: Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class MasterPoint:
+    """A mixture that is feasible, a dual point, the values of both, and the reduced costs."""
+
+    mixture: FloatArray
+    dual: FloatArray
+    upper: float
+    lower: float
+    reduced_costs: FloatArray
+    iterations: int
+
+
+def solve_master(master: Master, tolerance: float) -> MasterPoint:
+    """A point whose values differ by at most `tolerance`, or the best before progress ends."""
+    iterate = _Iterate(master)
+    best = iterate.point(0)
+    for iteration in range(1, MOST_ITERATIONS + 1):
+        if best.upper - best.lower <= tolerance or not iterate.advance():
+            break
+        found = iterate.point(iteration)
+        if not np.isfinite(found.upper + found.lower):
+            break
+        if found.upper - found.lower < best.upper - best.lower:
+            best = found
+    return best
+
+
+class _Direction:
+    """A step of all variables."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.x, self.s, self.y, self.v = (parts[name] for name in "xsyv")
+        self.high, self.low = parts["high"], parts["low"]
+        self.norm, self.total = parts["norm"], parts["total"]
+
+
+class _Iterate:
+    """x, s, y, v, the multipliers of the box (high, low), of the ball (norm) and of the sum."""
+
+    def __init__(self, master: Master) -> None:
+        self.master, self.set = master, master.duals
+        columns = master.columns
+        self.F = _Coupling(master.coupling)
+        self.y = self.set.centre()
+        self.x = master.feasible(np.ones(columns.shape[0]))
+        prices = columns @ self.y
+        self.v = self.F.below(prices, 0.1 * float(np.abs(prices).mean()) + SMALL)
+        self.s = prices - self.F.spread(self.v)
+        size = max(SMALL, float(np.abs(columns.T @ self.x - master.target).max()))
+        self.high = np.full(self.y.size, size)
+        self.low = np.full(self.y.size, size)
+        self.norm, self.total = (size if self.set.is_ball else 0.0), 0.0
+
+    def point(self, iteration: int) -> MasterPoint:
+        mixture = self.master.feasible(self.x)
+        upper = self.set.support(self.master.columns.T @ mixture - self.master.target)
+        lower = float(self.master.right @ self.v - self.master.target @ self.y)
+        return MasterPoint(mixture, self.y.copy(), upper, lower, self.s.copy(), iteration)
+
+    def advance(self) -> bool:
+        """One step of predictor and corrector; False when the arithmetic has given out."""
+        self._measure()
+        if not self._factorise():
+            return False
+        first = self._direction(0.0, None)
+        goal = max((self._after(first) / self.mean) ** 3, LEAST_CENTRING) * self.mean
+        second = self._direction(goal, first)
+        primal, dual = self._lengths(second)
+        self._move(second, TO_THE_BOUNDARY * primal, TO_THE_BOUNDARY * dual)
+        return bool(np.isfinite(self.y).all() and np.isfinite(self.x).all())
+
+    def _measure(self) -> None:
+        """Residuals, slacks and the mean complementarity."""
+        master, in_ball = self.master, self.y[: self.set.num_costs]
+        self.above, self.below = self.set.upper - self.y, self.y - self.set.lower
+        self.inside = (1 - float(in_ball @ in_ball)) / 2 if self.set.is_ball else 1.0
+        self.flow_residual = master.right - self.F.total(self.x)
+        self.slack_residual = master.columns @ self.y - self.F.spread(self.v) - self.s
+        self.balance = -(master.columns.T @ self.x - master.target - self.high + self.low)
+        if self.set.is_ball:
+            self.balance[: in_ball.size] += self.norm * in_ball
+        if self.set.is_simplex:
+            self.balance[: in_ball.size] += self.total
+        count = self.x.size + 2 * self.y.size + self.set.is_ball
+        products = self.x @ self.s + self.high @ self.above + self.low @ self.below
+        self.mean = (products + self.norm * self.inside) / count
+        self.count = count
+
+    def _factorise(self) -> bool:
+        weights = self.x / self.s
+        weighted = self.master.columns * weights[:, None]
+        self.weights = weights
+        self.F.weigh(weights)
+        self.cross = self.F.total(weighted)
+        self.reduced = self.F.solve(self.cross)
+        matrix = self.master.columns.T @ weighted - self.cross.T @ self.reduced
+        matrix[np.diag_indices_from(matrix)] += self.high / self.above + self.low / self.below
+        if self.set.is_ball:
+            ball, inner = slice(0, self.set.num_costs), self.y[: self.set.num_costs]
+            matrix[ball, ball] += self.norm / self.inside * np.outer(inner, inner)
+            matrix[np.diag_indices(self.set.num_costs)] += self.norm
+        ridge = RIDGE * float(np.trace(matrix)) / matrix.shape[0]
+        for _ in range(3):
+            matrix[np.diag_indices_from(matrix)] += ridge
+            try:
+                self.factor = cho_factor(matrix, check_finite=True)
+                return True
+            except (LinAlgError, ValueError):
+                ridge *= 1e3
+        return False
+
+    def _direction(self, goal: float, first: _Direction | None) -> _Direction:
+        """Newton towards complementarity `goal`, with the second-order terms of `first`."""
+        x, s, y, costs = self.x, self.s, self.y, self.set.num_costs
+        aims = [np.full(x.size, goal), np.full(y.size, goal), np.full(y.size, goal), goal]
+        if first is not None:
+            aims[0] -= first.x * first.s
+            aims[1] += first.high * first.y
+            aims[2] -= first.low * first.y
+            aims[3] += first.norm * float(y[:costs] @ first.y[:costs])
+        g = aims[0] / s - x - self.weights * self.slack_residual
+        h = self.flow_residual - self.F.total(g)
+        right = self.master.columns.T @ g + self.reduced.T @ h - self.balance
+        right += self.high - aims[1] / self.above - self.low + aims[2] / self.below
+        if self.set.is_ball:
+            right[:costs] -= y[:costs] * (aims[3] / self.inside - self.norm)
+        dy = cho_solve(self.factor, right)
+        total = 0.0
+        if self.set.is_simplex:
+            ones = np.zeros(y.size)
+            ones[:costs] = 1.0
+            answer = cho_solve(self.factor, ones)
+            total = float((dy[:costs].sum() - 1 + y[:costs].sum()) / answer[:costs].sum())
+            dy = dy - total * answer
+        dv = self.F.solve(h) + self.reduced @ dy
+        ds = self.master.columns @ dy - self.F.spread(dv) + self.slack_residual
+        norm = 0.0
+        if self.set.is_ball:
+            turn = float(y[:costs] @ dy[:costs])
+            norm = aims[3] / self.inside - self.norm + self.norm / self.inside * turn
+        return _Direction(
+            x=aims[0] / s - x - self.weights * ds, s=ds, y=dy, v=dv,
+            high=aims[1] / self.above - self.high + self.high / self.above * dy,
+            low=aims[2] / self.below - self.low - self.low / self.below * dy,
+            norm=norm, total=total,
+        )  # fmt: skip
+
+    def _lengths(self, step: _Direction) -> tuple[float, float]:
+        """How far primal and dual variables can go; a ball couples them."""
+        primal = min(
+            _longest(self.x, step.x), _longest(self.high, step.high), _longest(self.low, step.low)
+        )
+        dual = min(
+            _longest(self.s, step.s), _longest(self.above, -step.y), _longest(self.below, step.y)
+        )
+        if self.set.is_ball:
+            inner, turn = self.y[: self.set.num_costs], step.y[: self.set.num_costs]
+            a, b = float(turn @ turn), float(inner @ turn)
+            if a > 0:
+                dual = min(dual, (-b + float(np.sqrt(b * b + 2 * a * self.inside))) / a)
+            primal = min(primal, _longest(np.array([self.norm]), np.array([step.norm])))
+            primal = dual = min(primal, dual)
+        return primal, dual
+
+    def _after(self, step: _Direction) -> float:
+        """The mean complementarity after a full step."""
+        primal, dual = self._lengths(step)
+        products = (self.x + primal * step.x) @ (self.s + dual * step.s)
+        products += (self.high + primal * step.high) @ (self.above - dual * step.y)
+        products += (self.low + primal * step.low) @ (self.below + dual * step.y)
+        if self.set.is_ball:
+            turn = float(self.y[: self.set.num_costs] @ step.y[: self.set.num_costs])
+            products += (self.norm + primal * step.norm) * max(self.inside - dual * turn, 0.0)
+        return max(float(products), 0.0) / self.count
+
+    def _move(self, step: _Direction, primal: float, dual: float) -> None:
+        self.x = self.x + primal * step.x
+        self.high = self.high + primal * step.high
+        self.low = self.low + primal * step.low
+        self.norm += primal * step.norm
+        self.total += primal * step.total
+        self.s = self.s + dual * step.s
+        self.y = self.y + dual * step.y
+        self.v = self.v + dual * step.v
+
+
+class _Coupling:
+    """F, and solves with F D F': diagonal when every column is in one row, small otherwise."""
+
+    def __init__(self, matrix: SparseMatrix) -> None:
+        self.matrix, self.transposed = matrix, matrix.T.tocsr()
+        self.is_diagonal = bool((np.diff(self.transposed.indptr) == 1).all())
+
+    def total(self, values: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ values)
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        return np.asarray(self.transposed @ values)
+
+    def below(self, prices: FloatArray, margin: float) -> FloatArray:
+        """Values v with F'v < prices by about a margin."""
+        num_rows = self.matrix.shape[0]
+        if self.is_diagonal:
+            least = np.full(num_rows, np.inf)
+            np.minimum.at(least, self.transposed.indices, prices / self.transposed.data)
+            return least - margin
+        ones = self.spread(np.ones(num_rows))
+        return np.full(num_rows, float(((prices - margin) / ones).min()))
+
+    def weigh(self, weights: FloatArray) -> None:
+        if self.is_diagonal:
+            self._diagonal = np.asarray((self.matrix * self.matrix) @ weights)
+        else:
+            scaled = self.transposed * weights[:, None]
+            self._factor = cho_factor((self.matrix @ scaled).toarray())
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        if self.is_diagonal:
+            return np.asarray((right.T / self._diagonal).T)
+        return np.asarray(cho_solve(self._factor, right))
+
+
+def _longest(values: FloatArray, step: FloatArray) -> float:
+    """The largest part of a step, up to 1, that keeps values nonnegative."""
+    shrinking = step < 0
+    if not shrinking.any():
+        return 1.0
+    return min(1.0, float((-values[shrinking] / step[shrinking]).min()))

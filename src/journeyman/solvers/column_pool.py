@@ -1,0 +1,121 @@
+"""The columns that were generated: policies, and their figures from every row of the opening.
+
+A policy is stored as one small integer per state. A column that has long been worth nothing in the
+master problem is retired; a policy without columns is forgotten.
+"""
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.solvers.column_master import Master, MasterPoint
+from journeyman.solvers.dual_set import DualSet
+from journeyman.solvers.opening import Opening
+from journeyman.world import World
+
+COLUMNS_PER_ROW = 12
+"""Columns are retired when there are more than this many per row of the master on average."""
+KEPT = 8
+"""So many per row are left."""
+UNUSED = 1e-6
+"""Only columns with a smaller share of their row are retired."""
+
+
+class ColumnPool:
+    """Columns in the units of the master, ordered by policy and row, after the opening's own."""
+
+    def __init__(self, world: World, opening: Opening, own_figures: FloatArray) -> None:
+        self.world, self.opening = world, opening
+        self._own = own_figures
+        self._rows = np.flatnonzero(np.diff(opening.starts.indptr) > 0)
+        self._choices: dict[int, IntArray] = {}
+        self._figures = np.zeros((0, own_figures.shape[1]))
+        self._policy_of = np.zeros(0, dtype=np.int64)
+        self._row_of = np.zeros(0, dtype=np.int64)
+        self._count = 0
+
+    @property
+    def num_policies(self) -> int:
+        return len(self._choices)
+
+    def add(self, choice: IntArray, figures: FloatArray) -> None:
+        """A policy (the pair of each state) with its figures from every row of the opening."""
+        largest = self.world.pairs.max_actions - 1
+        actions = choice - self.world.pairs.offsets[:-1]
+        self._choices[self._count] = actions.astype(np.min_scalar_type(largest))
+        self._figures = np.concatenate([self._figures, figures[self._rows]])
+        self._row_of = np.concatenate([self._row_of, self._rows])
+        own = np.full(self._rows.size, self._count)
+        self._policy_of = np.concatenate([self._policy_of, own])
+        self._count += 1
+
+    def master(self, target: FloatArray, duals: DualSet, part: slice = slice(None)) -> Master:
+        """The master problem over all columns; `part` selects figures."""
+        rows, number = self._row_of, self._row_of.size
+        generated = sparse.csr_array(
+            (np.ones(number), (rows, np.arange(number))), shape=(self.opening.num_rows, number)
+        )
+        figures = np.concatenate([self._own, self._figures])[:, part]
+        return Master(
+            columns=np.ascontiguousarray(figures),
+            coupling=sparse.hstack([self.opening.coupling, generated], format="csr"),
+            right=self.opening.right,
+            target=target[part],
+            duals=duals,
+            feasible=lambda x: self.opening.feasible(x, rows),
+        )
+
+    def retire(self, point: MasterPoint) -> MasterPoint:
+        """Drop what is worth least when there is too much; the point without it."""
+        number, allowed = self._row_of.size, COLUMNS_PER_ROW * self._rows.size
+        if number <= allowed:
+            return point
+        own = self.opening.pairs.size
+        shares = point.mixture[own:]
+        totals = np.bincount(self._row_of, shares, self.opening.num_rows)
+        idle = shares < UNUSED * np.maximum(totals, 1e-300)[self._row_of]
+        idle &= self._policy_of < self._count - 2
+        worth = np.where(idle, point.reduced_costs[own:], -np.inf)
+        surplus = min(number - KEPT * self._rows.size, int(idle.sum()))
+        dropped = np.argsort(-worth, kind="stable")[:surplus]
+        kept = np.ones(number, dtype=bool)
+        kept[dropped] = False
+        self._figures = self._figures[kept]
+        self._row_of, self._policy_of = self._row_of[kept], self._policy_of[kept]
+        for index in set(self._choices) - set(self._policy_of.tolist()):
+            del self._choices[index]
+        mixture = self.opening.feasible(
+            np.concatenate([point.mixture[:own], shares[kept]]), self._row_of
+        )
+        slack = np.concatenate([point.reduced_costs[:own], point.reduced_costs[own:][kept]])
+        return MasterPoint(mixture, point.dual, point.upper, point.lower, slack, point.iterations)
+
+    def snapshot(self, mixture: FloatArray, crumbs: float) -> "Mixture":
+        """A mixture that survives what happens to the pool; shares below `crumbs` are left out."""
+        own = self.opening.pairs.size
+        totals = np.bincount(self._row_of, mixture[own:], self.opening.num_rows)[self._row_of]
+        used = np.concatenate([np.ones(own, dtype=bool), mixture[own:] >= crumbs * totals])
+        mixture = self.opening.feasible(mixture * used, self._row_of)
+        parts: list[tuple[IntArray, FloatArray]] = []
+        for index, actions in self._choices.items():
+            shares = mixture[own:] * (self._policy_of == index)
+            weights = np.bincount(self._row_of, shares, self.opening.num_rows)
+            if weights.any():
+                parts.append((actions, weights))
+        return Mixture(self.opening, mixture[:own].copy(), parts)
+
+
+class Mixture:
+    """Which policies are followed from which rows, with which mass."""
+
+    def __init__(
+        self, opening: Opening, own: FloatArray, parts: list[tuple[IntArray, FloatArray]]
+    ) -> None:
+        self.opening, self.own, self.parts = opening, own, parts
+
+    def starts(self, world: World) -> list[tuple[IntArray, FloatArray]]:
+        """Policies (the pair of each state) with the start measures that follow them."""
+        return [
+            (world.pairs.offsets[:-1] + actions, np.asarray(self.opening.starts.T @ weights))
+            for actions, weights in self.parts
+        ]

@@ -1,0 +1,212 @@
+"""The loop of column generation: duals from the master, a policy for them, bounds from both.
+
+All figures are in the units of `dual_set.Units`, in which values are of size one. One call
+
+1. improves a policy for the master's dual point y, roughly and from the best values at hand,
+2. evaluates it for every cost and budget (its columns, one per row of the opening),
+3. bounds every policy's cost from below by weak duality, whatever the policy misses to be optimal,
+4. solves the master problem, whose mixture is a policy: an upper bound, and the next y.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.policy import extract
+from journeyman.policy.chains import Chains
+from journeyman.policy.planning import improve
+from journeyman.policy.policy import Policy
+from journeyman.solvers.column_master import MasterPoint, solve_master
+from journeyman.solvers.column_pool import ColumnPool, Mixture
+from journeyman.solvers.dual_set import Task
+from journeyman.solvers.opening import Blocks, Core, Opening, core_around, value_blocks
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+
+PATIENCE = 25
+"""Calls without progress before a search is given up."""
+BLOCKS = 256
+"""Start blocks: with fewer more policies are needed, with more the master takes longer."""
+CORE = 150
+"""States of a core."""
+FEW_STARTS = 40
+"""With at most this many start states a core is used instead of blocks."""
+SKETCH = 8
+"""Random mixtures of the costs whose values say which start states are alike."""
+STEPS = 6
+"""Steps of policy iteration per call."""
+INEXACT = 0.1
+"""Share of the gap between the bounds that an inexact policy may cost the lower bound."""
+MASTER_SHARE, ROUGHEST = 0.1, 0.5
+"""The master is solved to this share of the gap between the bounds, and at least to the latter."""
+TABLE_BYTES = 2**27
+"""Values of all costs are kept for the next call if they take no more memory than this."""
+FLOOR = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """The best lower bound and what proves it."""
+
+    bound: float
+    dual: FloatArray
+    values: FloatArray
+
+
+class ColumnSearch:
+    """State of one solve. `lower`, `upper` and `mixture` are valid after every call."""
+
+    def __init__(self, task: Task, tolerance: float, watch: Watch) -> None:
+        self.task, self.world, self.watch = task, task.world, watch
+        self.duals, self.costs = task.duals, task.costs
+        self.tolerance = tolerance / task.unit
+        self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
+        self.chains = Chains(task.world)
+        self.pool: ColumnPool | None = None
+        self.mixture: Mixture | None = None
+        self.point: MasterPoint | None = None
+        self.upper, self.calls, self.tightness = np.inf, 0, 1.0
+        self.dual = task.first_dual
+        bound = 0.0 if task.never_negative else -np.inf
+        zero = np.zeros(task.world.num_states)
+        self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
+        self._values = zero
+        self._table: FloatArray | None = None
+        self.trace: list[tuple[float, float, float]] = []
+
+    @property
+    def lower(self) -> float:
+        return self.best.bound
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.best.bound
+
+    def call(self) -> bool:
+        """One round; False when it was cut short by the watch."""
+        cost = np.asarray(self.costs @ self.dual)
+        found = improve(
+            self.chains, cost, self._guess(), most=STEPS,
+            allowed=INEXACT * self._scale() * (1 - self.world.discount),
+        )  # fmt: skip
+        self._bound(self.dual, found.values, found.loss)
+        if self.pool is None:
+            self.pool = self._open(found.choice)
+        figures = self._figures(found.choice)
+        if figures is None:
+            return False
+        best, _ = self.chains.greedy(cost, self._values)
+        self._bound(self.dual, self._values, float((self._values - best).max()))
+        self.pool.add(found.choice, figures)
+        self._solve_master(self.pool)
+        self.calls += 1
+        unit = self.task.unit
+        self.trace.append((self.watch.elapsed, self.lower * unit, self.upper * unit))
+        return True
+
+    def raise_prices(self, factor: float) -> None:
+        """Let broken budgets cost more; the upper bound starts again."""
+        self.duals = self.duals.raised(factor)
+        self.upper = np.inf
+        if self.pool is not None:
+            self._solve_master(self.pool)
+
+    def policy(self, accuracy: float) -> Policy:
+        """The stationary policy of the best mixture (Proposition 1)."""
+        world = self.world
+        if self.mixture is None:
+            return Policy.uniform(world)
+        measure = np.zeros(world.num_pairs)
+        measure[self.mixture.opening.pairs] = self.mixture.own
+        for choice, start in self.mixture.starts(world):
+            visits = self.chains.visits(choice, start, accuracy)
+            measure[choice] += np.maximum(visits, 0.0)
+        return extract(world, measure)
+
+    def _scale(self) -> float:
+        return max(min(self.gap, 1.0), self.tolerance)
+
+    def _guess(self) -> FloatArray:
+        return self._values if self._table is None else np.asarray(self._table @ self.dual)
+
+    def _bound(self, dual: FloatArray, values: FloatArray, loss: float) -> None:
+        world = self.world
+        bound = float(world.initial @ values - self.task.target @ dual)
+        bound -= max(loss, 0.0) * world.effective_horizon
+        if bound > self.best.bound:
+            self.best = DualPoint(bound, dual, values.copy())
+
+    def _solve_master(self, pool: ColumnPool) -> None:
+        master = pool.master(self.task.target, self.duals)
+        asked = min(ROUGHEST, MASTER_SHARE * self.gap) * self.tightness
+        point = solve_master(master, max(asked, self.tolerance / 5, FLOOR))
+        self.point = pool.retire(point)
+        if point.upper < self.upper:
+            self.upper = point.upper
+            self.mixture = pool.snapshot(self.point.mixture, 1e-3 * self._scale())
+        self.dual = self._admitted(point.dual)
+
+    def _admitted(self, dual: FloatArray) -> FloatArray:
+        """The dual point moved into the cost class, should rounding have left it."""
+        clipped = np.clip(dual, self.duals.lower, self.duals.upper)
+        costs = clipped[: self.duals.num_costs]
+        if self.duals.is_ball:
+            costs /= max(1.0, float(np.linalg.norm(costs)))
+        if self.duals.is_simplex:
+            costs /= costs.sum()
+        return clipped
+
+    def _figures(self, choice: IntArray) -> FloatArray | None:
+        """Columns of a policy; its values for the present dual point on the way."""
+        pool, world = self.pool, self.world
+        assert pool is not None
+        size = self.costs.shape[1]
+        figures = np.empty((pool.opening.num_rows, size))
+        values = np.zeros(world.num_states)
+        keep = 8 * world.num_states * size <= TABLE_BYTES
+        blocks = []
+        for part, table in self.chains.tables(choice, self.costs, self.accuracy):
+            figures[:, part] = pool.opening.starts @ table
+            values += table @ self.dual[part]
+            if keep:
+                blocks.append(table)
+            if self.watch.must_stop and part.stop < size:
+                return None
+        self._values = values
+        self._table = np.hstack(blocks) if keep else None
+        return figures
+
+    def _open(self, choice: IntArray) -> ColumnPool:
+        world = self.world
+        opening: Opening
+        if np.count_nonzero(world.initial) <= FEW_STARTS:
+            opening = Core(world, core_around(world, CORE))
+        else:
+            rng = np.random.default_rng(0)
+            mixtures = rng.normal(size=(self.costs.shape[1], SKETCH))
+            if self.costs.shape[1] <= SKETCH:
+                mixtures = np.eye(self.costs.shape[1])
+            sketch = np.asarray(self.costs @ mixtures)
+            parts = [table for _, table in self.chains.tables(choice, sketch, 1e-4)]
+            opening = Blocks(world, value_blocks(np.hstack(parts), world.initial, BLOCKS))
+        own = self.costs[opening.pairs]
+        own = own.toarray() if sparse.issparse(own) else np.asarray(own)
+        return ColumnPool(world, opening, own)
+
+
+def generate(search: ColumnSearch, most: int) -> Status:
+    """Call until the bounds meet: OPTIMAL in the search's own figures, or what stopped it."""
+    watch, gaps = search.watch, [np.inf]
+    while search.gap > search.tolerance:
+        if watch.must_stop or not search.call():
+            return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+        watch.report(search.calls, search.upper * search.task.unit)
+        if search.calls >= most and search.gap > search.tolerance:
+            return Status.STEP_LIMIT
+        gaps.append(search.gap)
+        stalled = len(gaps) > PATIENCE and gaps[-1] >= gaps[-PATIENCE]
+        if stalled:
+            return Status.INACCURATE
+    return Status.OPTIMAL

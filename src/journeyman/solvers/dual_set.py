@@ -1,0 +1,143 @@
+"""The dual set of a problem: which weights and prices may speak, in units of size one.
+
+    maximise over y in Y of <y, z>,      y = (w / scale, xi unit / N),      z = (costs, budgets)
+
+where the weights w fill the cost class (a box, a ball or a simplex), N is the largest cost of the
+class, `unit` the size of each budget's cost and xi >= 0 its price. Prices end at a limit: a broken
+budget is then a matter of cost and every master problem has a solution. The limit is exact once it
+exceeds the optimal prices.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, Matrix
+from journeyman.costs import EuclideanBall, InfinityBall
+from journeyman.problem import Program, Witness
+from journeyman.world import World
+
+PRICE_LIMIT = 10.0
+"""First limit of the prices."""
+ROOM = 2.0
+"""Bounds that a ball or a simplex makes superfluous are put here, out of the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class DualSet:
+    """A box, cut by |y_i|_2 <= 1 or sum y_i = 1 over the first `num_costs` coordinates."""
+
+    lower: FloatArray
+    upper: FloatArray
+    num_costs: int
+    is_ball: bool
+    is_simplex: bool
+
+    @classmethod
+    def of(cls, problem: Program, price_limit: float) -> "DualSet":
+        costs, budgets = problem.basis.num_costs, len(problem.constraints)
+        is_box = isinstance(problem.cost_class, InfinityBall)
+        is_ball = isinstance(problem.cost_class, EuclideanBall)
+        is_simplex = not (is_box or is_ball)
+        low, high = (0.0 if is_simplex else -1.0), 1.0
+        room = 1.0 if is_box else ROOM
+        return cls(
+            np.concatenate([np.full(costs, low * room), np.zeros(budgets)]),
+            np.concatenate([np.full(costs, high * room), np.full(budgets, price_limit)]),
+            costs, is_ball, is_simplex,
+        )  # fmt: skip
+
+    def raised(self, factor: float) -> "DualSet":
+        """The same with higher limits of the prices."""
+        upper = self.upper.copy()
+        upper[self.num_costs :] *= factor
+        return replace(self, upper=upper)
+
+    def support(self, z: FloatArray) -> float:
+        """max over Y of <y, z>."""
+        matched, rest = z[: self.num_costs], z[self.num_costs :]
+        paid = float(self.upper[self.num_costs :] @ np.maximum(rest, 0.0))
+        if self.is_ball:
+            return paid + float(np.linalg.norm(matched))
+        if self.is_simplex:
+            return paid + float(matched.max())
+        return paid + float(self.upper[: self.num_costs] @ np.abs(matched))
+
+    def centre(self) -> FloatArray:
+        """A point of the interior."""
+        middle = (self.lower + self.upper) / 2
+        if self.is_simplex:
+            middle[: self.num_costs] = 1 / self.num_costs
+        return middle
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """minimise over occupancy measures  max over y in Y of <y, costs' mu - target>, in units."""
+
+    world: World
+    costs: Matrix
+    """(pairs x rows)."""
+    target: FloatArray
+    duals: DualSet
+    unit: float
+    """One unit of the objective in the problem's own figures."""
+    dual_units: FloatArray
+    """What a dual coordinate is multiplied with to give a weight or price."""
+    first_dual: FloatArray
+    never_negative: bool
+
+    @classmethod
+    def of(cls, problem: Program) -> "Task":
+        """The problem itself, with budgets that can be broken at a price."""
+        scale = problem.cost_class.scaling(problem.basis.num_costs)
+        cost, horizon = problem.cost_unit, problem.world.effective_horizon
+        rows = np.concatenate([scale / cost, 1 / problem.budget_units]) / horizon
+        return cls(
+            problem.world,
+            _in_units(problem.cost_matrix, problem.budget_matrix, rows),
+            np.concatenate([problem.target, problem.limits]) * rows,
+            DualSet.of(problem, PRICE_LIMIT),
+            cost * horizon,
+            np.concatenate([scale, cost / problem.budget_units]),
+            np.concatenate([_first_weights(problem) / scale, np.zeros(len(problem.constraints))]),
+            problem.cost_class.contains_zero,
+        )
+
+    @classmethod
+    def of_budgets(cls, problem: Program) -> "Task":
+        """The first phase: minimise sum_j t_j (1 - discount)/(max d_j - min d_j) over increases t
+        of the limits. The optimum is positive exactly when no policy keeps the budgets."""
+        horizon, units = problem.world.effective_horizon, problem.budget_units
+        spans = np.array([budget.span for budget in problem.constraints])
+        weights = np.divide(1.0, spans * horizon, out=1 / units, where=spans > 0) * units * horizon
+        return cls(
+            problem.world,
+            problem.budget_matrix / (units * horizon),
+            problem.limits / (units * horizon),
+            DualSet(np.zeros(units.size), weights, 0, False, False),
+            1.0,
+            1 / (units * horizon),
+            weights / 2,
+            True,
+        )
+
+    def witness(self, dual: FloatArray, values: FloatArray) -> Witness:
+        """A dual point in the problem's own figures."""
+        both, count = dual * self.dual_units, self.duals.num_costs
+        return Witness(both[:count], values * self.unit, both[count:])
+
+
+def _first_weights(problem: Program) -> FloatArray:
+    """The worst case against staying where one starts and acting at random."""
+    world = problem.world
+    law = world.pairs.spread(world.initial) * world.pairs.uniform * world.effective_horizon
+    return problem.cost_class.worst_case(problem.difference(law))
+
+
+def _in_units(costs: Matrix, budgets: FloatArray, rows: FloatArray) -> Matrix:
+    if sparse.issparse(costs):
+        both = sparse.hstack([costs, sparse.csr_array(budgets)], format="csr")
+        return (both @ sparse.diags_array(rows)).tocsr()
+    return np.hstack([costs, budgets]) * rows
