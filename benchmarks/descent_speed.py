@@ -27,12 +27,15 @@ from journeyman.solvers.watch import Watch
 
 
 def main(arguments: Sequence[str]) -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=32, help="side of the grid of 1 and 2")
+    parser.add_argument("--growth-sizes", type=int, nargs="*", default=[32, 100, 316])
+    options = parser.parse_args(arguments)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     print("Steps of SGD-AL per second")
-    _incremental()
-    _defaults()
-    _growth()
+    _incremental(options.size)
+    _defaults(options.size)
+    _growth(options.growth_sizes)
 
 
 def _problem(size: int, macro_cells: int, cost_class: jm.CostClass) -> jm.Apprenticeship:
@@ -52,8 +55,8 @@ def _run_of(problem: jm.Apprenticeship, solver: jm.StochasticSubgradient) -> _Ru
     return _Run(solver, surrogate, Watch("benchmark", quiet))
 
 
-def _incremental() -> None:
-    problem = _problem(32, 8, jm.InfinityBall())
+def _incremental(size: int) -> None:
+    problem = _problem(size, 8, jm.InfinityBall())
     features = _features(problem, 16, dense=True)
     solver = jm.StochasticSubgradient(
         features, step_rule=jm.Constant(), batch=1, average_power=0.0, steps=300_000
@@ -65,7 +68,9 @@ def _incremental() -> None:
     positions = run.state.source.draw(run.state.rng, 300_000)
     pairs, flow = (run.surrogate.reduced.pair_rows, run.surrogate.reduced.flow_rows)
     gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions))
-    print(f"\ninfinity ball, scalar step, d = {features.num_features}, 64 costs, 32 x 32 grid")
+    print(
+        f"\ninfinity ball, scalar step, d = {features.num_features}, 64 costs, {size} x {size} grid"
+    )
     print(f"  incremental kernel  {kernel / 1e6:8.3f} M/s")
     print(f"  NumPy with tables   {numpy_loop / 1e6:8.3f} M/s   ratio {kernel / numpy_loop:.0f}x "
           f"(target 25x {_word(kernel >= 25 * numpy_loop)})")  # fmt: skip
@@ -73,13 +78,16 @@ def _incremental() -> None:
           f"(target 25 % {_word(kernel >= 0.25 * gather)})")  # fmt: skip
 
 
-def _defaults() -> None:
-    print("\ndefault rule, batch 32, 32 x 32 grid (thousand steps a second; NumPy on dense tables)")
+def _defaults(size: int) -> None:
+    print(
+        f"\ndefault rule, batch 32, {size} x {size} grid, thousand steps a second "
+        "(NumPy: dense tables)"
+    )
     heads = ("d", "costs", "sparse", "dense", "NumPy", "sparse", "dense")
     print(f"{'':16}" + "".join(f"{head:>8}" for head in heads))
     for cost_class in (jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()):
         for cells, macro_cells in ((16, 4), (16, 8), (64, 4), (64, 8)):
-            problem = _problem(32, macro_cells, cost_class)
+            problem = _problem(size, macro_cells, cost_class)
             rates = {}
             for dense in (False, True):
                 features = _features(problem, cells, dense=dense)
@@ -94,10 +102,10 @@ def _defaults() -> None:
                   + "".join(f"{ratio:>7.1f}x" for ratio in ratios))  # fmt: skip
 
 
-def _growth() -> None:
+def _growth(sizes: Sequence[int]) -> None:
     print("\ncost per step against states (default rule, sparse rows, 64 cells)")
     first = None
-    for size in (32, 100, 316):
+    for size in sizes:
         problem = _problem(size, 4, jm.InfinityBall())
         run = _run_of(problem, jm.StochasticSubgradient(_features(problem, 64, dense=False)))
         run._take(10)
