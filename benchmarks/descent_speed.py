@@ -1,7 +1,8 @@
 """Steps per second of SGD-AL's kernels beside the same updates in NumPy, one thread.
 
 1. Infinity ball, scalar step, dense d = 64, 64 costs: the incremental kernel, drawing included,
-   against a NumPy loop over precomputed tables, and against a bare gather of the same rows.
+   against a NumPy loop over precomputed tables, and against a bare gather of the same rows (they
+   are copied, and nothing is computed); beside it what adding them up takes, without a copy.
 2. The default rule (per-coordinate steps, batch 32) for every cost class against NumPy with BLAS.
 3. Cost per step against the number of states, sparse rows.
 
@@ -67,7 +68,9 @@ def _incremental(size: int) -> None:
     numpy_loop = 5000 / _best_cpu(lambda: _numpy_steps(run, 5000))
     positions = run.state.source.draw(run.state.rng, 300_000)
     pairs, flow = (run.surrogate.reduced.pair_rows, run.surrogate.reduced.flow_rows)
-    gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions))
+    out = np.zeros((2, features.num_features))
+    gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions, out))
+    read = 300_000 / _best_cpu(lambda: _read(pairs, flow, *positions))
     print(
         f"\ninfinity ball, scalar step, d = {features.num_features}, 64 costs, {size} x {size} grid"
     )
@@ -76,6 +79,7 @@ def _incremental(size: int) -> None:
           f"(target 25x {_word(kernel >= 25 * numpy_loop)})")  # fmt: skip
     print(f"  bare row gather     {gather / 1e6:8.3f} M/s   share {kernel / gather:.0%} "
           f"(target 25 % {_word(kernel >= 0.25 * gather)})")  # fmt: skip
+    print(f"  rows only added up  {read / 1e6:8.3f} M/s   share {kernel / read:.0%}")
 
 
 def _defaults(size: int) -> None:
@@ -150,7 +154,20 @@ def _dense_table(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 @vector_kernel
-def _gather(pairs: FloatArray, flow: FloatArray, pair_at: IntArray, state_at: IntArray) -> float:
+def _gather(
+    pairs: FloatArray, flow: FloatArray, pair_at: IntArray, state_at: IntArray, out: FloatArray
+) -> None:
+    """Copy the drawn rows, two a step, and nothing else."""
+    for k in range(pair_at.size):
+        for j in range(pairs.shape[1]):
+            out[0, j] = pairs[pair_at[k], j]
+        for j in range(pairs.shape[1]):
+            out[1, j] = flow[state_at[k], j]
+
+
+@vector_kernel
+def _read(pairs: FloatArray, flow: FloatArray, pair_at: IntArray, state_at: IntArray) -> float:
+    """Add up the drawn rows: what reading them costs, at the least."""
     total = 0.0
     for k in range(pair_at.size):
         for j in range(pairs.shape[1]):

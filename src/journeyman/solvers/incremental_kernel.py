@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.compiled import vector_kernel
+from journeyman.compiled import prefetch, vector_kernel
 from journeyman.solvers.row_source import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     INVERSE_ROOT,
@@ -23,10 +23,12 @@ from journeyman.solvers.subgradient_codes import (
     SQUARED_WEIGHT,
     WEIGHT,
 )
-from journeyman.solvers.subgradient_kernel import Exact, Iterate, Motion
+from journeyman.solvers.subgradient_kernel import NUMBERS_PER_LINE, Exact, Iterate, Motion
 from journeyman.solvers.vector_kernels import add, dot
 
 REFRESH = 4096
+AHEAD = 4
+"""Steps ahead for which rows are asked from the memory."""
 
 
 class Images(NamedTuple):
@@ -92,22 +94,52 @@ def shrink(exact: Exact, it: Iterate, matched: Matched, factor: float) -> None:
 
 
 @vector_kernel
-def follow(
-    rate: float,
-    by_flow: float,
-    flow_image: FloatArray,
-    by_pair: float,
-    pair_image: FloatArray,
-    matched: Matched,
-) -> int:
+def follow(rate: float, factor: float, image: FloatArray, matched: Matched) -> int:
     """Move z with theta; how many of its signs may have changed."""
     turned = 0
     for i in range(matched.z.size):
-        moved = matched.image[i] + by_flow * flow_image[i] + by_pair * pair_image[i]
-        z = matched.z[i] - rate * moved
+        z = matched.z[i] - rate * (matched.image[i] + factor * image[i])
         matched.z[i] = z
         turned += 1 if z * matched.signs[i] <= 0.0 else 0
     return turned
+
+
+@vector_kernel
+def step_along(
+    omega: float, rate: float, factor: float, row: FloatArray, matched: Matched, it: Iterate
+) -> tuple[float, float]:
+    """theta -= rate g with g = slope + factor row, all sums updated in one pass over theta.
+
+    Returns <g, theta> before the step and |theta|^2 after it.
+    """
+    slope, theta = matched.slope, it.theta
+    averaged, summed = it.weighted_theta, it.weighted_gradient
+    regret, norm = 0.0, 0.0
+    for j in range(theta.size):
+        here, gradient = theta[j], slope[j] + factor * row[j]
+        regret += gradient * here
+        averaged[j] += omega * here
+        summed[j] += omega * gradient
+        there = here - rate * gradient
+        theta[j] = there
+        norm += there * there
+    return regret, norm
+
+
+@vector_kernel
+def combine(p: float, a: FloatArray, q: float, b: FloatArray, into: FloatArray) -> None:
+    """into = p a + q b."""
+    for j in range(into.size):
+        into[j] = p * a[j] + q * b[j]
+
+
+@vector_kernel
+def ask_for(rows: Rows, k: int, images: FloatArray) -> None:
+    """Ask the memory for row k and its image, which a later step needs."""
+    for place in range(rows.heads[k], rows.heads[k + 1], NUMBERS_PER_LINE):
+        prefetch(rows.numbers, place)
+    for place in range(0, images.shape[1], NUMBERS_PER_LINE):
+        prefetch(images[k], place)
 
 
 @vector_kernel
@@ -124,9 +156,12 @@ def advance_incrementally(
     matched: Matched,
 ) -> None:
     """Consume the drawn rows, one pair and one state per step, after `done` steps."""
-    size, theta = it.theta.size, it.theta
-    gradient = np.empty_like(theta)
+    theta = it.theta
+    row, image = np.empty_like(theta), np.empty_like(matched.z)
     for t in range(pair_at.size):
+        if t + AHEAD < pair_at.size:
+            ask_for(pairs, pair_at[t + AHEAD], images.pairs)
+            ask_for(flow, state_at[t + AHEAD], images.flow)
         step = done + t + 1
         if (step - 1) % REFRESH == 0:
             settle(matched, it)
@@ -145,18 +180,17 @@ def advance_incrementally(
         pairs.numbers[of_pair + ACTIVE] += omega if negative else 0.0
         flow.numbers[of_state + SEEN] += omega
         flow.numbers[of_state + ACTIVE] += omega * sign
-        for j in range(size):
-            gradient[j] = matched.slope[j] + by_flow * flow_row[j]
         if negative:
-            add(by_pair, pair_row, gradient)
+            combine(by_flow, flow_row, by_pair, pair_row, row)
+            combine(by_flow, images.flow[y], by_pair, images.pairs[s], image)
+            regret, norm = step_along(omega, rate, 1.0, row, matched, it)
+            turned = follow(rate, 1.0, image, matched)
+        else:
+            regret, norm = step_along(omega, rate, by_flow, flow_row, matched, it)
+            turned = follow(rate, by_flow, images.flow[y], matched)
         it.totals[WEIGHT] += omega
         it.totals[SQUARED_WEIGHT] += omega * omega
-        it.totals[REGRET] += omega * dot(gradient, theta)
-        add(omega, theta, it.weighted_theta)
-        add(omega, gradient, it.weighted_gradient)
-        add(-rate, gradient, theta)
-        turned = follow(rate, by_flow, images.flow[y], by_pair, images.pairs[s], matched)
-        norm = dot(theta, theta)
+        it.totals[REGRET] += omega * regret
         if norm > motion.radius * motion.radius:
             shrink(exact, it, matched, motion.radius / np.sqrt(norm))
             turned = 1
