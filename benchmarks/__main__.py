@@ -7,6 +7,7 @@ from benchmarks import (
     engines,
     feature_quality,
     reduced_program,
+    tightness,
 )
 from benchmarks.machine import describe_machine
 
@@ -25,6 +26,8 @@ def main() -> None:
     reduced_program.main(["dense", "sparse"])
     print()
     descent_quality.main(["--seeds", "0", "1"])
+    print()
+    tightness.main([])
 
 
 if __name__ == "__main__":

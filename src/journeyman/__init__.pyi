@@ -74,6 +74,7 @@ from journeyman.problem.row_sampling import RowNorms as RowNorms
 from journeyman.problem.row_sampling import UniformRows as UniformRows
 from journeyman.problem.surrogate import Surrogate as Surrogate
 from journeyman.solvers import Answer as Answer
+from journeyman.solvers import ColumnGeneration as ColumnGeneration
 from journeyman.solvers import Engine as Engine
 from journeyman.solvers import LinearProgram as LinearProgram
 from journeyman.solvers import Relaxation as Relaxation

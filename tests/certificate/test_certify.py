@@ -572,3 +572,14 @@ def test_one_demonstration_is_a_vacuous_certificate():
     assert certificate.bound == certificate.trivial_bound
     assert "vacuous" in certificate.summary()
     assert certificate.advice()
+
+
+def test_an_answer_over_features_shows_what_the_best_coefficients_could_reach():
+    world, basis, expert = jm.gallery.grid(6, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=100, horizon=100, seed=0)
+    problem = jm.Apprenticeship(world, basis, demos)
+    answer = jm.solve(problem, jm.ReducedProgram(jm.features.partition(world, demos, num_cells=9)))
+    bounds = jm.certify(problem, answer).reduced
+    assert bounds.loss == answer.reduced.loss
+    assert bounds.lower_bound == answer.reduced.loss_lower_bound <= bounds.loss
+    assert jm.certify(problem, answer.policy).reduced is None

@@ -6,21 +6,23 @@ derived. Laws are used as they are stored, to the last bit.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from journeyman.auditing.costs import Costs
-from journeyman.auditing.reading import Arrays, Refused, archive
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
-
-LAW_TOLERANCE = 1e-8
-"""By which probabilities may miss a sum of one."""
+from journeyman.auditing.knowledge import EXACT, Knowledge, read_knowledge
+from journeyman.auditing.reading import Refused, archive
+from journeyman.auditing.tables import (
+    Bools,
+    Floats,
+    Ints,
+    reals,
+    require_law,
+    sparse_rows,
+    wholes,
+    words,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class World:
     first: Ints
     initial: Floats
     discount: float
+    knowledge: Knowledge = EXACT
 
     @property
     def num_states(self) -> int:
@@ -59,11 +62,14 @@ class World:
 
     @cached_property
     def rests(self) -> Bools:
-        """States that every action keeps with certainty."""
-        targets = self.rows.tocoo()
+        """States that every action keeps with certainty; a law that was only observed is none."""
+        known = self.knowledge
+        targets = (self.rows if known.support is None else known.support).tocoo()
         elsewhere = targets.coords[1] != self.state_of[targets.coords[0]]
         left = np.zeros(self.num_states, dtype=bool)
         left[self.state_of[targets.coords[0][elsewhere]]] = True
+        if known.is_estimate and known.support is None:
+            left[self.state_of[~known.surely_exact(self.num_pairs)]] = True
         return ~left
 
     def per_pair(self, rows: Any) -> Any:
@@ -157,34 +163,34 @@ class Points:
 
 
 def read_world(data: bytes) -> World:
-    header, arrays = archive(data, "world", 1)
-    initial, first = _reals(arrays, "initial", 1), _wholes(arrays, "choice_offsets")
+    header, arrays = archive(data, "world", 1, 2)
+    initial, first = reals(arrays, "initial", 1), wholes(arrays, "choice_offsets")
     discount = header.get("discount")
     if not isinstance(discount, float) or not 0 < discount < 1:
         raise Refused(f"its discount is {discount!r}")
     if first.size != initial.size + 1 or first[0] != 0 or (np.diff(first) < 1).any():
         raise Refused("its choice offsets do not give every state an action")
-    _require_law("the initial law", initial, np.array([0]))
-    rows = _sparse(arrays, "", (int(first[-1]), initial.size))
+    require_law("the initial law", initial, np.array([0]))
+    rows = sparse_rows(arrays, "", (int(first[-1]), initial.size))
     if not np.diff(rows.indptr).all():
         raise Refused("a pair has no transition law")
-    _require_law("a transition law", rows.data, rows.indptr[:-1])
-    return World(rows, first, initial, discount)
+    require_law("a transition law", rows.data, rows.indptr[:-1])
+    return World(rows, first, initial, discount, read_knowledge(header, arrays, rows, first))
 
 
 def read_policy(data: bytes, world: World) -> Floats:
     """Probabilities per pair."""
     _, arrays = archive(data, "policy", 1)
-    if not np.array_equal(_wholes(arrays, "choice_offsets"), world.first):
+    if not np.array_equal(wholes(arrays, "choice_offsets"), world.first):
         raise Refused("it is a policy of another world")
-    law = _reals(arrays, "probabilities", 1, world.num_pairs)
-    _require_law("the law of a state's actions", law, world.first[:-1])
+    law = reals(arrays, "probabilities", 1, world.num_pairs)
+    require_law("the law of a state's actions", law, world.first[:-1])
     return law
 
 
 def read_records(data: bytes, world: World) -> Records:
     _, arrays = archive(data, "demonstrations", 1)
-    states, actions, offsets = (_wholes(arrays, name) for name in ("states", "actions", "offsets"))
+    states, actions, offsets = (wholes(arrays, name) for name in ("states", "actions", "offsets"))
     terminated = np.asarray(arrays["terminated"], dtype=bool)
     lengths = np.diff(offsets)
     count = lengths.size
@@ -199,7 +205,8 @@ def read_records(data: bytes, world: World) -> Records:
     if ((actions < 0) | (actions >= np.diff(world.first)[states[at]])).any():
         raise Refused("it takes an action that the world lacks")
     pair, ends = world.first[states[at]] + actions, states[offsets[1:] + np.arange(count)]
-    if (np.asarray(world.rows[pair, states[at + 1]]).ravel() <= 0).any():
+    possible = world.knowledge.possible(world.rows)
+    if possible is not None and (np.asarray(possible[pair, states[at + 1]]).ravel() <= 0).any():
         raise Refused("it takes a step of probability 0")
     if (terminated & ~world.rests[ends]).any():
         raise Refused("an episode terminates in a state that does not rest")
@@ -210,18 +217,18 @@ def read_records(data: bytes, world: World) -> Records:
 
 def read_question(data: bytes, world: World) -> Question:
     header, arrays = archive(data, "problem", 1)
-    names, budget_names = _words(header, "names"), _words(header, "budgets")
+    names, budget_names = words(header, "names"), words(header, "budgets")
     if "basis" in arrays:
-        matrix: Any = _reals(arrays, "basis", 2)
+        matrix: Any = reals(arrays, "basis", 2)
     else:
         shape = (arrays["basis_indptr"].size - 1, len(names))
-        matrix = _sparse(arrays, "basis_", shape)
+        matrix = sparse_rows(arrays, "basis_", shape)
     if 0 in matrix.shape or len(names) != matrix.shape[1]:
         raise Refused(f"it names {len(names)} costs of a basis of shape {matrix.shape}")
-    scale = _reals(arrays, "scale", 1, len(names)) if "scale" in arrays else np.ones(len(names))
+    scale = reals(arrays, "scale", 1, len(names)) if "scale" in arrays else np.ones(len(names))
     if (scale <= 0).any():
         raise Refused("a scale is not positive")
-    limits = _reals(arrays, "limits", 1, len(budget_names))
+    limits = reals(arrays, "limits", 1, len(budget_names))
     given = [arrays[f"budget_{j}"].astype(float) for j in range(len(budget_names))]
     if not all(one.size and np.isfinite(one).all() for one in given):
         raise Refused("the cost of a budget is not finite")
@@ -234,62 +241,21 @@ def read_question(data: bytes, world: World) -> Question:
         raise Refused("it does not say where its target comes from")
     return Question(
         Costs(str(header.get("cost_class")), scale, matrix), world.per_pair(matrix), names,
-        _reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
+        reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
     )  # fmt: skip
 
 
 def read_points(data: bytes, world: World, question: Question) -> Points:
     _, arrays = archive(data, "witness", 1)
-    weights = _reals(arrays, "cost_weights", 2)
+    weights = reals(arrays, "cost_weights", 2)
     count = weights.shape[0]
-    values, prices = _reals(arrays, "values", 2, count), _reals(arrays, "budget_prices", 2, count)
+    values, prices = reals(arrays, "values", 2, count), reals(arrays, "budget_prices", 2, count)
     sizes = (weights.shape[1], values.shape[1], prices.shape[1])
     if not count or sizes != (len(question.names), world.num_states, len(question.budgets)):
         raise Refused("it holds no dual points of this problem")
     if "measure" not in arrays:
         return Points(weights, values, prices, None, 1.0)
-    scale = float(_reals(arrays, "measure_scale", 0))
+    scale = float(reals(arrays, "measure_scale", 0))
     if scale < 0:
         raise Refused(f"the measure is scaled by {scale}")
-    return Points(weights, values, prices, _reals(arrays, "measure", 1, world.num_pairs), scale)
-
-
-def _reals(arrays: Arrays, name: str, ndim: int, size: int | None = None) -> Floats:
-    """A finite array of doubles with the given number of axes and entries on the first."""
-    found = arrays[name].astype(np.float64)
-    if found.ndim != ndim or (size is not None and found.shape[0] != size):
-        raise Refused(f"{name} has shape {found.shape}")
-    if not np.isfinite(found).all():
-        raise Refused(f"{name} is not finite")
-    return found
-
-
-def _wholes(arrays: Arrays, name: str) -> Ints:
-    if arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1:
-        raise Refused(f"{name} is not a list of whole numbers")
-    return arrays[name].astype(np.int64)
-
-
-def _words(header: dict[str, Any], name: str) -> list[str]:
-    found = header.get(name)
-    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
-        raise Refused(f"{name} is not a list of words")
-    return found
-
-
-def _sparse(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> Any:
-    """A CSR matrix with sorted columns; its structure is checked before compiled code sees it."""
-    data = _reals(arrays, f"{prefix}data", 1)
-    indices, ends = _wholes(arrays, f"{prefix}indices"), _wholes(arrays, f"{prefix}indptr")
-    sound = ends.size == shape[0] + 1 and ends[0] == 0 and ends[-1] == data.size == indices.size
-    if not sound or (np.diff(ends) < 0).any() or ((indices < 0) | (indices >= shape[1])).any():
-        raise Refused("a sparse matrix has no sound structure")
-    row = np.arange(shape[0]).repeat(np.diff(ends))
-    if ((np.diff(indices) <= 0) & (np.diff(row) == 0)).any():
-        raise Refused("a sparse matrix gives an entry twice or out of order")
-    return sparse.csr_array((data, indices, ends), shape=shape)
-
-
-def _require_law(what: str, law: Floats, starts: Ints) -> None:
-    if (law < 0).any() or (np.abs(np.add.reduceat(law, starts) - 1) > LAW_TOLERANCE).any():
-        raise Refused(f"{what} is not a probability law")
+    return Points(weights, values, prices, reals(arrays, "measure", 1, world.num_pairs), scale)

@@ -73,8 +73,8 @@ def number(value: Any) -> float:
     return float(value)
 
 
-def archive(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of an input of the given kind and version."""
+def archive(data: bytes, kind: str, *versions: int) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of an input of the given kind, in one of the given versions."""
     with zipfile.ZipFile(io.BytesIO(data)) as opened:
         members = opened.infolist()
         names = [member.filename for member in members]
@@ -87,7 +87,8 @@ def archive(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], Array
         arrays = dict(_array(opened, member) for member in others)
     if header.get("kind") != kind:
         raise Refused(f"it holds {header.get('kind')!r} and not {kind!r}")
-    if header.get("version") != version:
+    version = header.get("version")
+    if type(version) is not int or version not in versions:
         raise Refused(f"version {header.get('version')!r} of a {kind} cannot be audited")
     return header, arrays
 

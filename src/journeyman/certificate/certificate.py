@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.intervals import Interval
-from journeyman.certificate.lower_bounds import LowerBounds
+from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
 from journeyman.certificate.premises import Premise, Verdict
 from journeyman.certificate.terms import Term
 from journeyman.errors import NotCertified
@@ -77,6 +77,8 @@ class Certificate:
     """Dual points that prove the lower bounds, the best on the data first."""
     measure: FloatArray | None
     """The vector over pairs behind the kinds A, B, B' and C, where they were certified."""
+    reduced: ReducedBounds | None = None
+    """For an answer over features, what the best coefficients could reach."""
 
     @property
     def valid(self) -> bool:

@@ -29,7 +29,11 @@ from journeyman.certificate.evaluation import (
 )
 from journeyman.certificate.expert import Estimate, expert_estimates
 from journeyman.certificate.intervals import apprentice_intervals, expert_intervals
-from journeyman.certificate.lower_bounds import lower_bounds, witnesses_of
+from journeyman.certificate.lower_bounds import (
+    lower_bounds,
+    reduced_bounds,
+    witnesses_of,
+)
 from journeyman.certificate.model_error import ModelError
 from journeyman.certificate.premises import Premise, Verdict, expert_premises
 from journeyman.certificate.rollouts import Rollouts
@@ -101,7 +105,7 @@ def certify(
         expert_estimates(problem, expert_share),
         witnesses_of(problem, visits, answer, witness), error,
     )  # fmt: skip
-    return _with_alarm(evidence.certificate())
+    return _with_alarm(replace(evidence.certificate(), reduced=reduced_bounds(answer)))
 
 
 @dataclass(frozen=True, eq=False)

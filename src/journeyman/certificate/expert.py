@@ -37,7 +37,10 @@ WITHOUT_SHAPING = (0.80, 0.20, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Expectations of the expert and the terms of their error, in both directions."""
+    """Expectations of the expert and the terms of their error.
+
+    A radius holds for either sign of the error; bounds and lower bounds are separate statements.
+    """
 
     name: str
     values: FloatArray

@@ -30,6 +30,7 @@ from journeyman.problem import (
     lower_bound,
     sharpest_witness,
 )
+from journeyman.problem.reduced_duality import reduced_lower_bound
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,28 @@ class LowerBounds:
     without_budgets: float
     true: float
     expert_radius: float
+
+
+@dataclass(frozen=True)
+class ReducedBounds:
+    """Over features: the loss of the answer's coefficients, and what no coefficients can go below.
+
+    Both are recomputed, the second by weak duality from the answer's dual point.
+    """
+
+    loss: float
+    lower_bound: float
+    radius: float
+    """The lower bound speaks about coefficients of at most this 2-norm."""
+
+
+def reduced_bounds(answer: Any) -> ReducedBounds | None:
+    """For an answer over features; None for any other."""
+    found = getattr(answer, "reduced", None)
+    if found is None:
+        return None
+    bound = reduced_lower_bound(found.surrogate, found.witness, found.radius)
+    return ReducedBounds(found.surrogate.value(found.coefficients), bound, found.radius)
 
 
 def witnesses_of(

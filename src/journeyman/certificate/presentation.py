@@ -51,11 +51,22 @@ def table(certificate: Certificate) -> str:
         f"{'lower bound on the data':<30}{certificate.lower_bound:>12.6g}   no policy is below",
         f"{'lower bound on the true gap':<30}{certificate.true_lower_bound:>12.6g}   no policy is "
         "below, with the same probability",
+        *_reduced(certificate),
         f"{'failure probability':<30}{certificate.failure_probability:>12.6g}",
     ]
     return "\n".join(
         [*lines, *_alternatives(certificate), *_budgets(certificate), *_premises(certificate)]
     )
+
+
+def _reduced(certificate: Certificate) -> list[str]:
+    bounds = certificate.reduced
+    if bounds is None:
+        return []
+    return [
+        f"{'loss over the features':<30}{bounds.loss:>12.6g}   least one at least "
+        f"{bounds.lower_bound:.6g}"
+    ]
 
 
 def _alternatives(certificate: Certificate) -> list[str]:

@@ -58,12 +58,13 @@ class Chains:
         self, choice: IntArray, right: FloatArray, guess: FloatArray, reduction: float
     ) -> FloatArray:
         """Roughly the values of one cost per state: the guess's residual times `reduction`."""
-        from journeyman.policy.system_kernels import bicgstab
+        from journeyman.policy.system_kernels import bicgstab, residual_norm
 
         x, discount = guess.copy(), self.world.discount
-        before = self._residual(choice, right, x)
-        bicgstab(*self._rows, choice, discount, right, x, reduction * before, KRYLOV_ITERATIONS)
-        if not self._residual(choice, right, x) <= ACCEPTED * reduction * before:
+        wanted = reduction * residual_norm(*self._rows, choice, discount, right, x)
+        bicgstab(*self._rows, choice, discount, right, x, wanted, KRYLOV_ITERATIONS)
+        left = residual_norm(*self._rows, choice, discount, right, x)
+        if not left <= ACCEPTED * wanted:
             system = DiscountedSystem(self.world.transition[choice], discount)
             x = system.solve(right, guess=guess, reduction=reduction).x
         return x
@@ -139,12 +140,19 @@ class Chains:
     def _krylov(
         self, matrix: SparseMatrix, choice: IntArray | None, right: FloatArray, accuracy: float
     ) -> FloatArray:
-        from journeyman.policy.system_kernels import bicgstab_block
+        from journeyman.policy.system_kernels import bicgstab, bicgstab_block
 
         rows = np.arange(matrix.shape[0]) if choice is None else choice
         right = np.ascontiguousarray(right)
         x = np.zeros_like(right)
         wanted = accuracy * np.linalg.norm(right, axis=0)
+        if right.shape[1] == 1:
+            single = np.zeros(right.shape[0])
+            bicgstab(
+                matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount,
+                right.ravel(), single, float(wanted[0]), KRYLOV_ITERATIONS,
+            )  # fmt: skip
+            return single.reshape(right.shape)
         bicgstab_block(
             matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount, right, x,
             wanted, KRYLOV_ITERATIONS,
@@ -175,10 +183,6 @@ class Chains:
         system = DiscountedSystem(matrix[rows], self.world.discount)
         for column in np.flatnonzero(wrong):
             x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
-
-    def _residual(self, choice: IntArray, right: FloatArray, x: FloatArray) -> float:
-        left = right - x + self.world.discount * (self.world.transition[choice] @ x)
-        return float(np.linalg.norm(left))
 
 
 def is_narrow(world: World) -> bool:

@@ -41,6 +41,26 @@ def greedy_step(
 
 
 @vector_kernel
+def residual_norm(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    discount: float,
+    right: FloatArray,
+    x: FloatArray,
+) -> float:
+    """|right - A x|_2."""
+    square = 0.0
+    for i in range(x.size):
+        total = 0.0
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            total += data[entry] * x[indices[entry]]
+        square += (right[i] - x[i] + discount * total) ** 2
+    return np.sqrt(square)
+
+
+@vector_kernel
 def bicgstab(
     data: FloatArray,
     indices: IntArray,

@@ -1,6 +1,7 @@
 """Solvers: one algorithm per file, each a value that holds hyperparameters only."""
 
 from journeyman.solvers.answer import Answer, Relaxation, Solution
+from journeyman.solvers.column_generation import ColumnGeneration
 from journeyman.solvers.highs import Engine
 from journeyman.solvers.linear_program import LinearProgram
 from journeyman.solvers.solve import Solver, solve
@@ -8,6 +9,7 @@ from journeyman.solvers.status import Status
 
 __all__ = [
     "Answer",
+    "ColumnGeneration",
     "Engine",
     "LinearProgram",
     "Relaxation",

@@ -77,6 +77,8 @@ class Answer:
     """For solvers over features: coefficients, loss and the bound on it."""
     optimisation: "Optimisation | None" = None
     """For stochastic methods: the trace, and the bound in probability on the error."""
+    bounds_trace: FloatArray | None = None
+    """For `ColumnGeneration`: seconds, lower and upper bound after every call (calls x 3)."""
     total_surplus: float | None = None
     """For `Simplex`: how much less the policy costs than the expert, summed over scaled costs."""
     build_seconds: float = 0.0

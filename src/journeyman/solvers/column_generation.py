@@ -30,18 +30,21 @@ from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
 from journeyman.solvers.answer import Answer, Solution
-from journeyman.solvers.broken_budgets import impossible_budgets
-from journeyman.solvers.column_search import PRICE_LIMIT, ColumnSearch
+from journeyman.solvers.column_relaxation import budgets_exclude_each_other, relax_by_columns
+from journeyman.solvers.column_search import ColumnSearch, generate
+from journeyman.solvers.dual_set import Task
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 RELATIVE_TOLERANCE = 1e-6
 SAFETY = 0.9
 """The loop stops at this share of the tolerance; the rest is for rounding."""
-PATIENCE = 25
-"""Calls without any progress before the solve is given up."""
-DEAREST = 1e7
-"""Prices of budgets end here."""
+EXACT = 1e-12
+"""Accuracy of the second evaluation, should the first have been too rough."""
+ROUNDING = 1e-12
+"""Value and bound may differ by this share of the value whatever the tolerance."""
+RAISES, RAISE = 3, 30.0
+"""How often, and by which factor, the limit of the budgets' prices is raised."""
 
 
 @dataclass(frozen=True)
@@ -73,26 +76,63 @@ class ColumnGeneration:
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
-        task, tolerance = Task.of(problem), self._tolerance(problem)
-        search = ColumnSearch(task, SAFETY * tolerance, watch)
-        built = time.perf_counter()
-        status, relaxation = self._search(problem, search), None
-        solution = None
+        tolerance = self._tolerance(problem)
+        search = ColumnSearch(Task.of(problem), SAFETY * tolerance, watch)
+        status, relaxation, solution = self._search(problem, search), None, None
         if status is Status.INFEASIBLE:
-            relaxation = relax_by_columns(problem, watch, self.max_calls)
-            status = status if relaxation.is_proven else Status.INACCURATE
-        if status is not Status.INFEASIBLE:
-            solution = self._solution(problem, search, tolerance)
-            status = self._judge(problem, solution, status, tolerance)
+            relaxation = relax_by_columns(problem, search.tolerance, watch, self.max_calls)
+        else:
+            solution = _solution(problem, search, tolerance)
+            status = _judge(problem, solution, status, tolerance)
+        surplus = None
+        if isinstance(problem.cost_class, Simplex) and solution is not None:
+            scale = problem.cost_class.scaling(problem.basis.num_costs)
+            surplus = -float(scale @ problem.difference(solution.occupancy.measure))
         return Answer(
-            problem, status, search.description, solution,
-            relaxation=None if relaxation is None else relaxation.outcome,
-            total_surplus=_total_surplus(problem, solution),
-            bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
-            build_seconds=built - started, solve_seconds=time.perf_counter() - built,
+            problem, status, search.description, solution, relaxation=relaxation,
+            total_surplus=surplus, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
+            solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
 
     def _tolerance(self, problem: Program) -> float:
         if self.tolerance is not None:
-            return self.tolerance
+            return float(self.tolerance)
         return RELATIVE_TOLERANCE * (problem.trivial_bound or 1.0)
+
+    def _search(self, problem: Program, search: ColumnSearch) -> Status:
+        """Generate; when budgets stay broken, ask whether they can be kept and raise prices."""
+        status = generate(search, self.max_calls)
+        for attempt in range(RAISES):
+            if status is not Status.OPTIMAL or search.excess <= search.tolerance:
+                break
+            if attempt == 0 and budgets_exclude_each_other(
+                problem, search.tolerance, search.watch, self.max_calls
+            ):
+                return Status.INFEASIBLE
+            search.raise_prices(RAISE)
+            status = generate(search, self.max_calls)
+        return status
+
+
+def _solution(problem: Program, search: ColumnSearch, tolerance: float) -> Solution:
+    """The policy of the best mixture, evaluated; once more exactly if that was too rough."""
+    witness = search.task.witness(search.best.dual, search.best.values)
+    rough = Solution.of(problem, search.policy(search.accuracy), witness)
+    promised = search.upper * search.task.unit
+    if search.mixture is None or rough.value <= promised + (1 - SAFETY) / 2 * tolerance:
+        return rough
+    fine = Solution.of(problem, search.policy(EXACT), witness)
+    return min(rough, fine, key=lambda solution: solution.value)
+
+
+def _judge(problem: Program, solution: Solution, status: Status, tolerance: float) -> Status:
+    """OPTIMAL is what the recomputed figures say."""
+    if status is not Status.OPTIMAL:
+        return status
+    allowed = max(tolerance, ROUNDING * abs(solution.value))
+    share = tolerance / (problem.cost_unit * problem.world.effective_horizon)
+    limits = share * problem.budget_units * problem.world.effective_horizon
+    close = solution.value - solution.lower_bound <= allowed
+    return Status.OPTIMAL if close and (solution.overspending <= limits).all() else (
+        Status.INACCURATE
+    )

@@ -33,6 +33,10 @@ TO_THE_BOUNDARY = 0.99
 RIDGE = 1e-13
 LEAST_CENTRING = 1e-6
 SMALL = 1e-3
+CORRECTORS, WORTHWHILE = 2, 0.1
+LOW, HIGH = 0.1, 10.0
+"""Products outside this range of the goal are corrected."""
+Parts = tuple[FloatArray, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +99,9 @@ class _Iterate:
         prices = columns @ self.y
         self.v = self.F.below(prices, 0.1 * float(np.abs(prices).mean()) + SMALL)
         self.s = prices - self.F.spread(self.v)
-        size = max(SMALL, float(np.abs(columns.T @ self.x - master.target).max()))
-        self.high = np.full(self.y.size, size)
-        self.low = np.full(self.y.size, size)
+        z = columns.T @ self.x - master.target
+        size = float(np.abs(z).mean()) + SMALL
+        self.high, self.low = np.maximum(z, 0.0) + size, np.maximum(-z, 0.0) + size
         self.norm, self.total = (size if self.set.is_ball else 0.0), 0.0
 
     def point(self, iteration: int) -> MasterPoint:
@@ -111,12 +115,54 @@ class _Iterate:
         self._measure()
         if not self._factorise():
             return False
-        first = self._direction(0.0, None)
-        goal = max((self._after(first) / self.mean) ** 3, LEAST_CENTRING) * self.mean
-        second = self._direction(goal, first)
-        primal, dual = self._lengths(second)
-        self._move(second, TO_THE_BOUNDARY * primal, TO_THE_BOUNDARY * dual)
+        first = self._direction(self._aims(0.0))
+        after = sum(part.sum() for part in self._products(first, *self._lengths(first)))
+        share = max(float(after), 0.0) / (self.count * self.mean)
+        goal = max(share**3, LEAST_CENTRING) * self.mean
+        terms = zip(self._aims(goal), self._second_order(first), strict=True)
+        step = self._corrected(tuple(aim - term for aim, term in terms), goal)
+        primal, dual = self._lengths(step)
+        self._move(step, TO_THE_BOUNDARY * primal, TO_THE_BOUNDARY * dual)
         return bool(np.isfinite(self.y).all() and np.isfinite(self.x).all())
+
+    def _corrected(self, aims: Parts, goal: float) -> _Direction:
+        """The step, and Gondzio's correctors: outlying products are pulled in while steps grow."""
+        step = self._direction(aims)
+        for _ in range(CORRECTORS):
+            lengths = self._lengths(step)
+            longer = [min(1.0, 1.1 * length + 0.1) for length in lengths]
+            trial = self._products(step, *longer)
+            pulls = (
+                np.maximum(np.clip(part, LOW * goal, HIGH * goal) - part, -HIGH * goal)
+                for part in trial
+            )
+            aims = tuple(aim + pull for aim, pull in zip(aims, pulls, strict=True))
+            better = self._direction(aims)
+            if sum(self._lengths(better)) < sum(lengths) + WORTHWHILE:
+                break
+            step = better
+        return step
+
+    def _aims(self, goal: float) -> Parts:
+        """Wanted products of the multipliers of columns, box and ball with their slacks."""
+        box = np.full(self.y.size, goal)
+        return np.full(self.x.size, goal), box, box, np.array([goal])
+
+    def _second_order(self, step: _Direction) -> Parts:
+        costs = self.set.num_costs
+        turn = float(self.y[:costs] @ step.y[:costs])
+        return step.x * step.s, -step.high * step.y, step.low * step.y, np.array([-step.norm * turn])
+
+    def _products(self, step: _Direction, primal: float, dual: float) -> Parts:
+        """All complementarity products after a step of given lengths."""
+        costs = self.set.num_costs
+        inside = self.inside - dual * float(self.y[:costs] @ step.y[:costs])
+        return (
+            (self.x + primal * step.x) * (self.s + dual * step.s),
+            (self.high + primal * step.high) * (self.above - dual * step.y),
+            (self.low + primal * step.low) * (self.below + dual * step.y),
+            np.array([(self.norm + primal * step.norm) * inside]),
+        )
 
     def _measure(self) -> None:
         """Residuals, slacks and the mean complementarity."""
@@ -158,21 +204,15 @@ class _Iterate:
                 ridge *= 1e3
         return False
 
-    def _direction(self, goal: float, first: _Direction | None) -> _Direction:
-        """Newton towards complementarity `goal`, with the second-order terms of `first`."""
+    def _direction(self, aims: Parts) -> _Direction:
+        """Newton towards given complementarity products."""
         x, s, y, costs = self.x, self.s, self.y, self.set.num_costs
-        aims = [np.full(x.size, goal), np.full(y.size, goal), np.full(y.size, goal), goal]
-        if first is not None:
-            aims[0] -= first.x * first.s
-            aims[1] += first.high * first.y
-            aims[2] -= first.low * first.y
-            aims[3] += first.norm * float(y[:costs] @ first.y[:costs])
         g = aims[0] / s - x - self.weights * self.slack_residual
         h = self.flow_residual - self.F.total(g)
         right = self.master.columns.T @ g + self.reduced.T @ h - self.balance
         right += self.high - aims[1] / self.above - self.low + aims[2] / self.below
         if self.set.is_ball:
-            right[:costs] -= y[:costs] * (aims[3] / self.inside - self.norm)
+            right[:costs] -= y[:costs] * (aims[3][0] / self.inside - self.norm)
         dy = cho_solve(self.factor, right)
         total = 0.0
         if self.set.is_simplex:
@@ -186,7 +226,7 @@ class _Iterate:
         norm = 0.0
         if self.set.is_ball:
             turn = float(y[:costs] @ dy[:costs])
-            norm = aims[3] / self.inside - self.norm + self.norm / self.inside * turn
+            norm = float(aims[3][0]) / self.inside - self.norm + self.norm / self.inside * turn
         return _Direction(
             x=aims[0] / s - x - self.weights * ds, s=ds, y=dy, v=dv,
             high=aims[1] / self.above - self.high + self.high / self.above * dy,
@@ -210,17 +250,6 @@ class _Iterate:
             primal = min(primal, _longest(np.array([self.norm]), np.array([step.norm])))
             primal = dual = min(primal, dual)
         return primal, dual
-
-    def _after(self, step: _Direction) -> float:
-        """The mean complementarity after a full step."""
-        primal, dual = self._lengths(step)
-        products = (self.x + primal * step.x) @ (self.s + dual * step.s)
-        products += (self.high + primal * step.high) @ (self.above - dual * step.y)
-        products += (self.low + primal * step.low) @ (self.below + dual * step.y)
-        if self.set.is_ball:
-            turn = float(self.y[: self.set.num_costs] @ step.y[: self.set.num_costs])
-            products += (self.norm + primal * step.norm) * max(self.inside - dual * turn, 0.0)
-        return max(float(products), 0.0) / self.count
 
     def _move(self, step: _Direction, primal: float, dual: float) -> None:
         self.x = self.x + primal * step.x

@@ -16,7 +16,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.policy import extract
 from journeyman.policy.chains import Chains
-from journeyman.policy.planning import improve
+from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy import Policy
 from journeyman.solvers.column_master import MasterPoint, solve_master
 from journeyman.solvers.column_pool import ColumnPool, Mixture
@@ -37,6 +37,8 @@ SKETCH = 8
 """Random mixtures of the costs whose values say which start states are alike."""
 STEPS = 6
 """Steps of policy iteration per call."""
+PATIENT_ROUNDS = 5
+"""So many times more when the lower bound can gain by it."""
 INEXACT = 0.1
 """Share of the gap between the bounds that an inexact policy may cost the lower bound."""
 MASTER_SHARE, ROUGHEST = 0.1, 0.5
@@ -73,6 +75,7 @@ class ColumnSearch:
         zero = np.zeros(task.world.num_states)
         self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
         self._values = zero
+        self._spending = np.zeros(0)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
 
@@ -81,17 +84,28 @@ class ColumnSearch:
         return self.best.bound
 
     @property
+    def excess(self) -> float:
+        """By how much the mixture breaks a budget, at most, in units of that budget."""
+        return float(self._spending.max(initial=0.0))
+
+    @property
+    def description(self) -> str:
+        """The engine in words."""
+        if self.pool is None:
+            return "column generation (not started)"
+        opening = self.pool.opening
+        form = "core and exits" if opening.pairs.size else "start blocks"
+        means = "LU" if self.chains.direct else "BiCGSTAB"
+        return f"column generation ({self.calls} calls, {opening.num_rows} {form}, {means})"
+
+    @property
     def gap(self) -> float:
         return self.upper - self.best.bound
 
     def call(self) -> bool:
         """One round; False when it was cut short by the watch."""
         cost = np.asarray(self.costs @ self.dual)
-        found = improve(
-            self.chains, cost, self._guess(), most=STEPS,
-            allowed=INEXACT * self._scale() * (1 - self.world.discount),
-        )  # fmt: skip
-        self._bound(self.dual, found.values, found.loss)
+        found = self._policy_for(cost)
         if self.pool is None:
             self.pool = self._open(found.choice)
         figures = self._figures(found.choice)
@@ -105,6 +119,19 @@ class ColumnSearch:
         unit = self.task.unit
         self.trace.append((self.watch.elapsed, self.lower * unit, self.upper * unit))
         return True
+
+    def _policy_for(self, cost: FloatArray) -> Improvement:
+        """Steps of policy iteration: few at first, more once they can improve the lower bound."""
+        allowed = INEXACT * self._scale() * (1 - self.world.discount)
+        values = self._guess()
+        for _ in range(PATIENT_ROUNDS):
+            found = improve(self.chains, cost, values, most=STEPS, allowed=allowed)
+            self._bound(self.dual, found.values, found.loss)
+            hoped = float(self.world.initial @ found.values - self.task.target @ self.dual)
+            if found.loss <= allowed or hoped <= self.lower or self.watch.must_stop:
+                break
+            values = found.values
+        return found
 
     def raise_prices(self, factor: float) -> None:
         """Let broken budgets cost more; the upper bound starts again."""
@@ -146,6 +173,8 @@ class ColumnSearch:
         if point.upper < self.upper:
             self.upper = point.upper
             self.mixture = pool.snapshot(self.point.mixture, 1e-3 * self._scale())
+            figures = master.columns.T @ point.mixture - master.target
+            self._spending = figures[self.duals.num_costs :]
         self.dual = self._admitted(point.dual)
 
     def _admitted(self, dual: FloatArray) -> FloatArray:
@@ -181,7 +210,8 @@ class ColumnSearch:
     def _open(self, choice: IntArray) -> ColumnPool:
         world = self.world
         opening: Opening
-        if np.count_nonzero(world.initial) <= FEW_STARTS:
+        starts = np.count_nonzero(world.initial)
+        if starts <= FEW_STARTS and 2 * starts <= world.num_states:
             opening = Core(world, core_around(world, CORE))
         else:
             rng = np.random.default_rng(0)
