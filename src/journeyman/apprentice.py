@@ -61,7 +61,7 @@ def learn(
     constraints: Iterable[Budget] | Budget = (),
     solver: Solver | None = None,
     failure_probability: float = 0.05,
-    keep_budgets: bool = False,
+    keep_budgets: bool = True,
     seed: int = 0,
     observer: Observer | None = None,
 ) -> Apprentice:
@@ -71,7 +71,7 @@ def learn(
         world, basis, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
         solver: by default the exact program, or the reduced one in larger worlds.
         failure_probability: of the certificate.
-        keep_budgets: tighten the limits until the certificate shows that the given ones are kept;
+        keep_budgets: lower the limits until the certificate shows that the given ones are kept;
             where that cannot be reached, the last policy is returned and its certificate says so.
         seed, observer: as for `solve`.
 

@@ -259,3 +259,23 @@ def test_a_world_of_all_recorded_actions_keeps_their_names_and_numbers():
     )
     assert world.action_names == ("go", "stay")
     assert estimated().renumbered([0, 0, 1], [0, 1, 0]).tolist() == [0, 1, 0]
+
+
+def test_demonstrations_are_read_in_the_numbers_of_the_record():
+    """Action 0 was never recorded in state 0, so the world's action 0 there is the record's 1."""
+    log = {"states": [0, 0, 1, 1], "actions": [1, 2, 0, 1], "next_states": [1, 0, 0, 1]}
+    world = jm.World.from_transitions(**log, discount=0.9, initial=[1, 0])
+    demos = jm.Demonstrations.from_arrays([[0, 1, 0]], [[1, 0]])
+    assert world.observed_actions[demos.pairs_in(world)].tolist() == [1, 0]
+    assert world.recorded_actions([0, 1], [0, 1]).tolist() == [1, 1]
+    unseen = jm.Demonstrations.from_arrays([[1, 0, 0]], [[0, 0]])
+    with pytest.raises(jm.InvalidDemonstrations, match="step 1: action 0 was never recorded in"):
+        unseen.pairs_in(world)
+
+
+def test_demonstrations_recorded_in_the_estimated_world_keep_its_numbers():
+    log = {"states": [0, 0, 1, 1], "actions": [1, 2, 0, 1], "next_states": [1, 0, 0, 1]}
+    world = jm.World.from_transitions(**log, discount=0.9, initial=[1, 0])
+    demos = jm.record(world, jm.Policy.uniform(world), trajectories=5, horizon=9, seed=0)
+    assert set(demos.actions.tolist()) <= {0, 1}
+    np.testing.assert_array_equal(world.pairs.actions[demos.pairs_in(world)], demos.actions)

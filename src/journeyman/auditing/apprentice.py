@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from journeyman.auditing.chain import Chain, column
 from journeyman.auditing.inputs import Budget, Points, Question, World
 from journeyman.auditing.ledger import Figure
 from journeyman.auditing.reading import Refused
+from journeyman.auditing.tables import Floats
 
-Floats = NDArray[np.float64]
 EPSILON = 2.0**-52
 MEASURE = "the measure"
 SAME_POLICY = 1e-11
@@ -30,6 +29,10 @@ class Way:
     kind: str
     expectations: Floats
     figures: tuple[Figure, ...]
+    uncertain: Floats | None = None
+    """By how much more a certificate may state as expectations; to both sides of a ball."""
+    floor: float = 0.0
+    """What the expectations were computed from, where that is larger than any gap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +69,16 @@ class Apprentice:
     def rounding(self, measure: Floats) -> Figure:
         return self._rounding(measure, self.question.costs.plain, ROUNDING)
 
+    def rounding_of_mass(self, mass: float, summands: int) -> Figure:
+        """Of a measure of the given mass, each entry of which has so many more summands."""
+        return self._rounded(mass, summands, self.question.costs.plain, ROUNDING)
+
     def _rounding(self, measure: Floats, size: float, formula: str) -> Figure:
-        terms = self.world.branches + 2 + math.log2(self.world.num_pairs + 1)
-        mass = 1 + math.fsum(np.abs(measure))
-        value = 8 * EPSILON * terms * mass * size * self.world.horizon
+        return self._rounded(math.fsum(np.abs(measure)), 0, size, formula)
+
+    def _rounded(self, mass: float, summands: int, size: float, formula: str) -> Figure:
+        terms = self.world.branches + summands + 2 + math.log2(self.world.num_pairs + 1)
+        value = 8 * EPSILON * terms * (1 + mass) * size * self.world.horizon
         return Figure.exactly("rounding", formula, value, "double precision")
 
     def ways(self, points: Points) -> dict[str, Way]:
@@ -78,7 +87,7 @@ class Apprentice:
         guard = Figure.at_least("evaluation", formula, 0.0, "residual")
         found = [Way("D", self.expectations, (guard, self.rounding(self.visits)))]
         if points.measure is not None:
-            self._require_defined(points.measure)
+            self.require_defined(points.measure)
             found += self._by_measure(points.measure, points.measure_scale)
         return {way.kind: way for way in found}
 
@@ -105,7 +114,7 @@ class Apprentice:
         left = Figure.exactly("flow residual", formula, error, MEASURE)
         return Way(kind, self.expected(positive), (left, self.rounding(positive)))
 
-    def _require_defined(self, u: Floats) -> None:
+    def require_defined(self, u: Floats) -> None:
         """Whether the measure says what the policy does, state by state."""
         world, positive = self.world, np.maximum(u, 0.0)
         peak = np.maximum.reduceat(positive, world.first[:-1])[world.state_of]

@@ -5,6 +5,9 @@ For weights w of the class, prices xi >= 0 and any values V, every policy that k
     gap >= <initial, V> + min over pairs (Psi w + D xi + discount P V - B V)/(1 - discount)
            - <w, target> - <xi, b>
 
+In an estimated world <initial, V> and P V are replaced by the least means of V within the distances
+of the model's laws; the bound then holds in the true world.
+
 A certificate subtracts what rounding can have hidden, so a stored figure lies a little below. A
 point with figures so large that rounding matters proves less here too: otherwise a forger could
 hide a false bound behind it.
@@ -14,14 +17,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
 from journeyman.auditing.apprentice import EPSILON
 from journeyman.auditing.expert import Estimate
 from journeyman.auditing.inputs import Points, Question, World
+from journeyman.auditing.knowledge import Distances
 from journeyman.auditing.ledger import AGREEMENT, least_total
+from journeyman.auditing.tables import Floats
+from journeyman.auditing.worst_laws import Ball
 
-Floats: TypeAlias = NDArray[np.float64]
 Range: TypeAlias = tuple[float, float]
 
 
@@ -42,22 +47,30 @@ class Proof:
     weights: Floats
     value: float
     rounding: float
+    searching: float = 0.0
+    """What rounding can do besides where least means were sought."""
 
     def range(self, floor: float, moved: float = 0.0) -> Range:
         """Between what is left when rounding is subtracted twice, and not at all."""
         matters = self.rounding > AGREEMENT * floor
         high = self.value - (self.rounding / 2 if matters else 0.0)
-        return self.value - 2 * self.rounding + moved, high + moved
+        return self.value - 2 * (self.rounding + self.searching) + moved, high + moved
 
 
 def bounds(
-    world: World, question: Question, points: Points, estimates: list[Estimate], floor: float
+    world: World,
+    question: Question,
+    points: Points,
+    estimates: list[Estimate],
+    floor: float,
+    distances: Distances | None,
 ) -> Bounds:
     """Everything that the points prove."""
+    least = Least(world, distances)
     nothing = np.zeros(len(question.budgets))
     dual = list(zip(points.weights, points.prices, points.values, strict=True))
-    proofs = [_proof(world, question, w, np.maximum(xi, 0.0), V) for w, xi, V in dual]
-    unpriced = [_proof(world, question, w, nothing, V) for w, _, V in dual]
+    proofs = [_proof(least, question, w, np.maximum(xi, 0.0), V) for w, xi, V in dual]
+    unpriced = [_proof(least, question, w, nothing, V) for w, _, V in dual]
     moved = [
         proof.range(floor, _gain(question, proof, one) - least_total(one.figures))
         for proof in proofs
@@ -87,9 +100,38 @@ def _radius(question: Question, estimate: Estimate) -> float:
     return least_total(estimate.figures) + question.costs.gap(estimate.values - question.target)
 
 
+@dataclass(frozen=True, eq=False)
+class Least:
+    """Least means of values: those of the laws, or of all laws within the distances."""
+
+    world: World
+    distances: Distances | None
+
+    def starts(self, values: Floats) -> float:
+        if self.distances is None:
+            return float(self.world.initial @ values)
+        law = sparse.csr_array(self.world.initial[np.newaxis])
+        return -float(Ball(law, np.array([self.distances.initial])).greatest(-values)[0])
+
+    def steps(self, values: Floats) -> Floats:
+        if self.distances is None:
+            return np.asarray(self.world.rows @ values)
+        support = self.world.knowledge.support
+        return -Ball(self.world.rows, self.distances.transition, support).greatest(-values)
+
+    def rounding(self, size: float) -> float:
+        """Of the search, for values of the given size."""
+        if self.distances is None:
+            return 0.0
+        world = self.world
+        steps = (6 * world.branches + 24) * world.horizon + 4 * world.num_states + 12
+        return 2 * EPSILON * steps * size
+
+
 def _proof(
-    world: World, question: Question, proposed: Floats, prices: Floats, values: Floats
+    least: Least, question: Question, proposed: Floats, prices: Floats, values: Floats
 ) -> Proof:
+    world = least.world
     weights, h = question.costs.member(proposed), world.horizon
     cost = np.asarray(question.matrix @ weights)
     paid = 0.0
@@ -100,10 +142,11 @@ def _proof(
         paid += price * budget.limit
         constants += price * abs(budget.limit)
         sizes += price * float(np.abs(budget.given).max())
-    slack = cost + world.discount * (world.rows @ values) - values[world.state_of]
+    slack = cost + world.discount * least.steps(values) - values[world.state_of]
     target = float(weights @ question.target)
-    value = float(world.initial @ values) + float(slack.min()) * h - target - paid
+    value = least.starts(values) + float(slack.min()) * h - target - paid
     largest, size = float(np.abs(cost).max()), float(np.abs(values).max())
     steps = (world.branches + 4) * (largest + 2 * size) * h + (world.num_states + 2) * size
     terms = weights.size + prices.size + 2
-    return Proof(weights, value, EPSILON * (steps + terms * (constants + sizes * h)))
+    rounding = EPSILON * (steps + terms * (constants + sizes * h))
+    return Proof(weights, value, rounding, least.rounding(size))

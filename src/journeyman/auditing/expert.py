@@ -153,7 +153,7 @@ def plain_estimates(
     world: World, question: Question, records: Records, delta: float, *, centred: bool
 ) -> list[Estimate]:
     """The plain mean with the smallest data-independent radius, and with its own variance."""
-    parts = protocol.SHAPED_PARTS if is_shaped(records) else protocol.PLAIN_PARTS
+    parts = protocol.SHAPED_PARTS if is_shaped(world, records) else protocol.PLAIN_PARTS
     costs, count = question.costs, len(records)
     tails = tails_of(world, question.matrix, records)
     totals = recorded(world, question.matrix, records) + tails.totals
@@ -183,8 +183,9 @@ def plain_estimates(
     return [*found, Estimate("adapted to the data", name, mean, adaptive)]
 
 
-def is_shaped(records: Records) -> bool:
-    return len(records) >= protocol.SHAPED_FROM
+def is_shaped(world: World, records: Records) -> bool:
+    """Whether there is a shaped estimate: it needs enough records, and laws that are known."""
+    return len(records) >= protocol.SHAPED_FROM and not world.knowledge.is_estimate
 
 
 def _variance_radius(

@@ -1,68 +1,62 @@
 """Claims about the gap: every combination with every term, the bounds, and the alarm."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from journeyman.auditing.apprentice import Way
+from journeyman.auditing.costs import EUCLIDEAN, INFINITY
 from journeyman.auditing.duality import Bounds, bounds
+from journeyman.auditing.evaluations import (
+    check_samples,
+    model_figure,
+    ways_in_the_model,
+    with_model,
+    worst_way,
+)
 from journeyman.auditing.expert import Estimate
 from journeyman.auditing.ledger import AGREEMENT, Figure, Ledger, least_total, lies_within
 from journeyman.auditing.reading import number
 from journeyman.auditing.run import Run
+from journeyman.auditing.stored import KINDS, Stored
 
 ULPS = 4
 TERM_KEYS = {"name", "value", "formula", "source"}
 
 
-@dataclass(frozen=True)
-class Stored:
-    """One combination as it was written."""
-
-    kind: str
-    estimate: str
-    bound: float
-    terms: list[dict[str, Any]]
-    statistics: list[Any]
-
-    @property
-    def title(self) -> str:
-        return f"the combination ({self.kind}; {self.estimate})"
-
-
-def stored_combinations(facts: dict[str, Any]) -> list[Stored]:
-    return [Stored(**one | {"bound": number(one["bound"])}) for one in facts["combinations"]]
-
-
 def check_gap(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
     """Everything about the gap, by the reading of the rules that agrees best with the claims."""
-    ways, claimed = run.apprentice.ways(run.points), stored_combinations(facts)
-    strange = [one.title for one in claimed if one.kind not in ways or one.statistics]
-    if not ledger.check(not strange, f"{', '.join(strange)} cannot be audited"):
-        return
+    check_samples(ledger, run)
+    more: list[Way] = []
+    if run.distances is not None:
+        figure, more = model_figure(run, run.distances), [worst_way(run, run.distances)]
     attempts = []
-    for estimates in run.estimates():
+    for centred in run.readings():
+        found = ways_in_the_model(run, centred=centred)
+        if run.distances is not None:
+            found = [with_model(way, figure) for way in found]
+        ways = {way.kind: way for way in (*found, *more)}
         attempt = Ledger()
-        used = _check_combinations(attempt, claimed, run, ways, estimates)
+        used = _check_combinations(attempt, run, ways, run.estimates(centred=centred))
         _check_lower_bounds(attempt, facts, run, used)
         attempts.append(attempt)
     ledger.adopt(min(attempts, key=lambda attempt: len(attempt.findings)))
 
 
 def _check_combinations(
-    ledger: Ledger,
-    claimed: list[Stored],
-    run: Run,
-    ways: dict[str, Way],
-    estimates: list[Estimate],
+    ledger: Ledger, run: Run, ways: dict[str, Way], estimates: list[Estimate]
 ) -> list[Estimate]:
     """Every term; returned are the estimates that the certificate used."""
+    claimed = run.claimed
     by_name = {one.name: one for one in estimates}
     used: dict[str, Estimate] = {}
     filled = []
     for stored in claimed:
         estimate = by_name.get(stored.estimate)
         if not ledger.check(estimate is not None, f"{stored.title} rests on an unknown estimate"):
+            continue
+        known = stored.kind in ways
+        if not ledger.check(known, f"{stored.title} does not follow from the inputs"):
             continue
         assert estimate is not None
         filled.append((stored.kind, estimate.role))
@@ -80,24 +74,38 @@ def _check_combination(
     ledger: Ledger, stored: Stored, run: Run, way: Way, estimate: Estimate
 ) -> Estimate:
     """Term by term, then the sum; the estimate is returned as this combination reads it."""
-    gap = run.question.costs.gap(way.expectations - estimate.values)
-    data = Figure.exactly("gap on the data", "gap_W(expectations - target)", gap, estimate.name)
+    gap, most = _gaps(run, way, estimate)
+    formula = "gap_W(expectations - target)"
+    data = Figure("gap on the data", formula, gap, most, estimate.name)
     guards = tuple(_guard(stored, figure, gap, run) for figure in way.figures)
+    floor = run.floor + way.floor
     values = check_terms(
-        ledger, stored.title, stored.terms, (data, *guards, *estimate.figures), run.floor
+        ledger, stored.title, stored.terms, (data, *guards, *estimate.figures), floor
     )
     check_total(ledger, stored.title, stored.bound, values)
     read = _as_read(estimate, values[len(values) - len(estimate.figures) :], run)
-    slack = AGREEMENT * (run.floor + abs(stored.bound))
-    needed = gap + least_total(guards) + least_total(read.figures)
-    exact = run.apprentice.gap(estimate.values) - run.apprentice.own_error
-    for what, least in (
-        ("the recomputed bound", needed),
-        ("the exact gap and the errors of the estimate", exact + least_total(read.figures)),
-    ):
+    slack = AGREEMENT * (floor + abs(stored.bound))
+    claims = [("the recomputed bound", gap + least_total(guards) + least_total(read.figures))]
+    if stored.kind not in KINDS:
+        exact = run.apprentice.gap(estimate.values) - run.apprentice.own_error
+        errors = exact + least_total(read.figures)
+        claims.append(("the exact gap and the errors of the estimate", errors))
+    for what, least in claims:
         holds = stored.bound >= least - slack if math.isfinite(least) else stored.bound == least
         ledger.check(holds, f"{stored.title} is {stored.bound!r}, below {what}, {least!r}")
     return read
+
+
+def _gaps(run: Run, way: Way, estimate: Estimate) -> tuple[float, float]:
+    """Where the gap on the data lies: a point, unless the expectations are known up to a little."""
+    costs, difference = run.question.costs, way.expectations - estimate.values
+    gap = costs.gap(difference)
+    if way.uncertain is None:
+        return gap, gap
+    if costs.kind in (INFINITY, EUCLIDEAN):
+        blur = costs.gap(way.uncertain)
+        return max(0.0, gap - blur), gap + blur
+    return gap, costs.gap(difference + way.uncertain)
 
 
 def _guard(stored: Stored, figure: Figure, gap: float, run: Run) -> Figure:
@@ -153,7 +161,9 @@ def check_total(ledger: Ledger, title: str, stored: float, values: list[float]) 
 def _check_lower_bounds(
     ledger: Ledger, facts: dict[str, Any], run: Run, estimates: list[Estimate]
 ) -> None:
-    derived: Bounds = bounds(run.world, run.question, run.points, estimates, run.floor)
+    derived: Bounds = bounds(
+        run.world, run.question, run.points, estimates, run.floor, run.distances
+    )
     stored = {name: number(value) for name, value in facts["lower_bounds"].items()}
     names = ("on_data", "without_budgets", "true", "expert_radius")
     if not ledger.equal("the list of lower bounds", sorted(stored), sorted(names)):

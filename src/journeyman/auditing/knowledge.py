@@ -10,10 +10,10 @@ observed under A action numbers is offered.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from journeyman.auditing import protocol
 from journeyman.auditing.reading import Arrays, Refused
@@ -104,7 +104,7 @@ class Knowledge:
     def _successors(self, num_pairs: int, num_states: int) -> Ints:
         if self.support is None:
             return np.full(num_pairs, num_states)
-        return np.diff(self.support.indptr)
+        return np.asarray(np.diff(self.support.indptr))
 
     def _num_laws(self, num_pairs: int, num_states: int) -> int:
         if self.actions is None:
@@ -122,21 +122,32 @@ def weissman(count: int, size: int, laws: int, delta: float) -> float:
         return 0.0
     if count < 1:
         return FURTHEST
-    subsets = math.log(2**size - 2) if size <= 1000 else size * math.log(2)
-    log = subsets + math.log(laws) + math.log(count) + math.log(count + 1) - math.log(delta)
+    log = (
+        _log_subsets(size)
+        + math.log(laws)
+        + math.log(count)
+        + math.log(count + 1)
+        - math.log(delta)
+    )
     return min(FURTHEST, math.sqrt(2 * log / count))
+
+
+@lru_cache
+def _log_subsets(size: int) -> float:
+    """log(2^size - 2): the subsets of the states that tell two laws apart."""
+    return math.log(2**size - 2) if size <= 1000 else size * math.log(2)
 
 
 def read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: Ints) -> Knowledge:
     """From a world file; one of version 1 is exact, one of version 2 is not."""
-    num_pairs, given = rows.shape[0], {"transition_error", "transition_counts", "observed_actions"}
+    num_pairs = rows.shape[0]
     known = Knowledge(
         error=_distances(arrays, num_pairs),
         initial_error=_initial_error(header.get("initial_error")),
         counts=_counts(arrays, num_pairs),
         starts=_starts(header.get("initial_count")),
-        support=_support(arrays, rows) if "support_indptr" in arrays else None,
-        actions=_actions(arrays, first) if "observed_actions" in given & set(arrays) else None,
+        support=_support(arrays, rows),
+        actions=_actions(arrays, first),
     )
     if known.counts is not None:
         sure = np.zeros(num_pairs, bool) if known.error is None else known.error < FURTHEST
@@ -180,7 +191,9 @@ def _starts(value: Any) -> int | None:
 
 
 def _support(arrays: Arrays, rows: Any) -> Any:
-    """Ones where a step is possible; every law must keep to it."""
+    """Ones where a step is possible, if that is known; every law must keep to it."""
+    if not {"support_indices", "support_indptr"} & set(arrays):
+        return None
     ones = np.ones(arrays["support_indices"].size)
     found = sparse_rows(arrays | {"support_data": ones}, "support_", rows.shape)
     beyond = (rows - rows.multiply(found)).tocsr()
@@ -189,7 +202,9 @@ def _support(arrays: Arrays, rows: Any) -> Any:
     return found
 
 
-def _actions(arrays: Arrays, first: Ints) -> Ints:
+def _actions(arrays: Arrays, first: Ints) -> Ints | None:
+    if "observed_actions" not in arrays:
+        return None
     found = wholes(arrays, "observed_actions")
     if found.size != first[-1] or (found < 0).any():
         raise Refused("observed_actions does not number the actions of every pair")

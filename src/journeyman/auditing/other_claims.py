@@ -1,29 +1,20 @@
-"""Claims beside the gap: premises, budgets, intervals, expectations, and the sum of it all."""
+"""Claims beside gap and premises: budgets, intervals, expectations, and the sum of it all."""
 
 import math
-import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from journeyman.auditing import protocol
+from journeyman.auditing.evaluations import budget_figure, distance_of
 from journeyman.auditing.expert import intervals, target_of
 from journeyman.auditing.gap_claims import check_terms, check_total
-from journeyman.auditing.inputs import Records
-from journeyman.auditing.ledger import AGREEMENT, Ledger
-from journeyman.auditing.premises import log_evidence_of_starts, log_evidence_of_steps
+from journeyman.auditing.ledger import AGREEMENT, Ledger, least_total
+from journeyman.auditing.premise_claims import DECLARED, FAILED, TESTED
 from journeyman.auditing.reading import Refused, number
 from journeyman.auditing.run import Run
 
-Floats = NDArray[np.float64]
-DECLARED, TESTED, FAILED = "declared", "tested, not refuted", "failed"
-STARTS, STEPS = "start states follow the initial law", "steps follow the transition law"
-ALARM = "a policy of this world can have made the demonstrations"
-UNDECIDED = 1e-6
-"""Of the logarithm of an e-value: so close to the threshold rounding decides."""
-PRINTED = 0.01
-"""Relative error of a figure in a text."""
+RESIDUAL = 1e-6
+"""Of the size of an expectation: more than an exact evaluation leaves."""
 
 
 def check_target(ledger: Ledger, run: Run) -> None:
@@ -53,19 +44,28 @@ def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
     )  # fmt: skip
     size = run.question.costs.plain
     share = run.question.costs.norms / size if size > 0 else np.zeros(own.size)
-    width = share * _evaluation_guard(facts)
+    hidden = np.zeros(own.size)
+    if run.distances is not None:
+        hidden = run.question.costs.ranges / 2 * distance_of(run, run.distances)
+    low_guard, high_guard = _evaluation_guard(facts, run)
     found = _stored_intervals(ledger, "apprentice", facts["apprentice_intervals"], run)
     for k, (low, high) in enumerate(found):
         what, floor = f"the apprentice's interval of {run.question.names[k]!r}", float(sizes[k])
         ledger.close(f"the middle of {what}", (low + high) / 2, float(own[k]), floor)
-        ledger.close(f"half the width of {what}", (high - low) / 2, float(width[k]), floor)
+        ends = [float(share[k] * guard + hidden[k]) for guard in (low_guard, high_guard)]
+        ledger.within(f"half the width of {what}", (high - low) / 2, ends[0], ends[1], floor)
 
 
-def _evaluation_guard(facts: dict[str, Any]) -> float:
-    """Residual and rounding of the certificate's own evaluation."""
+def _evaluation_guard(facts: dict[str, Any], run: Run) -> tuple[float, float]:
+    """Residual and rounding of the certificate's own evaluation: as told with kind D, otherwise
+    within what an exact evaluation leaves."""
     exact = [one["terms"] for one in facts["combinations"] if one["kind"] == "D"]
-    guards = [term for term in exact[0] if term["name"] in ("evaluation", "rounding")]
-    return math.fsum(number(term["value"]) for term in guards)
+    if exact:
+        guards = [term for term in exact[0] if term["name"] in ("evaluation", "rounding")]
+        told = math.fsum(number(term["value"]) for term in guards)
+        return told, told
+    least = run.apprentice.rounding(run.apprentice.visits).low
+    return least, least + RESIDUAL * run.question.costs.plain * run.world.horizon
 
 
 def check_expert_intervals(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
@@ -96,74 +96,14 @@ def check_budgets(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         what, spent, limit = f"budget {budget.name!r}", number(stored["spent"]), budget.limit
         floor = float(np.abs(budget.given).max()) * run.world.horizon
         figures = run.apprentice.spending(budget)
+        if run.distances is not None:
+            figures = (*figures, budget_figure(run, budget, run.distances))
         values = check_terms(ledger, what, stored["terms"], figures, floor)
         check_total(ledger, what, spent, values)
         ledger.equal(f"the limit of {what}", stored["limit"], limit)
         ledger.equal(f"the verdict on {what}", stored["is_kept"], spent <= limit)
-        least = figures[0].low - AGREEMENT * floor
+        least = least_total(figures) - AGREEMENT * (floor + abs(spent))
         ledger.check(spent >= least, f"{what} is spent up to {spent!r}, below {least!r}")
-
-
-def check_premises(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
-    """Names, levels and verdicts; of the texts, the figures they rest on."""
-    stored = facts["premises"]
-    if not run.estimated:
-        kind = run.question.expectation.get("kind")
-        name = "the declared expectations are those of the expert"
-        expected = [(name, DECLARED, None)] if kind == "declared" else []
-        ledger.equal("the list of premises", _outline(stored), expected)
-        return
-    names = ["independent trajectories", STARTS, STEPS, ALARM]
-    if run.records is None or not ledger.equal(
-        "the list of premises", [one["name"] for one in stored], names
-    ):
-        return
-    independence, starts, steps, alarm = stored
-    declared = _outline([independence])
-    ledger.equal("the premise of independence", declared, [(names[0], DECLARED, None)])
-    said = f"the {len(run.records)} episodes" in independence["detail"]
-    ledger.check(said, "the premise of independence speaks of another number of episodes")
-    _check_test(ledger, starts, log_evidence_of_starts(run.world, run.records), len(run.records))
-    _check_test(ledger, steps, log_evidence_of_steps(run.world, run.records), _steps(run.records))
-    verdict = FAILED if facts["alarm"] else TESTED
-    outline = [(ALARM, verdict, run.failure_probability)]
-    ledger.equal("the premise about the alarm", _outline([alarm]), outline)
-    radius = f"{number(facts['lower_bounds']['expert_radius']):.4g}"
-    ledger.check(radius in alarm["detail"], "the premise about the alarm tells of another radius")
-
-
-def _steps(records: Records) -> int:
-    return records.pair.size
-
-
-def _outline(stored: list[dict[str, Any]]) -> list[tuple[Any, Any, Any]]:
-    return [(one["name"], one["verdict"], one["level"]) for one in stored]
-
-
-def _check_test(ledger: Ledger, stored: dict[str, Any], log_value: float, count: int) -> None:
-    """A test refutes its premise from an e-value of 1/level on."""
-    name, threshold = stored["name"], -math.log(protocol.PREMISE_LEVEL)
-    ledger.equal(f"the level of the test that {name}", stored["level"], protocol.PREMISE_LEVEL)
-    if abs(log_value - threshold) > UNDECIDED:
-        verdict = FAILED if log_value > threshold else TESTED
-        ledger.equal(f"the verdict that {name}", stored["verdict"], verdict)
-    if log_value == math.inf:
-        impossible = "of initial probability 0" in stored["detail"]
-        ledger.check(impossible, f"that {name} fails for another reason than is told")
-        return
-    told = re.match(r"e-value (10\^)?(\S+) from (\d+) ", stored["detail"])
-    if not ledger.check(told is not None, f"the test that {name} tells of no e-value"):
-        return
-    assert told is not None
-    figure = float(told[2])
-    off = abs(figure - log_value / math.log(10)) if told[1] else None
-    agrees = off <= 1 if off is not None else _printed(figure, math.exp(log_value))
-    ledger.check(agrees, f"the test that {name} tells of another e-value than exp({log_value!r})")
-    ledger.equal(f"the sample of the test that {name}", int(told[3]), count)
-
-
-def _printed(figure: float, value: float) -> bool:
-    return abs(figure - value) <= PRINTED * value
 
 
 def check_conclusion(ledger: Ledger, facts: dict[str, Any]) -> None:

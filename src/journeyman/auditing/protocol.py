@@ -1,10 +1,10 @@
 """What was agreed before any data was seen. A figure derived with other choices is not certified.
 
-These are the choices of schema version 1; whoever changes one of them in the certificate changes
-the version too.
+These are the choices of schema version 2; whoever changes one of them in the certificate changes
+the version too. Version 1 made the same choices, and did not keep the features of sampled rows.
 """
 
-VERSION = 1
+VERSIONS = (1, 2)
 KIND = "journeyman certificate"
 
 PLAIN_PARTS = (0.80, 0.20, 0.0)
@@ -25,3 +25,14 @@ CONCENTRATIONS = (1.0, 10.0, 100.0, 1e3, 1e4)
 WRONG_SHARES = (1.0, 1e-2, 1e-4)
 TEMPERS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0)
 START_BLOCKS = (4, 32, 256)
+
+MODEL_PART = 0.25
+"""Of delta, for the counts of an estimated world; the rest is for expert and evaluation."""
+STARTS_PART = 0.1
+"""Of that, for the starts where steps were counted too."""
+STREAMS = {"rollouts": 0x726F6C6C, "rows": 0x726F7773}
+"""Which of a seed's streams is drawn from."""
+CHUNK = 128
+"""Steps of a rollout whose numbers are drawn at a time."""
+SLACK = 1e-9
+"""Relative, on the norms and ranges of sampled rows."""

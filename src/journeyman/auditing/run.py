@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
 
 from journeyman.auditing import protocol
 from journeyman.auditing.apprentice import Apprentice
@@ -18,26 +21,52 @@ from journeyman.auditing.inputs import (
     read_records,
     read_world,
 )
+from journeyman.auditing.knowledge import Distances
 from journeyman.auditing.ledger import AGREEMENT
 from journeyman.auditing.reading import Refused
+from journeyman.auditing.sampled_rows import Features, read_features
 from journeyman.auditing.shaped import shaped_estimate
+from journeyman.auditing.stored import ROWS, Stored, sampling_of, stored_combinations
 
 Part = TypeVar("Part")
 ALWAYS = ("policy.npz", "problem.npz", "witness.npz", "world.npz")
-SOMETIMES = "demonstrations.npz"
+DEMONSTRATIONS, FEATURES = SOMETIMES = ("demonstrations.npz", "features.npz")
 OFFSET = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """All inputs, and the failure probability of the certificate."""
+    """All inputs, what the certificate claims to have combined, and its failure probability."""
 
     world: World
     question: Question
     apprentice: Apprentice
     records: Records | None
     points: Points
+    features: Features | None
+    claimed: list[Stored]
     failure_probability: float
+    draws_again: bool
+    """Whether seeds mean the same numbers now as when they were used."""
+
+    @property
+    def sampling(self) -> str | None:
+        """What the evaluation drew."""
+        return sampling_of(self.claimed)
+
+    @cached_property
+    def distances(self) -> Distances | None:
+        """Of the true laws from the model's; None in an exact world."""
+        return self.world.knowledge.distances(self.world.rows, self.failure_probability)
+
+    @property
+    def parts(self) -> tuple[float, float]:
+        """Of the failure probability, for the expert and for the evaluation."""
+        spent = 0.0 if self.distances is None else self.distances.spent
+        left = self.failure_probability - spent
+        if self.sampling is None:
+            return left, 0.0
+        return (left / 2, left / 2) if self.estimated else (0.0, left)
 
     @property
     def floor(self) -> float:
@@ -69,36 +98,48 @@ class Run:
             return [costs.about_centre < costs.plain, costs.about_centre >= costs.plain]
         return [costs.about_centre < costs.plain]
 
-    def estimates(self) -> list[list[Estimate]]:
-        """The estimates by every reading."""
+    def estimates(self, *, centred: bool) -> list[Estimate]:
+        """The estimates by one reading."""
         known = known_estimate(self.question)
         if known is not None:
-            return [[known]]
+            return [known]
         if self.records is None:
             raise Refused("the expert's expectations were estimated from nothing")
-        delta = self.failure_probability
-        shaped = None
-        if is_shaped(self.records):
-            part = protocol.SHAPED_PARTS[2] * delta
-            shaped = shaped_estimate(self.world, self.question, self.records, part)
-        more = [] if shaped is None else [shaped]
-        return [
-            plain_estimates(self.world, self.question, self.records, delta, centred=centred) + more
-            for centred in self.readings()
-        ]
+        plain = plain_estimates(
+            self.world, self.question, self.records, self.parts[0], centred=centred
+        )
+        return plain if self._shaped is None else [*plain, self._shaped]
+
+    @cached_property
+    def _shaped(self) -> Estimate | None:
+        if self.records is None or not is_shaped(self.world, self.records):
+            return None
+        part = protocol.SHAPED_PARTS[2] * self.parts[0]
+        return shaped_estimate(self.world, self.question, self.records, part)
 
 
-def read_run(files: dict[str, bytes], failure_probability: float) -> Run:
+def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
     """The inputs among `files`; the first that cannot be used is `Refused`, with its name."""
+    claimed = stored_combinations(facts)
     world = _named("world.npz", lambda: read_world(files["world.npz"]))
     question = _named("problem.npz", lambda: read_question(files["problem.npz"], world))
     policy = _named("policy.npz", lambda: read_policy(files["policy.npz"], world))
     points = _named("witness.npz", lambda: read_points(files["witness.npz"], world, question))
     records: Records | None = None
-    if SOMETIMES in files:
-        records = _named(SOMETIMES, lambda: read_records(files[SOMETIMES], world))
-    apprentice = Apprentice(world, question, policy)
-    return Run(world, question, apprentice, records, points, failure_probability)
+    features: Features | None = None
+    if DEMONSTRATIONS in files:
+        records = _named(DEMONSTRATIONS, lambda: read_records(files[DEMONSTRATIONS], world))
+    if FEATURES in files:
+        features = _named(FEATURES, lambda: read_features(files[FEATURES], world))
+    sampling = sampling_of(claimed)
+    if (features is None) == (sampling == ROWS):
+        raise Refused(f"sampled rows and the file {FEATURES} do not come together")
+    if sampling is not None and points.measure is not None:
+        raise Refused("a certificate rests on draws and on a measure")
+    return Run(
+        world, question, Apprentice(world, question, policy), records, points, features, claimed,
+        facts["failure_probability"], facts["software"]["numpy"] == np.__version__,
+    )  # fmt: skip
 
 
 def _named(name: str, read: Callable[[], Part]) -> Part:

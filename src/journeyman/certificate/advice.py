@@ -4,8 +4,9 @@ import math
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.estimated_world import MODEL_SHARE
-from journeyman.certificate.expert import WITH_SHAPING, WITHOUT_SHAPING
+from journeyman.certificate.expert import SHAPED_FROM, WITH_SHAPING, WITHOUT_SHAPING
 from journeyman.certificate.model_error import WORTHWHILE, transitions_needed
+from journeyman.certificate.premises import refuted
 from journeyman.certificate.sample_sizes import fewest, radii, recorded_length
 from journeyman.certificate.terms import Term
 from journeyman.errors import InvalidInput
@@ -17,20 +18,29 @@ LARGE = 0.1
 SAMPLING = {"sampling": 0.5, "outliers": 1.0}
 """Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
 MOST = 1e12
+SAMPLED = (
+    "rollout sampling",
+    "rollout truncation",
+    "negativity",
+    "flow violation",
+    "flow residual",
+)
+"""Terms that come from samples of the policy or of its measure."""
 
 
 def advice(certificate: Certificate) -> str:
     """Sentences, the most useful first."""
+    if not certificate.valid:
+        failed = (f"{one.name}: {one.detail}" for one in refuted(certificate.premises))
+        return f"A premise has failed; until that is mended nothing else helps. {'; '.join(failed)}"
     bound = certificate.best.bound
     if bound <= 0:
         return "The bound is not above zero: nothing needs to be done."
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
-    first = f"The bound {bound:.4g} is made of {', '.join(named)}."
-    halves = [
-        _more(certificate), _longer(certificate), _better(certificate), _known(certificate),
-        *_failed(certificate),
-    ]  # fmt: skip
-    return "\n".join([first, *(sentence for sentence in halves if sentence)])
+    shown = f"{bound:.4g}" + (" (vacuous)" if certificate.vacuous else "")
+    ways = (_more, _longer, _better, _known, _exactly)
+    sentences = [f"The bound {shown} is made of {', '.join(named)}."]
+    return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
 
 
 def _large_terms(certificate: Certificate) -> list[Term]:
@@ -57,6 +67,8 @@ def _more(certificate: Certificate) -> str:
     while factor < MOST and _fallen(falling, factor) > allowed:
         factor *= 1.05
     sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
+    if count < SHAPED_FROM and not problem.world.is_estimated:
+        sentence += f" From {SHAPED_FROM} on the control variate does so with far fewer."
     part = min(WITH_SHAPING[0], WITHOUT_SHAPING[0]) * certificate.failure_probability
     rates = radii(problem, part, two_sided=False)
     return f"{sentence} {fewest(rates, allowed):,} do so whatever their spread (Hoeffding)."
@@ -103,7 +115,12 @@ def _known(certificate: Certificate) -> str:
     )
 
 
-def _failed(certificate: Certificate) -> list[str]:
-    if certificate.valid:
-        return []
-    return ["A premise has failed; until that is mended only the trivial bound holds."]
+def _exactly(certificate: Certificate) -> str:
+    """What rollouts and sampled rows cost."""
+    drawn = sum(term.value for term in certificate.terms if term.name in SAMPLED)
+    if not certificate.best.statistics or drawn < LARGE * certificate.best.bound:
+        return ""
+    return (
+        f"The evaluation of the policy by samples costs {drawn:.4g}, which falls with the square "
+        "root of their number; without evaluation= the policy is evaluated exactly."
+    )

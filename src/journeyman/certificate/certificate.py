@@ -145,12 +145,13 @@ class Certificate:
         if broken:
             raise NotCertified(
                 "; ".join(
-                    f"the budget {budget.name!r} may be spent up to {budget.spent:.6g}, "
-                    f"{budget.limit:.6g} is allowed"
+                    f"the budget {budget.name!r} may be spent up to {budget.spent:.6g}, by "
+                    f"{budget.spent - budget.limit:.2g} more than allowed"
                     for budget in broken
                 )
+                + ". learn(..., keep_budgets=True) lowers limits until the given ones are kept"
             )
-        if self.bound > gap:
+        if not self.bound <= gap:
             largest = sorted(self.terms, key=lambda term: -term.value)[:3]
             named = ", ".join(f"{term.name} {term.value:.4g}" for term in largest)
             raise NotCertified(
@@ -179,9 +180,11 @@ class Certificate:
 
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "
+        chance = f" with probability {1 - self.failure_probability:g}" if self.valid else ""
         vacuous = ", vacuous" if self.vacuous else ""
+        broken = sum(not budget.is_kept for budget in self.budgets)
+        budgets = f", {broken} of {len(self.budgets)} budgets NOT certified" if broken else ""
         return (
-            f"Certificate({state}gap <= {self.bound:.6g} with probability "
-            f"{1 - self.failure_probability:g}{vacuous}; trivial bound {self.trivial_bound:.6g}, "
-            f"lower bound on the data {self.lower_bound:.6g})"
+            f"Certificate({state}gap <= {self.bound:.6g}{chance}{vacuous}{budgets}; trivial bound "
+            f"{self.trivial_bound:.6g}, lower bound on the data {self.lower_bound:.6g})"
         )

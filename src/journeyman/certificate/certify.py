@@ -89,6 +89,11 @@ def certify(
     (True, True)
     """
     delta = require_probability(failure_probability)
+    if not isinstance(problem, Program):
+        raise InvalidProblem(
+            f"a {type(problem).__name__} is not a problem",
+            "Give certify(problem, policy): an Apprenticeship or a Forward, then a policy",
+        )
     policy = _policy(answer)
     visits = occupancy(problem.world, policy)
     error = model_error(problem, delta)
@@ -152,7 +157,7 @@ def _policy(answer: Policy | HasPolicy) -> Policy:
     if not isinstance(policy, Policy):
         raise InvalidProblem(
             f"there is no policy in a {type(answer).__name__}",
-            "Give a Policy, or the answer of jm.solve",
+            "Give jm.Policy(probabilities), or the answer of jm.solve",
         )
     return policy
 

@@ -5,6 +5,7 @@
     policy.npz           the policy
     problem.npz          cost basis, cost class, budgets, target
     witness.npz          dual points behind the lower bounds; the measure that defines the policy
+    features.npz         features, coefficients and base measure, where rows of them were sampled
     certificate.json     every term of every combination, premises, budgets, bounds, intervals, and
                          the SHA-256 of the files above
 
@@ -30,30 +31,46 @@ from journeyman.certificate.certificate import BudgetCertificate, Certificate, C
 from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.premises import Premise
+from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import Term
 from journeyman.demonstrations import ControlVariate, Demonstrations
-from journeyman.errors import InvalidFile
+from journeyman.errors import InvalidFile, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays, write_atomically
 
-VERSION = 1
-"""Of the schema; also of the rules by which the figures are to be derived again."""
+VERSION = 2
+"""Of the schema; also of the rules by which the figures are to be derived again. Version 1 had the
+same rules, and did not keep what sampled rows are rows of."""
+INPUT_VERSION = 1
+"""Of the files that are written here."""
 KIND = "journeyman certificate"
+CSR = ("data", "indices", "indptr")
 CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
-INPUTS = ("world.npz", "demonstrations.npz", "policy.npz", "problem.npz", "witness.npz")
+INPUTS = (
+    "world.npz", "demonstrations.npz", "policy.npz", "problem.npz", "witness.npz", "features.npz",
+)  # fmt: skip
 
 
 def save_run(
-    certificate: Certificate, directory: PathLike, *, seeds: Mapping[str, int | None]
+    certificate: Certificate,
+    directory: PathLike,
+    *,
+    seeds: Mapping[str, int | None],
+    evaluation: SampledRows | None = None,
 ) -> None:
     """Write a certificate and all it rests on into `directory`.
 
     The directory is made if need be. An earlier run in it is replaced; anything else in it is a
-    reason to refuse.
+    reason to refuse. A certificate from sampled rows needs the `evaluation` they came from: its
+    features and coefficients are inputs too.
     """
+    _require_rows(certificate, evaluation)
     place = Path(directory)
     _prepare(place)
     written = _write_inputs(certificate, place)
+    if evaluation is not None:
+        _save_features(evaluation, place / "features.npz")
+        written = sorted([*written, "features.npz"])
     hashes = {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in written}
     facts = certificate_facts(certificate) | {"inputs": hashes, "seeds": dict(seeds)}
     _write(place / CERTIFICATE, canonical(facts | {"digest": digest_of(facts)}))
@@ -144,6 +161,20 @@ def _interval(interval: Interval) -> dict[str, Any]:
     return {"name": interval.name, "low": _number(interval.low), "high": _number(interval.high)}
 
 
+def _require_rows(certificate: Certificate, evaluation: SampledRows | None) -> None:
+    """Whether the rows that a certificate rests on, if any, can be those of the evaluation."""
+    samples = [one for way in certificate.combinations for one in way.statistics]
+    needed = {(one.count, one.seed) for one in samples if one.horizon is None}
+    given = set() if evaluation is None else {(evaluation.rows, evaluation.seed)}
+    if needed != given:
+        wrong = "rests on sampled rows" if needed else "does not rest on sampled rows"
+        raise InvalidProblem(
+            f"the certificate {wrong}, and evaluation is "
+            + ("not given" if evaluation is None else "that of another certificate"),
+            "Give evaluation= exactly what certify was given, if that was SampledRows",
+        )
+
+
 def _prepare(place: Path) -> None:
     """An empty directory with the mark of an unfinished save."""
     if place.exists() and not place.is_dir():
@@ -200,17 +231,14 @@ def _save_problem(problem: Program, path: Path) -> None:
     matrix = problem.basis.matrix
     arrays: dict[str, Any] = {"target": problem.target, "limits": problem.limits}
     if sparse.issparse(matrix):
-        arrays |= {
-            "basis_data": matrix.data, "basis_indices": matrix.indices,
-            "basis_indptr": matrix.indptr,
-        }  # fmt: skip
+        arrays |= {f"basis_{part}": getattr(matrix, part) for part in CSR}
     else:
         arrays["basis"] = matrix
     if problem.cost_class.scale is not None:
         arrays["scale"] = problem.cost_class.scale
     arrays |= {f"budget_{j}": budget.cost for j, budget in enumerate(problem.constraints)}
     save_arrays(
-        path, "problem", VERSION, arrays,
+        path, "problem", INPUT_VERSION, arrays,
         names=problem.basis.names,
         rewards=problem.basis.rewards,
         cost_class=type(problem.cost_class).__name__,
@@ -247,7 +275,19 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
         arrays["measure"] = certificate.measure
         positive = np.maximum(certificate.measure, 0.0)
         arrays["measure_scale"] = np.array(evaluation.best_scale(problem, positive))
-    save_arrays(path, "witness", VERSION, arrays)
+    save_arrays(path, "witness", INPUT_VERSION, arrays)
+
+
+def _save_features(evaluation: SampledRows, path: Path) -> None:
+    matrix = evaluation.features.matrix
+    arrays: dict[str, Any] = {"coefficients": evaluation.coefficients}
+    if sparse.issparse(matrix):
+        arrays |= {f"matrix_{part}": getattr(matrix, part) for part in CSR}
+    else:
+        arrays["matrix"] = matrix
+    if evaluation.features.base is not None:
+        arrays["base"] = evaluation.features.base
+    save_arrays(path, "features", INPUT_VERSION, arrays)
 
 
 def _prices(prices: FloatArray, num_budgets: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.premises import Verdict
+from journeyman.problem import Apprenticeship
 
 ROUNDING = 1e-10
 """Of the trivial bound: less is shown as zero in a sentence."""
@@ -9,25 +10,67 @@ MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED:
 
 
 def summary(certificate: Certificate) -> str:
-    """One sentence: the bound, its probability, the trivial bound and the best possible."""
-    share = certificate.bound / (certificate.trivial_bound or 1.0)
+    """The bound and its probability, what to compare it with, and what it rests on."""
     if not certificate.valid:
         failed = [one.name for one in certificate.premises if one.verdict is Verdict.FAILED]
         return (
             f"Nothing is certified because a premise failed ({'; '.join(failed)}); only the "
             f"trivial bound {certificate.trivial_bound:.4g} holds."
         )
-    word = " and is vacuous" if certificate.vacuous else ""
     near, least = (
         _figure(certificate, x) for x in (certificate.gap_on_data, certificate.lower_bound)
     )
-    return (
-        f"With probability {1 - certificate.failure_probability:.4g} the policy costs at most "
-        f"{certificate.bound:.4g} more than the expert under every cost of the class "
-        f"({certificate.normalised_bound:.4g} per step), which is {share:.2g} of the trivial bound "
-        f"{certificate.trivial_bound:.4g}{word}; on this data its gap is {near}, and no policy can "
-        f"be below {least}."
+    share = certificate.bound / (certificate.trivial_bound or 1.0)
+    vacuous = " and says nothing" if certificate.vacuous else ""
+    first = (
+        f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), which is "
+        f"{share:.2g} of the trivial bound {certificate.trivial_bound:.4g}{vacuous}; "
     )
+    if isinstance(certificate.problem, Apprenticeship):
+        first += f"on this data its gap is {near}, and no policy can be below {least}."
+    else:
+        first += f"no policy can be below {least}."
+    return " ".join([first, *_broken(certificate), *_grounds(certificate)])
+
+
+def _claim(certificate: Certificate) -> str:
+    """The bound, and what it depends on."""
+    problem, bound = certificate.problem, f"{certificate.bound:.4g}"
+    sure = _is_certain(certificate)
+    chance = "" if sure else f"With probability {1 - certificate.failure_probability:.4g} "
+    if not isinstance(problem, Apprenticeship):
+        return f"{chance}{'T' if sure else 't'}he policy's expected cost is at most {bound}"
+    declared = "If the declared expectations are the expert's, " if sure else chance
+    return (
+        f"{declared}the policy costs at most {bound} more than the expert under every cost of the "
+        "class"
+    )
+
+
+def _is_certain(certificate: Certificate) -> bool:
+    """Whether nothing was estimated."""
+    problem = certificate.problem
+    known = not isinstance(problem, Apprenticeship) or problem.expectation.is_declared
+    return known and not certificate.best.statistics and not problem.world.is_estimated
+
+
+def _broken(certificate: Certificate) -> list[str]:
+    return [
+        f"The budget {one.name!r} is NOT shown to be kept: up to {one.spent:.4g} may be spent, "
+        f"{one.spent - one.limit:.2g} more than allowed."
+        for one in certificate.budgets
+        if not one.is_kept
+    ]
+
+
+def _grounds(certificate: Certificate) -> list[str]:
+    declared = [one.name for one in certificate.premises if one.verdict is Verdict.DECLARED]
+    tested = sum(one.verdict is Verdict.TESTED for one in certificate.premises)
+    if not certificate.premises:
+        return []
+    grounds = [f"declared: {'; '.join(declared)}"] if declared else []
+    grounds += [f"tested and not refuted: {tested} more"] if tested else []
+    return [f"Premises: {', '.join(grounds)}."]
 
 
 def _figure(certificate: Certificate, value: float) -> str:

@@ -8,8 +8,8 @@ import journeyman
 
 app = typer.Typer(
     name="journeyman",
-    help="Apprenticeship learning with guarantees: from demonstrations to a policy that does at "
-    "least as well as the expert for every cost your features can express.",
+    help="Apprenticeship learning with guarantees: from demonstrations to a policy and a "
+    "certificate of how far it can fall short of the expert, for every cost your features express.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
     """The pair of `world` behind every step, or an error that names the first impossible one.
 
-    In an estimated world whose support is not known a step may lead where none was seen to lead.
+    In an estimated world whose support is not known a step may lead where none was seen to lead. If
+    the world was made from a record, actions are read in the record's numbers, unless the
+    demonstrations say that they know the world's own action sets.
     """
+    actions = demos.actions
+    if world.observed_actions is not None and demos.pairs != world.pairs:
+        actions = _renumbered(demos, world)
     try:
-        pairs = world.pairs.index(demos.step_states, demos.actions, InvalidDemonstrations)
+        pairs = world.pairs.index(demos.step_states, actions, InvalidDemonstrations)
     except InvalidDemonstrations:
         _name_unknown_pair(demos, world)
         raise
@@ -34,6 +39,21 @@ def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
         _refuse_impossible(demos, world, pairs)
     _refuse_restless(demos, world)
     return pairs
+
+
+def _renumbered(demos: "Demonstrations", world: World) -> IntArray:
+    assert world.observed_actions is not None
+    width = 1 + int(max(world.observed_actions.max(), demos.actions.max()))
+    offered = world.pairs.states * width + world.observed_actions
+    unknown = ~np.isin(demos.step_states * width + demos.actions, offered)
+    if unknown.any():
+        step = int(np.argmax(unknown))
+        raise InvalidDemonstrations(
+            f"{_where(demos, step)}: action {demos.actions[step]} was never recorded in state "
+            f"{demos.step_states[step]}, so the estimated world does not offer it there",
+            "Record what the action does, or leave the episode out",
+        )
+    return world.renumbered(demos.step_states, demos.actions)
 
 
 def _name_unknown_pair(demos: "Demonstrations", world: World) -> None:

@@ -25,11 +25,13 @@ FACTOR_LIMIT = 300_000
 """States beyond which a factor of even a narrow world is slower than BiCGSTAB."""
 NARROW = 6.0
 """A world is narrow when its bandwidth is at most this many times the root of its states."""
-LONG_HORIZON = 40.0
-"""Discounts up to 1 - 1/40 are so quickly forgotten that BiCGSTAB wins beyond small worlds."""
 KRYLOV_ITERATIONS = 1000
 BLOCK_BYTES = 2**26
 """Size of a block of right-hand sides."""
+CORRECTIONS, PAYING = 12, 0.3
+"""A nearby policy's factor is used up to so often, while it leaves at most this of the residual."""
+SKIPPED = 4
+"""Evaluations that do without it after it did not pay."""
 ACCEPTED = 10.0
 """A column may miss its wanted residual by this factor before it is solved again."""
 
@@ -39,9 +41,9 @@ class Chains:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        matrix = world.transition
-        self._rows = (matrix.data, matrix.indices, matrix.indptr)
+        self._rows = _rows_of(world.transition)
         self._factored: tuple[IntArray, Any] | None = None
+        self._skips = 0
 
     def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
         """T values, and the pair of each state that attains it."""
@@ -61,9 +63,17 @@ class Chains:
         from journeyman.policy.system_kernels import bicgstab, residual_norm
 
         x, discount = guess.copy(), self.world.discount
-        wanted = reduction * residual_norm(*self._rows, choice, discount, right, x)
-        bicgstab(*self._rows, choice, discount, right, x, wanted, KRYLOV_ITERATIONS)
         left = residual_norm(*self._rows, choice, discount, right, x)
+        wanted = reduction * left
+        if self._factored is not None and self._skips == 0:
+            matrix = self.world.transition[choice]
+            x = self._refined(matrix, right, x, wanted, transposed=False)
+            left = residual_norm(*self._rows, choice, discount, right, x)
+            self._skips = 0 if left <= wanted else SKIPPED + 1
+        self._skips = max(self._skips - 1, 0)
+        if not left <= wanted:
+            bicgstab(*self._rows, choice, discount, right, x, wanted, KRYLOV_ITERATIONS)
+            left = residual_norm(*self._rows, choice, discount, right, x)
         if not left <= ACCEPTED * wanted:
             system = DiscountedSystem(self.world.transition[choice], discount)
             x = system.solve(right, guess=guess, reduction=reduction).x
@@ -86,15 +96,51 @@ class Chains:
 
     def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
         """Discounted visits to every state from a start measure (or a block of them)."""
-        transition = self.world.transition[choice]
-        transposed = transition.T.tocsr()
-        block = starts.reshape(self.world.num_states, -1)
-        if self.direct and self._is_factored(choice):
-            found = self._factor(choice).solve(block, trans="T")
+        transposed = self.world.transition[choice].T.tocsr()
+        block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
+        if self.direct:
+            found = self._visits_by_factor(choice, transposed, block, accuracy)
         else:
             found = self._krylov(transposed, None, block, accuracy)
         self._mend(transposed, None, block, found, accuracy)
         return np.asarray(found.reshape(starts.shape))
+
+    def _visits_by_factor(
+        self, choice: IntArray, transposed: SparseMatrix, block: FloatArray, accuracy: float
+    ) -> FloatArray:
+        """With the last policy's factor if that one is near, else with its own."""
+        if self._factored is not None and block.shape[1] == 1:
+            right = block.ravel()
+            wanted = accuracy * float(np.linalg.norm(right))
+            x = self._refined(transposed, right, np.zeros_like(right), wanted, transposed=True)
+            left = right - x + self.world.discount * (transposed @ x)
+            if float(np.linalg.norm(left)) <= wanted:
+                return x.reshape(block.shape)
+        return np.asarray(self._factor(choice).solve(block, trans="T"))
+
+    def _refined(
+        self,
+        matrix: SparseMatrix,
+        right: FloatArray,
+        x: FloatArray,
+        wanted: float,
+        *,
+        transposed: bool,
+    ) -> FloatArray:
+        """Corrections by the factor of a policy nearby, as long as they pay."""
+        assert self._factored is not None
+        residual = right - x + self.world.discount * (matrix @ x)
+        left = float(np.linalg.norm(residual))
+        for _ in range(CORRECTIONS):
+            if left <= wanted:
+                break
+            step = self._factored[1].solve(residual, trans="T" if transposed else "N")
+            residual = right - x - step + self.world.discount * (matrix @ (x + step))
+            before, left = left, float(np.linalg.norm(residual))
+            if not left <= PAYING * before:
+                break
+            x = x + step
+        return x
 
     @cached_property
     def direct(self) -> bool:
@@ -102,7 +148,7 @@ class Chains:
         if self.world.num_states <= DIRECT_LIMIT:
             return True
         fits = self.world.num_states <= FACTOR_LIMIT
-        return fits and self.world.effective_horizon > LONG_HORIZON and is_narrow(self.world)
+        return fits and is_narrow(self.world)
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
         if self.direct:
@@ -149,12 +195,12 @@ class Chains:
         if right.shape[1] == 1:
             single = np.zeros(right.shape[0])
             bicgstab(
-                matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount,
+                *_rows_of(matrix), rows, self.world.discount,
                 right.ravel(), single, float(wanted[0]), KRYLOV_ITERATIONS,
             )  # fmt: skip
             return single.reshape(right.shape)
         bicgstab_block(
-            matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount, right, x,
+            *_rows_of(matrix), rows, self.world.discount, right, x,
             wanted, KRYLOV_ITERATIONS,
         )  # fmt: skip
         return x
@@ -173,7 +219,7 @@ class Chains:
         rows = np.arange(matrix.shape[0]) if choice is None else choice
         left = np.empty_like(x)
         residual_block(
-            matrix.data, matrix.indices, matrix.indptr, rows, self.world.discount,
+            *_rows_of(matrix), rows, self.world.discount,
             np.ascontiguousarray(right), x, left,
         )  # fmt: skip
         allowed = max(ACCEPTED * accuracy, 1e-11) * np.linalg.norm(right, axis=0)
@@ -183,6 +229,12 @@ class Chains:
         system = DiscountedSystem(matrix[rows], self.world.discount)
         for column in np.flatnonzero(wrong):
             x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
+
+
+def _rows_of(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
+    """The arrays of a CSR matrix; unsigned indices spare the compiled loops a check."""
+    unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
+    return matrix.data, matrix.indices.view(unsigned), matrix.indptr
 
 
 def is_narrow(world: World) -> bool:
@@ -207,4 +259,4 @@ def is_narrow(world: World) -> bool:
     place[order] = np.arange(order.size)
     pairs = steps.tocoo()
     width = int(np.abs(place[pairs.coords[0]] - place[pairs.coords[1]]).max(initial=0))
-    return width <= NARROW * np.sqrt(world.num_states)
+    return bool(width <= NARROW * np.sqrt(world.num_states))

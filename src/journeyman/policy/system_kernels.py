@@ -7,7 +7,7 @@ row by row, which lets the innermost loop run over them.
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.compiled import kernel, vector_kernel
 
 TINY = 1e-290
@@ -40,6 +40,33 @@ def greedy_step(
         choice[state] = chosen
 
 
+@kernel
+def multiply(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    discount: float,
+    x: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out = A x."""
+    for i in range(x.size):
+        total = 0.0
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            total += data[entry] * x[indices[entry]]
+        out[i] = x[i] - discount * total
+
+
+@vector_kernel
+def inner(left: FloatArray, right: FloatArray) -> float:
+    """<left, right>."""
+    total = 0.0
+    for i in range(left.size):
+        total += left[i] * right[i]
+    return total
+
+
 @vector_kernel
 def residual_norm(
     data: FloatArray,
@@ -51,13 +78,11 @@ def residual_norm(
     x: FloatArray,
 ) -> float:
     """|right - A x|_2."""
-    square = 0.0
+    r = np.empty(x.size)
+    multiply(data, indices, indptr, rows, discount, x, r)
     for i in range(x.size):
-        total = 0.0
-        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            total += data[entry] * x[indices[entry]]
-        square += (right[i] - x[i] + discount * total) ** 2
-    return np.sqrt(square)
+        r[i] -= right[i]
+    return float(np.sqrt(inner(r, r)))
 
 
 @vector_kernel
@@ -75,49 +100,32 @@ def bicgstab(
     """Improve `x` in place until |right - A x|_2 <= wanted; at most `most` iterations."""
     size = x.size
     r, v, p, t = np.empty(size), np.zeros(size), np.zeros(size), np.empty(size)
-    rho_next = 0.0
+    multiply(data, indices, indptr, rows, discount, x, r)
     for i in range(size):
-        total = 0.0
-        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            total += data[entry] * x[indices[entry]]
-        r[i] = right[i] - x[i] + discount * total
-        rho_next += r[i] * r[i]
+        r[i] = right[i] - r[i]
     shadow = r.copy()
-    rho, alpha, omega, square = 1.0, 1.0, 1.0, rho_next
+    rho, alpha, omega = 1.0, 1.0, 1.0
     for iteration in range(most):
-        if square <= wanted * wanted or abs(rho_next) < TINY or abs(omega) < TINY:
+        rho_next = inner(shadow, r)
+        if inner(r, r) <= wanted * wanted or min(abs(rho_next), abs(omega)) < TINY:
             return iteration
         beta = rho_next / rho * alpha / omega
         rho = rho_next
         for i in range(size):
             p[i] = r[i] + beta * (p[i] - omega * v[i])
-        shadow_v = 0.0
-        for i in range(size):
-            total = 0.0
-            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                total += data[entry] * p[indices[entry]]
-            v[i] = p[i] - discount * total
-            shadow_v += shadow[i] * v[i]
+        multiply(data, indices, indptr, rows, discount, p, v)
+        shadow_v = inner(shadow, v)
         if abs(shadow_v) < TINY:
             return iteration
         alpha = rho / shadow_v
         for i in range(size):
             r[i] -= alpha * v[i]
-        t_r, t_t = 0.0, 0.0
-        for i in range(size):
-            total = 0.0
-            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                total += data[entry] * r[indices[entry]]
-            t[i] = r[i] - discount * total
-            t_r += t[i] * r[i]
-            t_t += t[i] * t[i]
-        omega = t_r / t_t if t_t > TINY else 0.0
-        rho_next, square = 0.0, 0.0
+        multiply(data, indices, indptr, rows, discount, r, t)
+        square = inner(t, t)
+        omega = inner(t, r) / square if square > TINY else 0.0
         for i in range(size):
             x[i] += alpha * p[i] + omega * r[i]
             r[i] -= omega * t[i]
-            rho_next += shadow[i] * r[i]
-            square += r[i] * r[i]
     return most
 
 
@@ -175,6 +183,16 @@ def inner_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None
             out[k] += left[i, k] * right[i, k]
 
 
+@kernel
+def quotient(above: FloatArray, below: FloatArray, excluded: BoolArray) -> FloatArray:
+    """above / below, zero where excluded."""
+    result = np.zeros(above.size)
+    for k in range(above.size):
+        if not excluded[k]:
+            result[k] = above[k] / below[k]
+    return result
+
+
 @vector_kernel
 def bicgstab_block(
     data: FloatArray,
@@ -201,29 +219,27 @@ def bicgstab_block(
     square[:] = rho_next
     resting = np.zeros(count, np.bool_)
     for iteration in range(most):
-        for k in range(count):
-            small = abs(rho_next[k]) < TINY or abs(omega[k]) < TINY
-            resting[k] = resting[k] or square[k] <= wanted[k] * wanted[k] or small
-            beta[k] = 0.0 if resting[k] else rho_next[k] / rho[k] * alpha[k] / omega[k]
-            rho[k] = rho_next[k]
+        resting |= (square <= wanted * wanted) | (
+            np.minimum(np.abs(rho_next), np.abs(omega)) < TINY
+        )
         if resting.all():
             return iteration
+        beta[:] = quotient(rho_next * alpha, rho * omega, resting)
+        rho[:] = rho_next
         for i in range(size):
             for k in range(count):
                 p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
         multiply_block(data, indices, indptr, rows, discount, p, v)
         inner_products(shadow, v, first)
-        for k in range(count):
-            resting[k] = resting[k] or abs(first[k]) < TINY
-            alpha[k] = 0.0 if resting[k] else rho[k] / first[k]
+        resting |= np.abs(first) < TINY
+        alpha[:] = quotient(rho, first, resting)
         for i in range(size):
             for k in range(count):
                 r[i, k] -= alpha[k] * v[i, k]
         multiply_block(data, indices, indptr, rows, discount, r, t)
         inner_products(t, r, first)
         inner_products(t, t, second)
-        for k in range(count):
-            omega[k] = 0.0 if resting[k] or second[k] < TINY else first[k] / second[k]
+        omega[:] = quotient(first, second, resting | (second < TINY))
         for i in range(size):
             for k in range(count):
                 x[i, k] += alpha[k] * p[i, k] + omega[k] * r[i, k]

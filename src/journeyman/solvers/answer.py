@@ -118,7 +118,8 @@ class Answer:
     @property
     def _solution(self) -> Solution:
         if self.solution is None:
-            raise NoSolution(f"{self.status.name}: {self.status.message}; {self.status.remedy}")
+            why = f"{self.status.name}: {self.status.message}; {self.status.remedy}"
+            raise NoSolution(why if self.relaxation is None else f"{why}. {self.relaxation}")
         return self.solution
 
     def __repr__(self) -> str:

@@ -133,6 +133,6 @@ def _judge(problem: Program, solution: Solution, status: Status, tolerance: floa
     share = tolerance / (problem.cost_unit * problem.world.effective_horizon)
     limits = share * problem.budget_units * problem.world.effective_horizon
     close = solution.value - solution.lower_bound <= allowed
-    return Status.OPTIMAL if close and (solution.overspending <= limits).all() else (
-        Status.INACCURATE
+    return (
+        Status.OPTIMAL if close and (solution.overspending <= limits).all() else (Status.INACCURATE)
     )

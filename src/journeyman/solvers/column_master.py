@@ -27,6 +27,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from journeyman.arrays import FloatArray, SparseMatrix
 from journeyman.solvers.dual_set import DualSet
+from journeyman.solvers.norm_cone import Scaling, centre
 
 MOST_ITERATIONS = 80
 TO_THE_BOUNDARY = 0.99
@@ -84,11 +85,11 @@ class _Direction:
     def __init__(self, **parts: Any) -> None:
         self.x, self.s, self.y, self.v = (parts[name] for name in "xsyv")
         self.high, self.low = parts["high"], parts["low"]
-        self.norm, self.total = parts["norm"], parts["total"]
+        self.cone, self.total = parts["cone"], parts["total"]
 
 
 class _Iterate:
-    """x, s, y, v, the multipliers of the box (high, low), of the ball (norm) and of the sum."""
+    """x, s, y, v, the multipliers of the box (high, low) and of the sum, and the ball's cone."""
 
     def __init__(self, master: Master) -> None:
         self.master, self.set = master, master.duals
@@ -101,8 +102,10 @@ class _Iterate:
         self.s = prices - self.F.spread(self.v)
         z = columns.T @ self.x - master.target
         size = float(np.abs(z).mean()) + SMALL
+        ball = slice(0, self.set.num_costs if self.set.is_ball else 0)
+        self.cone, self.total, self.ball = centre(-z[ball], size), 0.0, ball
+        z[ball] = 0.0
         self.high, self.low = np.maximum(z, 0.0) + size, np.maximum(-z, 0.0) + size
-        self.norm, self.total = (size if self.set.is_ball else 0.0), 0.0
 
     def point(self, iteration: int) -> MasterPoint:
         mixture = self.master.feasible(self.x)
@@ -115,14 +118,13 @@ class _Iterate:
         self._measure()
         if not self._factorise():
             return False
-        first = self._direction(self._aims(0.0))
-        after = sum(part.sum() for part in self._products(first, *self._lengths(first)))
+        first = self._direction(self._aims(0.0, None))
+        after = sum(float(part.sum()) for part in self._products(first, *self._lengths(first)))
         share = max(float(after), 0.0) / (self.count * self.mean)
-        goal = max(share**3, LEAST_CENTRING) * self.mean
-        terms = zip(self._aims(goal), self._second_order(first), strict=True)
-        step = self._corrected(tuple(aim - term for aim, term in terms), goal)
-        primal, dual = self._lengths(step)
-        self._move(step, TO_THE_BOUNDARY * primal, TO_THE_BOUNDARY * dual)
+        goal: float = self.mean * max(share * share * share, LEAST_CENTRING)
+        step = self._corrected(self._aims(goal, first), goal)
+        primal, dual = (TO_THE_BOUNDARY * length for length in self._lengths(step))
+        self._move(step, primal, dual)
         return bool(np.isfinite(self.y).all() and np.isfinite(self.x).all())
 
     def _corrected(self, aims: Parts, goal: float) -> _Direction:
@@ -131,55 +133,57 @@ class _Iterate:
         for _ in range(CORRECTORS):
             lengths = self._lengths(step)
             longer = [min(1.0, 1.1 * length + 0.1) for length in lengths]
-            trial = self._products(step, *longer)
-            pulls = (
+            trial = self._products(step, *longer)[:-1]
+            pulls = [
                 np.maximum(np.clip(part, LOW * goal, HIGH * goal) - part, -HIGH * goal)
                 for part in trial
-            )
-            aims = tuple(aim + pull for aim, pull in zip(aims, pulls, strict=True))
+            ]
+            pulled = tuple(aim + pull for aim, pull in zip(aims, pulls, strict=False))
+            aims = (*pulled, aims[-1])
             better = self._direction(aims)
             if sum(self._lengths(better)) < sum(lengths) + WORTHWHILE:
                 break
             step = better
         return step
 
-    def _aims(self, goal: float) -> Parts:
-        """Wanted products of the multipliers of columns, box and ball with their slacks."""
-        box = np.full(self.y.size, goal)
-        return np.full(self.x.size, goal), box, box, np.array([goal])
-
-    def _second_order(self, step: _Direction) -> Parts:
-        costs = self.set.num_costs
-        turn = float(self.y[:costs] @ step.y[:costs])
-        return step.x * step.s, -step.high * step.y, step.low * step.y, np.array([-step.norm * turn])
+    def _aims(self, goal: float, first: _Direction | None) -> Parts:
+        """Wanted products of the multipliers of columns and box with their slacks, less what a
+        `first` step of this kind would miss; and the change of the cone's multiplier."""
+        columns, above, below = np.full(self.x.size, goal), np.full(self.y.size, goal), goal
+        cone = self.cone.z
+        if self.cone.is_there:
+            cone = goal * self.cone.inverse - self.cone.z
+        if first is None:
+            return columns, above, np.full(self.y.size, goal), cone
+        if self.cone.is_there:
+            cone = cone - self.scaling.second_order(first.cone)
+        return (
+            columns - first.x * first.s, above + first.high * first.y, below - first.low * first.y,
+            cone,
+        )  # fmt: skip
 
     def _products(self, step: _Direction, primal: float, dual: float) -> Parts:
         """All complementarity products after a step of given lengths."""
-        costs = self.set.num_costs
-        inside = self.inside - dual * float(self.y[:costs] @ step.y[:costs])
         return (
             (self.x + primal * step.x) * (self.s + dual * step.s),
             (self.high + primal * step.high) * (self.above - dual * step.y),
             (self.low + primal * step.low) * (self.below + dual * step.y),
-            np.array([(self.norm + primal * step.norm) * inside]),
+            np.array([self.cone.moved(step.cone, dual, primal).product]),
         )
 
     def _measure(self) -> None:
         """Residuals, slacks and the mean complementarity."""
-        master, in_ball = self.master, self.y[: self.set.num_costs]
+        master = self.master
         self.above, self.below = self.set.upper - self.y, self.y - self.set.lower
-        self.inside = (1 - float(in_ball @ in_ball)) / 2 if self.set.is_ball else 1.0
         self.flow_residual = master.right - self.F.total(self.x)
         self.slack_residual = master.columns @ self.y - self.F.spread(self.v) - self.s
         self.balance = -(master.columns.T @ self.x - master.target - self.high + self.low)
-        if self.set.is_ball:
-            self.balance[: in_ball.size] += self.norm * in_ball
+        self.balance[self.ball] -= self.cone.z[1:]
         if self.set.is_simplex:
-            self.balance[: in_ball.size] += self.total
-        count = self.x.size + 2 * self.y.size + self.set.is_ball
+            self.balance[: self.set.num_costs] += self.total
+        self.count = self.x.size + 2 * self.y.size + self.set.is_ball
         products = self.x @ self.s + self.high @ self.above + self.low @ self.below
-        self.mean = (products + self.norm * self.inside) / count
-        self.count = count
+        self.mean = (products + self.cone.product) / self.count
 
     def _factorise(self) -> bool:
         weights = self.x / self.s
@@ -190,10 +194,10 @@ class _Iterate:
         self.reduced = self.F.solve(self.cross)
         matrix = self.master.columns.T @ weighted - self.cross.T @ self.reduced
         matrix[np.diag_indices_from(matrix)] += self.high / self.above + self.low / self.below
+        self.scaling = Scaling(self.cone)
         if self.set.is_ball:
-            ball, inner = slice(0, self.set.num_costs), self.y[: self.set.num_costs]
-            matrix[ball, ball] += self.norm / self.inside * np.outer(inner, inner)
-            matrix[np.diag_indices(self.set.num_costs)] += self.norm
+            self.stiffness = self.scaling.softened(np.eye(self.set.num_costs), -1.0)
+            matrix[self.ball, self.ball] += self.stiffness
         ridge = RIDGE * float(np.trace(matrix)) / matrix.shape[0]
         for _ in range(3):
             matrix[np.diag_indices_from(matrix)] += ridge
@@ -211,8 +215,7 @@ class _Iterate:
         h = self.flow_residual - self.F.total(g)
         right = self.master.columns.T @ g + self.reduced.T @ h - self.balance
         right += self.high - aims[1] / self.above - self.low + aims[2] / self.below
-        if self.set.is_ball:
-            right[:costs] -= y[:costs] * (aims[3][0] / self.inside - self.norm)
+        right[self.ball] += aims[3][1:]
         dy = cho_solve(self.factor, right)
         total = 0.0
         if self.set.is_simplex:
@@ -223,39 +226,30 @@ class _Iterate:
             dy = dy - total * answer
         dv = self.F.solve(h) + self.reduced @ dy
         ds = self.master.columns @ dy - self.F.spread(dv) + self.slack_residual
-        norm = 0.0
-        if self.set.is_ball:
-            turn = float(y[:costs] @ dy[:costs])
-            norm = float(aims[3][0]) / self.inside - self.norm + self.norm / self.inside * turn
+        pressure = self.stiffness @ dy[self.ball] if self.set.is_ball else dy[self.ball]
         return _Direction(
             x=aims[0] / s - x - self.weights * ds, s=ds, y=dy, v=dv,
             high=aims[1] / self.above - self.high + self.high / self.above * dy,
             low=aims[2] / self.below - self.low - self.low / self.below * dy,
-            norm=norm, total=total,
+            cone=self.scaling.step(aims[3], pressure), total=total,
         )  # fmt: skip
 
     def _lengths(self, step: _Direction) -> tuple[float, float]:
-        """How far primal and dual variables can go; a ball couples them."""
+        """How far primal and dual variables can go."""
         primal = min(
             _longest(self.x, step.x), _longest(self.high, step.high), _longest(self.low, step.low)
         )
         dual = min(
             _longest(self.s, step.s), _longest(self.above, -step.y), _longest(self.below, step.y)
         )
-        if self.set.is_ball:
-            inner, turn = self.y[: self.set.num_costs], step.y[: self.set.num_costs]
-            a, b = float(turn @ turn), float(inner @ turn)
-            if a > 0:
-                dual = min(dual, (-b + float(np.sqrt(b * b + 2 * a * self.inside))) / a)
-            primal = min(primal, _longest(np.array([self.norm]), np.array([step.norm])))
-            primal = dual = min(primal, dual)
-        return primal, dual
+        inside, multiplier = self.cone.reach(step.cone)
+        return min(primal, multiplier), min(dual, inside)
 
     def _move(self, step: _Direction, primal: float, dual: float) -> None:
         self.x = self.x + primal * step.x
         self.high = self.high + primal * step.high
         self.low = self.low + primal * step.low
-        self.norm += primal * step.norm
+        self.cone = self.cone.moved(step.cone, dual, primal)
         self.total += primal * step.total
         self.s = self.s + dual * step.s
         self.y = self.y + dual * step.y

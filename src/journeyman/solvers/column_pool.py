@@ -99,7 +99,8 @@ class ColumnPool:
         parts: list[tuple[IntArray, FloatArray]] = []
         for index, actions in self._choices.items():
             shares = mixture[own:] * (self._policy_of == index)
-            weights = np.bincount(self._row_of, shares, self.opening.num_rows)
+            weights = np.zeros(self.opening.num_rows)
+            np.add.at(weights, self._row_of, shares)
             if weights.any():
                 parts.append((actions, weights))
         return Mixture(self.opening, mixture[:own].copy(), parts)

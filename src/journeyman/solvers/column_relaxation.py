@@ -48,9 +48,7 @@ def relax_by_columns(
     )
 
 
-def _first_phase(
-    problem: Program, tolerance: float, watch: Watch, max_calls: int
-) -> ColumnSearch:
+def _first_phase(problem: Program, tolerance: float, watch: Watch, max_calls: int) -> ColumnSearch:
     search = ColumnSearch(Task.of_budgets(problem), SHARE * tolerance, watch)
     generate(search, max_calls)
     return search

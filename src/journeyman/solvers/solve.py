@@ -8,6 +8,7 @@ from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.problem import Program
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
+from journeyman.solvers.choice_of_engine import solver_for
 from journeyman.solvers.linear_program import LinearProgram
 from journeyman.solvers.watch import Watch
 
@@ -29,21 +30,27 @@ def solve(
     time_limit: float | None = None,
     observer: Observer | None = None,
 ) -> Answer:
-    """Solve a problem; by default exactly, with `LinearProgram()`.
+    """Solve a problem; by default exactly, with `LinearProgram()` or `ColumnGeneration()`.
+
+    Size and structure of the world decide (`choice_of_engine`), and the answer's `engine` says why.
 
     `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
     use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
     takes long. Ctrl-C and time limits end with a status and the best policy at hand.
     """
-    chosen = LinearProgram() if solver is None else solver
+    chosen: Solver = LinearProgram() if solver is None else solver
     _check(problem, chosen, observer)
+    reason = ""
+    if solver is None:
+        chosen, reason = solver_for(problem)
     if seed is not None and hasattr(chosen, "seed"):
         chosen = replace(chosen, seed=seed)  # type: ignore[type-var]  # a solver is a dataclass
     limit = chosen.time_limit if time_limit is None else time_limit
     with ExitStack() as stack:
         display = observer or stack.enter_context(Terminal())
         watch = Watch(type(chosen).__name__, display, limit)
-        return chosen.run(problem, stack.enter_context(watch))
+        answer = chosen.run(problem, stack.enter_context(watch))
+    return replace(answer, engine=f"{answer.engine}; chosen for {reason}") if reason else answer
 
 
 def _check(problem: object, solver: object, observer: object) -> None:

@@ -20,12 +20,11 @@ from journeyman.arrays import (
     SparseMatrix,
     freeze_rows,
     read_only,
-    real_array,
 )
 from journeyman.errors import InvalidWorld
 from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.world import arrays_in, estimation, gymnasium_table, laws, recorded
+from journeyman.world import arrays_in, estimation, gymnasium_table, labels, laws, recorded
 from journeyman.world.flow import Flow
 from journeyman.world.pairs import Pairs
 
@@ -106,9 +105,9 @@ class World:
             initial=laws.probability_vector("initial", initial, num_states),
             discount=laws.discount(discount),
             pairs=pairs,
-            coordinates=_checked_coordinates(coordinates, num_states),
-            state_names=_checked_names("state_names", state_names, num_states),
-            action_names=_checked_names("action_names", action_names, pairs.max_actions),
+            coordinates=labels.checked_coordinates(coordinates, num_states),
+            state_names=labels.checked_names("state_names", state_names, num_states),
+            action_names=labels.checked_names("action_names", action_names, pairs.max_actions),
             sink=int(sink) if isinstance(sink, np.integer) else sink,
             normalisation_error=correction,
             **estimation.checked(
@@ -226,8 +225,8 @@ class World:
         """From recorded steps: in `states[k]`, `actions[k]` led to `next_states[k]`.
 
         Actions never observed in a state are not offered there; the others keep their order and
-        are numbered from 0. `world.observed_actions` holds the recorded number of each pair, and
-        `world.renumbered(states, actions)` turns recorded actions into the world's.
+        are numbered from 0. Demonstrations are read in the numbers of the record; a policy speaks
+        the world's, and `world.recorded_actions(states, actions)` turns them back.
 
         Args:
             initial: the law of the first state if it is known; otherwise
@@ -261,6 +260,12 @@ class World:
     def renumbered(self, states: ArrayLike, actions: ArrayLike) -> IntArray:
         """Actions as they were recorded (`from_transitions`) in this world's numbers."""
         return estimation.renumbered(self.pairs, self.observed_actions, states, actions)
+
+    def recorded_actions(self, states: ArrayLike, actions: ArrayLike) -> IntArray:
+        """Actions in this world's numbers, say of a policy, in the numbers of the record."""
+        pairs = self.pairs.index(np.asarray(states), np.asarray(actions), InvalidWorld)
+        names = self.pairs.actions if self.observed_actions is None else self.observed_actions
+        return np.asarray(names[pairs])
 
     def save(self, path: PathLike) -> None:
         """Write the world to one file, atomically and without pickle."""
@@ -302,17 +307,3 @@ class World:
             f"{self.transition.nnz} transitions, discount {self.discount}"
             f"{', estimated' * self.is_estimated})"
         )
-
-
-def _checked_coordinates(values: ArrayLike | None, num_states: int) -> FloatArray | None:
-    if values is None:
-        return None
-    return real_array("coordinates", values, ndim=2, size=num_states, refusal=InvalidWorld)
-
-
-def _checked_names(what: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if len(names) != count:
-        raise InvalidWorld(f"{what} has {len(names)} names, expected {count}", "Name each once")
-    return tuple(str(name) for name in names)

@@ -1,0 +1,130 @@
+"""Claims about premises: names, levels and verdicts; of the texts, the figures they rest on."""
+
+import math
+import re
+from typing import Any
+
+from journeyman.auditing import protocol
+from journeyman.auditing.inputs import Records
+from journeyman.auditing.ledger import Ledger
+from journeyman.auditing.premises import log_evidence_of_starts, log_evidence_of_steps
+from journeyman.auditing.reading import number
+from journeyman.auditing.run import Run
+from journeyman.auditing.sampled_rows import is_supported
+from journeyman.auditing.stored import ROLLOUTS, samples_of
+
+DECLARED, TESTED, FAILED = "declared", "tested, not refuted", "failed"
+GIVEN = "the declared expectations are those of the expert"
+INDEPENDENT = "independent trajectories"
+STARTS, STEPS = "start states follow the initial law", "steps follow the transition law"
+MODEL = "the expert acts in the world the model describes"
+FRESH_ROLLOUTS = "fresh rollouts are independent of the policy"
+FRESH_ROWS = "fresh rows are independent of the coefficients"
+SUPPORT = "support of q: every row that counts can be drawn"
+ALARM = "a policy of this world can have made the demonstrations"
+UNDECIDED = 1e-6
+"""Of the logarithm of an e-value: so close to the threshold rounding decides."""
+PRINTED = 0.01
+"""Relative error of a figure in a text."""
+
+
+def check_premises(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
+    """That the list is complete, and each of its entries."""
+    stored = facts["premises"]
+    names = [one["name"] for one in stored]
+    if not ledger.equal("the list of premises", names, _names(run)):
+        return
+    told = dict(zip(names, stored, strict=True))
+    for name in (GIVEN, INDEPENDENT, MODEL, FRESH_ROLLOUTS, FRESH_ROWS):
+        if name in told:
+            _check(ledger, told[name], DECLARED, None)
+    records = run.records
+    if records is not None and INDEPENDENT in told:
+        said = f"the {len(records)} episodes" in told[INDEPENDENT]["detail"]
+        ledger.check(said, "the premise of independence speaks of another number of episodes")
+    if records is not None and STARTS in told:
+        evidence = log_evidence_of_starts(run.world, records)
+        _check_test(ledger, told[STARTS], evidence, len(records))
+    if records is not None and STEPS in told:
+        evidence = log_evidence_of_steps(run.world, records)
+        _check_test(ledger, told[STEPS], evidence, _steps(records))
+    if MODEL in told:
+        begins = " and ".join(_untested(run)) + " cannot be tested"
+        said = told[MODEL]["detail"].startswith(begins)
+        ledger.check(said, "the premise about the model speaks of other laws")
+    _check_draws(ledger, told, run)
+    if ALARM in told:
+        verdict = FAILED if facts["alarm"] else TESTED
+        _check(ledger, told[ALARM], verdict, run.failure_probability)
+        radius = f"{number(facts['lower_bounds']['expert_radius']):.4g}"
+        said = radius in told[ALARM]["detail"]
+        ledger.check(said, "the premise about the alarm tells of another radius")
+
+
+def _names(run: Run) -> list[str]:
+    """Which premises the run rests on, in their order."""
+    known, found = run.world.knowledge, []
+    if run.estimated:
+        found = [INDEPENDENT, *[STARTS] * known.of_starts, *[STEPS] * known.of_steps]
+        found += [MODEL] * known.is_estimate
+    elif run.question.expectation.get("kind") == "declared":
+        found = [GIVEN]
+    if run.sampling is not None:
+        found += [FRESH_ROLLOUTS] if run.sampling == ROLLOUTS else [FRESH_ROWS, SUPPORT]
+    return [*found, *[ALARM] * run.estimated]
+
+
+def _untested(run: Run) -> list[str]:
+    known = run.world.knowledge
+    return ["starts"] * (not known.of_starts) + ["steps"] * (not known.of_steps)
+
+
+def _check_draws(ledger: Ledger, told: dict[str, Any], run: Run) -> None:
+    """Numbers and seeds in the premises about draws, and whether every row can be drawn."""
+    if run.sampling is None:
+        return
+    sample = samples_of(run.claimed)[0]
+    drawn = (told.get(FRESH_ROLLOUTS) or told[FRESH_ROWS])["detail"]
+    said = re.match(r"(\d+) (rollouts|rows for each sum) from seed (\d+);", drawn)
+    ledger.check(
+        said is not None and (int(said[1]), int(said[3])) == (sample.count, sample.seed),
+        "the premise about fresh draws tells of another number or seed",
+    )
+    if run.features is not None:
+        verdict = TESTED if is_supported(run.world, run.features) else FAILED
+        _check(ledger, told[SUPPORT], verdict, 0.0)
+
+
+def _check(ledger: Ledger, stored: dict[str, Any], verdict: str, level: float | None) -> None:
+    outline = (stored["verdict"], stored["level"])
+    ledger.equal(f"the premise that {stored['name']}", outline, (verdict, level))
+
+
+def _steps(records: Records) -> int:
+    return records.pair.size
+
+
+def _check_test(ledger: Ledger, stored: dict[str, Any], log_value: float, count: int) -> None:
+    """A test refutes its premise from an e-value of 1/level on."""
+    name, threshold = stored["name"], -math.log(protocol.PREMISE_LEVEL)
+    ledger.equal(f"the level of the test that {name}", stored["level"], protocol.PREMISE_LEVEL)
+    if abs(log_value - threshold) > UNDECIDED:
+        verdict = FAILED if log_value > threshold else TESTED
+        ledger.equal(f"the verdict that {name}", stored["verdict"], verdict)
+    if log_value == math.inf:
+        impossible = "of initial probability 0" in stored["detail"]
+        ledger.check(impossible, f"that {name} fails for another reason than is told")
+        return
+    told = re.match(r"e-value (10\^)?(\S+) from (\d+) ", stored["detail"])
+    if not ledger.check(told is not None, f"the test that {name} tells of no e-value"):
+        return
+    assert told is not None
+    figure = float(told[2])
+    off = abs(figure - log_value / math.log(10)) if told[1] else None
+    agrees = off <= 1 if off is not None else _printed(figure, math.exp(log_value))
+    ledger.check(agrees, f"the test that {name} tells of another e-value than exp({log_value!r})")
+    ledger.equal(f"the sample of the test that {name}", int(told[3]), count)
+
+
+def _printed(figure: float, value: float) -> bool:
+    return abs(figure - value) <= PRINTED * value
