@@ -30,11 +30,11 @@ def audited(certificate, place):
 
 def grid_demonstrations(count, size=4):
     world, basis, expert = jm.gallery.grid(size)
-    return world, basis, jm.record(world, expert, trajectories=count, horizon=60, seed=3)
+    return world, basis, jm.record(world, expert, trajectories=count, horizon=30, seed=3)
 
 
 @every_class
-@pytest.mark.parametrize("count", [1, 2, 15, 40, 700])
+@pytest.mark.parametrize("count", [1, 2, 15, 40, 520])
 def test_learned_runs_pass(kind, count, tmp_path):
     """One demonstration has no variance; plain targets below 20; shaped estimates from 500 on."""
     world, basis, demos = grid_demonstrations(count)
@@ -106,7 +106,7 @@ def test_bases_of_every_form_pass(kind, shape, tmp_path):
         if number:
             table = sparse.csr_array(table * (rng.random(table.shape) < 0.6))
         make = jm.CostBasis.from_rewards if number else jm.CostBasis
-        demos = jm.record(world, random_policy(world, 3), trajectories=520, horizon=30, seed=4)
+        demos = jm.record(world, random_policy(world, 3), trajectories=520, horizon=8, seed=4)
         basis = make(table)
         method = [jm.MonteCarlo(), jm.ControlVariate(3, 0.4)][number]
         expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)
@@ -167,7 +167,7 @@ def test_a_run_whose_premise_failed_passes_and_says_so(tmp_path):
     assert audited(certificate, tmp_path).passed
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(problems(), st.data())
 def test_random_problems_pass(tmp_path_factory, problem, data):
     """Every shape, class, scale and discount, with budgets, and with a measure or without."""
@@ -181,7 +181,7 @@ def test_random_problems_pass(tmp_path_factory, problem, data):
     assert audited(certificate, tmp_path_factory.mktemp("run")).passed
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(worlds(), st.data())
 def test_random_demonstrations_pass(tmp_path_factory, world, data):
     rng, num_costs = np.random.default_rng(data.draw(seeds)), data.draw(st.integers(1, 3))
@@ -241,20 +241,3 @@ def test_a_directory_that_is_not_there_is_an_error(tmp_path):
 
 def test_an_empty_directory_is_a_finding(tmp_path):
     assert "no run was finished" in str(jm.audit(tmp_path))
-
-
-def test_what_was_sampled_cannot_be_audited(tmp_path):
-    world, basis, demos = grid_demonstrations(30)
-    problem = jm.Apprenticeship(world, basis, demos)
-    rollouts = jm.Rollouts(trajectories=50, horizon=40, seed=1)
-    certificate = jm.certify(problem, jm.clone(demos, world), evaluation=rollouts)
-    save_run(certificate, tmp_path, seeds={"solver": None})
-    assert "cannot be audited" in str(jm.audit(tmp_path))
-
-
-def test_an_estimated_world_cannot_be_audited(tmp_path):
-    world = jm.World([[0.5, 0.5], [0, 1]], [1, 0], 0.9, transition_error=0.1)
-    demos = jm.record(world, jm.Policy([[1.0], [1.0]]), trajectories=9, horizon=9, seed=0)
-    problem = jm.Apprenticeship(world, jm.CostBasis([[1.0], [0.0]]), demos)
-    save_run(jm.certify(problem, jm.clone(demos, world)), tmp_path, seeds={"solver": None})
-    assert "cannot be audited" in str(jm.audit(tmp_path))

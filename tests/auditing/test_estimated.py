@@ -172,7 +172,28 @@ def test_an_expert_who_steps_where_the_model_saw_nobody_step_passes(tmp_path):
     assert audited(jm.certify(problem, jm.Policy([[1.0]] * 3)), tmp_path).passed
 
 
-@settings(max_examples=40, phases=QUICK)
+def test_actions_in_the_numbers_of_the_record_pass(tmp_path):
+    """Action 1 was never seen in state 0: the world numbers action 2 anew."""
+    model = jm.World.from_transitions(
+        [0, 0, 0, 1, 1], [0, 2, 2, 0, 1], [1, 0, 1, 0, 1], 0.8, initial=[1, 0]
+    )
+    assert model.observed_actions.tolist() == [0, 2, 0, 1]
+    basis, policy = jm.CostBasis([0.0, 1.0, 0.5, 0.2]), random_policy(model, 0)
+    recorded_numbers = jm.Demonstrations([0, 1, 0] * 9, [2, 0] * 9, np.arange(0, 19, 2))
+    own_numbers = jm.record(model, policy, trajectories=9, horizon=5, seed=0)
+    for demos in (recorded_numbers, own_numbers):
+        problem = jm.Apprenticeship(model, basis, demos)
+        assert audited(jm.certify(problem, policy), tmp_path).passed
+    save_run(
+        jm.certify(jm.Apprenticeship(model, basis, recorded_numbers), policy),
+        tmp_path, seeds={"solver": 0},
+    )  # fmt: skip
+    change_arrays(tmp_path / "demonstrations.npz", lambda _, arrays: arrays["actions"].fill(1))
+    rehash(tmp_path)
+    failed(tmp_path, "an action that the world lacks")
+
+
+@settings(max_examples=30, phases=QUICK)
 @given(worlds(), st.data())
 def test_random_worlds_pass(tmp_path_factory, world, data):
     """Every shape, class and discount; errors, counts and supports of any size."""

@@ -24,7 +24,7 @@ from journeyman.certificate.concentration import (
 from journeyman.certificate.evaluation import exact_evaluation
 from journeyman.certificate.expert import expert_estimates
 from journeyman.certificate.sample_sizes import radii
-from journeyman.certificate.shaped_estimate import shaped_estimate
+from journeyman.certificate.shaped_estimate import INCOMPLETE_SHARE, shaped_estimate, split
 from journeyman.certificate.terms import total
 from journeyman.demonstrations.control_variate import Shaping
 from journeyman.problem.features.features import Features
@@ -336,10 +336,9 @@ def rare_trouble():
 @pytest.mark.parametrize("name", ["l1", "l2"])
 @pytest.mark.parametrize("chance", [0.002, 0.006, 0.01])
 def test_the_outliers_of_a_shaped_estimate_cannot_be_forgotten(name, chance):
-    """The 150 training records show no trouble, so the others that do are dropped."""
+    """The training records show no trouble, so the others that do are stopped at once."""
     world, basis = rare_trouble()
-    training = np.arange(500) % 10 < 3
-    applied = np.flatnonzero(~training)
+    _, applied = split(500)
     errors, whole, forgotten, observed = [], [], [], []
     for k in range(30):
         trouble = np.zeros(500, int)
@@ -347,14 +346,14 @@ def test_the_outliers_of_a_shaped_estimate_cannot_be_forgotten(name, chance):
         states = np.column_stack([np.zeros(500, int), 1 + trouble]).ravel()
         demos = jm.Demonstrations(states, trouble, np.arange(501), np.ones(500))
         estimate = shaped_estimate(plain(world, basis, demos, CLASSES[name]), DELTA)
-        assert estimate.num_dropped == k
+        assert estimate.num_incomplete == k
         outliers = next(term for term in estimate.terms if term.name == "outliers")
-        share = upper_frequency(k, 350, 0.2 * DELTA)
+        share = upper_frequency(k, applied.size, INCOMPLETE_SHARE * DELTA)
         errors.append(abs(estimate.values[0] - chance * 10.0))
         whole.append(total(estimate.terms))
         forgotten.append(without(estimate.terms, "outliers"))
-        observed.append(forgotten[-1] + outliers.value / share * k / 350)
-    law = binom(350, chance).pmf(np.arange(30))
+        observed.append(forgotten[-1] + outliers.value / share * k / applied.size)
+    law = binom(applied.size, chance).pmf(np.arange(30))
 
     def fails(allowed):
         return float(law[np.array(errors) > np.array(allowed)].sum())

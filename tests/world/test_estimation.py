@@ -238,9 +238,9 @@ REFUSED = [
     (lambda: recorded(support=np.ones((2, 3))), r"shape \(2, 3\)", "next state"),
     (lambda: recorded(support=[[1, 1], [1, 0]]), "state 1, action 0 leads to state 1", "Mark"),
     (lambda: recorded().renumbered([0], [1]), r"actions\[0\] = 1 was never observed in state 0",
-     "record what"),
-    (lambda: recorded().renumbered([1], [4]), r"actions\[0\] = 4 was never", "Leave such"),
-    (lambda: recorded().renumbered([1], [-2]), r"actions\[0\] = -2 was never", "Leave such"),
+     "Record what"),
+    (lambda: recorded().renumbered([1], [4]), r"actions\[0\] = 4 was never", "Record what"),
+    (lambda: recorded().renumbered([1], [-2]), r"actions\[0\] = -2 was never", "Record what"),
     (lambda: recorded().renumbered([2], [0]), r"states\[0\] = 2 is outside", "ids"),
     (lambda: estimated().renumbered([0], [2]), "state 0 has actions 0..1", "from 0"),
 ]  # fmt: skip

@@ -127,8 +127,9 @@ def _is_sound(ledger: Ledger, facts: dict[str, Any], data: bytes) -> bool:
     ledger.equal("the kind of file", facts.get("kind"), protocol.KIND)
     version = facts.get("version")
     if not ledger.check(
-        type(version) is int and version in protocol.VERSIONS,
-        f"version {version!r} of the schema cannot be audited, only {protocol.VERSIONS}",
+        type(version) is int and version == protocol.VERSION,
+        f"version {version!r} of the schema cannot be audited, only {protocol.VERSION}: certify "
+        "and save again",
     ):
         return False
     lacking, strange = sorted(KEYS - set(facts)), sorted(set(facts) - KEYS)

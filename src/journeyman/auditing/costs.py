@@ -111,10 +111,6 @@ class Costs:
         zero = np.zeros(self.scale.size)
         return min(self._largest(EUCLIDEAN, zero), self._largest(EUCLIDEAN, self.centre))
 
-    def largest_row(self, rows: Floats) -> float:
-        """N of other rows."""
-        return Costs(self.kind, self.scale, rows).plain
-
     def _largest(self, kind: str, centre: Floats) -> float:
         if kind == INFINITY:
             return float(self._row_totals(centre, 1).max())

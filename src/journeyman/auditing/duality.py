@@ -71,11 +71,7 @@ def bounds(
     dual = list(zip(points.weights, points.prices, points.values, strict=True))
     proofs = [_proof(least, question, w, np.maximum(xi, 0.0), V) for w, xi, V in dual]
     unpriced = [_proof(least, question, w, nothing, V) for w, _, V in dual]
-    moved = [
-        proof.range(floor, _gain(question, proof, one) - least_total(one.figures))
-        for proof in proofs
-        for one in estimates
-    ]
+    moved = [_moved(question, proof, one, floor) for proof in proofs for one in estimates]
     declared = question.expectation.get("kind") in ("declared", "known cost")
     radius = float("inf") if declared else min(_radius(question, one) for one in estimates)
     return Bounds(
@@ -90,9 +86,13 @@ def _best(ranges: list[Range]) -> Range:
     return max(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-def _gain(question: Question, proof: Proof, estimate: Estimate) -> float:
-    """What a lower bound gains when the target is moved to an estimate of the expert."""
-    return float(proof.weights @ (question.target - estimate.values))
+def _moved(question: Question, proof: Proof, estimate: Estimate, floor: float) -> Range:
+    """A bound that is moved from the target to an estimate of the expert, less the error of the
+    estimate. A proof by the cost zero does not speak of the expert, and stays as it is."""
+    if not proof.weights.any():
+        return proof.range(floor)
+    gain = float(proof.weights @ (question.target - estimate.values))
+    return proof.range(floor, gain - least_total(estimate.figures))
 
 
 def _radius(question: Question, estimate: Estimate) -> float:

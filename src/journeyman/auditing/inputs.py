@@ -68,7 +68,7 @@ class World:
         elsewhere = targets.coords[1] != self.state_of[targets.coords[0]]
         left = np.zeros(self.num_states, dtype=bool)
         left[self.state_of[targets.coords[0][elsewhere]]] = True
-        if known.is_estimate and known.support is None:
+        if not known.of_steps and known.support is None:
             left[self.state_of[~known.surely_exact(self.num_pairs)]] = True
         return ~left
 
@@ -88,6 +88,18 @@ class World:
         if given.ndim != 1:
             raise Refused(f"a cost has shape {given.shape}")
         return np.asarray(self.per_pair(given))
+
+    def pairs_of(self, states: Ints, actions: Ints, *, recorded: bool) -> Ints:
+        """The pairs of actions; in a world made from a record, perhaps by `recorded` numbers."""
+        numbers = np.arange(self.num_pairs) - self._start_of
+        if recorded and self.knowledge.actions is not None:
+            numbers = self.knowledge.actions
+        most = 1 + int(max(numbers.max(), actions.max(initial=0)))
+        offered, wanted = self.state_of * most + numbers, states * most + actions
+        found = np.minimum(np.searchsorted(offered, wanted), offered.size - 1)
+        if (actions < 0).any() or (offered[found] != wanted).any():
+            raise Refused("it takes an action that the world lacks")
+        return found
 
     def outflow(self, measure: Floats) -> Floats:
         """(B - discount P)' measure."""
@@ -202,9 +214,9 @@ def read_records(data: bytes, world: World) -> Records:
         raise Refused("it visits a state that the world lacks")
     episode = np.arange(count).repeat(lengths)
     at = np.arange(actions.size) + episode
-    if ((actions < 0) | (actions >= np.diff(world.first)[states[at]])).any():
-        raise Refused("it takes an action that the world lacks")
-    pair, ends = world.first[states[at]] + actions, states[offsets[1:] + np.arange(count)]
+    own = "choice_offsets" in arrays and np.array_equal(arrays["choice_offsets"], world.first)
+    pair = world.pairs_of(states[at], actions, recorded=not own)
+    ends = states[offsets[1:] + np.arange(count)]
     possible = world.knowledge.possible(world.rows)
     if possible is not None and (np.asarray(possible[pair, states[at + 1]]).ravel() <= 0).any():
         raise Refused("it takes a step of probability 0")

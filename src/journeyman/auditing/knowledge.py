@@ -71,7 +71,7 @@ class Knowledge:
         """A matrix that is positive where a step is possible; None where that is not known."""
         if self.support is not None:
             return self.support
-        return None if self.is_estimate else rows
+        return rows if self.of_steps else None
 
     def distances(self, rows: Any, delta: float) -> Distances | None:
         """The distances, with their part of `delta`; None in an exact world."""

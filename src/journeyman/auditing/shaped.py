@@ -5,10 +5,11 @@ The training episodes decide potential V, centre c, weights s, limit b and lengt
     S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
     |S|^2 = sum_i S_i^2/s_i
 
-an episode is kept when no |S_t| exceeds b and its tail is known or begins after H steps. The
-estimate is c + mean S 1{kept}; its error is at most
+an episode is stopped before the step that would make |S_t| exceed b. It is complete when it was not
+stopped and its tail is known, with |S| <= b behind it, or begins after H steps. The estimate is
+c + mean S, S where an episode was stopped or ends; its error is at most
 
-    f (sqrt(2 S2 L/n) + 2 b L/n) + p (f b + N(psi + discount P V - V) + 2 N h) + 2 N h discount^H
+    f (sqrt(2 S2 L/n) + 2 b L/n) + p 2 N h + 2 N h discount^H
 
 Whether an episode stays below the limit can be a matter of rounding (when nothing is random, all
 of S is rounding). Both answers are then allowed, and the figures become intervals.
@@ -40,7 +41,9 @@ def shaped_estimate(
     world: World, question: Question, records: Records, delta: float
 ) -> Estimate | None:
     """The estimate with `delta` as its failure probability; None where there can be none."""
-    trains = np.arange(len(records)) % 10 < protocol.TRAINING_TENTHS
+    order = np.random.Generator(np.random.PCG64(protocol.ORDER_SEED)).permutation(len(records))
+    trains = np.zeros(len(records), dtype=bool)
+    trains[order[: round(protocol.TRAINING_SHARE * len(records))]] = True
     if trains.sum() < 2 or (~trains).sum() < 2:
         return None
     frame = Frame.learned(world, question, records.only(trains))
@@ -83,7 +86,7 @@ class Frame:
         factor = math.sqrt(math.fsum(costs.scale**2 * weights)) if is_ball else 1.0
         open_ended = ~tails_of(world, matrix, training).known
         length = int(training.lengths[open_ended].min()) if open_ended.any() else None
-        rough = cls(world, question, potential, centre, weights, factor, 0.0, length)
+        rough = cls(world, question, potential, centre, weights, factor, math.inf, length)
         limit = protocol.MARGIN * float(rough.sums(training)[1].max())
         return cls(world, question, potential, centre, weights, factor, limit, length)
 
@@ -107,7 +110,7 @@ class Frame:
         return np.asarray(known | (records.lengths >= self.least_length))
 
     def sums(self, records: Records) -> tuple[Floats, Floats]:
-        """The last S and the largest |S_t| of every episode."""
+        """S where an episode was stopped or ends, and the largest |S_t| it would have reached."""
         longest, n = int(records.lengths.max()), self.centre.size
         together = max(1, BLOCK // (longest * n))
         parts = [
@@ -117,7 +120,9 @@ class Frame:
         last, peaks = (np.concatenate(part) for part in zip(*parts, strict=True))
         tails = tails_of(self.world, self.question.matrix, records)
         ended = last + self.potential.tails(self.world, records, tails)
-        return ended, np.maximum(peaks, self.size(ended))
+        reached = np.maximum(peaks, self.size(ended))
+        fits = reached <= self.limit + self.blur
+        return np.where(fits[:, np.newaxis], ended, last), reached
 
     def _block(
         self, records: Records, first: int, stop: int, longest: int
@@ -132,35 +137,44 @@ class Frame:
             weight[:, np.newaxis] * self.potential.shaped[records.pair[low:high]]
         )
         running = np.cumsum(steps, axis=1)
-        return running[:, -1], self.size(running).max(axis=1)
+        sizes = self.size(running)
+        outside = sizes > self.limit + self.blur
+        stopped = outside.any(axis=1)
+        last = np.where(stopped, np.argmax(outside, axis=1) - 1, longest)
+        return running[np.arange(stop - first), last], sizes.max(axis=1)
 
     def estimate(
         self, sums: Floats, surely: Bools, perhaps: Bools, delta: float, *, needed: bool
     ) -> Estimate:
-        """With `surely` kept episodes, and those that are kept if rounding wills."""
+        """With `surely` complete episodes, and those that are complete if rounding wills."""
         count = surely.size
-        kept = sums * perhaps[:, np.newaxis]
-        squares = np.square(kept) / self.weights
+        squares = np.square(sums) / self.weights
         moments = squares.sum(axis=1)
         width = self.limit**2
         radius = bernstein(float(moments.var(ddof=1)), width, count, protocol.MOMENT_PART * delta)
         moment = min(width, float(moments.mean()) + radius)
         sampling = self.factor * pinelis(moment, self.limit, count, protocol.DEVIATION_PART * delta)
         shares = [
-            clopper_pearson(int((~some).sum()), count, protocol.DROPPED_PART * delta)
+            clopper_pearson(int((~some).sum()), count, protocol.INCOMPLETE_PART * delta)
             for some in (perhaps, surely)
         ]
         costs = self.question.costs
         trivial = 2 * costs.smaller * self.world.horizon
-        step = costs.largest_row(self.potential.shaped)
-        largest = self.factor * self.limit + step + trivial
         cut = 0.0 if self.least_length is None else self.world.discount**self.least_length
         sample = f"{count} of the demonstrations, shaped by the others"
         certain = shares[0] == shares[1]
-        told = f"{int((~surely).sum())} of {count} were outliers" if certain else None
+        told = (
+            f"{int((~surely).sum())} of {count} were stopped or too short; more cannot be excluded"
+        )
         figures = (
             Figure.exactly("sampling", "f (sqrt(2 S2 L/n) + 2 b L/n)", sampling, sample),
-            Figure("outliers", "p Y", shares[0] * largest, shares[1] * largest, told),
+            Figure(
+                "outliers",
+                "p 2 N h",
+                shares[0] * trivial,
+                shares[1] * trivial,
+                told if certain else None,
+            ),
             Figure.exactly("truncation", "2 N h discount^H", trivial * cut, "recorded lengths"),
         )
-        return Estimate(NAME, NAME, self.centre + kept.mean(axis=0), figures, needed)
+        return Estimate(NAME, NAME, self.centre + sums.mean(axis=0), figures, needed)

@@ -71,7 +71,11 @@ def _more(certificate: Certificate) -> str:
         sentence += f" From {SHAPED_FROM} on the control variate does so with far fewer."
     part = min(WITH_SHAPING[0], WITHOUT_SHAPING[0]) * certificate.failure_probability
     rates = radii(problem, part, two_sided=False)
-    return f"{sentence} {fewest(rates, allowed):,} do so whatever their spread (Hoeffding)."
+    try:
+        needed = fewest(rates, allowed)
+    except InvalidInput:
+        return sentence
+    return f"{sentence} {needed:,} do so whatever their spread (Hoeffding)." if rates else sentence
 
 
 def _fallen(falling: dict[str, float], factor: float) -> float:

@@ -107,7 +107,7 @@ class Certificate:
     @property
     def vacuous(self) -> bool:
         """Whether the bound says no more than that costs are bounded."""
-        return self.bound >= self.trivial_bound
+        return self.bound >= self.trivial_bound and self.trivial_bound != 0
 
     @property
     def normalised_bound(self) -> float:

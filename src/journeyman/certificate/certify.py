@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, read_only
+from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.certificate.certificate import Certificate, Combination
 from journeyman.certificate.estimated_world import (
     in_the_true_world,
@@ -43,9 +43,11 @@ from journeyman.certificate.spending import budget_certificates
 from journeyman.certificate.terms import Term, total
 from journeyman.certificate.trivial import trivial_bound
 from journeyman.errors import InvalidProblem
-from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy import Occupancy, Policy, extract, occupancy
 from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
 
+NEARLY = 1e-9
+"""A measure whose policy is further off than rounding belongs to another policy."""
 PREMISE_LEVEL = 1e-3
 """Probability with which the test of a true premise refutes it."""
 
@@ -206,7 +208,15 @@ def _measure(
     """The given u, or base + Phi theta of an answer with coefficients, if it defines the policy."""
     reduced = getattr(answer, "reduced", None)
     if given is not None:
-        measure = read_only(np.array(given, dtype=float))
+        measure = real_array(
+            "measure", given, ndim=1, size=problem.world.num_pairs, refusal=InvalidProblem
+        )
+        defined = extract(problem.world, measure).per_pair
+        if not np.allclose(defined, policy.on(problem.world), rtol=0, atol=NEARLY):
+            raise InvalidProblem(
+                "the measure does not define this policy",
+                "Certify jm.extract(world, measure), or leave the measure out",
+            )
     elif reduced is not None:
         measure = read_only(reduced.surrogate.reduced.features.measure(reduced.coefficients))
     else:

@@ -39,8 +39,7 @@ from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays, write_atomically
 
 VERSION = 2
-"""Of the schema; also of the rules by which the figures are to be derived again. Version 1 had the
-same rules, and did not keep what sampled rows are rows of."""
+"""Of the schema; also of the rules by which the figures are to be derived again."""
 INPUT_VERSION = 1
 """Of the files that are written here."""
 KIND = "journeyman certificate"

@@ -32,6 +32,8 @@ from journeyman.policy import Occupancy, Policy, extract
 from journeyman.problem import Program
 
 EPSILON = float(np.finfo(float).eps)
+TINY = 1e-100
+"""A measure with less mass than this is not worth scaling."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def best_scale(problem: Program, positive: FloatArray) -> float:
         return gap + weight * float(np.abs(problem.world.initial - scale * outflow).sum())
 
     mass = float(positive.sum())
-    top = 4 * problem.world.effective_horizon / mass if mass > 0 else 1.0
+    top = 4 * problem.world.effective_horizon / mass if mass > TINY else 1.0
     found = minimize_scalar(
         bound, bounds=(0.0, top), method="bounded", options={"xatol": 1e-9 * top}
     )

@@ -30,7 +30,7 @@ from journeyman.problem import Apprenticeship, Program
 
 SHAPED_FROM = 500
 """Trajectories from which a shaped estimate is worth its part of delta."""
-WITH_SHAPING = (0.15, 0.05, 0.80)
+WITH_SHAPING = (0.08, 0.02, 0.90)
 WITHOUT_SHAPING = (0.80, 0.20, 0.0)
 """Parts of delta for the data-independent radii, empirical Bernstein, and the shaped estimate."""
 

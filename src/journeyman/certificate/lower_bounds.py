@@ -90,7 +90,7 @@ def lower_bounds(
         on_data=max(bound for _, bound in proven),
         without_budgets=max(_proven(free, point, error) for point in unpriced),
         true=max(
-            bound + _moved(problem, point, estimate) - total(estimate.terms)
+            _true(problem, point, bound, estimate)
             for point, bound in proven
             for estimate in estimates
         ),
@@ -111,12 +111,22 @@ def without_budgets(problem: Program) -> Program:
     return Apprenticeship(problem.world, problem.basis, problem.expectation, problem.cost_class)
 
 
-def _moved(problem: Program, point: Witness, estimate: Estimate) -> float:
-    """What a lower bound gains when the target is moved to the estimate, rounded down."""
+def _true(problem: Program, point: Witness, bound: float, estimate: Estimate) -> float:
+    """A bound on the data moved to the estimate, less its error; a zero cost knows no error."""
     weights = problem.cost_class.admit(point.cost_weights)
+    if not weights.any():
+        return bound
     gained = float(weights @ (problem.target - estimate.values))
-    sizes = float(np.abs(weights) @ (np.abs(problem.target) + np.abs(estimate.values)))
-    return gained - (weights.size + 2) * float(np.finfo(float).eps) * sizes
+    return bound + gained - _error(problem, estimate)
+
+
+def _error(problem: Program, estimate: Estimate) -> float:
+    """The error of an estimate, with what rounding can have done to its means."""
+    steps = 0
+    if isinstance(problem, Apprenticeship) and problem.demonstrations is not None:
+        steps = int(problem.demonstrations.lengths.max()) + len(problem.demonstrations)
+    rounding = (steps + problem.basis.num_costs + 16) * float(np.finfo(float).eps)
+    return total(estimate.terms) + rounding * problem.trivial_bound
 
 
 def _radius(problem: Program, estimate: Estimate) -> float:
@@ -124,4 +134,4 @@ def _radius(problem: Program, estimate: Estimate) -> float:
     if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
         return math.inf
     distance = problem.cost_class.gap(estimate.values - problem.target)
-    return above(total(estimate.terms) + distance)
+    return above(_error(problem, estimate) + distance)

@@ -86,7 +86,8 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
         )
     independence = declared(
         "independent trajectories",
-        f"the {len(demos)} episodes are taken to be independent records of one expert",
+        f"the {len(demos)} episodes are taken to be independent records of one expert, none "
+        "ended with foresight, none left out for what it shows",
     )
     starts_known = world.initial_error is None and world.initial_count is None
     steps_known = world.transition_error is None and world.transition_counts is None
@@ -95,7 +96,8 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
     untested = " and ".join(what for what, (known, _) in tests.items() if not known)
     if untested:
         name = "the expert acts in the world the model describes"
-        cause = "cannot be tested, for the model is only an estimate of their law"
+        cause = "cannot be tested, for the model is only an estimate of their law, made of "
+        cause += "independent draws, with no more states than are known"
         warning = "demonstrations simulated in the model break this premise"
         found.append(declared(name, f"{untested} {cause}; {warning}"))
     return (independence, *found)

@@ -21,7 +21,7 @@ def summary(certificate: Certificate) -> str:
         _figure(certificate, x) for x in (certificate.gap_on_data, certificate.lower_bound)
     )
     share = certificate.bound / (certificate.trivial_bound or 1.0)
-    vacuous = " and says nothing" if certificate.vacuous else ""
+    vacuous = " and therefore vacuous" if certificate.vacuous else ""
     first = (
         f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), which is "
         f"{share:.2g} of the trivial bound {certificate.trivial_bound:.4g}{vacuous}; "
@@ -82,6 +82,11 @@ def table(certificate: Certificate) -> str:
     """Terms, alternatives, budgets and premises."""
     best, horizon = certificate.best, certificate.problem.world.effective_horizon
     lines = [
+        *(
+            []
+            if certificate.valid
+            else ["NOT VALID: a premise has failed; only the trivial bound holds"]
+        ),
         f"{'upper bound on the gap':<30}{certificate.bound:>12.6g}   per step "
         f"{certificate.normalised_bound:.6g}{'   vacuous' if certificate.vacuous else ''}",
         *(

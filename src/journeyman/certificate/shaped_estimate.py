@@ -2,28 +2,31 @@
 
 A potential V is learned from a `TRAINING_SHARE` of the trajectories (see `ControlVariate`), the
 others are measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c, a limit b and a
-length H that the training trajectories decide, a trajectory is *kept* when all its partial sums
+length H that the training trajectories decide, follow the partial sums
 
     S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
 
-stay within |S_t| <= b and its tail is known or begins after H steps. The estimate is
-c + mean of S 1{kept}. With gap_W(x) <= f |x| for the cost class, its error is at most
+of every trajectory and stop before the step that would lead out of the ball |S| <= b. The estimate
+is c + mean of the stopped sums. A trajectory is *complete* when it was not stopped and its tail is
+known, and added within the ball, or begins after H steps. With gap_W(x) <= f |x| for the cost class
+and two points of the hull of h Psi no further apart than 2 N h, the error is at most
 
-    f [ sqrt(2 S2 log(2/d1)/n) + 2 b log(2/d1)/n ]        mean of the kept sums (Pinelis)
-    + p Y,    Y = f b + N(psi + discount P V - V) + 2 N h      what was not kept
-    + 2 N h discount^H                                    what was kept but not recorded to its end
+    f [ sqrt(2 S2 log(2/d1)/n) + 2 b log(2/d1)/n ]        mean of the stopped sums (Pinelis)
+    + p 2 N h                                             what is not complete
+    + 2 N h discount^H                                    complete, but not recorded to its end
 
-with probability 1 - d1 - d2 - d3, where S2 is an upper bound on E |S|^2 1{kept} that holds with
-probability 1 - d2 and p one on the probability of not being kept that holds with 1 - d3.
+with probability 1 - d1 - d2 - d3, where S2 is an upper bound on E |S|^2 that holds with probability
+1 - d2 and p one on the probability of not being complete that holds with 1 - d3.
 
-*Why*: switch the control variate off when a trajectory leaves the ball or its record ends: what
-follows enters as the plain tail instead of V. V(x_0) and each V(x_{t+1}) were replaced by their
-conditional means up to a stopping time, so the result still has expectation e (optional stopping),
-and it differs from c by at most Y: up to there f b and one more step, then the tail against V, two
-points of the hull of h Psi. Kept trajectories miss only discount^H (tail - V(x_T)).
+*Why*: let T be the time where a trajectory was stopped, or where its record ends. S_{t+1} is known
+before x_{t+1} is drawn, so T is a stopping time, provided that records end without foresight.
+V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_T + discount^T (tail
+- V(x_T)) has expectation e - c (optional stopping). Its last part is zero for a known tail, and in
+general at most 2 N h discount^T, because tail and V(x_T) are points of the hull.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,11 +40,11 @@ from journeyman.demonstrations.control_variate import Shaping
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship
 
-TRAINING_SHARE = 0.3
+TRAINING_SHARE = 0.2
 SMOOTHING = 0.1
-MARGIN = 1.4
+MARGIN = 1.3
 """Of the limit over what the training trajectories reached: fresh ones go further."""
-DEVIATION_SHARE, MOMENT_SHARE, DROPPED_SHARE = 0.6, 0.2, 0.2
+DEVIATION_SHARE, MOMENT_SHARE, INCOMPLETE_SHARE = 0.7, 0.15, 0.15
 """Of the failure probability: d1, d2, d3."""
 LEAST_SPREAD = 1e-3
 """Of a cost's range: smaller spreads are not believed when weights are chosen."""
@@ -54,42 +57,47 @@ class ShapedEstimate:
     values: FloatArray
     terms: tuple[Term, ...]
     num_applied: int
-    num_dropped: int
+    num_incomplete: int
 
 
 def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> ShapedEstimate | None:
     """The estimate, or None when the training trajectories do not allow one."""
     demos = problem.demonstrations
     assert demos is not None
-    trains = np.arange(len(demos)) % 10 < round(10 * TRAINING_SHARE)
-    training, applied = demos.subset(np.flatnonzero(trains)), demos.subset(np.flatnonzero(~trains))
+    training, applied = (demos.subset(episodes) for episodes in split(len(demos)))
     if len(training) < 2 or len(applied) < 2:
         return None
     frame = _Frame.learned(problem, training)
     if frame is None:
         return None
-    sums, peaks = frame.partial_sums(applied)
-    kept = (peaks <= frame.limit) & frame.is_recorded(applied)
-    return _estimate(frame, np.where(kept[:, np.newaxis], sums, 0.0), kept, failure_probability)
+    return _estimate(frame, *frame.stopped_sums(applied), failure_probability)
+
+
+def split(count: int) -> tuple[IntArray, IntArray]:
+    """Which episodes train and which are measured: drawn, so that their order has no meaning."""
+    order = np.random.Generator(np.random.PCG64(0)).permutation(count)
+    cut = round(TRAINING_SHARE * count)
+    return np.sort(order[:cut]), np.sort(order[cut:])
 
 
 def _estimate(
-    frame: "_Frame", sums: FloatArray, kept: BoolArray, failure_probability: float
+    frame: "_Frame", sums: FloatArray, complete: BoolArray, failure_probability: float
 ) -> ShapedEstimate:
-    count, dropped = kept.size, int((~kept).sum())
+    count, lacking = complete.size, int((~complete).sum())
     squares = (sums**2 / frame.weights).sum(axis=1)
     moment = upper_mean(squares, frame.limit**2, MOMENT_SHARE * failure_probability)
     radius = frame.factor * hilbert_radius(
         moment, frame.limit, count, DEVIATION_SHARE * failure_probability
     )
-    share = upper_frequency(dropped, count, DROPPED_SHARE * failure_probability)
+    share = upper_frequency(lacking, count, INCOMPLETE_SHARE * failure_probability)
     source = f"{count} of the demonstrations, shaped by the others"
+    seen = f"{lacking} of {count} were stopped or too short; more cannot be excluded"
     terms = (
         Term("sampling", radius, "f (sqrt(2 S2 L/n) + 2 b L/n)", source),
-        Term("outliers", share * frame.largest, "p Y", f"{dropped} of {count} were outliers"),
+        Term("outliers", share * frame.trivial, "p 2 N h", seen),
         Term("truncation", frame.truncation, "2 N h discount^H", "recorded lengths"),
     )
-    return ShapedEstimate(frame.centre + sums.mean(axis=0), terms, count, dropped)
+    return ShapedEstimate(frame.centre + sums.mean(axis=0), terms, count, lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +123,9 @@ class _Frame:
         weights, factor = _norm(problem.cost_class, np.where(ranges > 0, spread, 1.0))
         open_ended = ~Tails.of(training, matrix, world).known
         shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
-        rough = cls(
-            problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest
-        )  # fmt: skip
-        _, peaks = rough.partial_sums(training)
-        frame = cls(
-            problem, shaping, rough.centre, weights, factor, MARGIN * float(peaks.max()), shortest
-        )  # fmt: skip
+        frame = cls(problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest)
+        furthest = float(frame.furthest(training).max())
+        frame = replace(frame, limit=MARGIN * furthest)
         return frame if frame.size(frame.start) <= frame.limit else None
 
     @property
@@ -133,12 +137,6 @@ class _Frame:
         """2 N h, costs centred: two points of the hull of h Psi differ by no more."""
         bound = centred_bound(self.problem, self.problem.cost_class)
         return 2 * bound * self.problem.world.effective_horizon
-
-    @property
-    def largest(self) -> float:
-        """Y."""
-        step = self.problem.cost_class.pointwise_bound(self.shaping.costs)
-        return self.factor * self.limit + step + self.trivial
 
     @property
     def truncation(self) -> float:
@@ -156,27 +154,38 @@ class _Frame:
         enough = False if self.shortest is None else demos.lengths >= self.shortest
         return np.asarray(known | enough)
 
-    def partial_sums(self, demos: Demonstrations) -> tuple[FloatArray, FloatArray]:
-        """The last S of every episode, and the largest |S_t| on the way."""
-        world = self.problem.world
-        order = np.argsort(-demos.lengths, kind="stable")
-        starts, lengths = demos.offsets[:-1][order], demos.lengths[order]
-        pairs = demos.pairs_in(world)
+    def stopped_sums(self, demos: Demonstrations) -> tuple[FloatArray, BoolArray]:
+        """S of every episode where it was stopped or ends, and whether the episode is complete."""
+        sums = np.tile(self.start, (len(demos), 1))
+        going = np.ones(len(demos), dtype=bool)
+        for episodes, steps in self._steps(demos):
+            moved = sums[episodes] + steps
+            stays = self.size(moved) <= self.limit
+            going[episodes] &= stays
+            inside = episodes[going[episodes]]
+            sums[inside] = moved[going[episodes]]
+        ended = sums + self.shaping.tails(demos, self.problem.cost_matrix, self.problem.world)
+        fits = going & (self.size(ended) <= self.limit)
+        sums[fits] = ended[fits]
+        return sums, fits & self.is_recorded(demos)
+
+    def furthest(self, demos: Demonstrations) -> FloatArray:
+        """The largest |S_t| of every episode."""
         sums = np.tile(self.start, (len(demos), 1))
         peaks = self.size(sums)
-        for t in range(int(lengths[0])):
-            going = int(np.searchsorted(-lengths, -t, side="left"))
-            sums[:going] += world.discount**t * self.shaping.costs[pairs[starts[:going] + t]]
-            peaks[:going] = np.maximum(peaks[:going], self.size(sums[:going]))
-        back = _inverse(order)
-        ended = sums[back] + self.shaping.tails(demos, self.problem.cost_matrix, world)
-        return ended, np.maximum(peaks[back], self.size(ended))
+        for episodes, steps in self._steps(demos):
+            sums[episodes] += steps
+            peaks[episodes] = np.maximum(peaks[episodes], self.size(sums[episodes]))
+        ended = sums + self.shaping.tails(demos, self.problem.cost_matrix, self.problem.world)
+        return np.maximum(peaks, self.size(ended))
 
-
-def _inverse(order: IntArray) -> IntArray:
-    back = np.empty_like(order)
-    back[order] = np.arange(order.size)
-    return back
+    def _steps(self, demos: Demonstrations) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Time by time, the episodes that go on and what their sums change by."""
+        world, pairs = self.problem.world, demos.pairs_in(self.problem.world)
+        for t in range(int(demos.lengths.max())):
+            episodes = np.flatnonzero(demos.lengths > t)
+            visited = pairs[demos.offsets[episodes] + t]
+            yield episodes, world.discount**t * self.shaping.costs[visited]
 
 
 def _norm(cost_class: CostClass, spread: FloatArray) -> tuple[FloatArray, float]:

@@ -10,16 +10,19 @@ each cost's range is subtracted, where that makes it smaller: Psi' mu = h c + (P
 import numpy as np
 
 from journeyman.certificate.sample_sizes import centred_bound
-from journeyman.certificate.terms import above
 from journeyman.problem import Apprenticeship, Program
 
 
 def trivial_bound(problem: Program) -> float:
     """No policy of the world has a larger gap."""
+    rounding = (problem.basis.num_costs + 8) * float(np.finfo(float).eps)
     largest = centred_bound(problem, problem.cost_class) * problem.world.effective_horizon
+    largest *= 1 + rounding
     if isinstance(problem, Apprenticeship) and not problem.expectation.is_declared:
-        return above(2 * largest)
+        return 2 * largest
     smaller = largest < problem.trivial_bound / 2
     centre = problem.basis.centre if smaller else np.zeros(problem.basis.num_costs)
     resting = problem.world.effective_horizon * centre
-    return above(largest + problem.cost_class.gap(resting - problem.target))
+    distance = problem.cost_class.gap(resting - problem.target)
+    sizes = problem.trivial_bound + float(np.abs(problem.target).sum())
+    return largest + distance + rounding * sizes

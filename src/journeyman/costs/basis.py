@@ -19,6 +19,10 @@ from journeyman.frozen import assign
 from journeyman.world import World
 
 
+LARGEST = 1e100
+"""Costs beyond this, or all below its inverse, are refused."""
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class CostBasis:
     """Basis costs psi_1 .. psi_n as columns.
@@ -46,6 +50,7 @@ class CostBasis:
             )
         given = getattr(matrix, "columns", None) if names is None else names
         assign(self, matrix=checked, names=_names(given, checked.shape[1]), rewards=False)
+        _refuse_extreme(self.norms, self.names)
 
     @classmethod
     def from_rewards(cls, matrix: Any, names: Sequence[str] | None = None) -> Self:
@@ -98,6 +103,17 @@ class CostBasis:
         kind = "rewards" if self.rewards else "costs"
         shown = [*self.names[:4], "…"] if self.num_costs > 4 else self.names
         return f"CostBasis({self.num_costs} {kind}: {', '.join(shown)})"
+
+
+def _refuse_extreme(sizes: FloatArray, names: tuple[str, ...]) -> None:
+    """Squares of such costs would vanish or overflow, and bounds with them."""
+    extreme = (sizes > LARGEST) | ((sizes > 0) & (sizes < 1 / LARGEST))
+    if extreme.any():
+        which = int(np.argmax(extreme))
+        raise InvalidCosts(
+            f"{names[which]!r} has costs of size {sizes[which]:.3g}",
+            f"Give costs in units in which they lie between {1 / LARGEST:g} and {LARGEST:g}",
+        )
 
 
 def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def _renumbered(demos: "Demonstrations", world: World) -> IntArray:
         raise InvalidDemonstrations(
             f"{_where(demos, step)}: action {demos.actions[step]} was never recorded in state "
             f"{demos.step_states[step]}, so the estimated world does not offer it there",
-            "Record what the action does, or leave the episode out",
+            "Record what the action does there (without such episodes it is another expert)",
         )
     return world.renumbered(demos.step_states, demos.actions)
 

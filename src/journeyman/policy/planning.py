@@ -98,12 +98,15 @@ SHARE = 0.1
 class Improvement:
     """A deterministic policy as the pair it takes in each state, values, and what is not proven.
 
-    `loss` = max(V - TV): no policy costs less than V - loss/(1 - discount) from any state.
+    With `loss` = max(V - TV), which may be negative, no policy costs less than
+    V - loss/(1 - discount) from any state.
     """
 
     choice: IntArray
     values: FloatArray
     loss: float
+    spread: float
+    """max(TV - V) - min(TV - V): that bound is sharp to spread/(1 - discount)."""
 
 
 def improve(
@@ -111,17 +114,20 @@ def improve(
 ) -> Improvement:
     """At most `most` rough steps of policy iteration from given values, for a cost per pair.
 
-    It ends early when the loss is at most `allowed`. Made for callers that need many plans for
+    It ends early when the spread is at most `allowed`. Made for callers that need many plans for
     costs that change little by little and that can pay for the loss, as every bound of
     `problem.duality` can; `plan` is for everybody else.
     """
     best, choice = chains.greedy(cost, values)
+    change = best - values
     for _ in range(most):
-        if float((values - best).max()) <= allowed:
+        if change.max() - change.min() <= allowed:
             break
         values = chains.values(choice, cost[choice], best, SHARE)
         best, choice = chains.greedy(cost, values)
-    return Improvement(choice, values, float((values - best).max()))
+        change = best - values
+    loss = -float(change.min())
+    return Improvement(choice, values, loss, float(change.max()) + loss)
 
 
 def _bellman(world: World, costs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,7 @@ from journeyman.solvers.linear_program import LinearProgram
 SMALL = 4_000
 NARROW = 14_000
 PATIENCE_FOR_SURPLUS = 2
-"""`LinearProgram` also finds the largest surplus for `Simplex`, and is preferred this much longer."""
+"""`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
 
 def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]:

@@ -121,7 +121,7 @@ class _Iterate:
         first = self._direction(self._aims(0.0, None))
         after = sum(float(part.sum()) for part in self._products(first, *self._lengths(first)))
         share = max(float(after), 0.0) / (self.count * self.mean)
-        goal: float = self.mean * max(share * share * share, LEAST_CENTRING)
+        goal = self.mean * max(share**3, LEAST_CENTRING)
         step = self._corrected(self._aims(goal, first), goal)
         primal, dual = (TO_THE_BOUNDARY * length for length in self._lengths(step))
         self._move(step, primal, dual)
@@ -183,7 +183,7 @@ class _Iterate:
             self.balance[: self.set.num_costs] += self.total
         self.count = self.x.size + 2 * self.y.size + self.set.is_ball
         products = self.x @ self.s + self.high @ self.above + self.low @ self.below
-        self.mean = (products + self.cone.product) / self.count
+        self.mean = (float(products) + self.cone.product) / self.count
 
     def _factorise(self) -> bool:
         weights = self.x / self.s

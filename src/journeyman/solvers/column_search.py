@@ -128,7 +128,7 @@ class ColumnSearch:
             found = improve(self.chains, cost, values, most=STEPS, allowed=allowed)
             self._bound(self.dual, found.values, found.loss)
             hoped = float(self.world.initial @ found.values - self.task.target @ self.dual)
-            if found.loss <= allowed or hoped <= self.lower or self.watch.must_stop:
+            if found.spread <= allowed or hoped <= self.lower or self.watch.must_stop:
                 break
             values = found.values
         return found
@@ -161,7 +161,7 @@ class ColumnSearch:
     def _bound(self, dual: FloatArray, values: FloatArray, loss: float) -> None:
         world = self.world
         bound = float(world.initial @ values - self.task.target @ dual)
-        bound -= max(loss, 0.0) * world.effective_horizon
+        bound -= loss * world.effective_horizon
         if bound > self.best.bound:
             self.best = DualPoint(bound, dual, values.copy())
 

@@ -122,7 +122,7 @@ def renumbered(
         where = first_index(unseen)
         raise InvalidWorld(
             f"actions[{where}] = {taken[where]} was never observed in state {here[where]}",
-            "Leave such steps out, or record what the action does there",
+            "Record what the action does there",
         )
     return np.asarray(found - pairs.offsets[here])
 

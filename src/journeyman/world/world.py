@@ -163,8 +163,10 @@ class World:
         """States that no action leaves; in an estimated world, states of which that is certain."""
         matrix = self.transition if self.support is None else self.support
         certain = np.diff(matrix.indptr) == 1
-        if self.is_estimated and self.support is None:
-            certain = certain & (self.transition_error is not None and self.transition_error == 0)
+        if self.transition_error is not None and self.support is None:
+            certain &= self.transition_error == 0
+        elif self.transition_counts is not None and self.support is None:
+            certain &= False
         stays = certain & (matrix.indices[matrix.indptr[:-1]] == self.pairs.states)
         return read_only(np.asarray(np.logical_and.reduceat(stays, self.pairs.offsets[:-1])))
 

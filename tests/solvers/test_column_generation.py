@@ -1,0 +1,231 @@
+"""Column generation against the linear program, and its bounds at every moment."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import journeyman as jm
+from journeyman.solvers import choice_of_engine, column_search
+from journeyman.solvers.choice_of_engine import solver_for
+from journeyman.testing.random_worlds import Shape, random_problem, random_world
+from journeyman.testing.strategies import problems, seeds
+
+CLASSES = (jm.InfinityBall, jm.EuclideanBall, jm.Simplex)
+
+
+def agree(problem, answer, reference):
+    """Value and bounds fit those of the linear program to the certified gap."""
+    unit = problem.trivial_bound or 1.0
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.value - answer.lower_bound <= 1e-6 * unit
+    assert answer.value >= reference.lower_bound - 1e-6 * unit
+    assert answer.lower_bound <= reference.value + 1e-9 * unit
+    allowed = 1e-6 * 2 * problem.budget_units * problem.world.effective_horizon
+    assert (answer.overspending <= allowed).all()
+
+
+@settings(max_examples=100)
+@given(problems())
+def test_it_agrees_with_the_linear_program(problem):
+    agree(problem, jm.solve(problem, jm.ColumnGeneration()), jm.solve(problem, jm.LinearProgram()))
+
+
+@settings(max_examples=60)
+@given(
+    seeds, st.sampled_from(CLASSES), st.sampled_from(Shape), st.integers(0, 2), st.integers(1, 3)
+)
+def test_it_agrees_when_few_states_are_starts(seed, cost_class, shape, num_budgets, starts):
+    """The core-and-exit form: a core that is smaller than the world."""
+    problem = random_problem(
+        seed, cost_class(), shape=shape, num_states=12, num_budgets=num_budgets
+    )
+    initial = np.zeros(12)
+    initial[:starts] = 1 / starts
+    world = jm.World(
+        problem.world.transition, initial, problem.world.discount,
+        choice_offsets=problem.world.pairs.offsets,
+    )  # fmt: skip
+    spending = jm.occupancy(world, jm.Policy.uniform(world)).measure
+    budgets = [
+        jm.Budget(b.cost, float(spending @ b.on(world)), b.name) for b in problem.constraints
+    ]
+    moved = jm.Apprenticeship(
+        world, problem.basis, jm.ExpertExpectation(problem.target), cost_class(), budgets
+    )
+    reference = jm.solve(moved, jm.LinearProgram())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_search, "CORE", 4)
+        answer = jm.solve(moved, jm.ColumnGeneration())
+    assert "core and exits" in answer.engine
+    agree(moved, answer, reference)
+
+
+@settings(max_examples=40)
+@given(seeds, st.sampled_from(Shape), st.integers(0, 3))
+def test_it_agrees_when_blocks_join_many_states(seed, shape, num_budgets):
+    problem = random_problem(seed, shape=shape, num_states=30, num_budgets=num_budgets)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_search, "BLOCKS", 3)
+        patch.setattr(column_search, "FEW_STARTS", 0)
+        answer = jm.solve(problem, jm.ColumnGeneration())
+    assert "start blocks" in answer.engine
+    agree(problem, answer, jm.solve(problem, jm.LinearProgram()))
+
+
+@settings(max_examples=40)
+@given(seeds, st.sampled_from(Shape), st.integers(0, 2))
+def test_it_solves_forward_problems(seed, shape, num_budgets):
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, shape, num_states=9)
+    keeper = jm.occupancy(world, jm.Policy.uniform(world)).measure
+    costs = rng.uniform(-1, 1, (num_budgets + 1, world.num_pairs))
+    budgets = [jm.Budget(cost, float(keeper @ cost)) for cost in costs[1:]]
+    problem = jm.Forward(world, costs[0], budgets)
+    answer = jm.solve(problem, jm.ColumnGeneration())
+    agree(problem, answer, jm.solve(problem, jm.LinearProgram()))
+    if not budgets:
+        planned = jm.plan(world, costs[0])
+        assert answer.value == pytest.approx(world.initial @ planned.values, abs=1e-4)
+
+
+def test_it_keeps_what_every_solver_promises():
+    jm.testing.check_solver(jm.ColumnGeneration())
+
+
+@pytest.mark.parametrize("cost_class", CLASSES)
+def test_bounds_never_cross_and_only_improve(cost_class):
+    problem = grid_problem(cost_class())
+    exact = jm.solve(problem, jm.LinearProgram())
+    trace = jm.solve(problem, jm.ColumnGeneration()).bounds_trace
+    rounding = 1e-9 * problem.trivial_bound
+    assert len(trace) > 3
+    assert (np.diff(trace[:, 0]) >= 0).all()
+    assert (np.diff(trace[:, 1]) >= 0).all()
+    assert (np.diff(trace[:, 2]) <= 0).all()
+    assert (trace[:, 1] <= exact.value + rounding).all()
+    assert (trace[:, 2] >= exact.lower_bound - rounding).all()
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 5])
+def test_every_call_leaves_a_policy_and_valid_bounds(calls):
+    problem = grid_problem(jm.InfinityBall())
+    exact = jm.solve(problem, jm.LinearProgram())
+    answer = jm.solve(problem, jm.ColumnGeneration(max_calls=calls, tolerance=1e-6))
+    assert answer.status is jm.Status.STEP_LIMIT
+    assert len(answer.bounds_trace) == calls
+    assert answer.lower_bound <= exact.value + 1e-9 * problem.trivial_bound
+    assert answer.value >= exact.lower_bound - 1e-9 * problem.trivial_bound
+    assert answer.value == pytest.approx(answer.bounds_trace[-1, 2], rel=1e-4)
+
+
+def test_a_time_limit_leaves_a_policy():
+    problem = grid_problem(jm.InfinityBall())
+    answer = jm.solve(problem, jm.ColumnGeneration(time_limit=1e-9))
+    assert answer.status is jm.Status.TIME_LIMIT
+    assert answer.value == pytest.approx(problem.gap(answer.policy))
+    assert answer.lower_bound <= answer.value
+
+
+def test_it_reports_its_upper_bound_and_can_be_stopped_from_outside():
+    problem, seen = grid_problem(jm.InfinityBall()), []
+
+    def observer(event):
+        seen.append(event)
+        if len(seen) == 3:
+            import signal
+
+            signal.raise_signal(signal.SIGINT)
+
+    answer = jm.solve(problem, jm.ColumnGeneration(), observer=observer)
+    assert answer.status is jm.Status.INTERRUPTED
+    assert [event.iteration for event in seen] == [1, 2, 3]
+    assert seen[-1].objective == pytest.approx(answer.bounds_trace[-1, 2])
+
+
+def test_the_tolerance_is_in_units_of_the_gap():
+    problem = grid_problem(jm.InfinityBall())
+    rough = jm.solve(problem, jm.ColumnGeneration(tolerance=0.5))
+    fine = jm.solve(problem, jm.ColumnGeneration(tolerance=0.005))
+    assert rough.status is fine.status is jm.Status.OPTIMAL
+    assert fine.value - fine.lower_bound <= 0.005
+    assert rough.value - rough.lower_bound <= 0.5
+    assert len(rough.bounds_trace) < len(fine.bounds_trace)
+
+
+@pytest.mark.parametrize("num_states", [5, 40])
+def test_impossible_budgets_are_proven_impossible(num_states):
+    world = random_world(3, Shape.DENSE, num_states=num_states)
+    rng = np.random.default_rng(0)
+    cost = rng.uniform(0, 1, world.num_pairs)
+    least = float(world.initial @ jm.plan(world, cost).values)
+    basis = jm.CostBasis(rng.uniform(-1, 1, (world.num_pairs, 2)))
+    budgets = [jm.Budget(cost, least - 0.01, "tight"), jm.Budget(-cost, 0.0, "loose")]
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.0, 0.0]), constraints=budgets)
+    answer = jm.solve(problem, jm.ColumnGeneration())
+    reference = jm.solve(problem, jm.LinearProgram()).relaxation
+    assert answer.status is jm.Status.INFEASIBLE
+    assert answer.solution is None
+    assert jm.infeasibility_margin(problem, answer.relaxation.prices) > 0
+    assert answer.relaxation.names == ("tight", "loose")
+    assert answer.relaxation.increase == pytest.approx(reference.increase, abs=1e-4)
+    assert answer.relaxation.least == pytest.approx(reference.least, abs=1e-4)
+
+
+def test_budgets_that_bind_hard_are_kept():
+    """The price of the budget exceeds its first limit, which has to be raised."""
+    world = jm.World(
+        [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1.0, 0.0], 0.5, choice_offsets=[0, 2, 3]
+    )
+    basis = jm.CostBasis([[0.0], [1.0], [1.0]])
+    budget = jm.Budget([1.0, 0.999, 0.999], at_most=1.9985)
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.0]), constraints=budget)
+    answer = jm.solve(problem, jm.ColumnGeneration())
+    reference = jm.solve(problem, jm.LinearProgram())
+    agree(problem, answer, reference)
+    assert answer.witness.budget_prices[0] > column_search_price_limit()
+
+
+def column_search_price_limit():
+    from journeyman.solvers.dual_set import PRICE_LIMIT
+
+    return PRICE_LIMIT
+
+
+@pytest.mark.parametrize(
+    "hyperparameters",
+    [
+        {"tolerance": 0.0}, {"tolerance": -1.0}, {"tolerance": "small"}, {"time_limit": 0.0},
+        {"time_limit": -1.0}, {"max_calls": 0}, {"max_calls": 2.5},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_hyperparameters_are_refused(hyperparameters):
+    with pytest.raises(jm.InvalidSolver):
+        jm.ColumnGeneration(**hyperparameters)
+
+
+def test_the_default_solver_depends_on_size_and_structure(monkeypatch):
+    problem = grid_problem(jm.InfinityBall())
+    assert isinstance(solver_for(problem)[0], jm.LinearProgram)
+    monkeypatch.setattr(choice_of_engine, "SMALL", 10)
+    assert isinstance(solver_for(problem)[0], jm.LinearProgram)
+    monkeypatch.setattr(choice_of_engine, "NARROW", 10)
+    assert isinstance(solver_for(problem)[0], jm.ColumnGeneration)
+    answer = jm.solve(problem)
+    assert answer.engine.startswith("column generation")
+    assert "chosen for a large world, 576 pairs" in answer.engine
+
+
+def test_worlds_with_entangled_states_are_not_narrow(monkeypatch):
+    world, basis, _ = jm.gallery.garnet(200)
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(np.zeros(8)))
+    monkeypatch.setattr(choice_of_engine, "SMALL", 10)
+    assert isinstance(solver_for(problem)[0], jm.ColumnGeneration)
+
+
+def grid_problem(cost_class):
+    world, basis, expert = jm.gallery.grid(12, macro_cells=3)
+    target = jm.occupancy(world, expert).expectations(basis)
+    noise = np.random.default_rng(1).normal(size=target.size) * 0.3
+    return jm.Apprenticeship(world, basis, jm.ExpertExpectation(target + noise), cost_class)
