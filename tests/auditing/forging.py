@@ -99,4 +99,4 @@ def summed_up(facts):
     facts["combinations"].sort(key=lambda way: way["bound"])
     if facts["valid"]:
         facts["bound"] = min(facts["combinations"][0]["bound"], facts["trivial_bound"])
-        facts["vacuous"] = facts["bound"] >= facts["trivial_bound"] > 0
+        facts["vacuous"] = facts["bound"] >= facts["trivial_bound"] != 0

@@ -115,3 +115,22 @@ def test_a_certificate_of_any_policy_can_be_saved(apprentice, tmp_path):
     certificate = jm.certify(apprentice.problem, jm.Policy.uniform(apprentice.problem.world))
     save_run(certificate, tmp_path, seeds={"solver": None})
     assert jm.audit(tmp_path).passed
+
+
+def test_features_of_sampled_rows_are_kept_and_go_with_their_run(apprentice, tmp_path):
+    problem = apprentice.problem
+    features = jm.Features(np.eye(problem.world.num_pairs)[:, :3], problem.world.num_pairs * [0.1])
+    rows = jm.SampledRows(features, [0.5, 1.0, -0.2], rows=40, seed=3)
+    policy = jm.extract(problem.world, features.measure(rows.coefficients))
+    certificate = jm.certify(problem, policy, evaluation=rows)
+    save_run(certificate, tmp_path, seeds={"solver": None}, evaluation=rows)
+    with np.load(tmp_path / "features.npz") as stored:
+        assert np.array_equal(stored["matrix"], features.matrix)
+        assert np.array_equal(stored["base"], features.base)
+        assert stored["coefficients"].tolist() == [0.5, 1.0, -0.2]
+    facts = json.loads((tmp_path / "certificate.json").read_bytes())
+    assert [one["name"] for one in facts["combinations"][0]["statistics"]] == ["V1", "V2", "r+"]
+    assert jm.audit(tmp_path).require().passed
+    apprentice.save(tmp_path)
+    assert "features.npz" not in names_in(tmp_path)
+    assert jm.audit(tmp_path).passed

@@ -116,5 +116,5 @@ def check_conclusion(ledger: Ledger, facts: dict[str, Any]) -> None:
     bound = min(best, trivial) if valid else trivial
     ledger.equal("the validity", facts["valid"], valid)
     ledger.equal("the bound", number(facts["bound"]), bound)
-    vacuous = number(facts["bound"]) >= trivial > 0
+    vacuous = number(facts["bound"]) >= trivial and trivial != 0
     ledger.equal("the word on vacuity", facts["vacuous"], vacuous)

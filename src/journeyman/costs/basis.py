@@ -18,7 +18,6 @@ from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 from journeyman.world import World
 
-
 LARGEST = 1e100
 """Costs beyond this, or all below its inverse, are refused."""
 
