@@ -584,3 +584,19 @@ def test_an_answer_over_features_shows_what_the_best_coefficients_could_reach():
     assert bounds.loss == answer.reduced.loss
     assert bounds.lower_bound == answer.reduced.loss_lower_bound <= bounds.loss
     assert jm.certify(problem, answer.policy).reduced is None
+
+
+def test_a_budget_of_zero_can_be_kept(tmp_path):
+    """An action that is never taken costs nothing, and no rounding can make it cost something."""
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=50, horizon=60, seed=0)
+    never = jm.Budget(cost=1.0 * (world.pairs.actions == 2), at_most=0.0, name="never south")
+    table = jm.Policy.uniform(world).probabilities(range(16)) * np.array([1, 1, 0, 1])
+    problem = jm.Apprenticeship(world, basis, demos, constraints=never)
+    (budget,) = jm.certify(problem, jm.Policy(table * 4 / 3)).budgets
+    assert budget.is_kept
+    assert budget.spent == 0
+    apprentice = jm.learn(world, basis, demos, constraints=never)
+    assert apprentice.certificate.budgets[0].is_kept
+    apprentice.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()

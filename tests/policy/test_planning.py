@@ -61,9 +61,9 @@ def test_plans_are_proven_optimal_at_every_discount(world, seed):
 def test_a_loose_tolerance_stops_early_with_an_honest_error():
     world, basis, _ = jm.gallery.garnet(50, 3, 3, num_costs=1)
     cost = basis.on(world) @ np.ones(1)
-    exact, loose = jm.plan(world, cost), jm.plan(world, cost, tolerance=1.0)
+    exact, loose = jm.plan(world, cost), jm.plan(world, cost, tolerance=3.0)
     assert loose.iterations < exact.iterations
-    assert exact.error < loose.error <= 1.0
+    assert exact.error < loose.error <= 3.0
     excess = (values_of(world, loose.policy, cost) - exact.values).max()
     assert 0 < excess <= loose.error
 

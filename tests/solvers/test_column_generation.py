@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
+from journeyman.policy import chains
 from journeyman.solvers import choice_of_engine, column_search
 from journeyman.solvers.choice_of_engine import solver_for
 from journeyman.testing.random_worlds import Shape, random_problem, random_world
@@ -70,6 +71,20 @@ def test_it_agrees_when_blocks_join_many_states(seed, shape, num_budgets):
         patch.setattr(column_search, "FEW_STARTS", 0)
         answer = jm.solve(problem, jm.ColumnGeneration())
     assert "start blocks" in answer.engine
+    agree(problem, answer, jm.solve(problem, jm.LinearProgram()))
+
+
+@settings(max_examples=30)
+@given(seeds, st.sampled_from(CLASSES), st.sampled_from(Shape))
+def test_it_agrees_when_columns_come_from_visits(seed, cost_class, shape):
+    """Worlds too large for factors: few blocks, and iterative solves for each."""
+    problem = random_problem(seed, cost_class(), shape=shape, num_states=30, num_costs=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_search, "FEWER_BLOCKS", 3)
+        patch.setattr(column_search, "FEW_STARTS", 0)
+        patch.setattr(chains.Chains, "direct", False)
+        answer = jm.solve(problem, jm.ColumnGeneration())
+    assert "start blocks, BiCGSTAB" in answer.engine
     agree(problem, answer, jm.solve(problem, jm.LinearProgram()))
 
 

@@ -19,7 +19,7 @@ from journeyman.auditing.tables import Floats
 EPSILON = 2.0**-52
 MEASURE = "the measure"
 SAME_POLICY = 1e-11
-ROUNDING = "8 eps (branches + 2) (1 + |u|_1) N h"
+ROUNDING = "2 eps (pairs + branches + 8) (1 + |u|_1) N h"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ class Apprentice:
         return self._rounded(math.fsum(np.abs(measure)), 0, size, formula)
 
     def _rounded(self, mass: float, summands: int, size: float, formula: str) -> Figure:
-        terms = self.world.branches + summands + 2 + math.log2(self.world.num_pairs + 1)
-        value = 8 * EPSILON * terms * (1 + mass) * size * self.world.horizon
+        terms = self.world.num_pairs + self.world.branches + summands + 8
+        value = 2 * EPSILON * terms * (1 + mass) * size * self.world.horizon
         return Figure.exactly("rounding", formula, value, "double precision")
 
     def ways(self, points: Points) -> dict[str, Way]:
@@ -124,9 +124,13 @@ class Apprentice:
             raise Refused("the measure defines another policy")
 
     def spending(self, budget: Budget) -> tuple[Figure, ...]:
-        """What the policy spends of a budget, and what that may be off by."""
+        """What the policy spends of a budget, and what that may be off by: by nothing where it
+        never chooses a pair that costs anything."""
+        if budget.cost.min() >= 0 and not self.policy[budget.cost > 0].any():
+            why = "the policy avoids every pair with d > 0"
+            return (Figure.exactly("spent", "<mu, d>", 0.0, why),)
         spent = Figure.exactly("spent", "<mu, d>", float(budget.cost @ self.visits), "evaluation")
         guard = Figure.at_least("evaluation", "h (max d |r+|_1 - min d |r-|_1)", 0.0, "residual")
         size = float(np.abs(budget.given).max())
-        formula = "8 eps (branches + 2) (1 + |mu|_1) max|d| h"
+        formula = "2 eps (pairs + branches + 8) (1 + |mu|_1) max|d| h"
         return spent, guard, self._rounding(self.visits, size, formula)

@@ -96,7 +96,7 @@ def check_budgets(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         what, spent, limit = f"budget {budget.name!r}", number(stored["spent"]), budget.limit
         floor = float(np.abs(budget.given).max()) * run.world.horizon
         figures = run.apprentice.spending(budget)
-        if run.distances is not None:
+        if run.distances is not None and len(figures) > 1:
             figures = (*figures, budget_figure(run, budget, run.distances))
         values = check_terms(ledger, what, stored["terms"], figures, floor)
         check_total(ledger, what, spent, values)

@@ -144,7 +144,10 @@ class _Evidence:
             lower_bounds=lower_bounds(problem, self.witnesses, self.estimates, error),
             premises=(*_premises(problem), *self.evaluations[0].premises),
             budgets=budget_certificates(
-                problem, visits, model_terms_of_budgets(problem, self.policy, visits, error)
+                problem,
+                self.policy,
+                visits,
+                model_terms_of_budgets(problem, self.policy, visits, error),
             ),
             expert_intervals=expert_intervals(problem, self.failure_probability),
             apprentice_intervals=apprentice_intervals(problem, visits, error),

@@ -27,11 +27,11 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.premises import Premise
+from journeyman.certificate.rounding import rounding_term
 from journeyman.certificate.terms import Term, above
 from journeyman.policy import Occupancy, Policy, extract
 from journeyman.problem import Program
 
-EPSILON = float(np.finfo(float).eps)
 TINY = 1e-100
 """A measure with less mass than this is not worth scaling."""
 
@@ -158,12 +158,6 @@ def _rounding(problem: Program, measure: FloatArray) -> Term:
 
 
 def rounding(problem: Program, mass: float, num_features: int = 0) -> Term:
-    """8 eps (branches + log2 pairs + 2) (1 + |u|_1) N h: what double precision can have hidden.
-
-    `num_features` are added to the branches where u is a sum over features.
-    """
-    branches = int(np.diff(problem.world.transition.indptr).max())
-    terms = branches + num_features + 2 + np.log2(problem.world.num_pairs + 1)
-    size = largest_cost(problem) * problem.world.effective_horizon
-    value = 8 * EPSILON * float(terms) * (1.0 + mass) * size
-    return Term("rounding", value, "8 eps (branches + 2) (1 + |u|_1) N h", "double precision")
+    """Of expectations under a measure of the given mass, a sum over features if there are any."""
+    formula = "2 eps (pairs + branches + 8) (1 + |u|_1) N h"
+    return rounding_term(problem.world, mass, largest_cost(problem), formula, num_features)

@@ -145,15 +145,18 @@ def worst_total(
     terms = int(np.diff(homes).max()) + 4
     rows, values, best = ball.rows, np.zeros(world.num_states), np.inf
     for _ in range(MAX_ITERATIONS):
-        values = DiscountedSystem(averaging @ rows, discount).solve(running_cost, guess=values).x
+        system = DiscountedSystem(averaging @ rows, discount)
+        reached = system.solve(running_cost, guess=values).x
+        gain = np.inf if best == np.inf else float((reached - values).max())
+        values = reached
         size = float(np.abs(values).max())
         backup = running_cost + discount * (averaging @ ball.highest(values))
         excess = float((backup - values).max()) + EPSILON * terms * (largest + 2 * size)
         beyond = excess * world.effective_horizon
         bound = float(starts.highest(values)[0]) + beyond + 4 * EPSILON * (abs(beyond) + size)
-        improved = best - bound > WORTHWHILE * max(size, largest)
         best = min(best, bound)
-        if not improved:
+        worthwhile = WORTHWHILE * max(size, largest)
+        if beyond <= worthwhile or gain <= worthwhile:
             break
         rows = ball.worst_rows(values)
     return best

@@ -3,27 +3,31 @@
     <mu_pi, d> <= <mu, d> + h (max d |r+|_1 - min d |r-|_1),      r = initial - (B - discount P)' mu
 
 where mu is the computed occupancy and r its residual, positive and negative parts apart. d is
-known, so demonstrations play no part.
+known, so demonstrations play no part. A policy that never chooses a pair with d > 0 spends nothing
+if d >= 0.
 """
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.certificate import BudgetCertificate
+from journeyman.certificate.rounding import rounding_term
 from journeyman.certificate.terms import Term, above, total
-from journeyman.policy import Occupancy
+from journeyman.policy import Occupancy, Policy
 from journeyman.problem import Budget, Program
-
-EPSILON = float(np.finfo(float).eps)
 
 
 def budget_certificates(
-    problem: Program, visits: Occupancy, model_terms: tuple[Term, ...] = ()
+    problem: Program, policy: Policy, visits: Occupancy, model_terms: tuple[Term, ...] = ()
 ) -> tuple[BudgetCertificate, ...]:
     """One for each budget of the problem; `model_terms` are added in an estimated world."""
     residual = problem.world.flow.residual(visits.measure)
     found = []
     for j, budget in enumerate(problem.constraints):
+        if _is_never_spent(problem, policy, budget):
+            never = Term("spent", 0.0, "<mu, d>", "the policy avoids every pair with d > 0")
+            found.append(BudgetCertificate(budget.name, 0.0, budget.at_most, (never,)))
+            continue
         spent = float(visits.measure @ budget.on(problem.world))
         terms = [
             Term("spent", spent, "<mu, d>", "evaluation"),
@@ -35,6 +39,12 @@ def budget_certificates(
     return tuple(found)
 
 
+def _is_never_spent(problem: Program, policy: Policy, budget: Budget) -> bool:
+    """Whether no pair that costs anything is ever chosen: zero then, whatever the world does."""
+    cost = budget.on(problem.world)
+    return bool((cost >= 0).all() and not policy.on(problem.world)[cost > 0].any())
+
+
 def _residual_term(problem: Program, budget: Budget, residual: FloatArray) -> Term:
     lost, made = np.maximum(residual, 0.0).sum(), np.maximum(-residual, 0.0).sum()
     value = float(budget.cost.max() * lost - budget.cost.min() * made)
@@ -43,8 +53,6 @@ def _residual_term(problem: Program, budget: Budget, residual: FloatArray) -> Te
 
 
 def _rounding_term(problem: Program, budget: Budget, measure: FloatArray) -> Term:
-    branches = int(np.diff(problem.world.transition.indptr).max())
-    terms = branches + 2 + np.log2(problem.world.num_pairs + 1)
-    mass = 1.0 + float(np.abs(measure).sum())
-    value = 8 * EPSILON * float(terms) * mass * budget.size * problem.world.effective_horizon
-    return Term("rounding", value, "8 eps (branches + 2) (1 + |mu|_1) max|d| h", "double precision")
+    formula = "2 eps (pairs + branches + 8) (1 + |mu|_1) max|d| h"
+    mass = float(np.abs(measure).sum())
+    return rounding_term(problem.world, mass, budget.size, formula)

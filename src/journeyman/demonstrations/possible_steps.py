@@ -35,7 +35,8 @@ def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
             f"0..{world.num_states - 1}",
             "Use the world's state ids",
         )
-    if not world.is_estimated or world.known_support:
+    steps_known = world.transition_error is None and world.transition_counts is None
+    if steps_known or world.known_support:
         _refuse_impossible(demos, world, pairs)
     _refuse_restless(demos, world)
     return pairs

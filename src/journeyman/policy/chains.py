@@ -41,7 +41,6 @@ class Chains:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._rows = _rows_of(world.transition)
         self._factored: tuple[IntArray, Any] | None = None
         self._skips = 0
 
@@ -51,9 +50,11 @@ class Chains:
 
         best = np.empty(self.world.num_states)
         choice = np.empty(self.world.num_states, dtype=np.int64)
+        matrix = self.world.transition
         greedy_step(
-            *self._rows, self.world.pairs.offsets, cost, self.world.discount, values, best, choice
-        )
+            matrix.data, matrix.indices, matrix.indptr, self.world.pairs.offsets, cost,
+            self.world.discount, values, best, choice,
+        )  # fmt: skip
         return best, choice
 
     def values(
@@ -63,19 +64,20 @@ class Chains:
         from journeyman.policy.system_kernels import bicgstab, residual_norm
 
         x, discount = guess.copy(), self.world.discount
-        left = residual_norm(*self._rows, choice, discount, right, x)
+        matrix = self.world.transition[choice]
+        rows = _rows_of(matrix)
+        left = residual_norm(*rows, discount, right, x)
         wanted = reduction * left
         if self._factored is not None and self._skips == 0:
-            matrix = self.world.transition[choice]
             x = self._refined(matrix, right, x, wanted, transposed=False)
-            left = residual_norm(*self._rows, choice, discount, right, x)
+            left = residual_norm(*rows, discount, right, x)
             self._skips = 0 if left <= wanted else SKIPPED + 1
         self._skips = max(self._skips - 1, 0)
         if not left <= wanted:
-            bicgstab(*self._rows, choice, discount, right, x, wanted, KRYLOV_ITERATIONS)
-            left = residual_norm(*self._rows, choice, discount, right, x)
+            bicgstab(*rows, discount, right, x, wanted, KRYLOV_ITERATIONS)
+            left = residual_norm(*rows, discount, right, x)
         if not left <= ACCEPTED * wanted:
-            system = DiscountedSystem(self.world.transition[choice], discount)
+            system = DiscountedSystem(matrix, discount)
             x = system.solve(right, guess=guess, reduction=reduction).x
         return x
 
@@ -101,8 +103,8 @@ class Chains:
         if self.direct:
             found = self._visits_by_factor(choice, transposed, block, accuracy)
         else:
-            found = self._krylov(transposed, None, block, accuracy)
-        self._mend(transposed, None, block, found, accuracy)
+            found = self._krylov(transposed, block, accuracy)
+        self._mend(transposed, block, found, accuracy)
         return np.asarray(found.reshape(starts.shape))
 
     def _visits_by_factor(
@@ -151,11 +153,12 @@ class Chains:
         return fits and is_narrow(self.world)
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
+        matrix = self.world.transition[choice]
         if self.direct:
             x = self._substituted(choice, right)
         else:
-            x = self._krylov(self.world.transition, choice, right, accuracy)
-        self._mend(self.world.transition, choice, right, x, accuracy)
+            x = self._krylov(matrix, right, accuracy)
+        self._mend(matrix, right, x, accuracy)
         return x
 
     def _is_factored(self, choice: IntArray) -> bool:
@@ -183,58 +186,40 @@ class Chains:
         backward_substitution(upper.data, upper.indices, upper.indptr, upper.diagonal(), x)
         return np.asarray(x[factor.perm_c])
 
-    def _krylov(
-        self, matrix: SparseMatrix, choice: IntArray | None, right: FloatArray, accuracy: float
-    ) -> FloatArray:
+    def _krylov(self, matrix: SparseMatrix, right: FloatArray, accuracy: float) -> FloatArray:
         from journeyman.policy.system_kernels import bicgstab, bicgstab_block
 
-        rows = np.arange(matrix.shape[0]) if choice is None else choice
-        right = np.ascontiguousarray(right)
+        rows, discount = _rows_of(matrix), self.world.discount
         x = np.zeros_like(right)
         wanted = accuracy * np.linalg.norm(right, axis=0)
         if right.shape[1] == 1:
-            single = np.zeros(right.shape[0])
-            bicgstab(
-                *_rows_of(matrix), rows, self.world.discount,
-                right.ravel(), single, float(wanted[0]), KRYLOV_ITERATIONS,
-            )  # fmt: skip
+            single, goal = x.ravel(), float(wanted[0])
+            bicgstab(*rows, discount, right.ravel(), single, goal, KRYLOV_ITERATIONS)
             return single.reshape(right.shape)
-        bicgstab_block(
-            *_rows_of(matrix), rows, self.world.discount, right, x,
-            wanted, KRYLOV_ITERATIONS,
-        )  # fmt: skip
+        bicgstab_block(*rows, discount, right, x, wanted, KRYLOV_ITERATIONS)
         return x
 
     def _mend(
-        self,
-        matrix: SparseMatrix,
-        choice: IntArray | None,
-        right: FloatArray,
-        x: FloatArray,
-        accuracy: float,
+        self, matrix: SparseMatrix, right: FloatArray, x: FloatArray, accuracy: float
     ) -> None:
         """Solve the columns again whose residual is too large."""
         from journeyman.policy.system_kernels import residual_block
 
-        rows = np.arange(matrix.shape[0]) if choice is None else choice
         left = np.empty_like(x)
-        residual_block(
-            *_rows_of(matrix), rows, self.world.discount,
-            np.ascontiguousarray(right), x, left,
-        )  # fmt: skip
+        residual_block(*_rows_of(matrix), self.world.discount, right, x, left)
         allowed = max(ACCEPTED * accuracy, 1e-11) * np.linalg.norm(right, axis=0)
         wrong = ~(np.linalg.norm(left, axis=0) <= allowed)
         if not wrong.any():
             return
-        system = DiscountedSystem(matrix[rows], self.world.discount)
+        system = DiscountedSystem(matrix, self.world.discount)
         for column in np.flatnonzero(wrong):
             x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
 
 
 def _rows_of(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
-    """The arrays of a CSR matrix; unsigned indices spare the compiled loops a check."""
+    """The arrays of a CSR matrix, with unsigned indices for the compiled loops."""
     unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
-    return matrix.data, matrix.indices.view(unsigned), matrix.indptr
+    return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)
 
 
 def is_narrow(world: World) -> bool:

@@ -1,8 +1,8 @@
 """Compiled loops of policy evaluation: Bellman steps, BiCGSTAB and triangular solves.
 
-Transitions are the arrays of a CSR matrix and `rows` says which of its rows are meant, so that the
-matrix of a policy is never copied: A = I - discount P[rows]. Blocks of right-hand sides are stored
-row by row, which lets the innermost loop run over them.
+A = I - discount P is given by the arrays of the CSR matrix P. Its indices are unsigned: compiled
+code then need not ask whether they count from the end, which halves the time of a product. Blocks
+of right-hand sides are stored row by row, so that the innermost loop runs over them.
 """
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.compiled import kernel, vector_kernel
 
+ONE = np.uint64(1)
 TINY = 1e-290
 """A denominator below this is a breakdown."""
 
@@ -45,16 +46,17 @@ def multiply(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
     discount: float,
     x: FloatArray,
     out: FloatArray,
 ) -> None:
     """out = A x."""
+    entry = indptr[0]
     for i in range(x.size):
-        total = 0.0
-        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+        total, end = 0.0, indptr[i + 1]
+        while entry < end:
             total += data[entry] * x[indices[entry]]
+            entry += ONE
         out[i] = x[i] - discount * total
 
 
@@ -72,14 +74,13 @@ def residual_norm(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
     discount: float,
     right: FloatArray,
     x: FloatArray,
 ) -> float:
     """|right - A x|_2."""
     r = np.empty(x.size)
-    multiply(data, indices, indptr, rows, discount, x, r)
+    multiply(data, indices, indptr, discount, x, r)
     for i in range(x.size):
         r[i] -= right[i]
     return float(np.sqrt(inner(r, r)))
@@ -90,7 +91,6 @@ def bicgstab(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
     discount: float,
     right: FloatArray,
     x: FloatArray,
@@ -100,7 +100,7 @@ def bicgstab(
     """Improve `x` in place until |right - A x|_2 <= wanted; at most `most` iterations."""
     size = x.size
     r, v, p, t = np.empty(size), np.zeros(size), np.zeros(size), np.empty(size)
-    multiply(data, indices, indptr, rows, discount, x, r)
+    multiply(data, indices, indptr, discount, x, r)
     for i in range(size):
         r[i] = right[i] - r[i]
     shadow = r.copy()
@@ -113,14 +113,14 @@ def bicgstab(
         rho = rho_next
         for i in range(size):
             p[i] = r[i] + beta * (p[i] - omega * v[i])
-        multiply(data, indices, indptr, rows, discount, p, v)
+        multiply(data, indices, indptr, discount, p, v)
         shadow_v = inner(shadow, v)
         if abs(shadow_v) < TINY:
             return iteration
         alpha = rho / shadow_v
         for i in range(size):
             r[i] -= alpha * v[i]
-        multiply(data, indices, indptr, rows, discount, r, t)
+        multiply(data, indices, indptr, discount, r, t)
         square = inner(t, t)
         omega = inner(t, r) / square if square > TINY else 0.0
         for i in range(size):
@@ -134,7 +134,6 @@ def residual_block(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
     discount: float,
     right: FloatArray,
     x: FloatArray,
@@ -145,7 +144,7 @@ def residual_block(
     for i in range(size):
         for k in range(count):
             out[i, k] = right[i, k] - x[i, k]
-        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+        for entry in range(indptr[i], indptr[i + 1]):
             weight, column = discount * data[entry], indices[entry]
             for k in range(count):
                 out[i, k] += weight * x[column, k]
@@ -156,7 +155,6 @@ def multiply_block(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
     discount: float,
     x: FloatArray,
     out: FloatArray,
@@ -166,7 +164,7 @@ def multiply_block(
     for i in range(size):
         for k in range(count):
             out[i, k] = x[i, k]
-        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+        for entry in range(indptr[i], indptr[i + 1]):
             weight, column = discount * data[entry], indices[entry]
             for k in range(count):
                 out[i, k] -= weight * x[column, k]
@@ -198,7 +196,6 @@ def bicgstab_block(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
     discount: float,
     right: FloatArray,
     x: FloatArray,
@@ -209,7 +206,7 @@ def bicgstab_block(
     size, count = x.shape
     r, t = np.empty((size, count)), np.empty((size, count))
     v, p = np.zeros((size, count)), np.zeros((size, count))
-    residual_block(data, indices, indptr, rows, discount, right, x, r)
+    residual_block(data, indices, indptr, discount, right, x, r)
     shadow = r.copy()
     rho, alpha, omega, beta = np.ones(count), np.ones(count), np.ones(count), np.zeros(count)
     rho_next, square, first, second = (
@@ -229,14 +226,14 @@ def bicgstab_block(
         for i in range(size):
             for k in range(count):
                 p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
-        multiply_block(data, indices, indptr, rows, discount, p, v)
+        multiply_block(data, indices, indptr, discount, p, v)
         inner_products(shadow, v, first)
         resting |= np.abs(first) < TINY
         alpha[:] = quotient(rho, first, resting)
         for i in range(size):
             for k in range(count):
                 r[i, k] -= alpha[k] * v[i, k]
-        multiply_block(data, indices, indptr, rows, discount, r, t)
+        multiply_block(data, indices, indptr, discount, r, t)
         inner_products(t, r, first)
         inner_products(t, t, second)
         omega[:] = quotient(first, second, resting | (second < TINY))

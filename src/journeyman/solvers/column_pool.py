@@ -17,7 +17,7 @@ COLUMNS_PER_ROW = 12
 """Columns are retired when there are more than this many per row of the master on average."""
 KEPT = 8
 """So many per row are left."""
-UNUSED = 1e-6
+UNUSED = 0.01
 """Only columns with a smaller share of their row are retired."""
 
 
@@ -65,30 +65,24 @@ class ColumnPool:
             feasible=lambda x: self.opening.feasible(x, rows),
         )
 
-    def retire(self, point: MasterPoint) -> MasterPoint:
-        """Drop what is worth least when there is too much; the point without it."""
-        number, allowed = self._row_of.size, COLUMNS_PER_ROW * self._rows.size
-        if number <= allowed:
-            return point
+    def retire(self, point: MasterPoint) -> None:
+        """Drop the columns worth least when there are too many; the newest two rounds are kept."""
+        number = self._row_of.size
+        if number <= COLUMNS_PER_ROW * self._rows.size:
+            return
         own = self.opening.pairs.size
         shares = point.mixture[own:]
         totals = np.bincount(self._row_of, shares, self.opening.num_rows)
-        idle = shares < UNUSED * np.maximum(totals, 1e-300)[self._row_of]
+        idle = shares <= UNUSED * totals[self._row_of]
         idle &= self._policy_of < self._count - 2
-        worth = np.where(idle, point.reduced_costs[own:], -np.inf)
+        worth = np.where(idle, -point.reduced_costs[own:], np.inf)
         surplus = min(number - KEPT * self._rows.size, int(idle.sum()))
-        dropped = np.argsort(-worth, kind="stable")[:surplus]
         kept = np.ones(number, dtype=bool)
-        kept[dropped] = False
+        kept[np.argsort(worth, kind="stable")[:surplus]] = False
         self._figures = self._figures[kept]
         self._row_of, self._policy_of = self._row_of[kept], self._policy_of[kept]
         for index in set(self._choices) - set(self._policy_of.tolist()):
             del self._choices[index]
-        mixture = self.opening.feasible(
-            np.concatenate([point.mixture[:own], shares[kept]]), self._row_of
-        )
-        slack = np.concatenate([point.reduced_costs[:own], point.reduced_costs[own:][kept]])
-        return MasterPoint(mixture, point.dual, point.upper, point.lower, slack, point.iterations)
 
     def snapshot(self, mixture: FloatArray, crumbs: float) -> "Mixture":
         """A mixture that survives what happens to the pool; shares below `crumbs` are left out."""

@@ -15,10 +15,10 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.policy import extract
-from journeyman.policy.chains import Chains
+from journeyman.policy.chains import BLOCK_BYTES, Chains
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy import Policy
-from journeyman.solvers.column_master import MasterPoint, solve_master
+from journeyman.solvers.column_master import solve_master
 from journeyman.solvers.column_pool import ColumnPool, Mixture
 from journeyman.solvers.dual_set import Task
 from journeyman.solvers.opening import Blocks, Core, Opening, core_around, value_blocks
@@ -29,6 +29,8 @@ PATIENCE = 25
 """Calls without progress before a search is given up."""
 BLOCKS = 256
 """Start blocks: with fewer more policies are needed, with more the master takes longer."""
+FEWER_BLOCKS = 16
+"""Start blocks where each of them costs an iterative solve."""
 CORE = 150
 """States of a core."""
 FEW_STARTS = 40
@@ -45,7 +47,10 @@ MASTER_SHARE, ROUGHEST = 0.1, 0.5
 """The master is solved to this share of the gap between the bounds, and at least to the latter."""
 TABLE_BYTES = 2**27
 """Values of all costs are kept for the next call if they take no more memory than this."""
+CRUMBS = 1e-3
+"""Shares of a mixture below this part of the gap are left out."""
 FLOOR = 1e-10
+"""Nor is the master asked for more than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +73,6 @@ class ColumnSearch:
         self.chains = Chains(task.world)
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
-        self.point: MasterPoint | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0
         self.dual = task.first_dual
         bound = 0.0 if task.never_negative else -np.inf
@@ -108,7 +112,10 @@ class ColumnSearch:
         found = self._policy_for(cost)
         if self.pool is None:
             self.pool = self._open(found.choice)
-        figures = self._figures(found.choice)
+        self._values = found.values
+        by_visits = self._by_visits and not self.pool.opening.pairs.size
+        read = self._figures_by_visits if by_visits else self._figures_by_values
+        figures = read(self.pool, found.choice)
         if figures is None:
             return False
         best, _ = self.chains.greedy(cost, self._values)
@@ -169,12 +176,12 @@ class ColumnSearch:
         master = pool.master(self.task.target, self.duals)
         asked = min(ROUGHEST, MASTER_SHARE * self.gap) * self.tightness
         point = solve_master(master, max(asked, self.tolerance / 5, FLOOR))
-        self.point = pool.retire(point)
         if point.upper < self.upper:
             self.upper = point.upper
-            self.mixture = pool.snapshot(self.point.mixture, 1e-3 * self._scale())
+            self.mixture = pool.snapshot(point.mixture, CRUMBS * self._scale())
             figures = master.columns.T @ point.mixture - master.target
             self._spending = figures[self.duals.num_costs :]
+        pool.retire(point)
         self.dual = self._admitted(point.dual)
 
     def _admitted(self, dual: FloatArray) -> FloatArray:
@@ -187,14 +194,17 @@ class ColumnSearch:
             costs /= costs.sum()
         return clipped
 
-    def _figures(self, choice: IntArray) -> FloatArray | None:
+    @property
+    def _by_visits(self) -> bool:
+        """Whether few start blocks, and a solve for each of them, replace one for every cost."""
+        return not self.chains.direct and self.costs.shape[1] > FEWER_BLOCKS
+
+    def _figures_by_values(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
         """Columns of a policy; its values for the present dual point on the way."""
-        pool, world = self.pool, self.world
-        assert pool is not None
         size = self.costs.shape[1]
         figures = np.empty((pool.opening.num_rows, size))
-        values = np.zeros(world.num_states)
-        keep = 8 * world.num_states * size <= TABLE_BYTES
+        values = np.zeros(self.world.num_states)
+        keep = 8 * self.world.num_states * size <= TABLE_BYTES
         blocks = []
         for part, table in self.chains.tables(choice, self.costs, self.accuracy):
             figures[:, part] = pool.opening.starts @ table
@@ -206,6 +216,18 @@ class ColumnSearch:
         self._values = values
         self._table = np.hstack(blocks) if keep else None
         return figures
+
+    def _figures_by_visits(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
+        """Columns of a policy from its visits, start block by start block."""
+        starts, chosen = pool.opening.starts, self.costs[choice]
+        width = max(1, BLOCK_BYTES // (8 * self.world.num_states))
+        parts = []
+        for first in range(0, starts.shape[0], width):
+            some = np.ascontiguousarray(starts[first : first + width].toarray().T)
+            parts.append((chosen.T @ self.chains.visits(choice, some, self.accuracy)).T)
+            if self.watch.must_stop and first + width < starts.shape[0]:
+                return None
+        return np.vstack(parts)
 
     def _open(self, choice: IntArray) -> ColumnPool:
         world = self.world
@@ -219,8 +241,9 @@ class ColumnSearch:
             if self.costs.shape[1] <= SKETCH:
                 mixtures = np.eye(self.costs.shape[1])
             sketch = np.asarray(self.costs @ mixtures)
+            count = FEWER_BLOCKS if self._by_visits else BLOCKS
             parts = [table for _, table in self.chains.tables(choice, sketch, 1e-4)]
-            opening = Blocks(world, value_blocks(np.hstack(parts), world.initial, BLOCKS))
+            opening = Blocks(world, value_blocks(np.hstack(parts), world.initial, count))
         own = self.costs[opening.pairs]
         own = own.toarray() if sparse.issparse(own) else np.asarray(own)
         return ColumnPool(world, opening, own)
