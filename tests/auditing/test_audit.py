@@ -241,3 +241,11 @@ def test_a_directory_that_is_not_there_is_an_error(tmp_path):
 
 def test_an_empty_directory_is_a_finding(tmp_path):
     assert "no run was finished" in str(jm.audit(tmp_path))
+
+
+def test_a_policy_from_nowhere_is_saved_and_audited(tmp_path):
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=60, horizon=60, seed=0)
+    certificate = jm.certify(jm.Apprenticeship(world, basis, demos), jm.Policy.uniform(world))
+    certificate.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()

@@ -8,6 +8,7 @@ holds.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Statistics
@@ -18,6 +19,10 @@ from journeyman.certificate.terms import Term
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Program, Witness
+from journeyman.storage import PathLike
+
+if TYPE_CHECKING:
+    from journeyman.certificate.sampled_rows import SampledRows
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,15 @@ class Certificate:
         from journeyman.certificate.presentation import table
 
         return table(self)
+
+    def save(self, directory: PathLike, *, evaluation: "SampledRows | None" = None) -> None:
+        """Write the certificate and all it rests on into a directory that `jm.audit` reads.
+
+        A certificate from sampled rows needs the `evaluation` that `certify` was given.
+        """
+        from journeyman.certificate.dossier import save_run
+
+        save_run(self, directory, seeds={"solver": None}, evaluation=evaluation)
 
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "

@@ -1,7 +1,7 @@
 """The chains that deterministic policies make of a world, evaluated fast and many costs at once.
 
     (I - discount P[choice]) V = costs[choice]              values, one column per cost
-    (I - discount P[choice])' d = starts                    visits, one column per start law
+    (I - discount P[choice])' d = starts                    visits, one column per start measure
 
 where `choice` holds the pair that the policy takes in each state. A *narrow* world, one whose
 states can be numbered so that every step stays nearby (grids, queues, roads), is factorised once
@@ -21,8 +21,8 @@ from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix
 from journeyman.policy.discounted_system import DIRECT_LIMIT, DiscountedSystem, factorise
 from journeyman.world import World
 
-FACTOR_LIMIT = 300_000
-"""States beyond which a factor of even a narrow world is slower than BiCGSTAB."""
+FACTOR_LIMIT = 2_000_000
+"""States beyond which the factor of even a narrow world takes too much memory (2 GB at 10^6)."""
 NARROW = 6.0
 """A world is narrow when its bandwidth is at most this many times the root of its states."""
 KRYLOV_ITERATIONS = 1000
@@ -69,7 +69,7 @@ class Chains:
         left = residual_norm(*rows, discount, right, x)
         wanted = reduction * left
         if self._factored is not None and self._skips == 0:
-            x = self._refined(matrix, right, x, wanted, transposed=False)
+            x = self._refined(matrix, right, x, wanted)
             left = residual_norm(*rows, discount, right, x)
             self._skips = 0 if left <= wanted else SKIPPED + 1
         self._skips = max(self._skips - 1, 0)
@@ -100,25 +100,12 @@ class Chains:
         """Discounted visits to every state from a start measure (or a block of them)."""
         transposed = self.world.transition[choice].T.tocsr()
         block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
-        if self.direct:
-            found = self._visits_by_factor(choice, transposed, block, accuracy)
+        if self.direct and block.shape[1] > 1:
+            found = self._factor(choice).solve(block, trans="T")
         else:
             found = self._krylov(transposed, block, accuracy)
         self._mend(transposed, block, found, accuracy)
         return np.asarray(found.reshape(starts.shape))
-
-    def _visits_by_factor(
-        self, choice: IntArray, transposed: SparseMatrix, block: FloatArray, accuracy: float
-    ) -> FloatArray:
-        """With the last policy's factor if that one is near, else with its own."""
-        if self._factored is not None and block.shape[1] == 1:
-            right = block.ravel()
-            wanted = accuracy * float(np.linalg.norm(right))
-            x = self._refined(transposed, right, np.zeros_like(right), wanted, transposed=True)
-            left = right - x + self.world.discount * (transposed @ x)
-            if float(np.linalg.norm(left)) <= wanted:
-                return x.reshape(block.shape)
-        return np.asarray(self._factor(choice).solve(block, trans="T"))
 
     def _refined(
         self,
@@ -126,8 +113,6 @@ class Chains:
         right: FloatArray,
         x: FloatArray,
         wanted: float,
-        *,
-        transposed: bool,
     ) -> FloatArray:
         """Corrections by the factor of a policy nearby, as long as they pay."""
         assert self._factored is not None
@@ -136,7 +121,7 @@ class Chains:
         for _ in range(CORRECTIONS):
             if left <= wanted:
                 break
-            step = self._factored[1].solve(residual, trans="T" if transposed else "N")
+            step = self._factored[1].solve(residual)
             residual = right - x - step + self.world.discount * (matrix @ (x + step))
             before, left = left, float(np.linalg.norm(residual))
             if not left <= PAYING * before:
