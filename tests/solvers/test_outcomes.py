@@ -171,7 +171,7 @@ def test_engine_asked_for_is_the_engine_that_ran(engine):
 
 def test_euclidean_ball_runs_on_clarabel():
     answer = jm.solve(random_problem(1, jm.EuclideanBall()))
-    assert re.fullmatch(r"Clarabel [\d.]+", answer.engine)
+    assert re.match(r"Clarabel [\d.]+", answer.engine)
 
 
 @every_way_to_solve

@@ -13,19 +13,19 @@ PATIENCE_FOR_SURPLUS = 2
 
 
 def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]:
-    """An exact solver for a problem, and the reason in words.
+    """An exact solver for a problem, and the reason in words (none for a small world).
 
     Measured with `InfinityBall` and 8 to 64 costs, CPU seconds of `LinearProgram` and of
     `ColumnGeneration` at their own tolerances:
 
     | world                | pairs  | linear program | columns |
     |----------------------|--------|----------------|---------|
-    | grid 32x32, .99      | 4,096  | 0.4            | 3.4     |
-    | grid 48x48, .99      | 9,216  | 1.8            | 5.1     |
-    | grid 64x64, .99      | 16,384 | 4.1            | 3.8     |
-    | garnet 300, .95      | 1,200  | 0.14           | 0.11    |
-    | garnet 1,000, .99    | 4,000  | 0.8            | 0.3     |
-    | garnet 3,000, .99    | 12,000 | 7.3            | 0.4     |
+    | grid 32x32, .99      | 4,096  | 0.4            | 2.1     |
+    | grid 48x48, .99      | 9,216  | 1.8            | 3.0     |
+    | grid 64x64, .99      | 16,384 | 4.4            | 2.6     |
+    | garnet 300, .95      | 1,200  | 0.12           | 0.08    |
+    | garnet 1,000, .99    | 4,000  | 0.9            | 0.3     |
+    | garnet 3,000, .99    | 12,000 | 7.6            | 0.5     |
 
     General engines live on sparse factors, which stay sparse in narrow worlds such as grids and
     fill up elsewhere; columns need neither.
@@ -33,7 +33,7 @@ def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if isinstance(problem.cost_class, Simplex) else 1
     if pairs <= factor * SMALL:
-        return LinearProgram(), f"a small world, {pairs} pairs"
+        return LinearProgram(), ""
     if pairs <= factor * NARROW and is_narrow(problem.world):
         return LinearProgram(), f"a narrow world of {pairs} pairs, whose factors stay sparse"
     return ColumnGeneration(), f"a large world, {pairs} pairs"

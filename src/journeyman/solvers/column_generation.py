@@ -14,8 +14,11 @@ solve can be stopped at any moment. OPTIMAL means that they differ by at most `t
 budgets are kept as exactly. Budgets are broken at a price in the master; INFEASIBLE is said only
 with prices that prove it.
 
-Cost. Per call a few sparse solves and one master problem with some hundred rows; 15 to 40 calls.
-Time and memory grow little faster than the world.
+For `Simplex` the gap is minimised; the second stage of `LinearProgram`, the largest surplus among
+the policies of least gap, is not.
+
+Cost. Per call some rough steps of policy iteration, one solve for all costs and one master problem
+with a few hundred rows; 5 to 40 calls. Time and memory grow little faster than the world.
 
 Reference: Dantzig and Wolfe, "Decomposition principle for linear programs", 1960.
 """
