@@ -374,7 +374,7 @@ def test_declared_expectations_have_no_statistical_term_and_no_alarm(name):
     certificate = jm.certify(problem, jm.solve(problem))
     assert {way.estimate for way in certificate.combinations} == {"declared"}
     names = {one.name for way in certificate.combinations for one in way.terms}
-    assert names == {"gap on the data", "evaluation", "rounding"}
+    assert names == {"gap to the estimate", "evaluation", "rounding"}
     assert certificate.best.bound == close(certificate.gap_on_data)
     assert certificate.lower_bound > 0.5
     assert not certificate.alarm

@@ -75,8 +75,8 @@ def _check_combination(
 ) -> Estimate:
     """Term by term, then the sum; the estimate is returned as this combination reads it."""
     gap, most = _gaps(run, way, estimate)
-    formula = "gap_W(expectations - target)"
-    data = Figure("gap on the data", formula, gap, most, estimate.name)
+    formula = "gap_W(expectations - values)"
+    data = Figure("gap to the estimate", formula, gap, most, estimate.name)
     guards = tuple(_guard(stored, figure, gap, run) for figure in way.figures)
     floor = run.floor + way.floor
     values = check_terms(

@@ -235,7 +235,7 @@ def _combinations(
     for evaluation in evaluations:
         for estimate in estimates:
             gap = problem.cost_class.gap(evaluation.expectations - estimate.values)
-            data = Term("gap on the data", gap, "gap_W(expectations - target)", estimate.name)
+            data = Term("gap to the estimate", gap, "gap_W(expectations - values)", estimate.name)
             terms = (data, *evaluation.terms, *estimate.terms)
             found.append(
                 Combination(
