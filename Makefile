@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench dist lock clean
+.PHONY: help demo test check slow bench bench-exact dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,9 @@ slow: $(VENV)/.dev  ## Run the slow statistical tests
 
 bench: $(VENV)/.dev  ## Print every benchmark's table
 	$(BIN)/python -m benchmarks
+
+bench-exact: $(VENV)/.dev  ## Print the table of the exact program at scale
+	$(BIN)/python -m benchmarks.exact_program
 
 dist: $(VENV)/.dev  ## Build wheel and sdist, install the wheel elsewhere and use it
 	rm -rf dist

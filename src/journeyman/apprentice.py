@@ -15,12 +15,13 @@ from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, features
 from journeyman.progress import Observer
-from journeyman.solvers import Answer, LinearProgram, Solver, solve
+from journeyman.solvers import Answer, Solver, solve
+from journeyman.solvers.choice_of_engine import solver_for
 from journeyman.storage import PathLike
 from journeyman.world import World
 
-EXACT_UP_TO = 20_000
-"""State-action pairs up to which the exact program takes seconds."""
+EXACT_UP_TO = 1_000_000
+"""State-action pairs up to which the exact program takes seconds to a minute."""
 MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0)
 """Times the slack of a budget's bound that its limit is lowered by, one try after the other: a
 policy that spends less may be known less well."""
@@ -114,7 +115,7 @@ def tightened(
 def default_solver(problem: Apprenticeship) -> Solver:
     """The exact program where it is quick, otherwise the reduced one over default features."""
     if problem.world.num_pairs <= EXACT_UP_TO:
-        return LinearProgram()
+        return solver_for(problem)[0]
     from journeyman.solvers.reduced_program import ReducedProgram
 
     if problem.demonstrations is None:
