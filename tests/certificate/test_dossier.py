@@ -134,3 +134,12 @@ def test_features_of_sampled_rows_are_kept_and_go_with_their_run(apprentice, tmp
     apprentice.save(tmp_path)
     assert "features.npz" not in names_in(tmp_path)
     assert jm.audit(tmp_path).passed
+
+
+def test_a_run_with_a_foreign_file_is_not_overwritten(apprentice, tmp_path):
+    certificate = apprentice.certificate
+    certificate.save(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InvalidFile, match=r"holds 'notes\.txt' beside a saved run"):
+        certificate.save(tmp_path)
+    assert (tmp_path / "certificate.json").exists()

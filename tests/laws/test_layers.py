@@ -8,7 +8,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
-FOUNDATIONS = ["errors", "frozen", "arrays", "compiled", "progress", "digest", "storage"]
+FOUNDATIONS = [
+    "errors", "frozen", "arrays", "compiled", "vector_kernels", "progress", "digest", "storage",
+]  # fmt: skip
 FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
     "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},

@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 from scipy import sparse
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate import evaluation
 from journeyman.certificate.certificate import BudgetCertificate, Certificate, Combination
 from journeyman.certificate.evaluation import Statistics
@@ -183,6 +183,15 @@ def _prepare(place: Path) -> None:
         raise InvalidFile(
             f"{place} holds other files and no saved run", "Give a new or an empty directory"
         )
+    known = {CERTIFICATE, UNFINISHED, *INPUTS}
+    foreign = sorted(
+        path.name for path in place.iterdir() if path.name not in known and path.name[0] != "."
+    )
+    if foreign:
+        raise InvalidFile(
+            f"{place} holds {foreign[0]!r} beside a saved run, and the audit would refuse it",
+            "Move it elsewhere, or give a new directory",
+        )
     _write(place / UNFINISHED, b"This run was not saved to its end.\n")
     for name in (CERTIFICATE, *INPUTS):
         (place / name).unlink(missing_ok=True)
@@ -227,12 +236,8 @@ def _demonstrations(problem: Program) -> Demonstrations | None:
 
 
 def _save_problem(problem: Program, path: Path) -> None:
-    matrix = problem.basis.matrix
-    arrays: dict[str, Any] = {"target": problem.target, "limits": problem.limits}
-    if sparse.issparse(matrix):
-        arrays |= {f"basis_{part}": getattr(matrix, part) for part in CSR}
-    else:
-        arrays["basis"] = matrix
+    arrays = {"target": problem.target, "limits": problem.limits}
+    arrays |= _matrix("basis", problem.basis.matrix)
     if problem.cost_class.scale is not None:
         arrays["scale"] = problem.cost_class.scale
     arrays |= {f"budget_{j}": budget.cost for j, budget in enumerate(problem.constraints)}
@@ -278,15 +283,18 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
 
 
 def _save_features(evaluation: SampledRows, path: Path) -> None:
-    matrix = evaluation.features.matrix
-    arrays: dict[str, Any] = {"coefficients": evaluation.coefficients}
-    if sparse.issparse(matrix):
-        arrays |= {f"matrix_{part}": getattr(matrix, part) for part in CSR}
-    else:
-        arrays["matrix"] = matrix
+    arrays = {"coefficients": evaluation.coefficients}
+    arrays |= _matrix("matrix", evaluation.features.matrix)
     if evaluation.features.base is not None:
         arrays["base"] = evaluation.features.base
     save_arrays(path, "features", INPUT_VERSION, arrays)
+
+
+def _matrix(name: str, matrix: Matrix) -> dict[str, Any]:
+    """A matrix under its name, a sparse one in three parts."""
+    if sparse.issparse(matrix):
+        return {f"{name}_{part}": getattr(matrix, part) for part in CSR}
+    return {name: matrix}
 
 
 def _prices(prices: FloatArray, num_budgets: int) -> FloatArray:

@@ -36,6 +36,8 @@ ROUGH, FINE = 1e-3, 1e-8
 """Evaluations reduce their residual by ROUGH, and by its powers once the policy has settled."""
 KEEPING = 1e-4
 """An action is kept unless another is better by this share of the error (per step)."""
+SHARE = 0.1
+"""Evaluations of `improve` leave this share of the residual: more is lost when the policy turns."""
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -88,10 +90,6 @@ def plan(
             accuracy = accuracy * ROUGH if accuracy > FINE else 0.0
         choice = improved
     return best
-
-
-SHARE = 0.1
-"""Evaluations of `improve` leave this share of the residual: more is lost when the policy turns."""
 
 
 @dataclass(frozen=True, eq=False)

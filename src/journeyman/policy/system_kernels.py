@@ -9,6 +9,7 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.compiled import kernel, vector_kernel
+from journeyman.vector_kernels import dot
 
 ONE = np.uint64(1)
 TINY = 1e-290
@@ -61,15 +62,6 @@ def multiply(
 
 
 @vector_kernel
-def inner(left: FloatArray, right: FloatArray) -> float:
-    """<left, right>."""
-    total = 0.0
-    for i in range(left.size):
-        total += left[i] * right[i]
-    return total
-
-
-@vector_kernel
 def residual_norm(
     data: FloatArray,
     indices: IntArray,
@@ -83,7 +75,7 @@ def residual_norm(
     multiply(data, indices, indptr, discount, x, r)
     for i in range(x.size):
         r[i] -= right[i]
-    return float(np.sqrt(inner(r, r)))
+    return float(np.sqrt(dot(r, r)))
 
 
 @vector_kernel
@@ -106,48 +98,27 @@ def bicgstab(
     shadow = r.copy()
     rho, alpha, omega = 1.0, 1.0, 1.0
     for iteration in range(most):
-        rho_next = inner(shadow, r)
-        if inner(r, r) <= wanted * wanted or min(abs(rho_next), abs(omega)) < TINY:
+        rho_next = dot(shadow, r)
+        if dot(r, r) <= wanted * wanted or min(abs(rho_next), abs(omega)) < TINY:
             return iteration
         beta = rho_next / rho * alpha / omega
         rho = rho_next
         for i in range(size):
             p[i] = r[i] + beta * (p[i] - omega * v[i])
         multiply(data, indices, indptr, discount, p, v)
-        shadow_v = inner(shadow, v)
+        shadow_v = dot(shadow, v)
         if abs(shadow_v) < TINY:
             return iteration
         alpha = rho / shadow_v
         for i in range(size):
             r[i] -= alpha * v[i]
         multiply(data, indices, indptr, discount, r, t)
-        square = inner(t, t)
-        omega = inner(t, r) / square if square > TINY else 0.0
+        square = dot(t, t)
+        omega = dot(t, r) / square if square > TINY else 0.0
         for i in range(size):
             x[i] += alpha * p[i] + omega * r[i]
             r[i] -= omega * t[i]
     return most
-
-
-@vector_kernel
-def residual_block(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    right: FloatArray,
-    x: FloatArray,
-    out: FloatArray,
-) -> None:
-    """out = right - A x for a block of right-hand sides."""
-    size, count = x.shape
-    for i in range(size):
-        for k in range(count):
-            out[i, k] = right[i, k] - x[i, k]
-        for entry in range(indptr[i], indptr[i + 1]):
-            weight, column = discount * data[entry], indices[entry]
-            for k in range(count):
-                out[i, k] += weight * x[column, k]
 
 
 @vector_kernel
@@ -168,6 +139,23 @@ def multiply_block(
             weight, column = discount * data[entry], indices[entry]
             for k in range(count):
                 out[i, k] -= weight * x[column, k]
+
+
+@vector_kernel
+def residual_block(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    discount: float,
+    right: FloatArray,
+    x: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out = right - A x for a block of right-hand sides."""
+    multiply_block(data, indices, indptr, discount, x, out)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i, k] = right[i, k] - out[i, k]
 
 
 @vector_kernel

@@ -39,6 +39,12 @@ class Solution:
         )  # fmt: skip
 
 
+def total_surplus(problem: Program, solution: Solution) -> float:
+    """How much less the policy costs than the target, summed over scaled costs."""
+    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    return -float(scale @ problem.difference(solution.occupancy.measure))
+
+
 @dataclass(frozen=True, eq=False)
 class Relaxation:
     """How far budgets are from possible.

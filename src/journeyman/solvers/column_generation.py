@@ -32,7 +32,7 @@ from journeyman.arrays import read_only, require_between
 from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
-from journeyman.solvers.answer import Answer, Solution
+from journeyman.solvers.answer import Answer, Solution, total_surplus
 from journeyman.solvers.column_relaxation import budgets_exclude_each_other, relax_by_columns
 from journeyman.solvers.column_search import ColumnSearch, generate
 from journeyman.solvers.dual_set import Task
@@ -89,8 +89,7 @@ class ColumnGeneration:
             status = _judge(problem, solution, status, tolerance)
         surplus = None
         if isinstance(problem.cost_class, Simplex) and solution is not None:
-            scale = problem.cost_class.scaling(problem.basis.num_costs)
-            surplus = -float(scale @ problem.difference(solution.occupancy.measure))
+            surplus = total_surplus(problem, solution)
         return Answer(
             problem, status, search.description, solution, relaxation=relaxation,
             total_surplus=surplus, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
@@ -136,6 +135,5 @@ def _judge(problem: Program, solution: Solution, status: Status, tolerance: floa
     share = tolerance / (problem.cost_unit * problem.world.effective_horizon)
     limits = share * problem.budget_units * problem.world.effective_horizon
     close = solution.value - solution.lower_bound <= allowed
-    return (
-        Status.OPTIMAL if close and (solution.overspending <= limits).all() else (Status.INACCURATE)
-    )
+    kept = (solution.overspending <= limits).all()
+    return Status.OPTIMAL if close and kept else Status.INACCURATE

@@ -34,10 +34,6 @@ class ColumnPool:
         self._row_of = np.zeros(0, dtype=np.int64)
         self._count = 0
 
-    @property
-    def num_policies(self) -> int:
-        return len(self._choices)
-
     def add(self, choice: IntArray, figures: FloatArray) -> None:
         """A policy (the pair of each state) with its figures from every row of the opening."""
         largest = self.world.pairs.max_actions - 1

@@ -1,6 +1,6 @@
 """The loop of column generation: duals from the master, a policy for them, bounds from both.
 
-All figures are in the units of `dual_set.Units`, in which values are of size one. One call
+All figures are in the units of `dual_set.Task`, in which values are of size one. One call
 
 1. improves a policy for the master's dual point y, roughly and from the best values at hand,
 2. evaluates it for every cost and budget (its columns, one per row of the opening),

@@ -24,7 +24,7 @@ from journeyman.solvers.subgradient_codes import (
     WEIGHT,
 )
 from journeyman.solvers.subgradient_kernel import NUMBERS_PER_LINE, Exact, Iterate, Motion
-from journeyman.solvers.vector_kernels import add, dot
+from journeyman.vector_kernels import add, dot
 
 REFRESH = 4096
 AHEAD = 4

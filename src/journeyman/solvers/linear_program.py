@@ -39,7 +39,7 @@ from journeyman.problem import (
     infeasibility_margin,
     telling_witness,
 )
-from journeyman.solvers.answer import Answer, Solution
+from journeyman.solvers.answer import Answer, Solution, total_surplus
 from journeyman.solvers.cone import euclidean_program
 from journeyman.solvers.highs import Engine, engines_for
 from journeyman.solvers.occupancy_program import exact_program
@@ -144,7 +144,7 @@ class LinearProgram:
             return close
         if proposal.surplus_bound is None:
             return False
-        missing = proposal.surplus_bound - _total_surplus(problem, solution)
+        missing = proposal.surplus_bound - total_surplus(problem, solution)
         return close and missing <= allowed * problem.basis.num_costs
 
 
@@ -153,15 +153,10 @@ def _answer(
 ) -> Answer:
     surplus = None
     if isinstance(problem.cost_class, Simplex) and solution is not None:
-        surplus = _total_surplus(problem, solution)
+        surplus = total_surplus(problem, solution)
     return Answer(
         problem, status, proposal.engine, solution, total_surplus=surplus, log=proposal.log
     )
-
-
-def _total_surplus(problem: Program, solution: Solution) -> float:
-    scale = problem.cost_class.scaling(problem.basis.num_costs)
-    return -float(scale @ problem.difference(solution.occupancy.measure))
 
 
 def _best_at_hand(problem: Program, measure: FloatArray, witness: Witness) -> Solution:

@@ -9,7 +9,6 @@ from journeyman.problem import Program
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.choice_of_engine import solver_for
-from journeyman.solvers.linear_program import LinearProgram
 from journeyman.solvers.watch import Watch
 
 
@@ -38,11 +37,8 @@ def solve(
     use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
     takes long. Ctrl-C and time limits end with a status and the best policy at hand.
     """
-    chosen: Solver = LinearProgram() if solver is None else solver
-    _check(problem, chosen, observer)
-    reason = ""
-    if solver is None:
-        chosen, reason = solver_for(problem)
+    _check(problem, solver, observer)
+    chosen, reason = solver_for(problem) if solver is None else (solver, "")
     if seed is not None and hasattr(chosen, "seed"):
         chosen = replace(chosen, seed=seed)  # type: ignore[type-var]  # a solver is a dataclass
     limit = chosen.time_limit if time_limit is None else time_limit
@@ -58,7 +54,7 @@ def _check(problem: object, solver: object, observer: object) -> None:
         raise InvalidProblem(
             f"a {type(problem).__name__} cannot be solved", "Give an Apprenticeship or a Forward"
         )
-    if isinstance(solver, type) or not hasattr(solver, "run"):
+    if isinstance(solver, type) or not (solver is None or hasattr(solver, "run")):
         raise InvalidSolver(f"{solver!r} is not a solver", "Give a value such as LinearProgram()")
     if observer is not None and not callable(observer):
         raise InvalidSolver(f"observer = {observer!r}", "Give a function that takes an Event")

@@ -30,7 +30,7 @@ from journeyman.solvers.subgradient_codes import (
     SQUARED_WEIGHT,
     WEIGHT,
 )
-from journeyman.solvers.vector_kernels import add, dot, sparse_add, sparse_dot
+from journeyman.vector_kernels import add, dot, sparse_add, sparse_dot
 
 NUMBERS_PER_LINE = 8
 """Numbers that come from memory together."""
