@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RAY := $(VENV)/ray
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench bench-exact dist lock clean
+.PHONY: help demo test test-ray check slow bench bench-exact bench-ray dist lock clean
 
 help:  ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("journeyman needs Python 3.11 or later; try make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
@@ -18,7 +19,13 @@ $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/dev.txt
+	@touch $@
+
+$(RAY)/.ready: requirements/ray.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(RAY)
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/ray.txt
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and compare the two
@@ -26,6 +33,9 @@ demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and co
 
 test: $(VENV)/.dev  ## Run all tests except the slow ones
 	$(BIN)/python -m pytest -q -n $(JOBS)
+
+test-ray: $(RAY)/.ready  ## Run the tests of the Ray executor, in an environment of their own
+	$(RAY)/bin/python -m pytest -q tests_ray
 
 check: $(VENV)/.dev  ## Format, lint and type checks
 	$(BIN)/ruff format --check .
@@ -41,6 +51,9 @@ bench: $(VENV)/.dev  ## Print every benchmark's table
 bench-exact: $(VENV)/.dev  ## Print the table of the exact program at scale
 	$(BIN)/python -m benchmarks.exact_program
 
+bench-ray: $(RAY)/.ready  ## Print what executors cost, Ray among them
+	$(RAY)/bin/python -m benchmarks.executors
+
 dist: $(VENV)/.dev  ## Build wheel and sdist, install the wheel elsewhere and use it
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
@@ -55,7 +68,8 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --
 lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --group build -o requirements/runtime.txt
-	$(COMPILE) --all-extras --group dev -o requirements/dev.txt
+	$(COMPILE) --all-extras --group dev --excludes requirements/excluded.txt -o requirements/dev.txt
+	$(COMPILE) --extra ray --group ray-tests -o requirements/ray.txt
 
 clean:  ## Remove everything that was built
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,6 +12,7 @@
     ├── MissingExtra            an optional package is not installed (also an ImportError)
     ├── NoSolution              an answer was asked for a policy it does not have
     ├── NotCertified            a certificate does not reach what was required
+    ├── ShardFailed             work given to other processes was lost (also a RuntimeError)
     └── AuditFailed             saved inputs and certificate do not agree
 
 A *mathematical* outcome (infeasible, limit reached, interrupted) is not an error: it is the
@@ -30,6 +31,9 @@ class InvalidInput(JourneymanError, ValueError):
         super().__init__(f"{what}. {remedy}.")
         self.what = what
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.what, self.remedy), self.__dict__
 
 
 class InvalidWorld(InvalidInput):
@@ -65,6 +69,10 @@ class MissingExtra(JourneymanError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed: pip install 'journeyman[{extra}]'")
+        self._parts = package, extra
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._parts, self.__dict__
 
 
 class NoSolution(JourneymanError):
@@ -73,6 +81,10 @@ class NoSolution(JourneymanError):
 
 class NotCertified(JourneymanError):
     """The certificate does not reach what was required of it, and why."""
+
+
+class ShardFailed(JourneymanError, RuntimeError):
+    """A shard was lost with its workers again and again, or its error could not be sent back."""
 
 
 class AuditFailed(JourneymanError):

@@ -1,0 +1,279 @@
+"""Any Gymnasium environment as a simulator: episodes of a policy, and what they cost.
+
+    total = sum_{t < T} discount^t psi_t  (+ discount^T/(1 - discount) after_end, if terminated)
+
+An episode that *terminated* is complete: what every later step costs was declared. One that was
+*truncated*, by the environment's own time limit or by the horizon, leaves discount^T/(1 - discount)
+without a record, and certificates say what that is worth; `gymnasium.make(id,
+max_episode_steps=...)` moves the limit.
+
+Episodes run side by side, one in each environment, until all have ended; what a vector environment
+does by itself after an end (it resets on the next step) is never looked at. So no episode is left
+out for being long. Environments are made anew for each shard of rollouts, and seeded once from its
+generator.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from journeyman.arrays import BoolArray, FloatArray, real_array
+from journeyman.costs.step_costs import StepCosts
+from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.errors import InvalidCosts, InvalidWorld, MissingExtra
+from journeyman.frozen import assign
+from journeyman.policy.acting import Actor, AnyPolicy
+from journeyman.world.laws import discount as checked_discount
+
+LARGEST_SEED = 1 << 31
+"""Some environments take no larger ones."""
+Maker: TypeAlias = Callable[[], Any]
+Seen: TypeAlias = tuple[NDArray[Any], FloatArray, BoolArray, BoolArray]
+"""Next observations, rewards, terminated, truncated: one row for each episode."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class GymnasiumSimulator:
+    """Run episodes in an environment of Gymnasium.
+
+    Args:
+        environment: the id of a registered one, or a function that makes one. It may make a vector
+            environment, for example `partial(gymnasium.make_vec, id, num_envs=64)`; executors in
+            other processes need a function at the top level of a module.
+        costs: what a step costs.
+        discount: gamma.
+        num_envs: episodes that run side by side; a vector environment says so itself. Figures
+            depend on it as they depend on a seed.
+
+    >>> import numpy as np
+    >>> from journeyman.costs.step_costs import StepCosts
+    >>> haste = StepCosts(lambda o, a, after, r, end: np.ones((len(r), 1)), ["steps"],
+    ...                   lowest=0, highest=1)
+    >>> lake = GymnasiumSimulator("FrozenLake-v1", haste, discount=0.9)
+    >>> rule = lambda o, rng: rng.integers(4, size=len(o))
+    >>> lake.totals(rule, 100, 50, np.random.default_rng(0))
+    EpisodeTotals(100 episodes, 1 costs)
+    """
+
+    environment: str | Maker
+    costs: StepCosts
+    discount: float
+    num_envs: int
+    observation_axes: int
+    """Axes of a single observation."""
+
+    def __init__(
+        self, environment: str | Maker, costs: StepCosts, discount: float, num_envs: int = 32
+    ) -> None:
+        if not (isinstance(environment, str) or callable(environment)):
+            raise InvalidWorld(
+                f"the environment is a {type(environment).__name__}",
+                "Give the id of an environment, or a function that makes one",
+            )
+        if not isinstance(costs, StepCosts):
+            raise InvalidCosts(
+                f"costs is a {type(costs).__name__}",
+                "Give jm.StepCosts(function, names, lowest=..., highest=...)",
+            )
+        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
+            raise InvalidWorld(f"num_envs = {num_envs!r}", "Give a whole number from 1")
+        assign(
+            self, environment=environment, costs=costs, discount=checked_discount(discount),
+            num_envs=int(num_envs),
+        )  # fmt: skip
+        row = self._make_row(1)
+        row.close()
+        assign(self, observation_axes=row.observation_axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.costs.names
+
+    @property
+    def lowest(self) -> FloatArray:
+        return self.costs.lowest
+
+    @property
+    def highest(self) -> FloatArray:
+        return self.costs.highest
+
+    def totals(
+        self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator
+    ) -> EpisodeTotals:
+        """Independent episodes of at most `horizon` steps."""
+        row = self._make_row(min(self.num_envs, trajectories))
+        try:
+            count = -(-trajectories // row.size)
+            parts = [self._side_by_side(row, policy, horizon, rng) for _ in range(count)]
+        finally:
+            row.close()
+        all_of_them = EpisodeTotals.joined(parts)
+        return EpisodeTotals(
+            all_of_them.totals[:trajectories], all_of_them.unrecorded[:trajectories]
+        )
+
+    def training(self, cost_weights: ArrayLike) -> Any:
+        """The environment with minus the weighted costs as its reward, for learners.
+
+        A terminal step is also charged what all later ones cost, so that a learner with the same
+        discount, whose values are zero after the end, minimises the expected cost itself.
+        """
+        import gymnasium
+
+        simulator = self
+        weights = real_array(
+            "cost_weights", cost_weights, ndim=1, size=self.costs.num_costs, refusal=InvalidCosts
+        )
+
+        class Training(gymnasium.Wrapper):
+            """Counts costs in place of rewards."""
+
+            def reset(self, **options: Any) -> Any:
+                self._seen, info = self.env.reset(**options)
+                return self._seen, info
+
+            def step(self, action: Any) -> Any:
+                following, reward, terminated, truncated, info = self.env.step(action)
+                before, done, after = (np.asarray([x]) for x in (self._seen, action, following))
+                paid, ends = np.array([reward], dtype=float), np.array([terminated])
+                costs = simulator.costs.at(before, done, after, paid, ends)[0]
+                if terminated:
+                    costs = costs + simulator.discount * simulator._rest * simulator.costs.after_end
+                self._seen = following
+                return following, -float(weights @ costs), terminated, truncated, info
+
+        made = _made(self.environment)
+        if hasattr(made, "num_envs"):
+            raise InvalidWorld(
+                "a vector environment cannot be handed to a learner",
+                "Make a simulator of a single environment for training",
+            )
+        return Training(made)
+
+    @property
+    def _rest(self) -> float:
+        return 1.0 / (1.0 - self.discount)
+
+    def _make_row(self, count: int) -> "_Row":
+        made = _made(self.environment)
+        if hasattr(made, "num_envs"):
+            return _VectorRow(made)
+        return _ListRow([made, *(_made(self.environment) for _ in range(count - 1))])
+
+    def _side_by_side(
+        self, row: "_Row", policy: AnyPolicy, horizon: int, rng: np.random.Generator
+    ) -> EpisodeTotals:
+        """One episode in each environment of the row."""
+        actor, seen = Actor(policy, rng), row.reset(rng)
+        totals, left = np.zeros((row.size, self.costs.num_costs)), np.zeros(row.size)
+        running = np.ones(row.size, dtype=bool)
+        for t in range(horizon):
+            actions = actor.sample(seen, rng)
+            following, rewards, terminated, truncated = row.step(actions, running)
+            on = running
+            costs = self.costs.at(seen[on], actions[on], following[on], rewards[on], terminated[on])
+            totals[on] += self.discount**t * costs
+            behind = self.discount ** (t + 1) * self._rest
+            totals[on & terminated] += behind * self.costs.after_end
+            left[on & truncated & ~terminated] = behind
+            running, seen = on & ~(terminated | truncated), following
+            if not running.any():
+                break
+        left[running] = self.discount**horizon * self._rest
+        return EpisodeTotals(totals, left)
+
+    def __repr__(self) -> str:
+        name = self.environment if isinstance(self.environment, str) else "environment by function"
+        return f"GymnasiumSimulator({name}, {self.costs!r}, discount {self.discount})"
+
+
+class _ListRow:
+    """Single environments side by side; those whose episode has ended are left alone."""
+
+    def __init__(self, environments: list[Any]) -> None:
+        self.environments = environments
+        self.size = len(environments)
+        self.observation_axes = _axes(environments[0].observation_space)
+        self._seeded = False
+
+    def reset(self, rng: np.random.Generator) -> NDArray[Any]:
+        seeds: list[int | None] = [None] * self.size
+        if not self._seeded:
+            seeds = [int(seed) for seed in rng.integers(LARGEST_SEED, size=self.size)]
+        self._seeded = True
+        pairs = zip(self.environments, seeds, strict=True)
+        return np.stack([np.asarray(one.reset(seed=seed)[0]) for one, seed in pairs])
+
+    def step(self, actions: NDArray[Any], running: BoolArray) -> Seen:
+        following: list[Any] = [None] * self.size
+        rewards, ends = np.zeros(self.size), np.zeros((2, self.size), dtype=bool)
+        for k in np.flatnonzero(running):
+            seen, rewards[k], ends[0, k], ends[1, k], _ = self.environments[k].step(actions[k])
+            following[k] = np.asarray(seen)
+        some = following[int(np.argmax(running))]
+        rows = [some if one is None else one for one in following]
+        return np.stack(rows), rewards, ends[0], ends[1]
+
+    def close(self) -> None:
+        for environment in self.environments:
+            environment.close()
+
+
+class _VectorRow:
+    """A vector environment."""
+
+    def __init__(self, environment: Any) -> None:
+        mode = environment.metadata.get("autoreset_mode")
+        self.mode = str(getattr(mode, "name", mode))
+        if self.mode not in ("NEXT_STEP", "DISABLED"):
+            raise InvalidWorld(
+                f"the vector environment resets itself in mode {self.mode}, which hides the last "
+                "observation of an episode",
+                "Make it with autoreset_mode NEXT_STEP or DISABLED, or give a single environment",
+            )
+        self.environment, self.size = environment, int(environment.num_envs)
+        self.observation_axes = _axes(environment.single_observation_space)
+        self._seeded = False
+
+    def reset(self, rng: np.random.Generator) -> NDArray[Any]:
+        seed = None if self._seeded else int(rng.integers(LARGEST_SEED))
+        seen, _ = self.environment.reset(seed=seed)
+        self._seeded = True
+        self._ended = np.zeros(self.size, dtype=bool)
+        return np.array(seen)
+
+    def step(self, actions: NDArray[Any], running: BoolArray) -> Seen:
+        if self.mode == "DISABLED" and self._ended.any():
+            self.environment.reset(options={"reset_mask": self._ended})
+        seen, rewards, terminated, truncated, _ = self.environment.step(actions)
+        terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
+        self._ended = terminated | truncated
+        return np.array(seen), np.array(rewards, float), terminated, truncated
+
+    def close(self) -> None:
+        self.environment.close()
+
+
+_Row: TypeAlias = _ListRow | _VectorRow
+
+
+def _made(environment: str | Maker) -> Any:
+    if not isinstance(environment, str):
+        return environment()
+    try:
+        import gymnasium
+    except ImportError:
+        raise MissingExtra("Gymnasium", "gymnasium") from None
+    return gymnasium.make(environment, disable_env_checker=True)
+
+
+def _axes(space: Any) -> int:
+    if getattr(space, "shape", None) is None:
+        raise InvalidWorld(
+            f"observations are from {space}, which is not a space of arrays",
+            "Wrap the environment in gymnasium.wrappers.FlattenObservation",
+        )
+    return len(space.shape)

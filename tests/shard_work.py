@@ -1,0 +1,133 @@
+"""Functions that tests send to workers; they stand in a module of their own to be importable."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def delicate_sum(seed, shared):
+    """Sums that change with every change of order: products over twenty orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    draws = rng.standard_normal(20_000) * 10.0 ** rng.integers(-10, 10, 20_000)
+    return float(draws @ shared), float(draws.sum()), np.cumsum(draws)[::1000]
+
+
+def wait_in_reverse(shard, last):
+    """The first shards take longest."""
+    time.sleep(0.02 * (last - shard))
+    return shard
+
+
+def die_once(shard, folder):
+    """Shard 2 kills its process the first time; every attempt leaves a line behind."""
+    number, seed = shard
+    attempts = Path(folder) / str(number)
+    with attempts.open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    if number == 2 and len(attempts.read_text().splitlines()) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return delicate_sum(seed, np.ones(20_000))
+
+
+def die_always(shard, _):
+    if shard == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return shard
+
+
+def leave(shard, _):
+    os._exit(7)
+
+
+def fail_from_three(shard, _):
+    """Shards 3 and 5 fail, 5 sooner than 3."""
+    if shard in {3, 5}:
+        time.sleep(0.2 if shard == 3 else 0.0)
+        raise ValueError(f"no {shard}")
+    return shard
+
+
+class Awkward(Exception):
+    """An exception that cannot be rebuilt from its arguments."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+def fail_awkwardly(shard, _):
+    raise Awkward("this", "that")
+
+
+def describe_shared(shard, shared):
+    """What a worker sees of a nested value, and whether it can write to it."""
+    array, rest = shared["array"], shared["rest"]
+    try:
+        array[0] = 7.0
+        written = True
+    except ValueError:
+        written = False
+    return array.sum(), array.dtype.str, array.flags.f_contiguous, rest, written
+
+
+class Counted:
+    """A value that leaves a line behind whenever a process unpacks it."""
+
+    def __init__(self, log):
+        self.log = log
+        self.array = np.arange(300_000.0)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        with Path(self.log).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+
+def use_counted(shard, shared):
+    time.sleep(0.01)
+    return os.getpid(), float(shared.array[shard])
+
+
+def environment_of(shard, _):
+    return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
+
+
+def return_function(shard, _):
+    return lambda: shard
+
+
+def process_id(shard, _):
+    return os.getpid()
+
+
+def flow_into_start(shard, world):
+    return float(world.transition[:, [shard]].sum()), world.transition.data.flags.writeable
+
+
+def shape_of(shard, shared):
+    return shared.shape
+
+
+def wait_for_the_end_of_the_node(shard, shared):
+    """The first shard away from the head says where it is and waits for its node to be killed."""
+    import ray
+
+    _, seed = shard
+    node, note = ray.get_runtime_context().get_node_id(), Path(shared["note"])
+    if node != shared["head"] and not note.exists():
+        note.with_suffix(".new").write_text(node)
+        note.with_suffix(".new").rename(note)
+        time.sleep(600)
+    return delicate_sum(seed, shared["weights"])
+
+
+def wait_long(shard, _):
+    time.sleep(0.0 if shard == 0 else 600.0)
+    return shard
+
+
+def return_lock(shard, _):
+    return threading.Lock()
