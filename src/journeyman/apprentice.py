@@ -46,8 +46,12 @@ class Apprentice:
         return self.certificate.summary()
 
     def save(self, directory: PathLike) -> None:
-        """Write policy, certificate and all they rest on into a directory that `jm.audit` reads."""
-        save_run(self.certificate, directory, seeds={"solver": self.seed})
+        """Write policy, certificate and all they rest on into a directory that `jm.audit` reads.
+
+        The trace of bounds goes with them, if the solver left one.
+        """
+        trace = self.answer.bounds_trace
+        save_run(self.certificate, directory, seeds={"solver": self.seed}, bounds_trace=trace)
 
     def __repr__(self) -> str:
         return f"Apprentice({self.answer.engine}; {self.certificate!r})"

@@ -22,12 +22,22 @@ class Event:
     elapsed: float
     iteration: int
     objective: float | None = None
+    """What the best point at hand has; finite, or None when there is none."""
+    lower_bound: float | None = None
+    """What no point can go below; finite, or None when nothing is known."""
 
     def __str__(self) -> str:
-        parts = [self.task, f"{self.elapsed:.1f} s", f"iteration {self.iteration}"]
-        if self.objective is not None:
-            parts.append(f"objective {self.objective:.6g}")
-        return " · ".join(parts)
+        parts = [self.task, f"{self.elapsed:.1f} s", f"iteration {self.iteration}", self._figures]
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def _figures(self) -> str:
+        low, high = self.lower_bound, self.objective
+        if low is None:
+            return "" if high is None else f"objective {high:.6g}"
+        if high is None:
+            return f"{low:.6g} <= optimum"
+        return f"{low:.6g} <= optimum <= {high:.6g} (difference {high - low:.2g})"
 
 
 class Observer(Protocol):
@@ -71,7 +81,7 @@ class Terminal:
             if not sys.stderr.isatty():
                 return
             self._line = _open_line()
-        self._line.update(str(event))
+        self._line.update(_as_it_is(str(event)))
 
 
 def _open_line() -> Any:
@@ -80,6 +90,13 @@ def _open_line() -> Any:
     line = Console(stderr=True).status("")
     line.start()
     return line
+
+
+def _as_it_is(words: str) -> Any:
+    """Words that may hold names from a user: brackets in them are no markup."""
+    from rich.text import Text
+
+    return Text(words)
 
 
 def guarded(observer: Observer) -> Observer:

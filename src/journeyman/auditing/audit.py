@@ -6,7 +6,8 @@ nothing with the code that made it: this room imports no other one. Compared are
     files       names, SHA-256 of every input, digest and form of the certificate
     inputs      laws, ranges, steps that are possible, a target that the demonstrations give
     gap         every term of every combination, their sums, lower bounds, the alarm
-    the rest    premises, budgets, intervals, expectations, and the conclusion from all of it
+    the rest    premises, budgets, intervals, expectations, and the conclusion from all of it; that
+                the trace of a solver, if there is one, contradicts nothing
 
 Figures agree to 1e-9 of their size, or of the size of what they were computed from. A term that
 only guards against rounding must be large enough. No stored bound may be below the exact gap with
@@ -175,6 +176,7 @@ def _check_claims(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         "the expert's intervals": lambda: other_claims.check_expert_intervals(ledger, facts, run),
         "the budgets": lambda: other_claims.check_budgets(ledger, facts, run),
         "the premises": lambda: check_premises(ledger, facts, run),
+        "the trace": lambda: other_claims.check_trace(ledger, facts, run),
         "the conclusion": lambda: other_claims.check_conclusion(ledger, facts),
     }
     for name, stage in stages.items():

@@ -271,3 +271,16 @@ def read_points(data: bytes, world: World, question: Question) -> Points:
     if scale < 0:
         raise Refused(f"the measure is scaled by {scale}")
     return Points(weights, values, prices, reals(arrays, "measure", 1, world.num_pairs), scale)
+
+
+def read_trace(data: bytes) -> Floats:
+    """Seconds, lower and upper bound after every call; a bound may be infinite."""
+    _, arrays = archive(data, "trace", 1)
+    trace = arrays["bounds"].astype(np.float64)
+    if trace.ndim != 2 or trace.shape[1] != 3:
+        raise Refused(f"bounds has shape {trace.shape}")
+    if np.isnan(trace).any() or not np.isfinite(trace[:, 0]).all():
+        raise Refused("a time or a bound is not a number")
+    if (trace[1:, :2] < trace[:-1, :2]).any():
+        raise Refused("a time or a lower bound falls from one call to the next")
+    return trace

@@ -15,6 +15,8 @@ from journeyman.auditing.run import Run
 
 RESIDUAL = 1e-6
 """Of the size of an expectation: more than an exact evaluation leaves."""
+ROUGH = 1e-5
+"""Of the largest gap: a solver on its way evaluates only as exactly as it has to."""
 
 
 def check_target(ledger: Ledger, run: Run) -> None:
@@ -104,6 +106,26 @@ def check_budgets(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         ledger.equal(f"the verdict on {what}", stored["is_kept"], spent <= limit)
         least = least_total(figures) - AGREEMENT * (floor + abs(spent))
         ledger.check(spent >= least, f"{what} is spent up to {spent!r}, below {least!r}")
+
+
+def check_trace(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
+    """When the solver had which bounds is not derived again, but the optimum lies between them.
+
+    Budgets are an exception: a solver may work with lower limits, and break them by a little.
+    """
+    if run.trace is None or run.question.budgets:
+        return
+    gap, proven = run.apprentice.gap(run.question.target), number(facts["lower_bounds"]["on_data"])
+    low = float(run.trace[:, 1].max(initial=-math.inf))
+    high = float(run.trace[:, 2].min(initial=math.inf))
+    ledger.check(
+        low <= gap + ROUGH * run.floor,
+        f"the trace says that no gap is below {low!r}, the policy has {gap!r}",
+    )
+    ledger.check(
+        high >= proven - ROUGH * run.floor,
+        f"the trace has a policy with the gap {high!r}, no gap is below {proven!r}",
+    )
 
 
 def check_conclusion(ledger: Ledger, facts: dict[str, Any]) -> None:

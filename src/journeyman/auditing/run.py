@@ -19,6 +19,7 @@ from journeyman.auditing.inputs import (
     read_policy,
     read_question,
     read_records,
+    read_trace,
     read_world,
 )
 from journeyman.auditing.knowledge import Distances
@@ -27,10 +28,11 @@ from journeyman.auditing.reading import Refused
 from journeyman.auditing.sampled_rows import Features, read_features
 from journeyman.auditing.shaped import shaped_estimate
 from journeyman.auditing.stored import ROWS, Stored, sampling_of, stored_combinations
+from journeyman.auditing.tables import Floats
 
 Part = TypeVar("Part")
 ALWAYS = ("policy.npz", "problem.npz", "witness.npz", "world.npz")
-DEMONSTRATIONS, FEATURES = SOMETIMES = ("demonstrations.npz", "features.npz")
+DEMONSTRATIONS, FEATURES, TRACE = SOMETIMES = ("demonstrations.npz", "features.npz", "trace.npz")
 OFFSET = 1e-3
 
 
@@ -44,6 +46,7 @@ class Run:
     records: Records | None
     points: Points
     features: Features | None
+    trace: Floats | None
     claimed: list[Stored]
     failure_probability: float
     draws_again: bool
@@ -131,14 +134,15 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
         records = _named(DEMONSTRATIONS, lambda: read_records(files[DEMONSTRATIONS], world))
     if FEATURES in files:
         features = _named(FEATURES, lambda: read_features(files[FEATURES], world))
+    trace = _named(TRACE, lambda: read_trace(files[TRACE])) if TRACE in files else None
     sampling = sampling_of(claimed)
     if (features is None) == (sampling == ROWS):
         raise Refused(f"sampled rows and the file {FEATURES} do not come together")
     if sampling is not None and points.measure is not None:
         raise Refused("a certificate rests on draws and on a measure")
     return Run(
-        world, question, Apprentice(world, question, policy), records, points, features, claimed,
-        facts["failure_probability"], facts["software"]["numpy"] == np.__version__,
+        world, question, Apprentice(world, question, policy), records, points, features, trace,
+        claimed, facts["failure_probability"], facts["software"]["numpy"] == np.__version__,
     )  # fmt: skip
 
 

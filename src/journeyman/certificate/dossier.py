@@ -6,6 +6,7 @@
     problem.npz          cost basis, cost class, budgets, target
     witness.npz          dual points behind the lower bounds; the measure that defines the policy
     features.npz         features, coefficients and base measure, where rows of them were sampled
+    trace.npz            seconds, lower and upper bound after every call of a solver that has both
     certificate.json     every term of every combination, premises, budgets, bounds, intervals, and
                          the SHA-256 of the files above
 
@@ -27,8 +28,9 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate import evaluation
-from journeyman.certificate.certificate import BudgetCertificate, Certificate, Combination
+from journeyman.certificate.certificate import BudgetCertificate, Certificate
 from journeyman.certificate.evaluation import Statistics
+from journeyman.certificate.gap_bound import Combination
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.premises import Premise
 from journeyman.certificate.sampled_rows import SampledRows
@@ -47,6 +49,7 @@ CSR = ("data", "indices", "indptr")
 CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
 INPUTS = (
     "world.npz", "demonstrations.npz", "policy.npz", "problem.npz", "witness.npz", "features.npz",
+    "trace.npz",
 )  # fmt: skip
 
 
@@ -56,12 +59,13 @@ def save_run(
     *,
     seeds: Mapping[str, int | None],
     evaluation: SampledRows | None = None,
+    bounds_trace: FloatArray | None = None,
 ) -> None:
     """Write a certificate and all it rests on into `directory`.
 
     The directory is made if need be. An earlier run in it is replaced; anything else in it is a
     reason to refuse. A certificate from sampled rows needs the `evaluation` they came from: its
-    features and coefficients are inputs too.
+    features and coefficients are inputs too. `bounds_trace` is that of the answer.
     """
     _require_rows(certificate, evaluation)
     place = Path(directory)
@@ -69,7 +73,10 @@ def save_run(
     written = _write_inputs(certificate, place)
     if evaluation is not None:
         _save_features(evaluation, place / "features.npz")
-        written = sorted([*written, "features.npz"])
+        written.append("features.npz")
+    if bounds_trace is not None:
+        save_arrays(place / "trace.npz", "trace", INPUT_VERSION, {"bounds": bounds_trace})
+        written.append("trace.npz")
     hashes = {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in written}
     facts = certificate_facts(certificate) | {"inputs": hashes, "seeds": dict(seeds)}
     _write(place / CERTIFICATE, canonical(facts | {"digest": digest_of(facts)}))
@@ -228,7 +235,7 @@ def _write_inputs(certificate: Certificate, place: Path) -> list[str]:
     if demos is not None:
         demos.save(place / "demonstrations.npz")
         written.append("demonstrations.npz")
-    return sorted(written)
+    return written
 
 
 def _demonstrations(problem: Program) -> Demonstrations | None:

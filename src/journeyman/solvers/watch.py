@@ -74,9 +74,28 @@ class Watch:
     def must_stop(self) -> bool:
         return self.interrupted or self.remaining <= 0
 
-    def report(self, iteration: int, objective: float | None = None) -> bool:
-        """Show where the engine is (an infinite objective means it has none yet); True: stop."""
-        if objective is not None and not math.isfinite(objective):
-            objective = None
-        self._observe(Event(self.task, self.elapsed, iteration, objective))
+    @contextmanager
+    def aside(self, words: str) -> Iterator[None]:
+        """Around a search for something else than the solution: its reports say what they are
+        about, since their figures are not those of the problem."""
+        task, self.task = self.task, f"{self.task}, {words}"
+        try:
+            yield
+        finally:
+            self.task = task
+
+    def report(
+        self, iteration: int, objective: float | None = None, lower_bound: float | None = None
+    ) -> bool:
+        """Show where the engine is; True: stop.
+
+        `lower_bound` must be proven, for the very objective that is reported. An infinite figure
+        means that there is none yet.
+        """
+        figures = (_finite(objective), _finite(lower_bound))
+        self._observe(Event(self.task, self.elapsed, iteration, *figures))
         return self.must_stop
+
+
+def _finite(figure: float | None) -> float | None:
+    return figure if figure is not None and math.isfinite(figure) else None
