@@ -5,29 +5,35 @@ Each run is a process of its own with one thread. Time is CPU seconds from probl
 expert's expectations counts for nobody; packages and compiled code are loaded). Memory is the peak
 resident size above that of the loaded instance. The objective is the gap of the extracted policy by
 exact evaluation times (1 - discount); "certified" is value minus lower bound in the same unit.
-Experts are estimated from 100 trajectories; medians over several of them. A peer that does not end
-within the limit is shown as such.
+Experts are estimated from 100 trajectories. Figures are medians over the same experts for
+everybody; a run that does not end within its limit of CPU seconds counts as the slowest, and a row
+ends as soon as it has decided the median. `--keep FILE` writes every run down and continues where
+an interrupted table ended.
 """
 
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import journeyman as jm
 from benchmarks.build_program import _peak, _reset_peak
+from benchmarks.machine import describe_machine
 
 GRAMMAR = (
     "KIND:SIZE:COSTS:DISCOUNT:ACCURACY with KIND grid (SIZE x SIZE, COSTS x COSTS macro cells), "
-    "start (the same with walls and one start state) or garnet"
+    "start (the same with walls and one start state), garnet (SIZE states) or icu (ICU-Sepsis; "
+    "SIZE and COSTS are as they are)"
 )
 INSTANCES = (
     "grid:64:8:0.99:1e-5",
@@ -38,9 +44,17 @@ INSTANCES = (
     "start:128:8:0.99:1e-4",
     "garnet:10000:8:0.99:1e-4",
     "garnet:100000:8:0.99:1e-4",
+    "icu:716:4:0.99:1e-4",
 )
+USUAL, LONGER = 100.0, 400.0
+WORTH_WAITING = {
+    (peer, f"grid:128:8:{g}:1e-5") for peer in ("CLARABEL", "HIPO") for g in (0.9, 0.99)
+}
+"""Who is known to end where in more than the usual CPU seconds."""
 PEERS = ("CLARABEL", "HIPO", "IPX")
-LIMIT = 100.0
+OURS = "journeyman"
+OWN_PATIENCE = 1000.0
+Figures = dict[str, Any]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -48,62 +62,115 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("instances", nargs="*", default=INSTANCES, help=GRAMMAR)
     parser.add_argument("--experts", type=int, default=5)
     parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
-    parser.add_argument("--peer-experts", type=int, default=1, help="experts that peers are given")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for a peer")
+    parser.add_argument("--limit", type=float, help="CPU seconds for a peer")
+    parser.add_argument("--keep", type=Path, help="file of finished runs")
     parser.add_argument("--measure", nargs=2, metavar=("WHO", "SEED"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.measure:
         who, seed = options.measure
         print(json.dumps(_measure(who, options.instances[0], int(seed), options.limit)))
         return
-    print(f"The exact program ({options.experts} experts, peers {options.peer_experts})")
-    print(f"{'':38}{'CPU s':>8}{'peak MB':>9}{'objective':>12}{'certified':>11}  outcome")
+    print(describe_machine())
+    print(f"The exact program, {options.experts} experts")
+    print(
+        f"{'':12}{'CPU s':>8}{'times':>8}{'peak MB':>9}{'objective':>12}{'certified':>11}  outcome"
+    )
     for instance in options.instances:
         print(instance)
-        _row("journeyman", instance, options.experts, options.limit)
+        own = Row(OURS, instance, OWN_PATIENCE, options.keep).measured(options.experts)
+        print(own.line(None), flush=True)
         for peer in options.peers:
-            _row(peer, instance, options.peer_experts, options.limit)
+            limit = options.limit or _patience(peer, instance)
+            row = Row(peer, instance, limit, options.keep).measured(options.experts)
+            print(row.line(own.seconds), flush=True)
 
 
-def _row(who: str, instance: str, experts: int, limit: float) -> None:
-    runs = [_run(who, instance, seed, limit) for seed in range(experts)]
-    done = [run for run in runs if run["objective"] is not None]
-    if not done:
-        print(f"  {who:36}{'-':>8}{'-':>9}{'-':>12}{'-':>11}  {runs[0]['outcome']}")
-        return
-    middle = {
-        name: statistics.median([run[name] for run in done])
-        for name in ("seconds", "peak", "objective", "certified")
-    }
-    print(
-        f"  {who:36}{middle['seconds']:>8.2f}{middle['peak'] / 1e6:>9.0f}"
-        f"{middle['objective']:>12.7f}{middle['certified']:>11.1e}  {done[0]['outcome']}",
-        flush=True,
-    )
+def _patience(peer: str, instance: str) -> float:
+    return LONGER if (peer, instance) in WORTH_WAITING else USUAL
 
 
-def _run(who: str, instance: str, seed: int, limit: float) -> dict[str, Any]:
+class Row:
+    """The runs of one engine on one instance."""
+
+    def __init__(self, who: str, instance: str, limit: float, keep: Path | None) -> None:
+        self.who, self.instance, self.limit, self.keep = who, instance, limit, keep
+        self.runs: list[Figures] = []
+        self.experts = 0
+
+    def measured(self, experts: int) -> "Row":
+        """Run expert by expert until the median is known."""
+        self.experts = experts
+        for seed in range(experts):
+            if 2 * len(self._unfinished()) > experts:
+                break
+            self.runs.append(self._kept(seed) or self._run(seed))
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """The median, infinite when half of the runs did not end."""
+        return self._median("seconds")
+
+    def line(self, own_seconds: float | None) -> str:
+        if self._median("seconds") == np.inf:
+            return f"  {self.who:10}{'-':>8}{'-':>8}{'-':>9}{'-':>12}{'-':>11}  {self._outcome()}"
+        times = "" if own_seconds is None else f"{self.seconds / own_seconds:.1f}"
+        return (
+            f"  {self.who:10}{self.seconds:>8.2f}{times:>8}{self._median('peak') / 1e6:>9.0f}"
+            f"{self._median('objective'):>12.7f}{self._median('certified'):>11.1e}"
+            f"  {self._outcome()}"
+        )
+
+    def _median(self, name: str) -> float:
+        ended = [run[name] for run in self.runs if run["objective"] is not None]
+        missing = [np.inf] * (self.experts - len(ended)) if name == "seconds" else []
+        return float(statistics.median(ended + missing))
+
+    def _unfinished(self) -> list[Figures]:
+        return [run for run in self.runs if run["objective"] is None]
+
+    def _outcome(self) -> str:
+        words = self.runs[0]["outcome"]
+        unfinished = len(self._unfinished())
+        return f"{words} ({unfinished} of {len(self.runs)} did not end)" if unfinished else words
+
+    def _kept(self, seed: int) -> Figures | None:
+        if self.keep is None or not self.keep.exists():
+            return None
+        for line in self.keep.read_text().splitlines():
+            key, figures = json.loads(line)
+            if key == [self.who, self.instance, seed]:
+                return dict(figures)
+        return None
+
+    def _run(self, seed: int) -> Figures:
+        figures = _in_fresh_process(self.who, self.instance, seed, self.limit)
+        if self.keep is not None:
+            with self.keep.open("a") as file:
+                file.write(json.dumps([[self.who, self.instance, seed], figures]) + "\n")
+        return figures
+
+
+def _in_fresh_process(who: str, instance: str, seed: int, limit: float) -> Figures:
     command = [
         sys.executable, "-m", "benchmarks.exact_program", instance, "--limit", str(limit),
         "--measure", who, str(seed),
     ]  # fmt: skip
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    nothing: dict[str, Any] = {"objective": None, "outcome": f"none in {limit:.0f} s"}
-    try:
-        shown = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment,
-            timeout=3 * limit + 120,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return nothing
-    figures: dict[str, Any] = json.loads(shown.stdout)
-    return figures
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode == 0:
+        figures: Figures = json.loads(done.stdout)
+        return figures
+    if done.returncode > 0:
+        raise RuntimeError(f"{who} on {instance}: {done.stderr}")
+    return {"objective": None, "outcome": f"none in {limit:.0f} s"}
 
 
 def problem_of(instance: str, seed: int) -> tuple[jm.Apprenticeship, float]:
     """The problem that a word stands for with the expert of a seed, and the wanted accuracy."""
     kind, size, costs, discount, accuracy = instance.split(":")
     number, gamma = int(size), float(discount)
+    example: jm.gallery.Example
     if kind == "garnet":
         example = jm.gallery.garnet(number, num_costs=int(costs), discount=gamma, seed=seed)
     elif kind == "start":
@@ -111,6 +178,8 @@ def problem_of(instance: str, seed: int) -> tuple[jm.Apprenticeship, float]:
             number, macro_cells=int(costs), discount=gamma, seed=seed, walls=_walls(number),
             initial=[number // 2, number // 2],
         )  # fmt: skip
+    elif kind == "icu":
+        example = jm.gallery.icu_sepsis(discount=gamma)
     else:
         example = jm.gallery.grid(number, macro_cells=int(costs), discount=gamma, seed=seed)
     world, basis, expert = example
@@ -143,20 +212,21 @@ def _measure(who: str, instance: str, seed: int, limit: float) -> dict[str, Any]
     if who == "CLARABEL":
         import cvxpy  # noqa: F401
     else:
-        _solve(tiny, who, tolerance, limit)
+        _solve(tiny, who, tolerance)
         garnet, _ = problem_of("garnet:500:2:0.9:1e-3", 0)
-        _solve(garnet, who, tolerance, limit)
+        _solve(garnet, who, tolerance)
     before = _reset_peak()
     started = time.process_time()
+    _limit_cpu(limit)
     if who == "CLARABEL":
-        value, bound, outcome = _cvxpy(problem, limit)
+        value, bound, outcome = _cvxpy(problem)
     else:
-        answer = _solve(problem, who, tolerance, limit)
+        answer = _solve(problem, who, tolerance)
         value, bound = answer.value, answer.lower_bound
         outcome = f"{answer.status.name}, {answer.engine}"
     seconds = time.process_time() - started
-    if value is None or outcome.startswith("TIME_LIMIT"):
-        return {"objective": None, "outcome": f"none in {limit:.0f} s ({outcome})"}
+    if value is None:
+        return {"objective": None, "outcome": outcome}
     return {
         "seconds": seconds,
         "peak": _peak() - before,
@@ -166,13 +236,19 @@ def _measure(who: str, instance: str, seed: int, limit: float) -> dict[str, Any]
     }
 
 
-def _solve(problem: jm.Apprenticeship, who: str, tolerance: float, limit: float) -> jm.Answer:
-    if who == "journeyman":
-        return jm.solve(problem, jm.ColumnGeneration(tolerance=tolerance, time_limit=3 * limit))
-    return jm.solve(problem, jm.LinearProgram(engine=jm.Engine[who], time_limit=limit))
+def _limit_cpu(seconds: float) -> None:
+    """End this process then; engines know limits of wall time only, and not all heed them."""
+    end = int(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (end, end + 5))
 
 
-def _cvxpy(problem: jm.Apprenticeship, limit: float) -> tuple[float | None, None, str]:
+def _solve(problem: jm.Apprenticeship, who: str, tolerance: float) -> jm.Answer:
+    if who == OURS:
+        return jm.solve(problem, jm.ColumnGeneration(tolerance=tolerance))
+    return jm.solve(problem, jm.LinearProgram(engine=jm.Engine[who]))
+
+
+def _cvxpy(problem: jm.Apprenticeship) -> tuple[float | None, None, str]:
     """CVXPY with its default engine, the extracted policy evaluated exactly."""
     import cvxpy as cp
 
@@ -184,10 +260,10 @@ def _cvxpy(problem: jm.Apprenticeship, limit: float) -> tuple[float | None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it warns of shows in the status and the value
         try:
-            program.solve(solver="CLARABEL", time_limit=limit)
+            program.solve(solver="CLARABEL")
         except cp.SolverError as fault:
             return None, None, str(fault).split(".")[0]
-    if mu.value is None or program.status == cp.USER_LIMIT:
+    if mu.value is None:
         return None, None, str(program.status)
     return problem.gap(jm.extract(world, mu.value)), None, f"CVXPY, {program.status}"
 

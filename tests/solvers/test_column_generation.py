@@ -9,6 +9,8 @@ import journeyman as jm
 from journeyman.policy import chains
 from journeyman.solvers import choice_of_engine, column_search
 from journeyman.solvers.choice_of_engine import solver_for
+from journeyman.solvers.dual_set import Task
+from journeyman.solvers.settled_weights import SettledWeights
 from journeyman.testing.random_worlds import Shape, random_problem, random_world
 from journeyman.testing.strategies import problems, seeds
 
@@ -244,3 +246,30 @@ def grid_problem(cost_class):
     target = jm.occupancy(world, expert).expectations(basis)
     noise = np.random.default_rng(1).normal(size=target.size) * 0.3
     return jm.Apprenticeship(world, basis, jm.ExpertExpectation(target + noise), cost_class)
+
+
+def test_a_memory_limit_ends_with_valid_bounds():
+    world, basis, expert = jm.gallery.grid(24, macro_cells=4, discount=0.97, seed=0)
+    demos = jm.record(world, expert, trajectories=50, horizon=100, seed=0)
+    problem = jm.Apprenticeship(world, basis, demos)
+    stopped = jm.solve(problem, jm.ColumnGeneration(memory_limit=1e5))
+    exact = jm.solve(problem, jm.ColumnGeneration(memory_limit=1e9))
+    assert stopped.status is jm.Status.MEMORY_LIMIT
+    assert exact.status is jm.Status.OPTIMAL
+    assert stopped.lower_bound <= exact.value <= stopped.value
+    with pytest.raises(jm.InvalidSolver, match="memory_limit"):
+        jm.ColumnGeneration(memory_limit=0)
+
+
+def test_settled_weights_change_nothing_but_the_way():
+    """A cost the expert never incurs has weight one; the optimum is that of the linear program."""
+    world, basis, expert = jm.gallery.grid(12, macro_cells=4, discount=0.95, initial=[0, 0])
+    demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
+    target = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    problem = jm.Apprenticeship(world, basis, target)
+    task = Task.of(problem)
+    settled = SettledWeights.of(task, 1e-6)
+    assert settled.high.sum() == (target.values == 0).sum() > 0
+    columns = jm.solve(problem, jm.ColumnGeneration())
+    assert columns.status is jm.Status.OPTIMAL
+    assert columns.value == pytest.approx(jm.solve(problem, jm.LinearProgram()).value, abs=1e-4)

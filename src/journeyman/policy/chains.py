@@ -32,6 +32,8 @@ CORRECTIONS, PAYING = 12, 0.3
 """A nearby policy's factor is used up to so often, while it leaves at most this of the residual."""
 SKIPPED = 4
 """Evaluations that do without it after it did not pay."""
+ENTRY_BYTES = 12
+"""A number and its row in a sparse factor."""
 ACCEPTED = 10.0
 """A column may miss its wanted residual by this factor before it is solved again."""
 
@@ -43,6 +45,11 @@ class Chains:
         self.world = world
         self._factored: tuple[IntArray, Any] | None = None
         self._skips = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the factor that is kept."""
+        return 0 if self._factored is None else ENTRY_BYTES * int(self._factored[1].nnz)
 
     def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
         """T values, and the pair of each state that attains it."""

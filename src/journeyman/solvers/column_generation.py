@@ -14,8 +14,11 @@ solve can be stopped at any moment. OPTIMAL means that they differ by at most `t
 budgets are kept as exactly. Budgets are broken at a price in the master; INFEASIBLE is said only
 with prices that prove it.
 
-For `Simplex` the gap is minimised; the second stage of `LinearProgram`, the largest surplus among
-the policies of least gap, is not.
+For `Simplex` the optimum is usually a whole face, so a second stage (`column_surplus`) takes from
+among the policies whose gap is within `tolerance` of the least one that surpasses the expert most.
+OPTIMAL then also means that no policy of least gap has a total surplus that is larger by more than
+`tolerance` per cost; `Answer.log` has the figures. A second stage that is stopped leaves the best
+policy so far, with a gap that is within `tolerance`.
 
 Cost. Per call some rough steps of policy iteration, one solve for all costs and one master problem
 with a few hundred rows; 5 to 40 calls. Time and memory grow little faster than the world.
@@ -24,7 +27,7 @@ Reference: Dantzig and Wolfe, "Decomposition principle for linear programs", 196
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,20 +37,14 @@ from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
 from journeyman.solvers.answer import Answer, Solution, total_surplus
 from journeyman.solvers.column_relaxation import budgets_exclude_each_other, relax_by_columns
-from journeyman.solvers.column_search import ColumnSearch, generate
+from journeyman.solvers.column_search import ColumnSearch, generate, keep_budgets
+from journeyman.solvers.column_surplus import FIRST_SHARE, has_second_stage, near, surpass
+from journeyman.solvers.column_verdict import SAFETY, evaluated, is_optimal
 from journeyman.solvers.dual_set import Task
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 RELATIVE_TOLERANCE = 1e-6
-SAFETY = 0.9
-"""The loop stops at this share of the tolerance; the rest is for rounding."""
-EXACT = 1e-12
-"""Accuracy of the second evaluation, should the first have been too rough."""
-ROUNDING = 1e-12
-"""Value and bound may differ by this share of the value whatever the tolerance."""
-RAISES, RAISE = 3, 30.0
-"""How often, and by which factor, the limit of the budgets' prices is raised."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +56,13 @@ class ColumnGeneration:
             `Apprenticeship` those of the gap); by default 1e-6 of the trivial bound.
         time_limit: seconds.
         max_calls: generated policies before the solve stops.
+        memory_limit: bytes that columns, tables and factors may take before the solve stops.
     """
 
     tolerance: float | None = None
     time_limit: float | None = None
     max_calls: int = 1000
+    memory_limit: float | None = None
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
@@ -75,26 +74,42 @@ class ColumnGeneration:
             raise InvalidSolver(f"time_limit = {self.time_limit}", "Give seconds above 0, or None")
         if not isinstance(self.max_calls, int) or self.max_calls < 1:
             raise InvalidSolver(f"max_calls = {self.max_calls!r}", "Allow at least one call")
+        if self.memory_limit is not None and not self.memory_limit > 0:
+            raise InvalidSolver(
+                f"memory_limit = {self.memory_limit}", "Give bytes above 0, or None"
+            )
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         tolerance = self._tolerance(problem)
-        search = ColumnSearch(Task.of(problem), SAFETY * tolerance, watch)
-        status, relaxation, solution = self._search(problem, search), None, None
+        share = FIRST_SHARE if has_second_stage(problem) else SAFETY
+        memory = np.inf if self.memory_limit is None else float(self.memory_limit)
+        search = ColumnSearch(Task.of(problem), share * tolerance, watch, memory)
+        status = self._search(problem, search)
         if status is Status.INFEASIBLE:
             relaxation = relax_by_columns(problem, search.tolerance, watch, self.max_calls)
+            answer = Answer(problem, status, search.description, None, relaxation=relaxation)
         else:
-            solution = _solution(problem, search, tolerance)
-            status = _judge(problem, solution, status, tolerance)
-        surplus = None
-        if isinstance(problem.cost_class, Simplex) and solution is not None:
-            surplus = total_surplus(problem, solution)
-        return Answer(
-            problem, status, search.description, solution, relaxation=relaxation,
-            total_surplus=surplus, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
+            answer = self._judge(problem, search, status, tolerance)
+        return replace(
+            answer, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
+
+    def _judge(
+        self, problem: Program, search: ColumnSearch, status: Status, tolerance: float
+    ) -> Answer:
+        """The best policy, after a second stage if there is one; its figures say what it is."""
+        ended = status in (Status.OPTIMAL, Status.INACCURATE)
+        if has_second_stage(problem) and ended and search.gap <= near(search, tolerance):
+            return surpass(problem, search, tolerance, self.max_calls - search.calls)
+        solution = _solution(problem, search, tolerance)
+        if status is Status.OPTIMAL and not is_optimal(problem, solution, tolerance):
+            status = Status.INACCURATE
+        one_sided = isinstance(problem.cost_class, Simplex)
+        surplus = total_surplus(problem, solution) if one_sided else None
+        return Answer(problem, status, search.description, solution, total_surplus=surplus)
 
     def _tolerance(self, problem: Program) -> float:
         if self.tolerance is not None:
@@ -104,36 +119,16 @@ class ColumnGeneration:
     def _search(self, problem: Program, search: ColumnSearch) -> Status:
         """Generate; when budgets stay broken, ask whether they can be kept and raise prices."""
         status = generate(search, self.max_calls)
-        for attempt in range(RAISES):
-            if status is not Status.OPTIMAL or search.excess <= search.tolerance:
-                break
-            if attempt == 0 and budgets_exclude_each_other(
-                problem, search.tolerance, search.watch, self.max_calls
-            ):
-                return Status.INFEASIBLE
-            search.raise_prices(RAISE)
-            status = generate(search, self.max_calls)
-        return status
+        broken = status is Status.OPTIMAL and search.excess > search.tolerance
+        if broken and budgets_exclude_each_other(
+            problem, search.tolerance, search.watch, self.max_calls
+        ):
+            return Status.INFEASIBLE
+        return keep_budgets(search, self.max_calls, status)
 
 
 def _solution(problem: Program, search: ColumnSearch, tolerance: float) -> Solution:
-    """The policy of the best mixture, evaluated; once more exactly if that was too rough."""
+    """The policy of the best mixture, as good as the search has promised."""
     witness = search.task.witness(search.best.dual, search.best.values)
-    rough = Solution.of(problem, search.policy(search.accuracy), witness)
-    promised = search.upper * search.task.unit
-    if search.mixture is None or rough.value <= promised + (1 - SAFETY) / 2 * tolerance:
-        return rough
-    fine = Solution.of(problem, search.policy(EXACT), witness)
-    return min(rough, fine, key=lambda solution: solution.value)
-
-
-def _judge(problem: Program, solution: Solution, status: Status, tolerance: float) -> Status:
-    """OPTIMAL is what the recomputed figures say."""
-    if status is not Status.OPTIMAL:
-        return status
-    allowed = max(tolerance, ROUNDING * abs(solution.value))
-    share = tolerance / (problem.cost_unit * problem.world.effective_horizon)
-    limits = share * problem.budget_units * problem.world.effective_horizon
-    close = solution.value - solution.lower_bound <= allowed
-    kept = (solution.overspending <= limits).all()
-    return Status.OPTIMAL if close and kept else Status.INACCURATE
+    promised = search.upper * search.task.unit + (1 - SAFETY) / 2 * tolerance
+    return evaluated(problem, search, witness, lambda solution: solution.value <= promised)

@@ -26,12 +26,17 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from journeyman.arrays import FloatArray, SparseMatrix
+from journeyman.solvers.column_coupling import Coupling
 from journeyman.solvers.dual_set import DualSet
 from journeyman.solvers.norm_cone import Scaling, centre
 
 MOST_ITERATIONS = 80
 TO_THE_BOUNDARY = 0.99
 RIDGE = 1e-13
+ILL_CONDITIONED = 1e-7
+"""Ratio of pivots below which a Newton matrix is not multiplied out."""
+LEAST_SLACK = 1e-20
+"""A slack that rounding has taken to zero counts as this."""
 LEAST_CENTRING = 1e-6
 SMALL = 1e-3
 CORRECTORS, WORTHWHILE = 2, 0.1
@@ -94,7 +99,7 @@ class _Iterate:
     def __init__(self, master: Master) -> None:
         self.master, self.set = master, master.duals
         columns = master.columns
-        self.F = _Coupling(master.coupling)
+        self.F = Coupling(master.coupling)
         self.y = self.set.centre()
         self.x = master.feasible(np.ones(columns.shape[0]))
         prices = columns @ self.y
@@ -174,7 +179,8 @@ class _Iterate:
     def _measure(self) -> None:
         """Residuals, slacks and the mean complementarity."""
         master = self.master
-        self.above, self.below = self.set.upper - self.y, self.y - self.set.lower
+        self.above = np.maximum(self.set.upper - self.y, LEAST_SLACK)
+        self.below = np.maximum(self.y - self.set.lower, LEAST_SLACK)
         self.flow_residual = master.right - self.F.total(self.x)
         self.slack_residual = master.columns @ self.y - self.F.spread(self.v) - self.s
         self.balance = -(master.columns.T @ self.x - master.target - self.high + self.low)
@@ -186,27 +192,46 @@ class _Iterate:
         self.mean = (float(products) + self.cone.product) / self.count
 
     def _factorise(self) -> bool:
-        weights = self.x / self.s
-        weighted = self.master.columns * weights[:, None]
+        """The matrix of the Newton steps, as a sum of squares: a difference would cancel."""
+        columns, weights = self.master.columns, self.x / self.s
         self.weights = weights
-        self.F.weigh(weights)
-        self.cross = self.F.total(weighted)
-        self.reduced = self.F.solve(self.cross)
-        matrix = self.master.columns.T @ weighted - self.cross.T @ self.reduced
-        matrix[np.diag_indices_from(matrix)] += self.high / self.above + self.low / self.below
+        if not self.F.weigh(weights):
+            return False
+        self.reduced = self.F.solve(self.F.total(columns * weights[:, None]))
+        rest = columns - self.F.spread(self.reduced)
+        box = self.high / self.above + self.low / self.below
+        matrix = rest.T @ (rest * weights[:, None])
+        matrix[np.diag_indices_from(matrix)] += box
         self.scaling = Scaling(self.cone)
         if self.set.is_ball:
             self.stiffness = self.scaling.softened(np.eye(self.set.num_costs), -1.0)
             matrix[self.ball, self.ball] += self.stiffness
-        ridge = RIDGE * float(np.trace(matrix)) / matrix.shape[0]
-        for _ in range(3):
-            matrix[np.diag_indices_from(matrix)] += ridge
+            return self._take_factor(matrix, RIDGE)
+        if self._take_factor(matrix, 0.0):
+            return True
+        roots = np.vstack([rest * np.sqrt(weights)[:, None], np.diag(np.sqrt(box))])
+        return self._take_root(roots) or self._take_factor(matrix, RIDGE)
+
+    def _take_factor(self, matrix: FloatArray, ridge: float) -> bool:
+        """By Cholesky, with a growing ridge if one is given; else only if well conditioned."""
+        added = ridge * float(np.trace(matrix)) / matrix.shape[0]
+        for _ in range(3 if ridge else 1):
+            matrix[np.diag_indices_from(matrix)] += added
             try:
                 self.factor = cho_factor(matrix, check_finite=True)
-                return True
             except (LinAlgError, ValueError):
-                ridge *= 1e3
+                added *= 1e3
+                continue
+            pivots = np.diagonal(self.factor[0])
+            return bool(ridge or pivots.min() > ILL_CONDITIONED * pivots.max())
         return False
+
+    def _take_root(self, roots: FloatArray) -> bool:
+        """The factor of roots' roots, to twice the digits that the product itself would leave."""
+        if not np.isfinite(roots).all():
+            return False
+        self.factor = np.linalg.qr(roots, mode="r"), False
+        return bool(np.diagonal(self.factor[0]).all())
 
     def _direction(self, aims: Parts) -> _Direction:
         """Newton towards given complementarity products."""
@@ -254,42 +279,6 @@ class _Iterate:
         self.s = self.s + dual * step.s
         self.y = self.y + dual * step.y
         self.v = self.v + dual * step.v
-
-
-class _Coupling:
-    """F, and solves with F D F': diagonal when every column is in one row, small otherwise."""
-
-    def __init__(self, matrix: SparseMatrix) -> None:
-        self.matrix, self.transposed = matrix, matrix.T.tocsr()
-        self.is_diagonal = bool((np.diff(self.transposed.indptr) == 1).all())
-
-    def total(self, values: FloatArray) -> FloatArray:
-        return np.asarray(self.matrix @ values)
-
-    def spread(self, values: FloatArray) -> FloatArray:
-        return np.asarray(self.transposed @ values)
-
-    def below(self, prices: FloatArray, margin: float) -> FloatArray:
-        """Values v with F'v < prices by about a margin."""
-        num_rows = self.matrix.shape[0]
-        if self.is_diagonal:
-            least = np.full(num_rows, np.inf)
-            np.minimum.at(least, self.transposed.indices, prices / self.transposed.data)
-            return least - margin
-        ones = self.spread(np.ones(num_rows))
-        return np.full(num_rows, float(((prices - margin) / ones).min()))
-
-    def weigh(self, weights: FloatArray) -> None:
-        if self.is_diagonal:
-            self._diagonal = np.asarray((self.matrix * self.matrix) @ weights)
-        else:
-            scaled = self.transposed * weights[:, None]
-            self._factor = cho_factor((self.matrix @ scaled).toarray())
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        if self.is_diagonal:
-            return np.asarray((right.T / self._diagonal).T)
-        return np.asarray(cho_solve(self._factor, right))
 
 
 def _longest(values: FloatArray, step: FloatArray) -> float:

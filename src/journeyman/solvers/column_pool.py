@@ -13,10 +13,11 @@ from journeyman.solvers.dual_set import DualSet
 from journeyman.solvers.opening import Opening
 from journeyman.world import World
 
-COLUMNS_PER_ROW = 12
-"""Columns are retired when there are more than this many per row of the master on average."""
-KEPT = 8
-"""So many per row are left."""
+COLUMNS, KEPT = 12, 8
+"""Columns are retired when there are more than so many times the size of the master; so many are
+left."""
+FIGURES_COUNT = 3
+"""The size of a master is the number of its rows, or so many times that of its figures."""
 UNUSED = 0.01
 """Only columns with a smaller share of their row are retired."""
 
@@ -33,6 +34,11 @@ class ColumnPool:
         self._policy_of = np.zeros(0, dtype=np.int64)
         self._row_of = np.zeros(0, dtype=np.int64)
         self._count = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Of policies and figures."""
+        return int(self._figures.nbytes + sum(kept.nbytes for kept in self._choices.values()))
 
     def add(self, choice: IntArray, figures: FloatArray) -> None:
         """A policy (the pair of each state) with its figures from every row of the opening."""
@@ -64,7 +70,8 @@ class ColumnPool:
     def retire(self, point: MasterPoint) -> None:
         """Drop the columns worth least when there are too many; the newest two rounds are kept."""
         number = self._row_of.size
-        if number <= COLUMNS_PER_ROW * self._rows.size:
+        size = max(self._rows.size, FIGURES_COUNT * self._own.shape[1])
+        if number <= COLUMNS * size:
             return
         own = self.opening.pairs.size
         shares = point.mixture[own:]
@@ -72,7 +79,7 @@ class ColumnPool:
         idle = shares <= UNUSED * totals[self._row_of]
         idle &= self._policy_of < self._count - 2
         worth = np.where(idle, -point.reduced_costs[own:], np.inf)
-        surplus = min(number - KEPT * self._rows.size, int(idle.sum()))
+        surplus = min(number - KEPT * size, int(idle.sum()))
         kept = np.ones(number, dtype=bool)
         kept[np.argsort(worth, kind="stable")[:surplus]] = False
         self._figures = self._figures[kept]

@@ -11,7 +11,7 @@ from journeyman.arrays import FloatArray, read_only
 from journeyman.policy import occupancy
 from journeyman.problem import Forward, Program, infeasibility_margin
 from journeyman.solvers.answer import Relaxation
-from journeyman.solvers.column_search import ColumnSearch, generate
+from journeyman.solvers.column_search import ColumnSearch, generate, keep_budgets
 from journeyman.solvers.dual_set import Task
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -50,7 +50,8 @@ def relax_by_columns(
 
 def _first_phase(problem: Program, tolerance: float, watch: Watch, max_calls: int) -> ColumnSearch:
     search = ColumnSearch(Task.of_budgets(problem), SHARE * tolerance, watch)
-    generate(search, max_calls)
+    with watch.aside("least increase of the limits"):
+        generate(search, max_calls)
     return search
 
 
@@ -68,5 +69,7 @@ def _least_spending(
         return float("inf")
     task = Task.of(forward)
     search = ColumnSearch(task, tolerance * task.unit, watch)
-    found = generate(search, max_calls) is Status.OPTIMAL
+    with watch.aside(f"least spending of {problem.constraints[budget].name!r}"):
+        status = keep_budgets(search, max_calls, generate(search, max_calls))
+    found = status is Status.OPTIMAL and search.excess <= search.tolerance
     return search.upper * task.unit if found else float("nan")

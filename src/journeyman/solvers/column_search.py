@@ -22,9 +22,12 @@ from journeyman.solvers.column_master import solve_master
 from journeyman.solvers.column_pool import ColumnPool, Mixture
 from journeyman.solvers.dual_set import Task
 from journeyman.solvers.opening import Blocks, Core, Opening, core_around, value_blocks
+from journeyman.solvers.settled_weights import SettledWeights
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
+RAISES, RAISE = 3, 30.0
+"""How often, and by which factor, the limit of the budgets' prices is raised."""
 PATIENCE = 25
 """Calls without progress before a search is given up."""
 BLOCKS = 256
@@ -65,8 +68,11 @@ class DualPoint:
 class ColumnSearch:
     """State of one solve. `lower`, `upper` and `mixture` are valid after every call."""
 
-    def __init__(self, task: Task, tolerance: float, watch: Watch) -> None:
+    def __init__(
+        self, task: Task, tolerance: float, watch: Watch, memory_limit: float = np.inf
+    ) -> None:
         self.task, self.world, self.watch = task, task.world, watch
+        self.memory_limit = memory_limit
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
@@ -74,12 +80,13 @@ class ColumnSearch:
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0
-        self.dual = task.first_dual
+        self.settled = SettledWeights.of(task, self.tolerance)
+        self.dual = self.settled.applied(task.first_dual, task)
         bound = 0.0 if task.never_negative else -np.inf
         zero = np.zeros(task.world.num_states)
         self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
         self._values = zero
-        self._spending = np.zeros(0)
+        self._figures = np.zeros(task.target.size)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
 
@@ -90,7 +97,24 @@ class ColumnSearch:
     @property
     def excess(self) -> float:
         """By how much the mixture breaks a budget, at most, in units of that budget."""
-        return float(self._spending.max(initial=0.0))
+        return float(self._figures[self.duals.num_costs :].max(initial=0.0))
+
+    @property
+    def held_bytes(self) -> int:
+        """Of everything that outlives a call."""
+        table = 0 if self._table is None else self._table.nbytes
+        pool = 0 if self.pool is None else self.pool.held_bytes
+        vectors = self._values.nbytes + self.best.values.nbytes
+        return table + pool + vectors + self.chains.held_bytes
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper bound on the optimum in the problem's own figures.
+
+        A mixture that breaks a budget proves nothing from above.
+        """
+        upper = self.upper if self.excess <= self.tolerance else np.inf
+        return self.lower * self.task.unit, upper * self.task.unit
 
     @property
     def description(self) -> str:
@@ -123,8 +147,7 @@ class ColumnSearch:
         self.pool.add(found.choice, figures)
         self._solve_master(self.pool)
         self.calls += 1
-        unit = self.task.unit
-        self.trace.append((self.watch.elapsed, self.lower * unit, self.upper * unit))
+        self.trace.append((self.watch.elapsed, *self.bounds))
         return True
 
     def _policy_for(self, cost: FloatArray) -> Improvement:
@@ -139,6 +162,15 @@ class ColumnSearch:
                 break
             values = found.values
         return found
+
+    def take_over(self, other: "ColumnSearch") -> None:
+        """Begin with the policies and the mixture of another search over the same costs."""
+        self.chains, self.pool, self.mixture = other.chains, other.pool, other.mixture
+        self._values, self._table = other._values, other._table
+        self._figures = other._figures + other.task.target - self.task.target
+        self.upper = self.duals.support(self._figures)
+        if self.pool is not None and self.gap > self.tolerance:
+            self._solve_master(self.pool)
 
     def raise_prices(self, factor: float) -> None:
         """Let broken budgets cost more; the upper bound starts again."""
@@ -179,8 +211,7 @@ class ColumnSearch:
         if point.upper < self.upper:
             self.upper = point.upper
             self.mixture = pool.snapshot(point.mixture, CRUMBS * self._scale())
-            figures = master.columns.T @ point.mixture - master.target
-            self._spending = figures[self.duals.num_costs :]
+            self._figures = master.columns.T @ point.mixture - master.target
         pool.retire(point)
         self.dual = self._admitted(point.dual)
 
@@ -192,7 +223,7 @@ class ColumnSearch:
             costs /= max(1.0, float(np.linalg.norm(costs)))
         if self.duals.is_simplex:
             costs /= costs.sum()
-        return clipped
+        return self.settled.applied(clipped, self.task)
 
     @property
     def _by_visits(self) -> bool:
@@ -204,7 +235,7 @@ class ColumnSearch:
         size = self.costs.shape[1]
         figures = np.empty((pool.opening.num_rows, size))
         values = np.zeros(self.world.num_states)
-        keep = 8 * self.world.num_states * size <= TABLE_BYTES
+        keep = 8 * self.world.num_states * size <= min(TABLE_BYTES, self.memory_limit / 4)
         blocks = []
         for part, table in self.chains.tables(choice, self.costs, self.accuracy):
             figures[:, part] = pool.opening.starts @ table
@@ -255,7 +286,10 @@ def generate(search: ColumnSearch, most: int) -> Status:
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
             return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
-        watch.report(search.calls, search.upper * search.task.unit)
+        lower, upper = search.bounds
+        watch.report(search.calls, upper, lower)
+        if search.gap > search.tolerance and search.held_bytes > search.memory_limit:
+            return Status.MEMORY_LIMIT
         if search.calls >= most and search.gap > search.tolerance:
             return Status.STEP_LIMIT
         gaps.append(search.gap)
@@ -263,3 +297,16 @@ def generate(search: ColumnSearch, most: int) -> Status:
         if stalled:
             return Status.INACCURATE
     return Status.OPTIMAL
+
+
+def keep_budgets(
+    search: ColumnSearch, most: int, status: Status, allowed: float | None = None
+) -> Status:
+    """Raise prices and go on until the mixture keeps the budgets, or has had its chances."""
+    for _ in range(RAISES):
+        room = search.tolerance if allowed is None else allowed
+        if status is not Status.OPTIMAL or search.excess <= room:
+            break
+        search.raise_prices(RAISE)
+        status = generate(search, most)
+    return status

@@ -20,6 +20,8 @@ from journeyman.world import World
 
 PRICE_LIMIT = 10.0
 """First limit of the prices."""
+LEVEL_PRICE_LIMIT = 100.0
+"""First limit of the prices of a level: a slice of policies is thin, so they are higher."""
 ROOM = 2.0
 """Bounds that a ball or a simplex makes superfluous are put here, out of the way."""
 
@@ -56,8 +58,9 @@ class DualSet:
 
     def support(self, z: FloatArray) -> float:
         """max over Y of <y, z>."""
-        matched, rest = z[: self.num_costs], z[self.num_costs :]
-        paid = float(self.upper[self.num_costs :] @ np.maximum(rest, 0.0))
+        count = self.num_costs
+        matched, rest = z[:count], z[count:]
+        paid = float(np.maximum(self.upper[count:] * rest, self.lower[count:] * rest).sum())
         if self.is_ball:
             return paid + float(np.linalg.norm(matched))
         if self.is_simplex:
@@ -122,6 +125,24 @@ class Task:
             weights / 2,
             True,
         )
+
+    def of_surplus(self, level: float, duals: DualSet) -> "Task":
+        """The second stage of `Simplex`, for a gap held at `level` in this task's units:
+
+            minimise  sum_i z_i/n  with z_i <= level  =  max over y of <y, z - level> + level
+
+        where y_i goes from 1/n to the limit of the prices. Its figures are those of this task, and
+        so are the columns. `duals` are those of this task, perhaps with raised prices of budgets.
+        """
+        count, lower = duals.num_costs, duals.lower.copy()
+        upper, target = duals.upper.copy(), self.target.copy()
+        lower[:count], upper[:count] = 1 / count, LEVEL_PRICE_LIMIT
+        target[:count] += level
+        box = DualSet(lower, upper, 0, False, False)
+        return replace(
+            self, target=target, duals=box, unit=self.unit * count, first_dual=lower,
+            never_negative=False,
+        )  # fmt: skip
 
     def witness(self, dual: FloatArray, values: FloatArray) -> Witness:
         """A dual point in the problem's own figures."""

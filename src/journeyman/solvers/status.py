@@ -34,6 +34,11 @@ class Status(Enum):
         "the policy is the best one at hand (it may break budgets: see answer.overspending); "
         "allow more time",
     )
+    MEMORY_LIMIT = (
+        "the memory limit was reached",
+        "the policy is the best one at hand (it may break budgets: see answer.overspending); "
+        "allow more memory, or ask for a larger tolerance",
+    )
     STEP_LIMIT = (
         "all steps were taken before the asked accuracy was proven",
         "allow more steps, or accept the accuracy that was reached",
