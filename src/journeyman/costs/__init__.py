@@ -8,5 +8,9 @@ from journeyman.costs.classes import (
     KnownCost,
     Simplex,
 )
+from journeyman.costs.cost_functions import CostFunctions
 
-__all__ = ["CostBasis", "CostClass", "EuclideanBall", "InfinityBall", "KnownCost", "Simplex"]
+__all__ = [
+    "CostBasis", "CostClass", "CostFunctions", "EuclideanBall", "InfinityBall", "KnownCost",
+    "Simplex",
+]  # fmt: skip

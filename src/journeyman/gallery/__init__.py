@@ -4,5 +4,13 @@ from journeyman.gallery.driving import driving
 from journeyman.gallery.example import Example, PublishedExample
 from journeyman.gallery.garnet import garnet
 from journeyman.gallery.grid import grid
+from journeyman.gallery.icu_sepsis import ClinicalExample, icu_sepsis
+from journeyman.gallery.queue_network import QueueNetwork
+from journeyman.gallery.queue_plan import QueuePlan
+from journeyman.gallery.queue_starts import EmptyStart, SmoothStart
+from journeyman.gallery.queues import Queues, queues
 
-__all__ = ["Example", "PublishedExample", "driving", "garnet", "grid"]
+__all__ = [
+    "ClinicalExample", "EmptyStart", "Example", "PublishedExample", "QueueNetwork", "QueuePlan",
+    "Queues", "SmoothStart", "driving", "garnet", "grid", "icu_sepsis", "queues",
+]  # fmt: skip

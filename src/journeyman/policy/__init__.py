@@ -4,5 +4,9 @@ from journeyman.policy.extraction import extract
 from journeyman.policy.occupancy import Occupancy, expected_cost, occupancy
 from journeyman.policy.planning import Plan, plan
 from journeyman.policy.policy import Policy
+from journeyman.policy.state_policy import FunctionPolicy, StatePolicy
 
-__all__ = ["Occupancy", "Plan", "Policy", "expected_cost", "extract", "occupancy", "plan"]
+__all__ = [
+    "FunctionPolicy", "Occupancy", "Plan", "Policy", "StatePolicy", "expected_cost", "extract",
+    "occupancy", "plan",
+]  # fmt: skip

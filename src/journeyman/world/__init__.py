@@ -2,7 +2,12 @@
 
 from journeyman.world.flow import Flow
 from journeyman.world.gymnasium_table import expected_rewards
+from journeyman.world.large_world import LargeWorld, Predecessors, SampledWorld, Successors
+from journeyman.world.mixed_radix import MixedRadix
 from journeyman.world.pairs import Pairs
 from journeyman.world.world import World
 
-__all__ = ["Flow", "Pairs", "World", "expected_rewards"]
+__all__ = [
+    "Flow", "LargeWorld", "MixedRadix", "Pairs", "Predecessors", "SampledWorld", "Successors",
+    "World", "expected_rewards",
+]  # fmt: skip

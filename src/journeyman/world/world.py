@@ -25,6 +25,7 @@ from journeyman.errors import InvalidWorld
 from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import arrays_in, estimation, gymnasium_table, labels, laws, recorded
+from journeyman.world.explicit_steps import ExplicitSteps
 from journeyman.world.flow import Flow
 from journeyman.world.pairs import Pairs
 
@@ -33,8 +34,8 @@ EXACT, SCHEMA_VERSION = 1, 2
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class World:
-    """An explicit world.
+class World(ExplicitSteps):
+    """An explicit world. It has the members of a `LargeWorld`, answered from its arrays.
 
     Args:
         transition: (pairs x states) matrix, dense or sparse, one row per pair, state-major.

@@ -1,0 +1,141 @@
+"""Networks of queues: worlds from a million states to 10^16, with heuristics as experts.
+
+Four queues and two servers, the network of Rybko and Stolyar. Jobs arrive at queues 1 and 3 and go
+
+    queue 1 (server 1) -> queue 2 (server 2) -> out        arrivals .08, services .12, .12
+    queue 3 (server 2) -> queue 4 (server 1) -> out        arrivals .08, services .28, .28
+
+Buffers are 38, 25, 25 and 38: 39 * 26 * 26 * 39 = 1,028,196 states. Both servers have a load of
+.95, so that it matters whom they serve.
+
+Eight queues and three servers have 100^8 = 10^16 states. Two lines of four queues visit the servers
+
+    queues 1, 2, 3, 4   at servers 1, 2, 3, 1   arrivals .05, services .12, .20, .12, .28
+    queues 5, 6, 7, 8   at servers 2, 3, 1, 2   arrivals .05, services .12, .12, .20, .28
+
+with loads .85, .85 and .83. The rates are our own. Queues are named from 1, and numbered from 0 in
+the code. `queue_network` says what happens in a step.
+
+Costs are the lengths, each as a share of its buffer, and the overflow: the probability that the
+next event loses a job, as a share of the largest there is.
+
+Reference: Abbasi-Yadkori, Bartlett, Malek, "Linear programming for large-scale Markov decision
+problems", 2014, has the sizes and rates of the four queues.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.costs import CostBasis, CostFunctions
+from journeyman.errors import InvalidWorld
+from journeyman.gallery.queue_network import QueueNetwork
+from journeyman.gallery.queue_plan import QueuePlan
+from journeyman.gallery.queue_policies import LastBufferFirst, Longer, Uniform
+from journeyman.gallery.queue_starts import Start
+from journeyman.policy import FunctionPolicy
+from journeyman.world import MixedRadix, World
+from journeyman.world.enumeration import enumerate_world, require_few_pairs
+
+FOUR_QUEUES = QueuePlan(
+    buffers=(38, 25, 25, 38),
+    arrivals=(0.08, 0.0, 0.08, 0.0),
+    services=(0.12, 0.12, 0.28, 0.28),
+    routes=(1, None, 3, None),
+    servers=((0, 3), (1, 2)),
+)
+EIGHT_QUEUES = QueuePlan(
+    buffers=(99,) * 8,
+    arrivals=(0.05, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.0),
+    services=(0.12, 0.20, 0.12, 0.28, 0.12, 0.12, 0.20, 0.28),
+    routes=(1, 2, 3, None, 5, 6, 7, None),
+    servers=((0, 3, 6), (1, 4, 7), (2, 5)),
+)
+PLANS = {4: FOUR_QUEUES, 8: EIGHT_QUEUES}
+
+
+@dataclass(frozen=True, eq=False)
+class Queues:
+    """A queue network with its costs and heuristics."""
+
+    world: QueueNetwork
+    costs: CostFunctions
+    longer: FunctionPolicy
+    """Every server works on its longest queue."""
+    lbfs: FunctionPolicy
+    """Last buffer first served: the queue closest to the way out that is not empty."""
+    uniform: FunctionPolicy
+
+    @property
+    def radix(self) -> MixedRadix:
+        """From state ids to lengths."""
+        return self.world.radix
+
+    def explicit(self) -> tuple[World, CostBasis]:
+        """The same world and costs as arrays, for checks; refused when they are too large."""
+        require_few_pairs(self.world)
+        lengths = self.radix.digits(np.arange(self.world.num_states))
+        world = enumerate_world(self.world, coordinates=lengths)
+        values = self.costs.at(world.pairs.states, world.pairs.actions)
+        return world, CostBasis(values, self.costs.names)
+
+
+@dataclass(frozen=True, eq=False)
+class QueueCosts:
+    """Lengths and overflow of a network, as a function of states and actions."""
+
+    network: QueueNetwork
+
+    def __call__(self, states: IntArray, actions: IntArray) -> FloatArray:
+        plan = self.network.plan
+        shares = self.network.radix.digits(states) / plan.arrays.buffers
+        overflow = self.network.overflow(states, actions) / (plan.most_overflow or 1.0)
+        return np.column_stack([shares, overflow])
+
+
+def queues(
+    queues: int | QueuePlan = 4,
+    *,
+    buffers: Sequence[int] | None = None,
+    discount: float = 0.95,
+    initial: Start | None = None,
+) -> Queues:
+    """Four queues, eight, or a network of your own.
+
+    Args:
+        queues: 4, 8 or a `QueuePlan`.
+        buffers: other buffers than the plan's, for example small ones.
+        initial: `SmoothStart()` by default, or `EmptyStart()`.
+
+    >>> network = queues(4)
+    >>> network.world.num_states, network.world.num_actions, network.costs.names
+    (1028196, 4, ('queue 1', 'queue 2', 'queue 3', 'queue 4', 'overflow'))
+    >>> queues(8).world
+    QueueNetwork(8 queues, 3 servers, 10000000000000000 states, discount 0.95)
+    """
+    plan = PLANS.get(queues) if isinstance(queues, int) else queues
+    if plan is None:
+        raise InvalidWorld(f"queues = {queues!r}", "Give 4, 8, or a QueuePlan of your own")
+    if buffers is not None:
+        plan = replace(plan, buffers=tuple(int(room) for room in buffers))
+    world = QueueNetwork(plan, discount, initial)
+    return Queues(
+        world,
+        costs_of(world),
+        *(FunctionPolicy(rule(world), world.num_actions)
+          for rule in (Longer, LastBufferFirst, Uniform)),
+    )  # fmt: skip
+
+
+def costs_of(network: QueueNetwork) -> CostFunctions:
+    """Every length as a share of its buffer, and the overflow."""
+    rooms = network.plan.buffers
+    return CostFunctions(
+        QueueCosts(network),
+        [*(f"queue {number}" for number, _ in enumerate(rooms, 1)), "overflow"],
+        lowest=0.0,
+        highest=1.0,
+        by_factor={k: (k, np.arange(room + 1) / room) for k, room in enumerate(rooms)},
+    )

@@ -1,0 +1,108 @@
+"""Policies at work: one face for whatever can choose actions.
+
+| what it has                  | how it is asked                                                  |
+|------------------------------|------------------------------------------------------------------|
+| `sample(observations, seed)` | with the generator of the rollout                                |
+| `predict(observation, ...)`  | as in Stable-Baselines3, never `deterministic`; the state it     |
+|                              | returns is passed on                                             |
+| nothing but being called     | `rule(observations, rng)` returns the actions                    |
+
+A policy with `predict` and `seeded` is given the generator of the rollout too. One that draws from
+a stream of its own, such as a network, cannot be made to repeat itself.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from journeyman.arrays import Seed, generator
+from journeyman.errors import InvalidPolicy
+from journeyman.policy.state_policy import StatePolicy
+
+Observations: TypeAlias = NDArray[Any]
+"""One row for each episode."""
+Actions: TypeAlias = NDArray[Any]
+ActionRule: TypeAlias = Callable[[Observations, np.random.Generator], Any]
+"""A rule of thumb: called with n observations and a generator, returns n actions."""
+
+
+class Predictor(Protocol):
+    """A policy in the form of Stable-Baselines3."""
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, Any]: ...
+
+
+AnyPolicy: TypeAlias = StatePolicy | Predictor | ActionRule
+
+
+class Actor:
+    """A policy that accompanies a batch of episodes, all of which start with the first call.
+
+    >>> lefty = Actor(lambda observations, rng: np.zeros(len(observations), dtype=int), seed=0)
+    >>> lefty.sample([[0.1, 2.0], [0.3, -1.0]]).tolist()
+    [0, 0]
+    """
+
+    def __init__(self, policy: AnyPolicy, seed: Seed) -> None:
+        self._rng = generator(seed)
+        self._policy: Any = require_policy(policy)
+        if asked_by_predict(policy) and hasattr(policy, "seeded"):
+            self._policy = policy.seeded(self._rng)
+        self._state: Any = None
+        self._started = False
+
+    def probabilities(self, states: ArrayLike) -> NDArray[np.float64]:
+        """Those of the policy, if it has any."""
+        return np.asarray(self._policy.probabilities(states))
+
+    def sample(self, observations: ArrayLike, seed: Seed | None = None) -> Actions:
+        """One action for each episode, in the order of the first call."""
+        rng = self._rng if seed is None else generator(seed)
+        seen = np.asarray(observations)
+        if hasattr(self._policy, "sample"):
+            chosen = self._policy.sample(seen, rng)
+        elif asked_by_predict(self._policy):
+            starting = np.full(len(seen), not self._started)
+            chosen, self._state = self._policy.predict(
+                seen, state=self._state, episode_start=starting, deterministic=False
+            )
+        else:
+            chosen = self._policy(seen, rng)
+        self._started = True
+        return one_each(chosen, len(seen), self._policy)
+
+
+def asked_by_predict(policy: Any) -> bool:
+    """Whether it has `predict` and no `sample`, which goes first."""
+    return hasattr(policy, "predict") and not hasattr(policy, "sample")
+
+
+def require_policy(policy: Any) -> Any:
+    """`policy` itself when it can choose actions."""
+    has_way = any(callable(getattr(policy, name, None)) for name in ("sample", "predict"))
+    if isinstance(policy, type) or not (has_way or callable(policy)):
+        raise InvalidPolicy(
+            f"a {type(policy).__name__} cannot choose actions",
+            "Give something with sample(observations, seed) or predict(observation, ...), or a "
+            "function of (observations, generator)",
+        )
+    return policy
+
+
+def one_each(chosen: Any, count: int, policy: Any) -> Actions:
+    """What a policy chose, refused unless there is one action for each observation."""
+    actions = np.asarray(chosen)
+    if actions.ndim == 0 or len(actions) != count:
+        raise InvalidPolicy(
+            f"{policy!r} chose actions of shape {actions.shape} for {count} observations",
+            "Return one action for each observation",
+        )
+    return actions

@@ -1,0 +1,89 @@
+"""Policies that are asked state by state: nothing about them has the length of the state space."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from journeyman.arrays import FloatArray, IntArray, Seed, generator, integer_array, plain_array
+from journeyman.errors import InvalidPolicy
+from journeyman.frozen import assign
+from journeyman.policy.policy import SUM_TOLERANCE
+from journeyman.world.laws import mended
+from journeyman.world.row_draws import draw_columns
+
+
+class StatePolicy(Protocol):
+    """Anything that says in given states how likely every action is, and draws one.
+
+    `Policy` is one, and so are heuristics by a function and policies over features. `sample` has no
+    randomness but that of its seed.
+    """
+
+    def probabilities(self, states: ArrayLike) -> FloatArray: ...
+
+    def sample(self, states: ArrayLike, seed: Seed) -> IntArray: ...
+
+
+StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
+"""Called with n states; returns (n x actions) probabilities."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class FunctionPolicy:
+    """A policy by a vectorised function of states, checked wherever it is asked.
+
+    Args:
+        function: `function(states)` with an int64 array of length n gives (n x actions) laws.
+        num_actions: the same in every state.
+
+    >>> alternate = FunctionPolicy(lambda x: np.eye(2)[x % 2], 2)
+    >>> alternate.probabilities([4, 7]).tolist(), alternate.sample([4, 7], seed=0).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    """
+
+    function: StateFunction
+    num_actions: int
+
+    def __init__(self, function: StateFunction, num_actions: int) -> None:
+        if not callable(function):
+            raise InvalidPolicy(
+                f"function is a {type(function).__name__}",
+                "Give a function of states; a table goes into Policy",
+            )
+        count = int(integer_array("num_actions", [num_actions], refusal=InvalidPolicy)[0])
+        if count < 1:
+            raise InvalidPolicy(f"num_actions = {count}", "Give a whole number from 1")
+        assign(self, function=function, num_actions=count)
+
+    def probabilities(self, states: ArrayLike) -> FloatArray:
+        """(len(states) x actions) laws."""
+        x = integer_array("states", states, refusal=InvalidPolicy)
+        given = plain_array("what the policy's function returns", self.function(x), InvalidPolicy)
+        if given.shape != (x.size, self.num_actions):
+            raise InvalidPolicy(
+                f"the policy's function returns shape {given.shape} for {x.size} states and "
+                f"{self.num_actions} actions",
+                f"Return an array of shape ({x.size}, {self.num_actions})",
+            )
+        laws = given.astype(np.float64)
+        sums = laws.sum(axis=1, keepdims=True)
+        sound = (laws >= 0).all(axis=1) & (np.abs(sums[:, 0] - 1.0) <= SUM_TOLERANCE)
+        if not sound.all():
+            row = int(np.argmin(sound))
+            raise InvalidPolicy(
+                f"the probabilities of state {x[row]} are {laws[row].tolist()}",
+                "They must be at least 0 and sum to 1 within 1e-8",
+            )
+        return np.asarray(laws / mended(sums, self.num_actions))
+
+    def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
+        """One action for each state; one uniform number is spent on each."""
+        laws = self.probabilities(states)
+        return draw_columns(laws, generator(seed).random(len(laws)))
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", None) or repr(self.function)
+        return f"FunctionPolicy({name}, {self.num_actions} actions)"

@@ -1,0 +1,151 @@
+"""Worlds too large to enumerate: state ids and vectorised callables instead of arrays over states.
+
+    num_states up to 2**63 - 1,   successors(x, a) = { (y, P(y | x, a)) },
+    predecessors(y) = { (x, a, P(y | x, a)) },   x_0 ~ initial, drawn and evaluated state by state
+
+Nothing has the length of the state space. The explicit `World` is one of them, so what is written
+for large worlds can be checked against it. `jm.testing.check_world` probes a world of your own.
+"""
+
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.errors import InvalidWorld
+from journeyman.world.laws import discount as checked_discount
+from journeyman.world.row_draws import draw_columns
+
+MOST_STATES = 2**63 - 1
+"""State ids are int64."""
+FIGURES = ("num_states", "num_actions", "discount")
+START = ("draw_initial", "initial_probability")
+STEPS = ("successors", "predecessors")
+
+
+class Successors(NamedTuple):
+    """Where n pairs lead: both (n x branches).
+
+    `probabilities` has rows that sum to one; a branch that is not used has probability 0 and any
+    state id. A state that is named twice in a row has the sum of its probabilities.
+    """
+
+    states: IntArray
+    probabilities: FloatArray
+
+
+class Predecessors(NamedTuple):
+    """Which pairs lead to n states: those of the k-th are `offsets[k]:offsets[k + 1]`.
+
+    Every pair is listed once, with its probability P(y | x, a) > 0 of leading there.
+    """
+
+    offsets: IntArray
+    states: IntArray
+    actions: IntArray
+    probabilities: FloatArray
+
+
+class _Start(Protocol):
+    """What every world has, however it is stepped through."""
+
+    @property
+    def num_states(self) -> int: ...
+
+    @property
+    def num_actions(self) -> int: ...
+
+    @property
+    def discount(self) -> float: ...
+
+    def draw_initial(self, rng: np.random.Generator, count: int) -> IntArray: ...
+
+    def initial_probability(self, states: IntArray) -> FloatArray: ...
+
+
+class LargeWorld(_Start, Protocol):
+    """A world as callables. All take and return whole arrays, and change none they are given.
+
+    - `num_states` up to 2**63 - 1; `num_actions`, the same in every state; `discount` in (0, 1).
+    - `draw_initial(rng, count)`: first states, with no randomness but that of `rng`.
+    - `initial_probability(states)`: the initial law at given states.
+    - `successors(states, actions)`: a `Successors`, with one row for each pair.
+    - `predecessors(states)`: the `Predecessors` of all given states.
+
+    Derive from nothing: a class with these members is a `LargeWorld`.
+    """
+
+    def successors(self, states: IntArray, actions: IntArray) -> Successors: ...
+
+    def predecessors(self, states: IntArray) -> Predecessors: ...
+
+
+class SampledWorld(_Start, Protocol):
+    """A world that can only be sampled: `step` in place of `successors` and `predecessors`."""
+
+    def step(self, rng: np.random.Generator, states: IntArray, actions: IntArray) -> IntArray: ...
+
+
+AnyWorld: TypeAlias = LargeWorld | SampledWorld
+
+
+def require_large_world(value: Any) -> LargeWorld:
+    """`value` itself when it has every member of a `LargeWorld`; otherwise the first it lacks.
+
+    What the members say is not examined here: `jm.testing.check_world` does that.
+    """
+    _require_members(value, *START, *STEPS)
+    return cast(LargeWorld, value)
+
+
+def require_sampled_world(value: Any) -> AnyWorld:
+    """`value` itself when walks can be drawn in it."""
+    step = ("step",) if hasattr(value, "step") else STEPS
+    _require_members(value, *START, *step)
+    return cast(AnyWorld, value)
+
+
+def _require_members(value: Any, *methods: str) -> None:
+    for name in (*FIGURES, *methods):
+        if not hasattr(value, name):
+            raise InvalidWorld(
+                f"{type(value).__name__} has no {name}, so it is no LargeWorld",
+                f"Give it {', '.join(FIGURES)} and the methods {', '.join(START + STEPS)}",
+            )
+        if name in methods and not callable(getattr(value, name)):
+            raise InvalidWorld(
+                f"{name} of {type(value).__name__} cannot be called", "Make it a method"
+            )
+    for name in ("num_states", "num_actions"):
+        count = getattr(value, name)
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not (whole and 1 <= count <= MOST_STATES):
+            raise InvalidWorld(
+                f"{name} of {type(value).__name__} is {count!r}",
+                "Give a whole number between 1 and 2**63 - 1",
+            )
+    checked_discount(value.discount)
+
+
+def sampled_step(
+    world: AnyWorld, rng: np.random.Generator, states: IntArray, actions: IntArray
+) -> IntArray:
+    """The next state of each walk: from the world's own `step`, or from its successors.
+
+    Without a `step` one uniform number is spent on each walk, and which state it leads to does not
+    depend on the order in which the world names its branches.
+    """
+    step = getattr(world, "step", None)
+    if step is not None:
+        return np.asarray(step(rng, states, actions))
+    following = cast(LargeWorld, world).successors(states, actions)
+    order = np.argsort(following.states, axis=1, kind="stable")
+    laws = np.take_along_axis(following.probabilities, order, axis=1)
+    chosen = draw_columns(laws, rng.random(len(states)))[:, np.newaxis]
+    branch = np.take_along_axis(order, chosen, axis=1)
+    return np.asarray(np.take_along_axis(following.states, branch, axis=1)[:, 0])
+
+
+def effective_horizon_of(world: _Start) -> float:
+    """1/(1 - discount): the mass of every occupancy measure."""
+    return 1.0 / (1.0 - world.discount)
