@@ -7,6 +7,7 @@ from benchmarks import (
     engines,
     feature_quality,
     reduced_program,
+    small_worlds,
     tightness,
 )
 from benchmarks.machine import describe_machine
@@ -18,6 +19,8 @@ def main() -> None:
     build_program.main([])
     print()
     engines.main([])
+    print()
+    small_worlds.main([])
     print()
     feature_quality.main(["--seeds", "3"])
     print()

@@ -109,7 +109,8 @@ def _load_problem(folder: Path) -> jm.Apprenticeship:
 def _measure_ours(folder: Path) -> dict[str, Any]:
     import highspy  # noqa: F401
 
-    from journeyman.solvers.highs import Engine, HighsModel
+    from journeyman.solvers.engine import Engine
+    from journeyman.solvers.highs import HighsModel
     from journeyman.solvers.occupancy_program import exact_program
 
     baseline = _reset_peak()

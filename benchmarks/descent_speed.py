@@ -52,6 +52,7 @@ def _features(problem: jm.Apprenticeship, cells: int, *, dense: bool) -> Feature
 
 
 def _run_of(problem: jm.Apprenticeship, solver: jm.StochasticSubgradient) -> _Run:
+    assert isinstance(solver.features, Features)
     surrogate = jm.Surrogate(jm.Reduced(problem, solver.features), solver.penalty, solver.sampling)
     return _Run(solver, surrogate, Watch("benchmark", quiet))
 

@@ -266,12 +266,13 @@ def test_a_function_typed_into_an_interpreter_is_told_so():
 
 
 INTERRUPTED = """
-import os, sys, time
+import os, signal, sys, time
 import journeyman as jm
 def wait(shard, _):
     os.write(1, f"{os.getpid()}\\n".encode())
     time.sleep(600)
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job started with & ignores it
     with jm.Processes(2) as executor:
         executor.map(wait, range(4))
 """

@@ -3,12 +3,16 @@
 from journeyman import gallery as gallery
 from journeyman import report as report
 from journeyman import testing as testing
+from journeyman.adapters.gymnasium_simulator import GymnasiumSimulator as GymnasiumSimulator
+from journeyman.adapters.ray import Ray as Ray
 from journeyman.apprentice import Apprentice as Apprentice
 from journeyman.apprentice import learn as learn
 from journeyman.auditing import Audit as Audit
 from journeyman.auditing import audit as audit
 from journeyman.certificate import Attainable as Attainable
 from journeyman.certificate import Certificate as Certificate
+from journeyman.certificate import LargeCertificate as LargeCertificate
+from journeyman.certificate import LargeRows as LargeRows
 from journeyman.certificate import Premise as Premise
 from journeyman.certificate import Requirements as Requirements
 from journeyman.certificate import Rollouts as Rollouts
@@ -21,15 +25,19 @@ from journeyman.certificate import demonstrations_needed as demonstrations_neede
 from journeyman.certificate import requirements as requirements
 from journeyman.costs import CostBasis as CostBasis
 from journeyman.costs import CostClass as CostClass
+from journeyman.costs import CostFunctions as CostFunctions
 from journeyman.costs import EuclideanBall as EuclideanBall
 from journeyman.costs import InfinityBall as InfinityBall
 from journeyman.costs import KnownCost as KnownCost
 from journeyman.costs import Simplex as Simplex
+from journeyman.costs.step_costs import StepCosts as StepCosts
 from journeyman.demonstrations import ControlVariate as ControlVariate
 from journeyman.demonstrations import Demonstrations as Demonstrations
 from journeyman.demonstrations import ExpertExpectation as ExpertExpectation
 from journeyman.demonstrations import MonteCarlo as MonteCarlo
 from journeyman.demonstrations import clone as clone
+from journeyman.demonstrations.episode_totals import EpisodeTotals as EpisodeTotals
+from journeyman.demonstrations.episode_totals import record_totals as record_totals
 from journeyman.demonstrations.recording import record as record
 from journeyman.errors import AuditFailed as AuditFailed
 from journeyman.errors import InvalidCosts as InvalidCosts
@@ -44,13 +52,24 @@ from journeyman.errors import JourneymanError as JourneymanError
 from journeyman.errors import MissingExtra as MissingExtra
 from journeyman.errors import NoSolution as NoSolution
 from journeyman.errors import NotCertified as NotCertified
+from journeyman.errors import ShardFailed as ShardFailed
+from journeyman.execution import Executor as Executor
+from journeyman.execution import Processes as Processes
+from journeyman.execution import Serial as Serial
+from journeyman.execution import seeds_of as seeds_of
+from journeyman.execution import shards_of as shards_of
+from journeyman.execution import sum_in_order as sum_in_order
+from journeyman.policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy import Occupancy as Occupancy
 from journeyman.policy import Plan as Plan
 from journeyman.policy import Policy as Policy
+from journeyman.policy import StatePolicy as StatePolicy
 from journeyman.policy import expected_cost as expected_cost
 from journeyman.policy import extract as extract
 from journeyman.policy import occupancy as occupancy
 from journeyman.policy import plan as plan
+from journeyman.policy.feature_policy import FeaturePolicy as FeaturePolicy
+from journeyman.policy.mixture_policy import MixturePolicy as MixturePolicy
 from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
@@ -63,6 +82,9 @@ from journeyman.problem import lower_bound as lower_bound
 from journeyman.problem import sharpest_witness as sharpest_witness
 from journeyman.problem import telling_witness as telling_witness
 from journeyman.problem.features import Features as Features
+from journeyman.problem.large_apprenticeship import LargeApprenticeship as LargeApprenticeship
+from journeyman.problem.large_features import LargeFeatures as LargeFeatures
+from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.penalty import ExactPenalty as ExactPenalty
 from journeyman.problem.penalty import SinglePenalty as SinglePenalty
 from journeyman.problem.reduced import Reduced as Reduced
@@ -72,6 +94,9 @@ from journeyman.problem.row_sampling import FeatureMass as FeatureMass
 from journeyman.problem.row_sampling import GivenRows as GivenRows
 from journeyman.problem.row_sampling import RowNorms as RowNorms
 from journeyman.problem.row_sampling import UniformRows as UniformRows
+from journeyman.problem.simulated_apprenticeship import (
+    SimulatedApprenticeship as SimulatedApprenticeship,
+)
 from journeyman.problem.surrogate import Surrogate as Surrogate
 from journeyman.solvers import Answer as Answer
 from journeyman.solvers import ColumnGeneration as ColumnGeneration
@@ -83,7 +108,10 @@ from journeyman.solvers import Solver as Solver
 from journeyman.solvers import Status as Status
 from journeyman.solvers import solve as solve
 from journeyman.solvers.coefficients import ReducedSolution as ReducedSolution
+from journeyman.solvers.large_answer import LargeAnswer as LargeAnswer
+from journeyman.solvers.mixture_answer import MixtureAnswer as MixtureAnswer
 from journeyman.solvers.optimisation import Optimisation as Optimisation
+from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced_program import Hard as Hard
 from journeyman.solvers.reduced_program import ReducedProgram as ReducedProgram
 from journeyman.solvers.sampled_program import SampledProgram as SampledProgram
@@ -94,7 +122,11 @@ from journeyman.solvers.step_rules import InverseRoot as InverseRoot
 from journeyman.solvers.step_rules import NormAdaptive as NormAdaptive
 from journeyman.solvers.stochastic_subgradient import StochasticSubgradient as StochasticSubgradient
 from journeyman.world import Flow as Flow
+from journeyman.world import LargeWorld as LargeWorld
+from journeyman.world import MixedRadix as MixedRadix
 from journeyman.world import Pairs as Pairs
+from journeyman.world import Predecessors as Predecessors
+from journeyman.world import Successors as Successors
 from journeyman.world import World as World
 from journeyman.world import expected_rewards as expected_rewards
 

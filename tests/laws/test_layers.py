@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
 FOUNDATIONS = [
     "errors", "frozen", "arrays", "compiled", "vector_kernels", "progress", "digest", "storage",
+    "blas_threads", "briefing", "shard_outcome", "worker_processes", "execution",
 ]  # fmt: skip
 FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
@@ -19,13 +20,14 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "gallery": {*FLOORS[: FLOORS.index("problem") + 1], "gallery"},
     "report": {*FLOORS, "certificate", "apprentice", "gallery", "report"},
     "testing": {*FLOORS, "gallery", "testing"},
+    "adapters": {*FLOORS, "certificate", "apprentice", "gallery", "report", "adapters"},
     "cli": {*FLOORS, "gallery", "report", "cli", "journeyman"},
     "journeyman": set(),
     "__main__": {"cli"},
 }
 COMPILER = {"numba", "llvmlite"}
 CORE_PACKAGES = {"numpy", "scipy", "highspy", "clarabel", "typer", "rich", *COMPILER}
-EXTRAS = {"testing": {"hypothesis"}}
+EXTRAS = {"testing": {"hypothesis"}, "adapters": {"gymnasium", "ray"}}
 
 modules = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 

@@ -35,6 +35,22 @@ def test_value_is_the_optimum_and_proven(kind, scale, shape, discount, num_budge
     assert_budgets_are_kept(problem, answer.policy)
 
 
+@pytest.mark.parametrize("kind", [jm.InfinityBall, jm.Simplex])
+@pytest.mark.parametrize("engine", list(jm.Engine))
+@every_shape
+@every_count
+def test_every_engine_finds_the_optimum(kind, engine, shape, num_budgets):
+    problem = random_problem(
+        8, kind(SCALE), shape=shape, num_costs=NUM_COSTS, num_budgets=num_budgets
+    )
+    answer = jm.solve(problem, jm.LinearProgram(engine=engine))
+    allowance = TOLERANCE * problem.trivial_bound
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
+    assert answer.value - answer.lower_bound <= allowance
+    assert_budgets_are_kept(problem, answer.policy)
+
+
 @every_shape
 @every_discount
 def test_forward_problem_without_budgets_is_planning(shape, discount):

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.solvers import column_search, column_surplus, dual_set
+from journeyman.solvers import column_search, dual_set
 from journeyman.solvers.answer import Solution, total_surplus
 from journeyman.solvers.column_search import DualPoint
 from journeyman.solvers.column_surplus import surplus_bound
@@ -160,7 +160,7 @@ def test_prices_of_the_level_are_raised_when_it_stays_broken(monkeypatch):
 def test_a_broken_level_costs_surplus_and_not_the_gap(monkeypatch):
     """Too low a price ends far above the level, with action 2: only a little of it is taken."""
     monkeypatch.setattr(dual_set, "LEVEL_PRICE_LIMIT", 0.6)
-    monkeypatch.setattr(column_surplus, "RAISES", 0)
+    monkeypatch.setattr(column_search, "RAISES", 0)
     answer = jm.solve(three_actions(), jm.ColumnGeneration(tolerance=0.01))
     assert answer.status is jm.Status.INACCURATE
     assert answer.lower_bound <= -0.5

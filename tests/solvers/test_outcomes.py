@@ -72,12 +72,17 @@ def unbounded():
     return jm.solve(problem, ReducedProgram(features, SinglePenalty(1e-3)))
 
 
+def out_of_memory():
+    return jm.solve(large_problem(jm.InfinityBall), jm.ColumnGeneration(memory_limit=1.0))
+
+
 OUTCOMES = {
     jm.Status.OPTIMAL: optimal,
     jm.Status.INFEASIBLE: infeasible,
     jm.Status.INACCURATE: inaccurate,
     jm.Status.UNBOUNDED: unbounded,
     jm.Status.TIME_LIMIT: out_of_time,
+    jm.Status.MEMORY_LIMIT: out_of_memory,
     jm.Status.INTERRUPTED: interrupted,
 }
 
@@ -165,7 +170,8 @@ def test_failing_observer_costs_one_warning_and_nothing_else(kind):
 @every_engine
 def test_engine_asked_for_is_the_engine_that_ran(engine):
     answer = jm.solve(random_problem(1), jm.LinearProgram(engine=engine))
-    assert re.fullmatch(rf"HiGHS [\d.]+ {engine.option}", answer.engine)
+    named = r"Clarabel [\d.]+" if engine is jm.Engine.CLARABEL else rf"HiGHS [\d.]+ {engine.value}"
+    assert re.fullmatch(named, answer.engine)
     assert answer.status is jm.Status.OPTIMAL
 
 

@@ -1,9 +1,17 @@
 """Among the policies of least gap the simplex class takes one that surpasses the expert most."""
 
+import numpy as np
 import pytest
+from hypothesis import given
 
 import journeyman as jm
+from journeyman.solvers import second_stage
+from journeyman.solvers.engine import Effort, Engine, run_engine
+from journeyman.solvers.occupancy_program import exact_program, tilted_program
+from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
+from journeyman.testing.random_worlds import random_policy
+from journeyman.testing.strategies import seeds
 from naive.exact_program import best_surplus, first_surplus
 
 BAD_EXPERT = (5.25, 4.15, 5.0)
@@ -44,6 +52,56 @@ def test_gap_and_surplus_depend_neither_on_order_nor_on_engine(shape, engine):
         assert figures(answer) == pytest.approx(expected, abs=allowance, rel=0)
 
 
+@every_shape
+@every_scale
+def test_tilted_and_sliced_programs_agree(shape, scale, monkeypatch):
+    problem = problem_with_many_optima(3, shape, scale)
+    tilted = figures(jm.solve(problem, jm.LinearProgram(engine=Engine.CLARABEL)))
+    monkeypatch.setattr(second_stage, "TILTS", ())
+    sliced = figures(jm.solve(problem, jm.LinearProgram(engine=Engine.CLARABEL)))
+    assert tilted == pytest.approx(sliced, abs=1e-6 * problem.trivial_bound, rel=0)
+
+
+def test_a_tilt_that_costs_gap_is_not_taken(monkeypatch):
+    """With all weight on the surplus the gap is given up, so the slice has to do it."""
+    problem = random_problem(4, jm.Simplex())
+    expected = figures(jm.solve(problem))
+    monkeypatch.setattr(second_stage, "TILTS", (1e3,))
+    answer = jm.solve(problem, jm.LinearProgram(engine=Engine.CLARABEL))
+    assert answer.status is jm.Status.OPTIMAL
+    assert figures(answer) == pytest.approx(expected, abs=1e-6 * problem.trivial_bound, rel=0)
+
+
+@given(seeds)
+def test_no_policy_of_the_same_gap_surpasses_the_tilted_bound(seed):
+    problem = random_problem(seed, jm.Simplex(), num_budgets=1)
+    share, model = 1e-2, exact_program(problem)
+    found = run_engine(
+        tilted_program(problem, model, share), Engine.CLARABEL, Effort(1e-7, 1), quiet_watch()
+    )
+    for policy in (
+        random_policy(problem.world, np.random.default_rng(seed)),
+        jm.solve(problem).policy,
+    ):
+        visits = jm.occupancy(problem.world, policy)
+        if problem.overspending(visits.measure)[0] <= 0:
+            bound = second_stage._tilted_bound(problem, problem.gap(visits), share, found.row_duals)
+            surplus = second_stage._surplus(problem, visits.measure)
+            assert surplus <= bound + 1e-9 * problem.trivial_bound / share
+
+
+@pytest.mark.parametrize("engine", [None, Engine.SIMPLEX])
+def test_costs_that_add_up_to_the_same_need_no_second_stage(engine):
+    drawn = random_problem(5)
+    share = np.random.default_rng(5).random((drawn.world.num_pairs, 1))
+    basis = jm.CostBasis(np.hstack([share, 1 - share]))
+    problem = jm.Apprenticeship(drawn.world, basis, jm.ExpertExpectation([1.0, 2.0]), jm.Simplex())
+    answer = jm.solve(problem, jm.LinearProgram(engine=engine))
+    assert answer.status is jm.Status.OPTIMAL
+    assert "then" not in answer.engine
+    assert answer.total_surplus == pytest.approx(3.0 - drawn.world.effective_horizon)
+
+
 def test_cheaper_action_is_taken_where_the_gap_does_not_see_it():
     """Actions 0 and 1 share the least gap; action 2 would be cheapest, at a larger gap."""
     world = jm.World([[1.0], [1.0], [1.0]], [1.0], 0.5)
@@ -79,6 +137,10 @@ def test_simplex_surpasses_the_bad_driver():
 def test_driving_against_an_expert_without_rewards(cost_class, optimum):
     answer = jm.solve(driving(cost_class, expert=(0.0, 0.0, 0.0)))
     assert answer.value == pytest.approx(optimum, abs=1e-5)
+
+
+def quiet_watch():
+    return Watch("test", lambda event: None)
 
 
 def figures(answer):

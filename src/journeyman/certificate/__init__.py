@@ -1,9 +1,12 @@
 """Certificates: what is known about a policy's gap, before a run and after it."""
 
 from journeyman.certificate.as_printed import AsPrinted, Figure, as_printed
-from journeyman.certificate.certificate import BudgetCertificate, Certificate, Combination
+from journeyman.certificate.certificate import BudgetCertificate, Certificate
 from journeyman.certificate.certify import certify
 from journeyman.certificate.evaluation import Statistics
+from journeyman.certificate.gap_bound import Combination
+from journeyman.certificate.large_certificate import LargeCertificate
+from journeyman.certificate.large_evaluation import LargeRows
 from journeyman.certificate.premises import Premise, Verdict
 from journeyman.certificate.requirements import (
     Attainable,
@@ -23,6 +26,8 @@ __all__ = [
     "Certificate",
     "Combination",
     "Figure",
+    "LargeCertificate",
+    "LargeRows",
     "Premise",
     "Rate",
     "Requirements",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.evaluation import Statistics
+from journeyman.certificate.gap_bound import Combination, GapBound
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
-from journeyman.certificate.premises import Premise, Verdict
+from journeyman.certificate.premises import Premise
 from journeyman.certificate.terms import Term
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
@@ -23,18 +23,6 @@ from journeyman.storage import PathLike
 
 if TYPE_CHECKING:
     from journeyman.certificate.sampled_rows import SampledRows
-
-
-@dataclass(frozen=True)
-class Combination:
-    """One way to bound the gap: an evaluation of the policy with an estimate of the expert."""
-
-    kind: str
-    estimate: str
-    terms: tuple[Term, ...]
-    bound: float
-    statistics: tuple[Statistics, ...] = ()
-    """What was sampled for the evaluation; nothing when it is exact."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +45,7 @@ class BudgetCertificate:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(GapBound):
     """An upper bound on the true gap of a policy, a lower bound on any policy's, and their grounds.
 
     `bound` is the figure to rely on; `combinations` lists every way it was sought, the best first.
@@ -86,38 +74,9 @@ class Certificate:
     """For an answer over features, what the best coefficients could reach."""
 
     @property
-    def valid(self) -> bool:
-        """Whether no premise has failed."""
-        return all(premise.verdict is not Verdict.FAILED for premise in self.premises)
-
-    @property
-    def best(self) -> Combination:
-        return self.combinations[0]
-
-    @property
     def witness(self) -> Witness:
         """The dual point behind the lower bound on the data."""
         return self.witnesses[0]
-
-    @property
-    def bound(self) -> float:
-        """The upper bound on the true gap."""
-        return min(self.best.bound, self.trivial_bound) if self.valid else self.trivial_bound
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """What the bound is made of."""
-        return self.best.terms
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether the bound says no more than that costs are bounded."""
-        return self.bound >= self.trivial_bound and self.trivial_bound != 0
-
-    @property
-    def normalised_bound(self) -> float:
-        """The bound per step: times 1 - discount."""
-        return self.bound * (1 - self.problem.world.discount)
 
     @property
     def optimality_gap(self) -> float:
@@ -142,10 +101,7 @@ class Certificate:
 
     def require(self, gap: float) -> "Certificate":
         """This certificate, or `NotCertified` when it does not show a gap of at most `gap`."""
-        failed = [premise for premise in self.premises if premise.verdict is Verdict.FAILED]
-        if failed:
-            reasons = "; ".join(f"{premise.name}: {premise.detail}" for premise in failed)
-            raise NotCertified(f"a premise has failed, so nothing is certified. {reasons}")
+        self._require_premises()
         broken = [budget for budget in self.budgets if not budget.is_kept]
         if broken:
             raise NotCertified(
@@ -156,13 +112,7 @@ class Certificate:
                 )
                 + ". learn(..., keep_budgets=True) lowers limits until the given ones are kept"
             )
-        if not self.bound <= gap:
-            largest = sorted(self.terms, key=lambda term: -term.value)[:3]
-            named = ", ".join(f"{term.name} {term.value:.4g}" for term in largest)
-            raise NotCertified(
-                f"the bound is {self.bound:.6g}, a gap of {gap:.6g} was required. Largest terms: "
-                f"{named}. certificate.advice() says what would help"
-            )
+        self._require_bound(gap)
         return self
 
     def advice(self) -> str:

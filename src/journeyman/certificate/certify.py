@@ -10,12 +10,12 @@ or sampled rows of the evaluation if there are any, and the transition counts of
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only, real_array
-from journeyman.certificate.certificate import Certificate, Combination
+from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.estimated_world import (
     in_the_true_world,
     model_error,
@@ -28,7 +28,10 @@ from journeyman.certificate.evaluation import (
     measure_evaluations,
 )
 from journeyman.certificate.expert import Estimate, expert_estimates
+from journeyman.certificate.gap_bound import Combination
 from journeyman.certificate.intervals import apprentice_intervals, expert_intervals
+from journeyman.certificate.large_certificate import LargeCertificate, certify_large
+from journeyman.certificate.large_evaluation import LargeRows
 from journeyman.certificate.lower_bounds import (
     lower_bounds,
     reduced_bounds,
@@ -43,13 +46,25 @@ from journeyman.certificate.spending import budget_certificates
 from journeyman.certificate.terms import Term, total
 from journeyman.certificate.trivial import trivial_bound
 from journeyman.errors import InvalidProblem
+from journeyman.execution import Executor
 from journeyman.policy import Occupancy, Policy, extract, occupancy
+from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 
 NEARLY = 1e-9
 """A measure whose policy is further off than rounding belongs to another policy."""
 PREMISE_LEVEL = 1e-3
 """Probability with which the test of a true premise refutes it."""
+
+
+class HasStatePolicy(Protocol):
+    """Anything with a policy that is asked state by state: the answer of a large problem."""
+
+    @property
+    def policy(self) -> AnyPolicy: ...
 
 
 class HasPolicy(Protocol):
@@ -59,6 +74,7 @@ class HasPolicy(Protocol):
     def policy(self) -> Policy: ...
 
 
+@overload
 def certify(
     problem: Program,
     answer: Policy | HasPolicy,
@@ -67,7 +83,30 @@ def certify(
     witness: Witness | None = None,
     measure: FloatArray | None = None,
     evaluation: Rollouts | SampledRows | None = None,
-) -> Certificate:
+) -> Certificate: ...
+
+
+@overload
+def certify(
+    problem: LargeApprenticeship | SimulatedApprenticeship,
+    answer: AnyPolicy | HasStatePolicy,
+    failure_probability: float = 0.05,
+    *,
+    evaluation: Rollouts | LargeRows | MixtureRollouts | None = None,
+    executor: Executor | None = None,
+) -> LargeCertificate: ...
+
+
+def certify(
+    problem: Program | LargeApprenticeship | SimulatedApprenticeship,
+    answer: Any,
+    failure_probability: float = 0.05,
+    *,
+    witness: Witness | None = None,
+    measure: FloatArray | None = None,
+    evaluation: Any = None,
+    executor: Executor | None = None,
+) -> Certificate | LargeCertificate:
     """What is known about the gap of a policy, wherever it came from.
 
     Args:
@@ -80,7 +119,10 @@ def certify(
             the expert would have of the failure probability, or all of it when the expert's
             expectations are exact. Of several policies compared by it each needs a part of its own:
             divide `failure_probability` by their number. Budgets, intervals of the apprentice and
-            `gap_on_data` stay exact.
+            `gap_on_data` stay exact. In a world too large to enumerate it must be given: `Rollouts`
+            or, for a policy over features, `LargeRows`. For a mixture it is `MixtureRollouts`, and
+            the answer of `PolicyMixture` has one.
+        executor: runs the shards of an evaluation in a large world; no figure depends on it.
 
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4)
@@ -90,13 +132,9 @@ def certify(
     >>> certificate.valid, certificate.bound < 0.1 * certificate.trivial_bound
     (True, True)
     """
-    delta = require_probability(failure_probability)
-    if not isinstance(problem, Program):
-        raise InvalidProblem(
-            f"a {type(problem).__name__} is not a problem",
-            "Give certify(problem, policy): an Apprenticeship or a Forward, then a policy",
-        )
-    policy = _policy(answer)
+    if isinstance(problem, LargeApprenticeship | SimulatedApprenticeship):
+        return certify_large(problem, answer, failure_probability, evaluation, executor)
+    delta, policy = require_probability(failure_probability), _policy(problem, answer)
     visits = occupancy(problem.world, policy)
     error = model_error(problem, delta)
     remaining = delta - (0.0 if error is None else error.failure_probability)
@@ -157,7 +195,12 @@ class _Evidence:
         )
 
 
-def _policy(answer: Policy | HasPolicy) -> Policy:
+def _policy(problem: Program, answer: Policy | HasPolicy) -> Policy:
+    if not isinstance(problem, Program):
+        raise InvalidProblem(
+            f"a {type(problem).__name__} is not a problem",
+            "Give certify(problem, policy): an Apprenticeship or a Forward, then a policy",
+        )
     policy = answer if isinstance(answer, Policy) else getattr(answer, "policy", None)
     if not isinstance(policy, Policy):
         raise InvalidProblem(

@@ -27,6 +27,7 @@ from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost
 from journeyman.demonstrations import Demonstrations, MonteCarlo
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship, Program
+from journeyman.problem.cost_problem import CostProblem
 
 SHAPED_FROM = 500
 """Trajectories from which a shaped estimate is worth its part of delta."""
@@ -76,7 +77,7 @@ class PlainMean:
     either sign of the error.
     """
 
-    problem: Program
+    problem: CostProblem
     totals: FloatArray
     """Of every record, known tails included: (records x costs)."""
     missing: FloatArray
@@ -104,7 +105,7 @@ class PlainMean:
     def ranges(self) -> FloatArray:
         """Widths of the ranges of one complete total, cost by cost."""
         basis = self.problem.basis
-        return np.asarray((basis.highest - basis.lowest) * self.problem.world.effective_horizon)
+        return np.asarray((basis.highest - basis.lowest) * self.problem.effective_horizon)
 
     @cached_property
     def spread(self) -> FloatArray:

@@ -42,6 +42,7 @@ from journeyman.arrays import require_between
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex
 from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
+from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.surrogate import Surrogate
 
 BLOCK = 1 << 16
@@ -82,7 +83,7 @@ class Rate:
 
 
 def radii(
-    problem: Program, failure_probability: float, *, two_sided: bool = True
+    problem: CostProblem, failure_probability: float, *, two_sided: bool = True
 ) -> tuple[Rate, ...]:
     """Every radius s(m, failure_probability) known for the problem's class; none is needed, and
     none returned, when the cost is known."""
@@ -208,8 +209,8 @@ class _Sizes:
     euclidean: float
 
     @classmethod
-    def of(cls, problem: Program) -> "_Sizes":
-        basis, h = problem.basis, problem.world.effective_horizon
+    def of(cls, problem: CostProblem) -> "_Sizes":
+        basis, h = problem.basis, problem.effective_horizon
         scale = problem.cost_class.scaling(basis.num_costs)
         ranges = h * scale * (basis.highest - basis.lowest)
         euclidean = EuclideanBall(scale)
@@ -222,7 +223,7 @@ class _Sizes:
         )
 
 
-def centred_bound(problem: Program, cost_class: CostClass) -> float:
+def centred_bound(problem: CostProblem, cost_class: CostClass) -> float:
     """The pointwise bound of the basis or of the centred basis, whichever is smaller."""
     matrix, centre = problem.basis.matrix, problem.basis.centre
     largest = 0.0

@@ -1,14 +1,31 @@
 """Behaviour cloning: the policy that repeats the demonstrated action frequencies."""
 
+from typing import overload
+
 import numpy as np
 
 from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.large_cloning import clone_visited
 from journeyman.errors import InvalidDemonstrations
 from journeyman.policy import Policy
+from journeyman.policy.state_policy import StatePolicy
 from journeyman.world import World
+from journeyman.world.large_world import AnyWorld
 
 
-def clone(demos: Demonstrations, world: World | None = None, *, smoothing: float = 0.1) -> Policy:
+@overload
+def clone(
+    demos: Demonstrations, world: World | None = None, *, smoothing: float = 0.1
+) -> Policy: ...
+
+
+@overload
+def clone(demos: Demonstrations, world: AnyWorld, *, smoothing: float = 0.1) -> StatePolicy: ...
+
+
+def clone(
+    demos: Demonstrations, world: World | AnyWorld | None = None, *, smoothing: float = 0.1
+) -> StatePolicy:
     """Smoothed action frequencies.
 
         pi(a | x) = (count(x, a) + smoothing) / sum_b (count(x, b) + smoothing)
@@ -16,10 +33,13 @@ def clone(demos: Demonstrations, world: World | None = None, *, smoothing: float
     A state that was never visited gets the uniform law. Cloning looks at single decisions only:
     small errors lead to states the expert never showed (the cascading errors that the exact
     program avoids by matching whole occupancies). With `world`, every step is checked against it;
-    recorded demonstrations know their action sets and can be cloned without.
+    recorded demonstrations know their action sets and can be cloned without. In a `LargeWorld`
+    laws are kept for visited states only, and of every step nothing but its ids is checked.
     """
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise InvalidDemonstrations(f"smoothing = {smoothing}", "Give a finite number from 0")
+    if world is not None and not isinstance(world, World):
+        return clone_visited(demos, world, smoothing)
     pairs = demos.pairs if world is None else world.pairs
     if pairs is None:
         raise InvalidDemonstrations(

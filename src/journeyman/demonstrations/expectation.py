@@ -76,14 +76,27 @@ class ExpertExpectation:
             )
         matrix = basis.on(world)
         totals = chosen.totals(demos, matrix, world)
+        unrecorded = Tails.of(demos, matrix, world).unknown_mass
+        return cls.from_totals(totals, unrecorded, chosen, demos)
+
+    @classmethod
+    def from_totals(
+        cls,
+        totals: FloatArray,
+        unrecorded: FloatArray,
+        method: MonteCarlo | ControlVariate | None = None,
+        demos: Demonstrations | None = None,
+    ) -> Self:
+        """The mean of discounted totals (trajectories x costs) with `unrecorded` time behind."""
         expectation = cls(totals.mean(axis=0))
-        spread = totals.std(axis=0, ddof=1) if len(demos) > 1 else np.full(basis.num_costs, np.inf)
+        count, num_costs = totals.shape
+        spread = totals.std(axis=0, ddof=1) if count > 1 else np.full(num_costs, np.inf)
         assign(
             expectation,
-            num_trajectories=len(demos),
+            num_trajectories=count,
             spread=read_only(spread),
-            truncation_mass=float(Tails.of(demos, matrix, world).unknown_mass.mean()),
-            method=chosen,
+            truncation_mass=float(unrecorded.mean()),
+            method=method,
             demonstrations=demos,
         )
         return expectation

@@ -9,7 +9,9 @@ from journeyman.arrays import IntArray, Seed, generator, read_only
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.policy import Policy
+from journeyman.policy.state_policy import StatePolicy
 from journeyman.world import World
+from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.sampling import Walks, walk
 
 HistoryExpert: TypeAlias = Callable[[IntArray, IntArray, np.random.Generator], int]
@@ -17,8 +19,8 @@ HistoryExpert: TypeAlias = Callable[[IntArray, IntArray, np.random.Generator], i
 
 
 def record(
-    world: World,
-    expert: Policy | HistoryExpert,
+    world: World | AnyWorld,
+    expert: Policy | StatePolicy | HistoryExpert,
     *,
     trajectories: int,
     horizon: int,
@@ -27,7 +29,8 @@ def record(
     """Independent trajectories of at most `horizon` steps.
 
     An episode that arrives in an absorbing state ends there as terminated; one that reaches
-    `horizon` is truncated. The expert is a `Policy`, or a callable on the whole history so far.
+    `horizon` is truncated. The expert is a `Policy`, or a callable on the whole history so far. In
+    a `LargeWorld` it is a policy that is asked state by state, and every walk is truncated.
 
     >>> world = World([[0, 1], [0, 1]], [1, 0], 0.9)
     >>> record(world, Policy([[1.0], [1.0]]), trajectories=3, horizon=5, seed=0)
@@ -37,6 +40,8 @@ def record(
         if not isinstance(value, int | np.integer) or value < 1:
             raise InvalidDemonstrations(f"{name} = {value!r}", "Give a whole number from 1")
     rng = generator(seed)
+    if not isinstance(world, World):
+        return _in_large_world(world, expert, trajectories, horizon, rng)
     if isinstance(expert, Policy):
         walks = walk(world, expert.on(world), trajectories, horizon, rng)
     elif callable(expert):
@@ -55,6 +60,20 @@ def record(
         world.absorbing[last],
         choice_offsets=world.pairs.offsets,
     )
+
+
+def _in_large_world(
+    world: AnyWorld, expert: object, trajectories: int, horizon: int, rng: np.random.Generator
+) -> Demonstrations:
+    from journeyman.demonstrations.simulation import record_walks
+
+    if not (hasattr(expert, "sample") and hasattr(expert, "probabilities")):
+        raise InvalidDemonstrations(
+            f"the expert is a {type(expert).__name__}",
+            "Give a policy with probabilities(states) and sample(states, seed), for example "
+            "jm.FunctionPolicy(function, num_actions)",
+        )
+    return record_walks(require_sampled_world(world), expert, trajectories, horizon, rng)
 
 
 def _follow(

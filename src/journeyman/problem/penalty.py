@@ -12,6 +12,7 @@ import numpy as np
 
 from journeyman.errors import InvalidSolver
 from journeyman.policy import occupancy, plan
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.program import Program
 
 SLACK_ROUNDS = 60
@@ -30,7 +31,7 @@ class Penalty(ABC):
     """A rule that sets the penalties of a problem."""
 
     @abstractmethod
-    def of(self, problem: Program) -> Penalties:
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
         """The multipliers for `problem`."""
 
 
@@ -47,11 +48,11 @@ class ExactPenalty(Penalty):
 
     slack: float | None = None
 
-    def of(self, problem: Program) -> Penalties:
-        horizon = problem.world.effective_horizon
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+        horizon = problem.effective_horizon
         size = problem.cost_class.pointwise_bound(problem.basis.matrix)
-        overspending = 0.0
-        if problem.constraints:
+        overspending, sizes = 0.0, 0.0
+        if isinstance(problem, Program) and problem.constraints:
             slack = common_slack(problem) if self.slack is None else self.slack
             if not slack > 0:
                 raise InvalidSolver(
@@ -59,7 +60,7 @@ class ExactPenalty(Penalty):
                     "Give ExactPenalty(slack=...), or loosen the budgets",
                 )
             overspending = 2 * size * horizon / slack
-        sizes = sum(float(np.abs(budget.cost).max()) for budget in problem.constraints)
+            sizes = sum(float(np.abs(budget.cost).max()) for budget in problem.constraints)
         total = size + overspending * sizes
         return Penalties(2 * total * horizon, total * horizon, overspending)
 
@@ -78,7 +79,7 @@ class SinglePenalty(Penalty):
         if not (np.isfinite(self.value) and self.value > 0):
             raise InvalidSolver(f"penalty = {self.value}", "Give a positive number")
 
-    def of(self, problem: Program) -> Penalties:
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
         return Penalties(self.value, self.value, self.value)
 
 

@@ -81,6 +81,11 @@ class Program(ABC):
         """The right-hand sides b_j."""
         return np.array([budget.at_most for budget in self.constraints], dtype=float)
 
+    @property
+    def effective_horizon(self) -> float:
+        """1/(1 - discount): the mass of every occupancy measure."""
+        return self.world.effective_horizon
+
     @cached_property
     def trivial_bound(self) -> float:
         """2 N/(1 - discount): no gap between two policies can be larger."""

@@ -11,14 +11,50 @@ initial - (B - discount P)' base, -base, limits - <base, d_j>.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, SparseMatrix
 from journeyman.frozen import assign
+from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.features.features import Features
 from journeyman.problem.program import Program
+
+
+class ReducedMatrices(Protocol):
+    """The reduced problem as solvers see it: all of its rows, or a sample of them."""
+
+    @property
+    def problem(self) -> CostProblem: ...
+
+    @property
+    def num_features(self) -> int: ...
+
+    @property
+    def pair_rows(self) -> Matrix: ...
+
+    @property
+    def floor(self) -> FloatArray: ...
+
+    @property
+    def flow_rows(self) -> Matrix: ...
+
+    @property
+    def flow_target(self) -> FloatArray: ...
+
+    @property
+    def matching(self) -> FloatArray: ...
+
+    @property
+    def matching_target(self) -> FloatArray: ...
+
+    @property
+    def budget_rows(self) -> FloatArray: ...
+
+    @property
+    def budget_limits(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -49,6 +49,10 @@ class Surrogate:
             laws=rule.laws(reduced),
         )
 
+    @property
+    def num_features(self) -> int:
+        return self.reduced.num_features
+
     def matching_error(self, coefficients: ArrayLike) -> float:
         """gap_W(G theta - target): the loss without penalties."""
         return self.reduced.problem.cost_class.gap(self._difference(coefficients))

@@ -2,7 +2,7 @@
 
 from journeyman.solvers.answer import Answer, Relaxation, Solution
 from journeyman.solvers.column_generation import ColumnGeneration
-from journeyman.solvers.highs import Engine
+from journeyman.solvers.engine import Engine
 from journeyman.solvers.linear_program import LinearProgram
 from journeyman.solvers.solve import Solver, solve
 from journeyman.solvers.status import Status

@@ -26,10 +26,11 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.costs import EuclideanBall, KnownCost, Simplex
 from journeyman.problem.penalty import Penalties
-from journeyman.problem.reduced import Reduced
+from journeyman.problem.reduced import ReducedMatrices
 from journeyman.problem.reduced_duality import ReducedWitness
 from journeyman.solvers.cone import conic_form, run_cone
-from journeyman.solvers.highs import Engine, HighsModel
+from journeyman.solvers.engine import Engine
+from journeyman.solvers.highs import HighsModel
 from journeyman.solvers.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -53,7 +54,7 @@ class BoxDual:
     the extra column.
     """
 
-    reduced: Reduced
+    reduced: ReducedMatrices
     rows: SelectedRows | None
     blocks: tuple[Matrix, Matrix, FloatArray]
     target: FloatArray
@@ -95,10 +96,9 @@ class BoxDual:
     def loss_at(self, x: FloatArray, image: FloatArray) -> float:
         """The loss at x from A x."""
         error = image - self.target
-        boxed = slice(self.num_boxed)
+        boxed, shared = slice(self.num_boxed), error[self.num_boxed :]
         worst = np.maximum(self.lower[boxed] * error[boxed], self.upper[boxed] * error[boxed]).sum()
-        if self.num_boxed < error.size:
-            worst += self.reduced.problem.cost_class.gap(error[self.num_boxed :])
+        worst += self.reduced.problem.cost_class.gap(shared) if shared.size else 0.0
         return float(self.constant + self.slope @ x + worst)
 
     def lower_bound(self, v: FloatArray, radius: float) -> float:
@@ -131,13 +131,13 @@ class BoxDual:
     def unit(self, loss: float) -> float:
         """What tolerances are relative to: the loss, or the largest cost difference of a step."""
         problem = self.reduced.problem
-        return max(abs(loss), problem.trivial_bound / problem.world.effective_horizon)
+        return max(abs(loss), problem.trivial_bound / problem.effective_horizon)
 
     @property
     def is_boxed(self) -> bool:
         """Whether V is finite and of positive width in every direction."""
         width = (self.upper - self.lower)[: self.num_boxed]
-        return bool(np.isfinite(width).all() and (width > 0).all())
+        return bool(((width > 0) & (width < np.inf)).all())
 
     def coefficients(self, x: FloatArray) -> FloatArray:
         return np.asarray(x[: self.reduced.num_features])
@@ -209,7 +209,9 @@ class BoxPoint:
     log: str = ""
 
 
-def box_dual(reduced: Reduced, penalties: Penalties, rows: SelectedRows | None = None) -> BoxDual:
+def box_dual(
+    reduced: ReducedMatrices, penalties: Penalties, rows: SelectedRows | None = None
+) -> BoxDual:
     """The box program of a surrogate, over all rows or a weighted selection."""
     Phi, floor = reduced.pair_rows, reduced.floor
     D, nu = reduced.flow_rows, reduced.flow_target
@@ -221,8 +223,7 @@ def box_dual(reduced: Reduced, penalties: Penalties, rows: SelectedRows | None =
     matching, target, low, high, slope, constant = _matching(reduced)
     budgets, limits = reduced.budget_rows, reduced.budget_limits
     small = np.zeros((limits.size + target.size, slope.size))
-    small[: limits.size, : reduced.num_features] = budgets
-    small[limits.size :] = matching
+    small[: limits.size, : reduced.num_features], small[limits.size :] = budgets, matching
     overspent = np.full(limits.size, penalties.budgets)
     return BoxDual(
         reduced=reduced,
@@ -248,12 +249,11 @@ def steepest_fall(box: BoxDual, threads: int, watch: Watch) -> FloatArray:
     model, size = box.linear_model(), box.slope.size
     either = sparse.eye_array(size, format="csr")
     missed = replace(
-        model,
-        columns=sparse.vstack([model.columns, either, -either], format="csr"),
+        model, columns=sparse.vstack([model.columns, either, -either], format="csr"),
         cost=np.repeat([0.0, 1.0], [box.num_rows, 2 * size]),
         lower=np.append(model.lower, np.zeros(2 * size)),
         upper=np.append(model.upper, np.full(2 * size, INFINITY)),
-    )
+    )  # fmt: skip
     return HighsModel(missed, Engine.SIMPLEX, threads).run(watch).row_duals
 
 
@@ -300,7 +300,7 @@ def _in_units(box: BoxDual) -> tuple[LinearModel, FloatArray, FloatArray]:
 
 
 def _matching(
-    reduced: Reduced,
+    reduced: ReducedMatrices,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
     """Rows, targets and box of the cost class; slope and constant."""
     G, target, kind = reduced.matching, reduced.matching_target, reduced.problem.cost_class

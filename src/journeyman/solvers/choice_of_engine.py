@@ -1,13 +1,23 @@
 """Which solver `jm.solve` takes when none is given."""
 
+import numpy as np
+
 from journeyman.costs import Simplex
 from journeyman.policy.chains import is_narrow
 from journeyman.problem import Program
 from journeyman.solvers.column_generation import ColumnGeneration
 from journeyman.solvers.linear_program import LinearProgram
 
-SMALL = 4_000
-NARROW = 14_000
+SMALL = 2_000
+NARROW = 18_000
+"""Pairs up to which a linear program is taken in any world, and in a narrow one."""
+CONCENTRATED = 8
+"""A narrow world may be larger by this when few states are started in: columns gain little there,
+since there are few starts to be treated apart."""
+FEW_STARTS = 0.1
+"""Share of the states that count as few."""
+SHORT, SHORT_HORIZON = 0.65, 25.0
+"""It has to be smaller by this when many are and the horizon is short: the starts hardly meet."""
 PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
@@ -15,25 +25,45 @@ PATIENCE_FOR_SURPLUS = 2
 def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]:
     """An exact solver for a problem, and the reason in words (none for a small world).
 
-    Measured with `InfinityBall` and 8 to 64 costs, CPU seconds of `LinearProgram` and of
-    `ColumnGeneration` at their own tolerances:
+    Both are asked for the same accuracy, 1e-7 of the trivial bound. Measured with `InfinityBall`,
+    CPU seconds, the smaller and the larger of two experts where they differ:
 
-    | world                | pairs  | linear program | columns |
-    |----------------------|--------|----------------|---------|
-    | grid 32x32, .99      | 4,096  | 0.4            | 2.1     |
-    | grid 48x48, .99      | 9,216  | 1.8            | 3.0     |
-    | grid 64x64, .99      | 16,384 | 4.4            | 2.6     |
-    | garnet 300, .95      | 1,200  | 0.12           | 0.08    |
-    | garnet 1,000, .99    | 4,000  | 0.9            | 0.3     |
-    | garnet 3,000, .99    | 12,000 | 7.6            | 0.5     |
+    | world                           | pairs   | linear program | columns     |
+    |---------------------------------|---------|----------------|-------------|
+    | grid 32x32, .9, 16 costs        | 4,096   | 0.22 to 0.28   | 0.28 to 0.32 |
+    | grid 48x48, .99, 64 costs       | 9,216   | 0.7            | 5.0         |
+    | grid 64x64, .99, 64 costs       | 16,384  | 1.8 to 2.4     | 2.5 to 3.6  |
+    | grid 64x64, .9, 16 costs        | 16,384  | 1.1 to 1.3     | 0.35 to 0.4 |
+    | grid 80x80, .99, 64 costs       | 25,600  | 4.2            | 3.8 to 4.5  |
+    | one start, 64x64, .99, 64 costs | 15,760  | 0.26           | 1.5         |
+    | one start, 128x128, .99         | 63,000  | 2.0            | inaccurate  |
+    | garnet 300, .99, 8 costs        | 1,200   | 0.075          | 0.09 to 0.11 |
+    | garnet 500, .9, 8 costs         | 2,000   | 0.14           | 0.08 to 0.09 |
+    | garnet 1,000, .99, 8 costs      | 4,000   | 0.4 to 0.5     | 0.2         |
 
     General engines live on sparse factors, which stay sparse in narrow worlds such as grids and
-    fill up elsewhere; columns need neither.
+    fill up elsewhere; columns need neither. `python -m benchmarks.small_worlds` compares the
+    choice with CVXPY.
     """
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if isinstance(problem.cost_class, Simplex) else 1
     if pairs <= factor * SMALL:
         return LinearProgram(), ""
-    if pairs <= factor * NARROW and is_narrow(problem.world):
+    if pairs <= factor * NARROW * _size_of_starts(problem) and is_narrow(problem.world):
         return LinearProgram(), f"a narrow world of {pairs} pairs, whose factors stay sparse"
-    return ColumnGeneration(), f"a large world, {pairs} pairs"
+    return ColumnGeneration(tolerance=_tolerance(problem)), f"a large world, {pairs} pairs"
+
+
+def _size_of_starts(problem: Program) -> float:
+    """How many times larger a narrow world may be because of where it is started."""
+    world = problem.world
+    if np.count_nonzero(world.initial) <= FEW_STARTS * world.num_states:
+        return CONCENTRATED
+    return SHORT if world.effective_horizon <= SHORT_HORIZON else 1.0
+
+
+def _tolerance(problem: Program) -> float | None:
+    """In worlds that a linear program could still serve, columns are as exact as it would be."""
+    if problem.world.num_pairs > NARROW:
+        return None
+    return LinearProgram().tolerance * problem.trivial_bound or None

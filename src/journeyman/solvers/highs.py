@@ -7,48 +7,27 @@ is read for the engine that really ran.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
 from journeyman.errors import InvalidSolver, MissingExtra
+from journeyman.solvers.engine import Engine, Result
 from journeyman.solvers.occupancy_program import LinearModel
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 FEASIBILITY_TOLERANCE = 1e-9
 SMALL_PROGRAM = 2000
-"""Pairs up to which the simplex method is at least as fast as interior points."""
+"""Pairs up to which the simplex method is at least as fast as the interior points of HiGHS."""
 
 
-class Engine(Enum):
-    """The engines of HiGHS, with the word that shows in its log when they run."""
-
-    SIMPLEX = ("simplex", "simplex solver")
-    IPX = ("ipx", "Interior point solve")
-    HIPO = ("hipo", "Hipo")
-
-    @property
-    def option(self) -> str:
-        return self.value[0]
-
-    @property
-    def trace(self) -> str:
-        return self.value[1]
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What HiGHS left behind; the arrays are the last iterate when it did not finish."""
-
-    status: Status
-    columns: FloatArray
-    row_duals: FloatArray
-    engine: str
-    log: str
+TRACES = {
+    Engine.SIMPLEX: "simplex solver",
+    Engine.IPX: "Interior point solve",
+    Engine.HIPO: "Hipo",
+}
+"""The engines of HiGHS, with the words that show in its log when they run."""
 
 
 def run_highs(model: LinearModel, engine: Engine, watch: Watch, threads: int) -> Result:
@@ -71,7 +50,7 @@ class HighsModel:
         self._set("run_crossover", "on" if engine is Engine.IPX else "off")
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
-        if self._highs.setOptionValue("solver", engine.option) != highspy.HighsStatus.kOk:
+        if self._highs.setOptionValue("solver", engine.value) != highspy.HighsStatus.kOk:
             raise MissingExtra("highspy-extras (the HiPO engine of HiGHS)", "hipo")
         self._pass(model)
 
@@ -160,7 +139,7 @@ class HighsModel:
 
     def _label(self) -> str:
         log = "".join(self._lines)
-        ran = [engine.option for engine in Engine if engine.trace in log]
+        ran = [engine.value for engine, trace in TRACES.items() if trace in log]
         return f"HiGHS {self._highs.version()} {'+'.join(ran) or 'presolve alone'}"
 
 
@@ -170,11 +149,11 @@ def has_hipo() -> bool:
 
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
-    return bool(highs.setOptionValue("solver", Engine.HIPO.option) == highspy.HighsStatus.kOk)
+    return bool(highs.setOptionValue("solver", Engine.HIPO.value) == highspy.HighsStatus.kOk)
 
 
 def engines_for(num_pairs: int, asked: Engine | None) -> Sequence[Engine]:
-    """The engine to use and, unless one was asked for, another to try when it is inaccurate."""
+    """The engine of HiGHS to use, and one behind it unless one was asked for."""
     if asked is not None:
         return (asked,)
     if num_pairs > SMALL_PROGRAM and has_hipo():

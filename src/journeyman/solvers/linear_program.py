@@ -37,13 +37,14 @@ from journeyman.problem import (
     Program,
     Witness,
     infeasibility_margin,
+    lower_bound,
     telling_witness,
 )
 from journeyman.solvers.answer import Answer, Solution, total_surplus
-from journeyman.solvers.cone import euclidean_program
-from journeyman.solvers.highs import Engine, engines_for
-from journeyman.solvers.occupancy_program import exact_program
-from journeyman.solvers.proposal import Proposal, propose_conic, propose_linear
+from journeyman.solvers.engine import Effort, Engine
+from journeyman.solvers.highs import SMALL_PROGRAM, engines_for
+from journeyman.solvers.occupancy_program import exact_program, matched_program
+from journeyman.solvers.proposal import Proposal, propose_euclidean, propose_linear
 from journeyman.solvers.relaxation import relax
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -57,8 +58,9 @@ class LinearProgram:
     """Solve the exact program with a general engine.
 
     Args:
-        engine: of HiGHS; by default the simplex method for small programs and HiPO beyond, with a
-            second engine behind it. The Euclidean ball always uses Clarabel.
+        engine: by default Clarabel, once more with all care when that was not exact enough, and
+            engines of HiGHS behind it; the simplex method for small programs with budgets, which
+            it keeps to the last digit. The Euclidean ball always uses Clarabel.
         threads: for the engine.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of value and lower bound, relative to the trivial bound.
@@ -95,32 +97,45 @@ class LinearProgram:
 
     def _engines(self, problem: Program) -> Iterator[Callable[..., Proposal]]:
         """Ways to propose a solution, the first one best; the model is built once."""
+        once, again = self._effort, replace(self._effort, careful=True)
         if isinstance(problem.cost_class, EuclideanBall):
-            yield partial(propose_conic, problem, euclidean_program(problem), self.threads)
+            matched = matched_program(problem)
+            for effort in (once, again):
+                yield partial(propose_euclidean, problem, matched, effort)
             return
         model = exact_program(problem)
+        if self.engine is None and not _wants_vertex(problem):
+            for effort in (once, again):
+                yield partial(propose_linear, problem, model, Engine.CLARABEL, effort)
         for engine in engines_for(problem.world.num_pairs, self.engine):
-            yield partial(propose_linear, problem, model, engine, self.threads)
+            yield partial(propose_linear, problem, model, engine, once)
+
+    @property
+    def _effort(self) -> Effort:
+        return Effort(self.tolerance, self.threads)
 
     def _judge(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
         """Re-derive every figure from the data, and let the figures decide about the status."""
         status = proposal.status
         if status is Status.INFEASIBLE:
             return self._infeasible(problem, proposal, watch)
-        witness = telling_witness(problem, proposal.weights, proposal.prices)
         if status in (Status.OPTIMAL, Status.INACCURATE):
-            solution = Solution.of(problem, extract(problem.world, proposal.measure), witness)
+            policy = extract(problem.world, proposal.measure)
+            solution = Solution.of(problem, policy, proposal.witness(problem))
             if not self._keeps_budgets(problem, solution):
                 return self._infeasible(problem, proposal, watch)
+            if not self._is_close(problem, solution):
+                solution = _sharpened(problem, proposal, solution)
             good = self._is_optimal(problem, solution, proposal)
             status = Status.OPTIMAL if good else Status.INACCURATE
         else:
+            witness = telling_witness(problem, proposal.weights, proposal.prices)
             solution = _best_at_hand(problem, proposal.measure, witness)
         return _answer(problem, status, proposal, solution)
 
     def _infeasible(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
-        relaxation = relax(problem, self.engine, self.threads, watch)
+        relaxation = relax(problem, self.engine, self._effort, watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return replace(
                 _answer(problem, Status.INFEASIBLE, proposal, None), relaxation=relaxation
@@ -137,15 +152,34 @@ class LinearProgram:
         allowed = self.tolerance * 2 * sizes * problem.world.effective_horizon
         return bool((solution.overspending <= allowed).all())
 
+    def _allowed(self, problem: Program, solution: Solution) -> float:
+        return max(self.tolerance * problem.trivial_bound, ROUNDING * abs(solution.value))
+
+    def _is_close(self, problem: Program, solution: Solution) -> bool:
+        return solution.value - solution.lower_bound <= self._allowed(problem, solution)
+
     def _is_optimal(self, problem: Program, solution: Solution, proposal: Proposal) -> bool:
-        allowed = max(self.tolerance * problem.trivial_bound, ROUNDING * abs(solution.value))
-        close = solution.value - solution.lower_bound <= allowed
         if not isinstance(problem.cost_class, Simplex):
-            return close
+            return self._is_close(problem, solution)
         if proposal.surplus_bound is None:
             return False
         missing = proposal.surplus_bound - total_surplus(problem, solution)
-        return close and missing <= allowed * problem.basis.num_costs
+        is_largest = missing <= self._allowed(problem, solution) * problem.basis.num_costs
+        return self._is_close(problem, solution) and is_largest
+
+
+def _sharpened(problem: Program, proposal: Proposal, solution: Solution) -> Solution:
+    """The same policy, with values that are optimal for the proposed weights."""
+    witness = telling_witness(problem, proposal.weights, proposal.prices)
+    bound = lower_bound(problem, witness)
+    if bound <= solution.lower_bound:
+        return solution
+    return replace(solution, witness=witness, lower_bound=bound)
+
+
+def _wants_vertex(problem: Program) -> bool:
+    """A vertex keeps budgets to the last digit; a small program can afford one."""
+    return bool(problem.constraints) and problem.world.num_pairs <= SMALL_PROGRAM
 
 
 def _answer(

@@ -58,21 +58,50 @@ class Matching:
 
 def exact_program(problem: Program) -> LinearModel:
     """The exact program of a problem whose cost class is polyhedral."""
-    return _assemble(problem, _matching(problem), problem.limits)
+    return _assemble(problem, _matching(problem))
+
+
+def matched_program(problem: Program) -> LinearModel:
+    """For `EuclideanBall`: the measures that match the target in every scaled cost.
+
+    Seldom there is one; with prices of norm at most 1 it is the exact program (`cone.dual_form`).
+    """
+    scale = problem.cost_class.scaling(problem.basis.num_costs) / problem.cost_unit
+    target = scale * problem.target
+    matching = replace(
+        _nothing(problem),
+        pair_rows=_scaled_costs(problem, scale),
+        row_lower=target, row_upper=target,
+    )  # fmt: skip
+    return _assemble(problem, matching)
 
 
 def second_stage_program(problem: Program, model: LinearModel, gap: float) -> LinearModel:
     """For `Simplex`: least sum of scaled costs among the measures with at most the given gap."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
-    upper = model.upper.copy()
-    upper[-1] = gap / problem.cost_unit
-    total = problem.cost_of(scale) / problem.cost_unit
-    return replace(model, cost=np.append(total, 0.0), upper=upper)
+    num_pairs, limits = problem.world.num_pairs, model.row_upper.copy()
+    limits[matching_rows(problem)] += gap / problem.cost_unit
+    return replace(
+        model,
+        columns=model.columns[:num_pairs],
+        cost=problem.cost_of(scale) / problem.cost_unit,
+        lower=model.lower[:num_pairs],
+        upper=model.upper[:num_pairs],
+        row_upper=limits,
+    )
+
+
+def tilted_program(problem: Program, model: LinearModel, tilt: float) -> LinearModel:
+    """For `Simplex`: the exact program with `tilt` times the sum of scaled costs on top."""
+    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    cost = model.cost.copy()
+    cost[: problem.world.num_pairs] += tilt * problem.cost_of(scale) / problem.cost_unit
+    return replace(model, cost=cost)
 
 
 def flow_program(problem: Program) -> LinearModel:
     """The measures that keep the budgets, without an objective."""
-    return _assemble(problem, _nothing(problem), problem.limits)
+    return _assemble(problem, _nothing(problem))
 
 
 def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
@@ -98,24 +127,39 @@ def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
 
 def least_spending_program(problem: Program, budget: int) -> LinearModel:
     """minimise <mu, d_budget> while all the other budgets are kept."""
-    limits = problem.limits.copy()
-    limits[budget] = INFINITY
-    model = _assemble(problem, _nothing(problem), limits)
-    return replace(model, cost=problem.budget_matrix[:, budget] / problem.budget_units[budget])
+    model = flow_program(problem)
+    others = np.arange(model.row_upper.size) != problem.world.num_states + budget
+    return replace(
+        model,
+        columns=model.columns[:, others],
+        cost=problem.budget_matrix[:, budget] / problem.budget_units[budget],
+        row_lower=model.row_lower[others],
+        row_upper=model.row_upper[others],
+    )
 
 
-def dual_point(problem: Program, row_duals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cost weights and budget prices behind the row duals of `exact_program`."""
-    matching = slice(problem.world.num_states, row_duals.size - len(problem.constraints))
-    prices = -row_duals[matching.stop :] * problem.cost_unit / problem.budget_units
+def matching_rows(problem: Program) -> slice:
+    """The rows of the cost class in `exact_program` and `matched_program`."""
+    first = problem.world.num_states
+    return slice(first, first + problem.basis.num_costs)
+
+
+def dual_point(
+    problem: Program, row_duals: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Cost weights, values and budget prices behind the row duals of the exact program."""
+    unit, num_costs = problem.cost_unit, problem.basis.num_costs
+    priced = -row_duals[matching_rows(problem)]
+    prices = -row_duals[row_duals.size - len(problem.constraints) :]
     match problem.cost_class:
         case InfinityBall():
-            weights = -row_duals[matching] * problem.cost_unit / _column_units(problem)
-        case Simplex():
-            weights = -row_duals[matching] * problem.cost_class.scaling(problem.target.size)
-        case _:
+            weights = priced * unit / _column_units(problem)
+        case KnownCost():
             weights = np.ones(1)
-    return weights, prices
+        case _:
+            weights = priced * problem.cost_class.scaling(num_costs)
+    values = row_duals[: problem.world.num_states] * unit
+    return weights, values, prices * unit / problem.budget_units
 
 
 def _matching(problem: Program) -> Matching:
@@ -187,27 +231,23 @@ def _scaled_costs(problem: Program, scale: FloatArray) -> SparseMatrix:
     return sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale, format="csr")
 
 
-def _assemble(problem: Program, matching: Matching, limits: FloatArray) -> LinearModel:
-    world, units = problem.world, problem.budget_units
+def _assemble(problem: Program, matching: Matching) -> LinearModel:
+    world, units, limits = problem.world, problem.budget_units, problem.limits
     num_auxiliary, num_budgets = matching.auxiliary_cost.size, limits.size
-    rows_of_pairs = sparse.hstack(
-        [world.flow.matrix(), matching.pair_rows, sparse.csr_array(problem.budget_matrix / units)],
-        format="csr",
-    )
-    rows_of_auxiliary = sparse.hstack(
-        [
-            sparse.csr_array((num_auxiliary, world.num_states)),
-            matching.auxiliary,
-            sparse.csr_array((num_auxiliary, num_budgets)),
-        ],
-        format="csr",
-    )
+    beside, below = [world.flow.matrix(), matching.pair_rows], [matching.auxiliary]
+    if num_budgets:
+        beside.append(sparse.csr_array(problem.budget_matrix / units))
+        below.append(sparse.csr_array((num_auxiliary, num_budgets)))
+    parts = [sparse.hstack(beside, format="csr")]
+    if num_auxiliary:
+        no_flow = sparse.csr_array((num_auxiliary, world.num_states))
+        parts.append(sparse.hstack([no_flow, *below], format="csr"))
     lower = np.concatenate(
         [np.zeros(world.num_pairs), np.full(num_auxiliary, matching.auxiliary_lower)]
     )
     unlimited = np.full(num_budgets, -INFINITY)
     return LinearModel(
-        columns=sparse.vstack([rows_of_pairs, rows_of_auxiliary], format="csr"),
+        columns=sparse.vstack(parts, format="csr") if num_auxiliary else parts[0],
         cost=np.concatenate([matching.pair_cost, matching.auxiliary_cost]),
         lower=lower,
         upper=np.full(lower.size, INFINITY),

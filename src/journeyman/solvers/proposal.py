@@ -1,7 +1,7 @@
 """What an engine proposes: a measure and a dual point, to be judged by the data.
 
-A proposal is made by HiGHS for the linear cost classes (with a second stage for `Simplex`) and by
-Clarabel for the Euclidean ball.
+A proposal for a linear cost class may come from any engine (with a second stage for `Simplex`),
+one for the Euclidean ball from Clarabel.
 """
 
 from dataclasses import dataclass, replace
@@ -10,17 +10,16 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs import Simplex
-from journeyman.policy import plan
-from journeyman.problem import Program, least_cost_bound
-from journeyman.problem.duality import priced_cost
-from journeyman.solvers.cone import ConeModel, ConeResult, conic_form, run_cone
-from journeyman.solvers.highs import SMALL_PROGRAM, Engine, Result, run_highs
-from journeyman.solvers.occupancy_program import LinearModel, dual_point, second_stage_program
+from journeyman.problem import Program, Witness, lower_bound, telling_witness
+from journeyman.solvers.cone import run_dual
+from journeyman.solvers.engine import Effort, Engine, Result, run_engine
+from journeyman.solvers.occupancy_program import LinearModel, dual_point, matching_rows
+from journeyman.solvers.second_stage import surpass
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
-SECOND_STAGE_SLACK = 1e-9
-"""By how much of the trivial bound the second stage may exceed the least gap."""
+NEXT_TO_NOTHING = 1e-6
+"""A proposed bound below this share of the trivial one may be worse than none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,83 +29,56 @@ class Proposal:
     status: Status
     measure: FloatArray
     weights: FloatArray
+    values: FloatArray
     prices: FloatArray
     engine: str
     log: str
     surplus_bound: float | None = None
     """For `Simplex`: no policy of the same gap has a larger total surplus."""
 
+    def witness(self, problem: Program) -> Witness:
+        """The dual point as it is, or the origin where that proves more.
+
+        For a class that contains the zero cost the origin proves that no gap is negative.
+        """
+        if not np.isfinite(self.values).all():
+            return telling_witness(problem, self.weights, self.prices)
+        witness = Witness(self.weights, self.values, self.prices)
+        if problem.cost_class.contains_zero and self._proves_nothing(problem, witness):
+            nothing = (np.zeros_like(part) for part in (self.weights, self.values, self.prices))
+            return Witness(*nothing)
+        return witness
+
+    def _proves_nothing(self, problem: Program, witness: Witness) -> bool:
+        gains = problem.world.initial @ self.values - self.weights @ problem.target
+        gains -= self.prices @ problem.limits
+        if gains > NEXT_TO_NOTHING * problem.trivial_bound:
+            return False  # the bound is not much smaller
+        return lower_bound(problem, witness) <= 0
+
 
 def propose_linear(
-    problem: Program, model: LinearModel, engine: Engine, threads: int, watch: Watch
+    problem: Program, model: LinearModel, engine: Engine, effort: Effort, watch: Watch
 ) -> Proposal:
-    """The optimum of a linear program by HiGHS; for `Simplex` the one that surpasses most."""
-    found = run_highs(model, engine, watch, threads)
-    weights, prices = dual_point(problem, found.row_duals)
-    first = Proposal(
-        found.status, found.columns[: problem.world.num_pairs], weights, prices, found.engine,
-        found.log,
-    )  # fmt: skip
-    if isinstance(problem.cost_class, Simplex) and found.status is Status.OPTIMAL:
-        return _second_stage(problem, model, first, float(found.columns[-1]), threads, watch)
-    return first
-
-
-def propose_conic(problem: Program, model: ConeModel, threads: int, watch: Watch) -> Proposal:
-    """The optimum for the Euclidean ball by Clarabel."""
-    found = run_cone(model, watch, threads)
-    scale = problem.cost_class.scaling(problem.basis.num_costs)
-    prices = found.row_duals[model.num_equations :][: len(problem.constraints)]
-    return Proposal(
-        found.status,
-        found.columns[:-1],
-        -scale * found.row_duals[-scale.size :],
-        prices * problem.cost_unit / problem.budget_units,
-        found.engine,
-        found.log,
-    )
-
-
-def _second_stage(
-    problem: Program,
-    model: LinearModel,
-    first: Proposal,
-    least: float,
-    threads: int,
-    watch: Watch,
-) -> Proposal:
-    """Among the measures of least gap, one of least total scaled cost.
-
-    The slice that is left is thin. The simplex method and Clarabel work there; the interior-point
-    engines of HiGHS make no headway.
-    """
-    gap = least * problem.cost_unit + SECOND_STAGE_SLACK * problem.trivial_bound
-    sliced = second_stage_program(problem, model, gap)
-    rows = slice(problem.world.num_states, None)
-    second: Result | ConeResult
-    if problem.world.num_pairs <= SMALL_PROGRAM:
-        second = run_highs(sliced, Engine.SIMPLEX, watch, threads)
-        duals = -second.row_duals[rows]
-    else:
-        second = run_cone(conic_form(sliced), watch, threads)
-        duals = second.row_duals[rows]
-    engine = f"{first.engine}, then {second.engine}"
-    log = first.log + second.log
+    """The optimum of a linear program; for `Simplex` the one that surpasses most."""
+    first = _proposal(problem, run_engine(model, engine, effort, watch))
+    if not isinstance(problem.cost_class, Simplex) or first.status is not Status.OPTIMAL:
+        return first
+    second = surpass(problem, model, first.measure, engine, effort, watch)
+    label = f"{first.engine}, then {second.engine}" if second.engine else first.engine
+    best = replace(first, status=second.status, engine=label, log=first.log + second.log)
     if second.status is not Status.OPTIMAL:
-        return replace(first, status=second.status, engine=engine, log=log)
-    bound = _surplus_bound(problem, gap, duals)
-    measure = second.columns[: problem.world.num_pairs]
-    return replace(first, measure=measure, engine=engine, log=log, surplus_bound=bound)
+        return best
+    return replace(best, measure=second.measure, surplus_bound=second.surplus_bound)
 
 
-def _surplus_bound(problem: Program, gap: float, duals: FloatArray) -> float:
-    """Weak duality for the second stage: gap rows priced at eta, budgets at xi."""
-    count = problem.basis.num_costs
-    scale = problem.cost_class.scaling(count)
-    eta = np.maximum(duals[:count], 0.0)
-    xi = np.maximum(duals[count:][: len(problem.constraints)], 0.0)
-    xi = xi * problem.cost_unit / problem.budget_units
-    cost = priced_cost(problem, scale * (1 + eta), xi)
-    least = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
-    rights = eta @ (scale * problem.target + gap) + xi @ problem.limits
-    return float(scale @ problem.target - least + rights)
+def propose_euclidean(
+    problem: Program, model: LinearModel, effort: Effort, watch: Watch
+) -> Proposal:
+    """The optimum for the Euclidean ball by Clarabel, over `matched_program`."""
+    return _proposal(problem, run_dual(model, effort, watch, matching_rows(problem)))
+
+
+def _proposal(problem: Program, found: Result) -> Proposal:
+    measure, dual = found.columns[: problem.world.num_pairs], dual_point(problem, found.row_duals)
+    return Proposal(found.status, measure, *dual, found.engine, found.log)

@@ -42,6 +42,7 @@ from journeyman.costs import EuclideanBall
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Forward, Program
 from journeyman.problem.features.features import Features
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.penalty import ExactPenalty, Penalties, Penalty, SinglePenalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
@@ -55,7 +56,8 @@ from journeyman.solvers.box_dual import (
     steepest_fall,
 )
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
-from journeyman.solvers.highs import Engine, engines_for
+from journeyman.solvers.engine import Engine
+from journeyman.solvers.highs import engines_for
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -133,7 +135,7 @@ class ReducedProgram:
         built = time.perf_counter()
         found = BoxPoint(Status.FAILED, np.zeros(0), np.zeros(0), "none")
         for found in _general_engines(box, watch, self.engine, self.threads):
-            answer = self._answer(_priced(box, found), box, found, watch, (started, built))
+            answer = self._answer(_priced(reduced, box, found), box, found, watch, (started, built))
             if answer.status is Status.CONVERGED or found.status in UNFINISHED or watch.must_stop:
                 return answer
         violation = least_violation(reduced, watch, self.engine, self.threads, self.tolerance)
@@ -143,7 +145,7 @@ class ReducedProgram:
                 build_seconds=built - started, solve_seconds=time.perf_counter() - built,
                 log=found.log,
             )  # fmt: skip
-        return self._answer(_priced(box, found), box, found, watch, (started, built))
+        return self._answer(_priced(reduced, box, found), box, found, watch, (started, built))
 
     def _answer(
         self,
@@ -164,7 +166,7 @@ class ReducedProgram:
             status = Status.UNBOUNDED if falls else Status.INACCURATE
         solve_seconds = time.perf_counter() - times[1]
         return Answer(
-            box.reduced.problem, status, found.engine, policy_solution(solution),
+            surrogate.reduced.problem, status, found.engine, policy_solution(solution),
             build_seconds=times[1] - times[0], solve_seconds=solve_seconds, log=found.log,
             reduced=solution,
         )  # fmt: skip
@@ -266,15 +268,15 @@ class _Multipliers(Penalty):
 
     penalties: Penalties
 
-    def of(self, problem: Program) -> Penalties:
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
         return self.penalties
 
 
-def _priced(box: BoxDual, found: BoxPoint) -> Surrogate:
+def _priced(reduced: Reduced, box: BoxDual, found: BoxPoint) -> Surrogate:
     """The surrogate at twice the largest multipliers, and at least at 1."""
     sizes = box.largest(_usable(box, found).v)
     doubled = [max(1.0, 2 * size) for size in (sizes.pairs, sizes.flow, sizes.budgets)]
-    return Surrogate(box.reduced, _Multipliers(Penalties(*doubled)))
+    return Surrogate(reduced, _Multipliers(Penalties(*doubled)))
 
 
 def _engines(
@@ -291,7 +293,8 @@ def _engines(
 def _general_engines(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int
 ) -> Iterator[BoxPoint]:
-    if isinstance(box.reduced.problem.cost_class, EuclideanBall):
+    is_round = isinstance(box.reduced.problem.cost_class, EuclideanBall)
+    if is_round or engine is Engine.CLARABEL:
         for rescaled in (False, True):
             yield run_clarabel(box, threads, watch, rescaled=rescaled)
         return

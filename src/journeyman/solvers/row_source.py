@@ -79,8 +79,8 @@ class RowSource:
     def of(cls, surrogate: Surrogate) -> "RowSource":
         reduced, laws, penalties = surrogate.reduced, surrogate.laws, surrogate.penalties
         return cls(
-            _table(reduced.pair_rows, reduced.floor, penalties.pairs, laws.pair_sampling),
-            _table(reduced.flow_rows, reduced.flow_target, penalties.flow, laws.state_sampling),
+            table_of(reduced.pair_rows, reduced.floor, penalties.pairs, laws.pair_sampling),
+            table_of(reduced.flow_rows, reduced.flow_target, penalties.flow, laws.state_sampling),
             Alias.of(laws.pair_sampling),
             Alias.of(laws.state_sampling),
         )
@@ -95,7 +95,7 @@ class RowSource:
         return self.pair_law.draw(uniforms[:, 0]), self.state_law.draw(uniforms[:, 1])
 
 
-def _table(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArray) -> Rows:
+def table_of(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArray) -> Rows:
     is_sparse = sparse.issparse(rows)
     if is_sparse:
         counts = np.diff(rows.indptr)

@@ -26,6 +26,7 @@ Reference: Shapiro, Dentcheva and Ruszczynski, "Lectures on stochastic programmi
 
 import time
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 import numpy as np
 
@@ -33,6 +34,8 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
 from journeyman.problem.features.features import Features
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.penalty import ExactPenalty, Penalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import RowNorms, RowSampling
@@ -40,7 +43,9 @@ from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.coefficients import policy_solution
-from journeyman.solvers.highs import Engine
+from journeyman.solvers.engine import Engine
+from journeyman.solvers.large_answer import LargeAnswer
+from journeyman.solvers.large_sample import LargeSample
 from journeyman.solvers.reduced_program import (
     check_limits,
     reduced_solution,
@@ -55,7 +60,8 @@ class SampledProgram:
     """Minimise the surrogate loss as it shows on sampled rows.
 
     Args:
-        features: the columns to combine.
+        features: the columns to combine; `LargeFeatures` for a `LargeApprenticeship` (there
+            `sampling` is of no use: rows are drawn from the features).
         seed: of the draws; the same seed gives the same answer.
         num_rows: pairs drawn, and states drawn.
         fresh_rows: further pairs and states to estimate the loss on, at least 2.
@@ -72,7 +78,7 @@ class SampledProgram:
     True
     """
 
-    features: Features
+    features: Features | LargeFeatures
     seed: int = field(kw_only=True)
     num_rows: int = 10_000
     fresh_rows: int = 10_000
@@ -88,7 +94,7 @@ class SampledProgram:
             raise InvalidSolver(
                 f"penalty = {self.penalty!r}", "Give ExactPenalty() or SinglePenalty(value)"
             )
-        if not isinstance(self.features, Features):
+        if not isinstance(self.features, Features | LargeFeatures):
             raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
         if not isinstance(self.sampling, RowSampling):
             raise InvalidSolver(f"sampling = {self.sampling!r}", "Give for example RowNorms()")
@@ -99,8 +105,21 @@ class SampledProgram:
                 raise InvalidSolver(f"{name} = {number}", f"Draw at least {least}")
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    @overload
+    def run(self, problem: Program, watch: Watch) -> Answer: ...
+
+    @overload
+    def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer: ...
+
+    def run(self, problem: Program | LargeApprenticeship, watch: Watch) -> Answer | LargeAnswer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
+        if isinstance(problem, LargeApprenticeship):
+            return self._in_large_world().run(problem, watch)
+        if not isinstance(self.features, Features):
+            raise InvalidSolver(
+                f"{self.features!r} are features of a large world",
+                "State the problem as a jm.LargeApprenticeship, or give jm.Features(matrix)",
+            )
         started = time.perf_counter()
         surrogate = Surrogate(Reduced(problem, self.features), self.penalty, self.sampling)
         rng = np.random.default_rng(self.seed)
@@ -115,6 +134,17 @@ class SampledProgram:
             problem, status, found.engine, policy_solution(solution),
             build_seconds=built - started, solve_seconds=time.perf_counter() - built,
             log=found.log, reduced=solution,
+        )  # fmt: skip
+
+    def _in_large_world(self) -> LargeSample:
+        if not isinstance(self.features, LargeFeatures):
+            raise InvalidSolver(
+                f"features is a {type(self.features).__name__}, which holds a row for every pair",
+                "Give features by callables, such as jm.features.factored(...)",
+            )
+        return LargeSample(
+            self.features, self.penalty, self.num_rows, self.fresh_rows, self.engine,
+            self.threads, self.tolerance, int(self.seed),
         )  # fmt: skip
 
 

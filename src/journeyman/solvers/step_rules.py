@@ -15,12 +15,22 @@ of a mixture are about rho/d each, so a coordinate starts with steps of twice th
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from journeyman.errors import InvalidSolver
-from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers import subgradient_codes as codes
+
+
+class Steepness(Protocol):
+    """What a rule may ask of a surrogate."""
+
+    @property
+    def num_features(self) -> int: ...
+
+    @property
+    def subgradient_bound(self) -> float: ...
 
 
 class StepRule(ABC):
@@ -29,7 +39,7 @@ class StepRule(ABC):
     code: int
     rate: float | None
 
-    def rate_for(self, surrogate: Surrogate, radius: float, steps: int) -> float:
+    def rate_for(self, surrogate: Steepness, radius: float, steps: int) -> float:
         """The rate in force."""
         if self.rate is not None:
             if not (np.isfinite(self.rate) and self.rate > 0):
@@ -38,7 +48,7 @@ class StepRule(ABC):
         return self._default_rate(surrogate, radius, steps)
 
     @abstractmethod
-    def _default_rate(self, surrogate: Surrogate, radius: float, steps: int) -> float: ...
+    def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,7 @@ class Constant(StepRule):
     rate: float | None = None
     code = codes.CONSTANT
 
-    def _default_rate(self, surrogate: Surrogate, radius: float, steps: int) -> float:
+    def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(radius / (surrogate.subgradient_bound * np.sqrt(steps)))
 
 
@@ -59,7 +69,7 @@ class InverseRoot(StepRule):
     rate: float | None = None
     code = codes.INVERSE_ROOT
 
-    def _default_rate(self, surrogate: Surrogate, radius: float, steps: int) -> float:
+    def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(np.sqrt(2) * radius / surrogate.subgradient_bound)
 
 
@@ -70,7 +80,7 @@ class NormAdaptive(StepRule):
     rate: float | None = None
     code = codes.NORM_ADAPTIVE
 
-    def _default_rate(self, surrogate: Surrogate, radius: float, steps: int) -> float:
+    def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(np.sqrt(2) * radius)
 
 
@@ -81,8 +91,8 @@ class CoordinateAdaptive(StepRule):
     rate: float | None = None
     code = codes.COORDINATE_ADAPTIVE
 
-    def _default_rate(self, surrogate: Surrogate, radius: float, steps: int) -> float:
-        return 2 * radius / surrogate.reduced.num_features
+    def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
+        return 2 * radius / surrogate.num_features
 
 
 @dataclass(frozen=True)
@@ -92,5 +102,5 @@ class DualAveraging(StepRule):
     rate: float | None = None
     code = codes.DUAL_AVERAGING
 
-    def _default_rate(self, surrogate: Surrogate, radius: float, steps: int) -> float:
+    def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(radius / (np.sqrt(2) * surrogate.subgradient_bound))

@@ -24,13 +24,17 @@ errata. Per-coordinate steps: Duchi, Hazan, Singer 2011.
 
 import time
 from dataclasses import dataclass, field, fields, replace
+from typing import overload
 
 import numpy as np
 
 from journeyman.errors import InvalidSolver
+from journeyman.execution import Executor
 from journeyman.problem import Program
 from journeyman.problem.dual_repair import sharpened
 from journeyman.problem.features import Features
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.penalty import ExactPenalty, Penalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import RowNorms, RowSampling
@@ -38,6 +42,8 @@ from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
 from journeyman.solvers.incremental_kernel import Images, advance_incrementally
+from journeyman.solvers.large_answer import LargeAnswer
+from journeyman.solvers.large_descent import LargeDescent
 from journeyman.solvers.optimisation import optimisation_of
 from journeyman.solvers.status import Status
 from journeyman.solvers.step_rules import CoordinateAdaptive, StepRule
@@ -65,7 +71,8 @@ class StochasticSubgradient:
     """SGD-AL with the given features; good without tuning.
 
     Args:
-        features: Phi.
+        features: Phi; `LargeFeatures` for a `LargeApprenticeship` (there `sampling`, `accuracy` and
+            `checkpoint` are of no use: rows are drawn from the features, the loss is estimated).
         penalty: of the surrogate; exact by default, `SinglePenalty(1/accuracy)` is the paper's.
         sampling: laws of the rows.
         step_rule: see `step_rules`.
@@ -80,9 +87,10 @@ class StochasticSubgradient:
         time_limit: seconds.
         seed: of the rows.
         checkpoint: a file to write the state to at every evaluation, and to continue from.
+        executor: draws blocks of rows in a large world; the answer does not depend on it.
     """
 
-    features: Features
+    features: Features | LargeFeatures
     penalty: Penalty = field(default_factory=ExactPenalty)
     sampling: RowSampling = field(default_factory=RowNorms)
     step_rule: StepRule = field(default_factory=CoordinateAdaptive)
@@ -95,6 +103,7 @@ class StochasticSubgradient:
     time_limit: float | None = None
     seed: int = 0
     checkpoint: PathLike | None = None
+    executor: Executor | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0)):
@@ -108,8 +117,21 @@ class StochasticSubgradient:
         if self.accuracy is not None and not self.accuracy >= 0:
             raise InvalidSolver(f"accuracy = {self.accuracy}", "Give a number from 0, or None")
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    @overload
+    def run(self, problem: Program, watch: Watch) -> Answer: ...
+
+    @overload
+    def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer: ...
+
+    def run(self, problem: Program | LargeApprenticeship, watch: Watch) -> Answer | LargeAnswer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
+        if isinstance(problem, LargeApprenticeship):
+            return self._in_large_world().run(problem, watch)
+        if not isinstance(self.features, Features):
+            raise InvalidSolver(
+                f"{self.features!r} are features of a large world",
+                "State the problem as a jm.LargeApprenticeship, or give jm.Features(matrix)",
+            )
         started = time.perf_counter()
         surrogate = Surrogate(Reduced(problem, self.features), self.penalty, self.sampling)
         run = _Run(self, surrogate, watch)
@@ -120,9 +142,20 @@ class StochasticSubgradient:
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
         )
 
+    def _in_large_world(self) -> LargeDescent:
+        if not isinstance(self.features, LargeFeatures):
+            raise InvalidSolver(
+                f"features is a {type(self.features).__name__}, which holds a row for every pair",
+                "Give features by callables, such as jm.features.factored(...)",
+            )
+        return LargeDescent(
+            self.features, self.penalty, self.step_rule, self.batch, self.average_power,
+            self.radius, self.nonnegative, self.steps, int(self.seed), self.executor,
+        )  # fmt: skip
+
     def settings(self) -> str:
         """What decides the steps, in words; when to stop is not part of it."""
-        ignored = {"features", "steps", "accuracy", "time_limit", "seed", "checkpoint"}
+        ignored = {"features", "steps", "accuracy", "time_limit", "seed", "checkpoint", "executor"}
         rule_needs_steps = type(self.step_rule).__name__ == "Constant"
         words = [
             f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in ignored
@@ -136,7 +169,7 @@ class _Run:
     def __init__(self, solver: StochasticSubgradient, surrogate: Surrogate, watch: Watch) -> None:
         self.solver, self.surrogate, self.watch = solver, surrogate, watch
         self.radius = (
-            solver.features.mixture_radius(surrogate.reduced.problem.world)
+            surrogate.reduced.features.mixture_radius(surrogate.reduced.problem.world)
             if solver.radius is None
             else solver.radius
         )
@@ -178,7 +211,8 @@ class _Run:
             goal = min(next_evaluation(state.step), solver.steps)
             while state.step < goal:
                 self._take(min(BLOCK, goal - state.step))
-                if self.watch.report(state.step, self.reduced_solution.loss):
+                found = self.reduced_solution
+                if self.watch.report(state.step, found.loss, found.loss_lower_bound):
                     return self._stopped()
             if not state.is_finite:
                 return Status.NOT_FINITE

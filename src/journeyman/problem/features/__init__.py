@@ -1,7 +1,15 @@
 """Features Phi and their builders."""
 
+from journeyman.problem.features.cell_cloning import cloned
 from journeyman.problem.features.cells import Bumps, HardCells, Hats, Membership
+from journeyman.problem.features.factored import (
+    FactoredFeatures,
+    factored,
+    marginals,
+    single_actions,
+)
 from journeyman.problem.features.features import Features, concatenate
+from journeyman.problem.features.joined import JoinedFeatures
 from journeyman.problem.features.occupancies import occupancies
 from journeyman.problem.features.partition import (
     BaseMeasure,
@@ -24,18 +32,24 @@ __all__ = [
     "Bumps",
     "ClonedVisits",
     "EvenKnots",
+    "FactoredFeatures",
     "Features",
     "Flat",
     "GivenBase",
     "GivenKnots",
     "HardCells",
     "Hats",
+    "JoinedFeatures",
     "Membership",
     "ProductOfVisits",
     "QuantileKnots",
     "SmoothedVisits",
+    "cloned",
     "concatenate",
+    "factored",
+    "marginals",
     "occupancies",
     "partition",
+    "single_actions",
     "tensor",
 ]

@@ -175,7 +175,7 @@ def tensor(
     Features(24 sparse columns over 256 pairs)
     """
     values = _factors_of(world, factors)
-    counts = _counts(num_knots, values.shape[1])
+    counts = knot_counts(num_knots, values.shape[1])
     visits = None if demos is None else world.pairs.total(visits_of(world, demos, 1.0))
     rule = QuantileKnots() if knots is None else knots
     places = rule.over(values, visits, counts)
@@ -192,7 +192,7 @@ def _factors_of(world: World, factors: ArrayLike | None) -> FloatArray:
     return real_array("factors", given, ndim=2, size=world.num_states, refusal=InvalidWorld)
 
 
-def _counts(num_knots: int | Sequence[int], num_factors: int) -> IntArray:
+def knot_counts(num_knots: int | Sequence[int], num_factors: int) -> IntArray:
     counts = integer_array("num_knots", np.atleast_1d(num_knots), refusal=InvalidCosts)
     if counts.size not in (1, num_factors):
         raise InvalidCosts(

@@ -1,0 +1,77 @@
+"""A bound on a gap with its grounds: what all certificates have in common."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from journeyman.certificate.evaluation import Statistics
+from journeyman.certificate.premises import Premise, Verdict, refuted
+from journeyman.certificate.terms import Term
+from journeyman.errors import NotCertified
+
+if TYPE_CHECKING:
+    from journeyman.problem.cost_problem import CostProblem
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to bound the gap: an evaluation of the policy with an estimate of the expert."""
+
+    kind: str
+    estimate: str
+    terms: tuple[Term, ...]
+    bound: float
+    statistics: tuple[Statistics, ...] = ()
+    """What was sampled for the evaluation; nothing when it is exact."""
+
+
+class GapBound:
+    """Reads the bound off combinations and premises."""
+
+    problem: "CostProblem"
+    combinations: tuple[Combination, ...]
+    trivial_bound: float
+    premises: tuple[Premise, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether no premise has failed."""
+        return all(premise.verdict is not Verdict.FAILED for premise in self.premises)
+
+    @property
+    def best(self) -> Combination:
+        return self.combinations[0]
+
+    @property
+    def bound(self) -> float:
+        """The upper bound on the true gap."""
+        return min(self.best.bound, self.trivial_bound) if self.valid else self.trivial_bound
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What the bound is made of."""
+        return self.best.terms
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says no more than that costs are bounded."""
+        return self.bound >= self.trivial_bound and self.trivial_bound != 0
+
+    @property
+    def normalised_bound(self) -> float:
+        """The bound per step: times 1 - discount."""
+        return self.bound / self.problem.effective_horizon
+
+    def _require_premises(self) -> None:
+        failed = refuted(self.premises)
+        if failed:
+            reasons = "; ".join(f"{premise.name}: {premise.detail}" for premise in failed)
+            raise NotCertified(f"a premise has failed, so nothing is certified. {reasons}")
+
+    def _require_bound(self, gap: float) -> None:
+        if not self.bound <= gap:
+            largest = sorted(self.terms, key=lambda term: -term.value)[:3]
+            named = ", ".join(f"{term.name} {term.value:.4g}" for term in largest)
+            raise NotCertified(
+                f"the bound is {self.bound:.6g}, a gap of {gap:.6g} was required. Largest terms: "
+                f"{named}. certificate.advice() says what would help"
+            )

@@ -1,0 +1,284 @@
+"""Certificates in worlds too large to enumerate.
+
+    gap(policy) <= gap_W(expectations - values) + terms of the evaluation + terms of the estimate
+
+as everywhere, from walks of the policy (kind E) or fresh rows of its features (kind A), and from
+the plain mean of the demonstrations. No lower bound is sought beyond what the class itself says:
+it would need values in every state.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from journeyman.certificate.evaluation import Evaluation
+from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
+from journeyman.certificate.gap_bound import Combination, GapBound
+from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
+from journeyman.certificate.mixture import mixed
+from journeyman.certificate.premises import Premise, Verdict, declared, failed
+from journeyman.certificate.rollouts import Rollouts
+from journeyman.certificate.sample_sizes import centred_bound, require_probability
+from journeyman.certificate.terms import Term, total
+from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.errors import InvalidProblem
+from journeyman.execution import Executor
+from journeyman.policy.acting import AnyPolicy
+from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.problem.cost_problem import CostProblem
+from journeyman.problem.large_apprenticeship import LargeApprenticeship, discounted_totals
+from journeyman.problem.large_features import LargeFeatures
+from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship, SimulatedProblem
+from journeyman.world.large_world import LargeWorld
+
+BLOCK = 1 << 16
+"""Steps whose possibility is checked at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class LargeCertificate(GapBound):
+    """An upper bound on the true gap of a policy in a large world, and its grounds."""
+
+    problem: LargeApprenticeship | SimulatedApprenticeship
+    policy: AnyPolicy
+    failure_probability: float
+    combinations: tuple[Combination, ...]
+    trivial_bound: float
+    premises: tuple[Premise, ...]
+
+    @property
+    def lower_bound(self) -> float:
+        """No policy has a smaller gap: zero where zero cost is in the class, else the trivial."""
+        return 0.0 if self.problem.cost_class.contains_zero else -self.trivial_bound
+
+    def require(self, gap: float) -> "LargeCertificate":
+        """This certificate, or `NotCertified` when it does not show a gap of at most `gap`."""
+        self._require_premises()
+        self._require_bound(gap)
+        return self
+
+    def advice(self) -> str:
+        """What the bound is dominated by."""
+        largest = max(self.terms, key=lambda term: term.value)
+        return f"the largest term is {largest.name}, {largest.value:.4g} [{largest.source}]"
+
+    def summary(self) -> str:
+        """One sentence."""
+        if not self.valid:
+            return f"Nothing is certified; only the trivial bound {self.trivial_bound:.4g} holds."
+        share = self.bound / (self.trivial_bound or 1.0)
+        vacuous = " and therefore vacuous" if self.vacuous else ""
+        return (
+            f"With probability {1 - self.failure_probability:.4g} the policy costs at most "
+            f"{self.bound:.4g} more than the expert under every cost of the class "
+            f"({self.normalised_bound:.4g} per step), which is {share:.2g} of the trivial bound "
+            f"{self.trivial_bound:.4g}{vacuous}."
+        )
+
+    def table(self) -> str:
+        """Terms, alternatives and premises as text."""
+        lines = [
+            f"{'upper bound on the gap':<30}{self.bound:>12.6g}   per step "
+            f"{self.normalised_bound:.6g}{'   vacuous' if self.vacuous else ''}",
+            *(
+                f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]"
+                for term in self.terms
+            ),
+            f"{'trivial bound':<30}{self.trivial_bound:>12.6g}",
+            f"{'failure probability':<30}{self.failure_probability:>12.6g}",
+            "",
+            "ways to bound it (evaluation, expert)",
+            *(f"  {way.kind + ', ' + way.estimate:<44}{way.bound:>12.6g}"
+              for way in self.combinations),
+            "",
+            "premises",
+            *(f"  {one.verdict.name.lower():<10}{one.name}: {one.detail}" for one in self.premises),
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        state = "" if self.valid else "NOT VALID, "
+        vacuous = ", vacuous" if self.vacuous else ""
+        return (
+            f"LargeCertificate({state}gap <= {self.bound:.6g} with probability "
+            f"{1 - self.failure_probability:g}{vacuous}; trivial bound {self.trivial_bound:.6g})"
+        )
+
+
+def certify_large(
+    problem: LargeApprenticeship | SimulatedApprenticeship,
+    answer: Any,
+    failure_probability: float,
+    evaluation: Rollouts | LargeRows | MixtureRollouts | None,
+    executor: Executor | None = None,
+) -> LargeCertificate:
+    """What is known about the gap of a policy; `certify` comes here for large worlds."""
+    policy = getattr(answer, "policy", answer)
+    if evaluation is None:
+        evaluation = getattr(answer, "rollouts", None)
+    delta = require_probability(failure_probability)
+    declared_expert = problem.expectation.is_declared
+    share = delta if declared_expert else delta / 2
+    found = _evaluation(problem, policy, evaluation, share, executor)
+    estimates = expert_estimates(problem, delta / 2)
+    return LargeCertificate(
+        problem, policy, delta, combinations(problem, found, estimates), trivial(problem),
+        (*expert_premises(problem), *found.premises),
+    )  # fmt: skip
+
+
+def expert_estimates(
+    problem: LargeApprenticeship | SimulatedApprenticeship, delta: float
+) -> tuple[Estimate, ...]:
+    """The plain mean of the demonstrations with two radii, or what was declared."""
+    records = _records(problem)
+    if problem.expectation.is_declared or records is None:
+        return (Estimate("declared", problem.target, (), 0.0),)
+    mean = PlainMean(problem, records.totals, records.unrecorded, "demonstrations")
+    independent, adaptive, _ = (part * delta for part in WITHOUT_SHAPING)
+    return mean.independent(independent), mean.adaptive(adaptive)
+
+
+def _records(problem: LargeApprenticeship | SimulatedApprenticeship) -> EpisodeTotals | None:
+    """Totals of the demonstrations, added up again where they are there."""
+    if isinstance(problem, SimulatedApprenticeship):
+        return problem.records
+    demos = problem.demonstrations
+    if demos is None:
+        return None
+    totals = discounted_totals(demos, problem.costs, problem.world.discount)
+    missing = problem.world.discount**demos.lengths * problem.effective_horizon
+    return EpisodeTotals(totals, missing)
+
+
+def combinations(
+    problem: CostProblem, evaluation: Evaluation, estimates: tuple[Estimate, ...]
+) -> tuple[Combination, ...]:
+    """The evaluation with every estimate, the smallest bound first."""
+    found = []
+    for estimate in estimates:
+        gap = problem.cost_class.gap(evaluation.expectations - estimate.values)
+        data = Term("gap to the estimate", gap, "gap_W(expectations - values)", estimate.name)
+        terms = (data, *evaluation.terms, *estimate.terms)
+        found.append(
+            Combination(evaluation.kind, estimate.name, terms, total(terms), evaluation.statistics)
+        )
+    return tuple(sorted(found, key=lambda one: one.bound))
+
+
+def trivial(problem: SimulatedProblem) -> float:
+    """No policy of the world has a larger gap to the expert."""
+    rounding = (problem.basis.num_costs + 8) * float(np.finfo(float).eps)
+    largest = centred_bound(problem, problem.cost_class) * problem.effective_horizon
+    if not problem.expectation.is_declared:
+        return 2 * largest * (1 + rounding)
+    distance = problem.cost_class.gap(
+        problem.effective_horizon * problem.basis.centre - problem.target
+    )
+    return (largest + distance) * (1 + rounding) + rounding * float(np.abs(problem.target).sum())
+
+
+def expert_premises(
+    problem: LargeApprenticeship | SimulatedApprenticeship,
+) -> tuple[Premise, ...]:
+    """What the expert's side rests on."""
+    demos = problem.demonstrations if isinstance(problem, LargeApprenticeship) else None
+    costs = declared(
+        "costs lie in their declared range", "checked in every pair that was ever evaluated"
+    )
+    if isinstance(problem, SimulatedApprenticeship) and problem.records is not None:
+        return costs, *_simulator_premises(problem.records)
+    if problem.expectation.is_declared or demos is None:
+        name = "the declared expectations are those of the expert"
+        return (declared(name, "they were given as numbers, and are taken as exact"),)
+    assert isinstance(problem, LargeApprenticeship)
+    independence = declared(
+        "independent trajectories",
+        f"the {len(demos)} episodes are taken to be independent records of one expert, none "
+        "ended with foresight, none left out for what it shows; of starts and steps only the "
+        "possibility is tested",
+    )
+    return costs, independence, _possible_starts(problem, demos), _possible_steps(problem, demos)
+
+
+def _simulator_premises(records: EpisodeTotals) -> tuple[Premise, ...]:
+    """What can only be declared where there is nothing but a simulator."""
+    independence = declared(
+        "independent trajectories",
+        f"the {len(records)} episodes are taken to be independent records of one expert, none left "
+        "out for what it shows",
+    )
+    simulator = declared(
+        "the simulator is the world the expert acted in",
+        "its episodes are taken to be independent, and to cost after their end what was declared",
+    )
+    return independence, simulator
+
+
+def _possible_starts(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
+    name = "start states are possible"
+    starts = demos.first_states
+    impossible = ~(np.asarray(problem.world.initial_probability(starts)) > 0)
+    if impossible.any():
+        episode = int(np.argmax(impossible))
+        detail = f"episode {episode} starts in state {starts[episode]}, of initial probability 0"
+        return failed(name, detail, 0.0)
+    return Premise(name, Verdict.TESTED, f"{starts.size} starts have positive probability", 0.0)
+
+
+def _possible_steps(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
+    name, world = "steps are possible", problem.world
+    if not hasattr(world, "successors"):
+        return declared(name, "the world can only be sampled")
+    before, after, actions = demos.step_states, demos.next_states, demos.actions
+    for first in range(0, before.size, BLOCK):
+        part = slice(first, first + BLOCK)
+        wrong = _impossible(cast(LargeWorld, world), before[part], actions[part], after[part])
+        if wrong is not None:
+            at = first + wrong
+            detail = f"step {at}: state {before[at]}, action {actions[at]} to {after[at]}"
+            return failed(name, f"{detail} has probability 0", 0.0)
+    return Premise(name, Verdict.TESTED, f"{before.size} steps have positive probability", 0.0)
+
+
+def _impossible(
+    world: LargeWorld, states: np.ndarray, actions: np.ndarray, after: np.ndarray
+) -> int | None:
+    """The first step that cannot happen."""
+    following = world.successors(states, actions)
+    hit = (following.states == after[:, np.newaxis]) & (following.probabilities > 0)
+    missed = ~hit.any(axis=1)
+    return int(np.argmax(missed)) if missed.any() else None
+
+
+def _evaluation(
+    problem: LargeApprenticeship | SimulatedApprenticeship,
+    policy: AnyPolicy,
+    evaluation: Rollouts | LargeRows | MixtureRollouts | None,
+    delta: float,
+    executor: Executor | None,
+) -> Evaluation:
+    if isinstance(evaluation, Rollouts):
+        return walked(problem, policy, evaluation, delta, executor)
+    if isinstance(evaluation, MixtureRollouts):
+        return mixed(problem, policy, evaluation, delta, executor)
+    if isinstance(evaluation, LargeRows) and isinstance(problem, LargeApprenticeship):
+        if not isinstance(policy, FeaturePolicy) or not isinstance(policy.features, LargeFeatures):
+            raise InvalidProblem(
+                f"a {type(policy).__name__} has no features to draw rows from",
+                "Give evaluation=jm.Rollouts(...)",
+            )
+        if policy.features.world is not problem.world:
+            raise InvalidProblem(
+                "the policy has features of another world, whose rows prove nothing here",
+                "Make the features for problem.world itself, or give evaluation=jm.Rollouts(...)",
+            )
+        return from_rows(problem, policy, evaluation, delta, executor)
+    raise InvalidProblem(
+        f"evaluation is {evaluation!r}: a world too large to enumerate allows no exact one",
+        "Give evaluation=jm.Rollouts(trajectories=..., horizon=..., seed=...), jm.LargeRows(...) "
+        "or, for a mixture, jm.MixtureRollouts(...)",
+    )

@@ -1,0 +1,282 @@
+"""Features of a factored world too large to enumerate: tents over its factors times heuristics.
+
+    phi_{j,h}(x, a) = s_j base(x) K_j(x) h(a | x),      K_j(x) = prod_i hat_{i,j_i}(x_i)
+
+where hat_{i,k} is the tent over the k-th knot of factor i, base(x) = prod_i b_i(x_i) a product of
+smoothed visits to the factors, h a policy known everywhere (a single action, a heuristic, a cloned
+policy) and s_j the scale that makes every column's mass 1/(1 - discount). The apprentice is then a
+mixture of heuristics whose shares depend on the state.
+
+Tents and base are products, so masses are products of short sums, a column is drawn from factor by
+factor, and expected costs that depend on one factor only are exact. Nothing
+has the length of the state space.
+
+Cost: a state has at most 2^(factors with several knots) entries per heuristic.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix
+from journeyman.costs.cost_functions import CostFunctions
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidCosts
+from journeyman.frozen import assign
+from journeyman.policy.state_policy import FunctionPolicy, StatePolicy
+from journeyman.problem.features.axis import Axis, require_masses
+from journeyman.problem.features.cells import hat_functions
+from journeyman.problem.features.partition import require_share, smoothed, with_flat_share
+from journeyman.problem.features.tensor import (
+    EvenKnots,
+    GivenKnots,
+    Knots,
+    QuantileKnots,
+    knot_counts,
+)
+from journeyman.problem.large_features import FlowRows, LargeFeatures
+from journeyman.world.large_world import LargeWorld, effective_horizon_of
+from journeyman.world.mixed_radix import MixedRadix
+from journeyman.world.row_draws import draw_columns
+
+FLAT_SHARE = 0.05
+"""Of the base, factor by factor, spread evenly."""
+BASE_KNOTS = 12
+"""Tents per factor that smooth the visits behind the base."""
+BLOCK = 1 << 12
+"""States whose predecessors are held at a time."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class FactoredFeatures(LargeFeatures):
+    """Tents over the factors of a state times heuristics; made by `features.factored`."""
+
+    world: LargeWorld
+    radix: MixedRadix
+    axes: tuple[Axis, ...]
+    heuristics: tuple[StatePolicy, ...]
+    num_features: int
+
+    def __init__(
+        self,
+        world: LargeWorld,
+        radix: MixedRadix,
+        axes: Sequence[Axis],
+        heuristics: Sequence[StatePolicy],
+    ) -> None:
+        require_masses(axes)
+        cells = int(np.prod([axis.num_knots for axis in axes]))
+        assign(
+            self, world=world, radix=radix, axes=tuple(axes), heuristics=tuple(heuristics),
+            num_features=cells * len(heuristics),
+        )  # fmt: skip
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Knots per factor."""
+        return tuple(axis.num_knots for axis in self.axes)
+
+    @cached_property
+    def scales(self) -> FloatArray:
+        """s_j of every cell."""
+        masses = reduce(np.multiply.outer, [axis.masses for axis in self.axes]).ravel()
+        return np.asarray(effective_horizon_of(self.world) / masses)
+
+    def cells(self, states: IntArray) -> tuple[IntArray, FloatArray]:
+        """s_j base(x) K_j(x): for every state the cells around it, (states x neighbours)."""
+        from journeyman.problem.features.factored_kernels import around
+
+        return around(self.radix.digits(states), *self._tables, self.scales)
+
+    def laws(self, states: IntArray) -> list[FloatArray]:
+        """h(a | x) of every heuristic, (states x actions)."""
+        return [np.ascontiguousarray(one.probabilities(states)) for one in self.heuristics]
+
+    def rows(self, states: IntArray, actions: IntArray) -> SparseMatrix:
+        from journeyman.problem.features.factored_kernels import blended_rows
+
+        asked = np.arange(states.size), actions
+        shares = np.column_stack([law[asked] for law in self.laws(states)])
+        return blended_rows(*self.cells(states), shares, self.num_features)
+
+    def draw(self, rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
+        from journeyman.problem.features.factored_kernels import drawn_values
+
+        cells = np.unravel_index(rng.integers(self.scales.size, size=count), self.shape)
+        uniforms = rng.random((len(self.axes) + 1, count))
+        digits = [
+            drawn_values(axis.cumulative, knot, uniform)
+            for axis, knot, uniform in zip(self.axes, cells, uniforms[:-1], strict=True)
+        ]
+        states = self.radix.states(np.column_stack(digits))
+        chosen = rng.integers(len(self.heuristics), size=count)
+        actions = np.empty(count, dtype=np.int64)
+        for number, heuristic in enumerate(self.heuristics):
+            own = chosen == number
+            laws = np.asarray(heuristic.probabilities(states[own]))
+            actions[own] = draw_columns(laws, uniforms[-1, own])
+        return states, actions
+
+    def flow(self, states: IntArray) -> FlowRows:
+        """As for any features, but pairs that share their state share its cells."""
+        parts = [
+            self._flow(states[first : first + BLOCK])
+            for first in range(0, max(states.size, 1), BLOCK)
+        ]
+        rows = sparse.vstack([part.rows for part in parts], format="csr")
+        return FlowRows(rows, np.concatenate([part.law for part in parts]))
+
+    def _flow(self, states: IntArray) -> FlowRows:
+        from journeyman.problem.features.factored_kernels import flow_rows, moved_mass
+
+        entering = self.world.predecessors(states)
+        first, runs = _runs(entering.offsets, entering.states)
+        before, ends = entering.states[first], np.append(first, entering.states.size)
+        moved = np.column_stack([
+            moved_mass(law, entering.actions, entering.probabilities, ends)
+            for law in self.laws(before)
+        ])  # fmt: skip
+        rows, mass = flow_rows(
+            *self.cells(states), *self.cells(before), moved, runs, self.world.discount,
+            self.num_features,
+        )  # fmt: skip
+        return FlowRows(rows, mass / self.flow_ratio)
+
+    def exact_matching(self, costs: CostFunctions) -> FloatArray:
+        """Costs of one factor, c(x) = values[x_factor], are products of short sums."""
+        known = super().exact_matching(costs)
+        for cost, (factor, values) in costs.by_factor.items():
+            known[cost] = self._matching_of_factor(factor, values)
+        return known
+
+    def _matching_of_factor(self, factor: int, values: FloatArray) -> FloatArray:
+        parts = [axis.masses for axis in self.axes]
+        parts[factor] = self.axes[factor].columns.T @ values
+        totals = reduce(np.multiply.outer, parts).ravel() * self.scales
+        return np.repeat(totals, len(self.heuristics))
+
+    @cached_property
+    def _tables(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+        """Tents and base of all factors one below the other, with offsets and knots per factor."""
+        width = max(self.shape)
+        tents = np.vstack(
+            [np.pad(axis.tents, ((0, 0), (0, width - axis.num_knots))) for axis in self.axes]
+        )
+        base = np.concatenate([axis.base for axis in self.axes])
+        offsets = np.cumsum([0] + [axis.base.size for axis in self.axes])
+        return tents, base, offsets, np.array(self.shape)
+
+    def __repr__(self) -> str:
+        knots = " x ".join(str(number) for number in self.shape)
+        return (
+            f"FactoredFeatures({self.num_features} columns: {knots} knots, "
+            f"{len(self.heuristics)} heuristics)"
+        )
+
+
+def factored(
+    world: LargeWorld,
+    radix: MixedRadix,
+    walks: Demonstrations,
+    heuristics: Sequence[StatePolicy],
+    num_knots: int | Sequence[int] = 3,
+    *,
+    knots: Knots | None = None,
+    flat_share: float = FLAT_SHARE,
+) -> FactoredFeatures:
+    """Tents at the quantiles of discounted visits, times heuristics.
+
+    Args:
+        radix: how a state is put together from its factors.
+        walks: where the tents and the base measure are: the expert's demonstrations, or better,
+            since they can be many, simulated walks of a policy like the expert's (`cloned`).
+        heuristics: policies to blend; `single_actions(world)` for the actions themselves.
+        num_knots: at most so many per factor, one number for all or one for each; with one knot a
+            factor plays no part in the blending.
+        knots: `QuantileKnots()` by default.
+        flat_share: share of the base that every value of a factor has alike.
+    """
+    require_share("flat_share", flat_share)
+    if not heuristics:
+        raise InvalidCosts("there are no heuristics to blend", "Give at least one policy")
+    counts = knot_counts(num_knots, radix.num_factors)
+    rules = _rules(QuantileKnots() if knots is None else knots, radix.num_factors)
+    digits = radix.digits(walks.step_states)
+    weights = world.discount ** walks.step_times.astype(float)
+    axes = []
+    for factor, size in enumerate(radix.sizes.tolist()):
+        visits = np.bincount(digits[:, factor], weights, size).astype(float)
+        values = np.arange(size, dtype=float)
+        tents = _tents(rules[factor], values, visits, int(counts[factor]))
+        rule = QuantileKnots() if isinstance(knots, GivenKnots) else rules[factor]
+        finer = _tents(rule, values, visits, max(int(counts[factor]), BASE_KNOTS))
+        base = with_flat_share(smoothed(finer, visits), flat_share)
+        axes.append(Axis(tents.toarray(), base))
+    return FactoredFeatures(world, radix, axes, heuristics)
+
+
+def marginals(
+    world: LargeWorld, radix: MixedRadix, walks: Demonstrations, heuristic: StatePolicy
+) -> tuple[FactoredFeatures, ...]:
+    """For every factor a tent at each of its values, times one heuristic.
+
+    Joined to coarse tents over all factors they give the measure its shape along each factor.
+    """
+    return tuple(
+        factored(
+            world, radix, walks, [heuristic],
+            [size if other == factor else 1 for other in range(radix.num_factors)],
+            knots=EvenKnots(),
+        )
+        for factor, size in enumerate(radix.sizes.tolist())
+    )  # fmt: skip
+
+
+def _rules(knots: Knots, num_factors: int) -> list[Knots]:
+    """The rule of every factor by itself."""
+    if not isinstance(knots, GivenKnots):
+        return [knots] * num_factors
+    if len(knots.knots) != num_factors:
+        raise InvalidCosts(
+            f"knots for {len(knots.knots)} factors, but states have {num_factors}",
+            "Give one list of knots per factor",
+        )
+    return [GivenKnots([places]) for places in knots.knots]
+
+
+def _tents(rule: Knots, values: FloatArray, visits: FloatArray, count: int) -> SparseMatrix:
+    (places,) = rule.over(values[:, np.newaxis], visits, np.array([count]))
+    return hat_functions(values, places)
+
+
+def single_actions(world: LargeWorld) -> tuple[StatePolicy, ...]:
+    """One policy per action, which takes it everywhere."""
+    return tuple(
+        FunctionPolicy(_Always(action, world.num_actions), world.num_actions)
+        for action in range(world.num_actions)
+    )
+
+
+@dataclass(frozen=True)
+class _Always:
+    """The law that takes one action in every state."""
+
+    action: int
+    num_actions: int
+
+    def __call__(self, states: IntArray) -> FloatArray:
+        return np.broadcast_to(
+            np.eye(self.num_actions)[self.action], (states.size, self.num_actions)
+        )
+
+
+def _runs(offsets: IntArray, states: IntArray) -> tuple[IntArray, IntArray]:
+    """Where stretches of one predecessor state begin, and the stretches of every queried state."""
+    begins = np.ones(states.size, dtype=bool)
+    begins[1:] = states[1:] != states[:-1]
+    begins[offsets[:-1][offsets[:-1] < states.size]] = True
+    first = np.flatnonzero(begins)
+    return first, np.searchsorted(first, offsets)

@@ -1,0 +1,122 @@
+"""The apprenticeship problem when there is nothing but a simulator.
+
+    minimise over policies   max { <w, m(policy) - e> : w in W },   m_i = E sum_t discount^t psi_i,t
+
+as in `Apprenticeship`; but the world is not known, only episodes can be run, and what they cost is
+seen step by step. Enough for mixtures of given policies (`PolicyMixture`), and for certificates by
+rollouts.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from journeyman.arrays import FloatArray, Matrix
+from journeyman.costs import CostBasis, CostClass, InfinityBall
+from journeyman.demonstrations import ExpertExpectation, MonteCarlo
+from journeyman.demonstrations.episode_totals import EpisodeTotals, Simulator
+from journeyman.errors import InvalidProblem
+from journeyman.frozen import assign
+from journeyman.problem.cost_problem import CostProblem
+from journeyman.problem.large_apprenticeship import extreme_rows
+from journeyman.world.laws import discount as checked_discount
+
+MEMBERS = ("names", "lowest", "highest", "discount", "observation_axes", "totals")
+
+
+class SimulatedProblem(CostProblem, Protocol):
+    """A problem whose policies can be rolled out: `LargeApprenticeship` is one as well."""
+
+    @property
+    def simulator(self) -> Simulator: ...
+
+    @property
+    def expectation(self) -> ExpertExpectation: ...
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class SimulatedApprenticeship:
+    """Imitate an expert under every cost of a class, in a simulator.
+
+    Args:
+        simulator: for example a `GymnasiumSimulator`.
+        expert: `EpisodeTotals` of its demonstrations (`jm.record_totals` makes them of a policy),
+            or an `ExpertExpectation`, whose values are then taken as exact.
+        cost_class: which weights are possible; `InfinityBall()` by default.
+    """
+
+    simulator: Simulator
+    cost_class: CostClass
+    expectation: ExpertExpectation
+    records: EpisodeTotals | None
+    """What the expectation was estimated from; None when it was declared."""
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        expert: EpisodeTotals | ExpertExpectation,
+        cost_class: CostClass | None = None,
+    ) -> None:
+        for name in MEMBERS:
+            if not hasattr(simulator, name):
+                raise InvalidProblem(
+                    f"{type(simulator).__name__} has no {name}, so it is no simulator",
+                    "Give for example jm.GymnasiumSimulator(...)",
+                )
+        checked_discount(simulator.discount)
+        expectation = _expectation(expert)
+        count = len(simulator.names)
+        if expectation.values.size != count:
+            raise InvalidProblem(
+                f"the expert has {expectation.values.size} expectations, there are {count} costs",
+                "Give one expectation per cost",
+            )
+        chosen = InfinityBall() if cost_class is None else cost_class
+        if not isinstance(chosen, CostClass):
+            raise InvalidProblem(f"cost_class is {chosen!r}", "Give a value, for example Simplex()")
+        chosen.scaling(count)
+        assign(
+            self, simulator=simulator, cost_class=chosen, expectation=expectation,
+            records=expert if isinstance(expert, EpisodeTotals) else None,
+        )  # fmt: skip
+
+    @property
+    def target(self) -> FloatArray:
+        return self.expectation.values
+
+    @cached_property
+    def basis(self) -> CostBasis:
+        """The extreme rows of the declared range."""
+        simulator = self.simulator
+        return extreme_rows(simulator.names, simulator.lowest, simulator.highest)
+
+    @property
+    def cost_matrix(self) -> Matrix:
+        """Rows between which every row of costs lies."""
+        return self.basis.matrix
+
+    @property
+    def effective_horizon(self) -> float:
+        return 1.0 / (1.0 - self.simulator.discount)
+
+    @property
+    def trivial_bound(self) -> float:
+        """2 N/(1 - discount): no gap between two policies can be larger."""
+        return 2 * self.cost_class.pointwise_bound(self.cost_matrix) * self.effective_horizon
+
+
+def _expectation(expert: Any) -> ExpertExpectation:
+    if isinstance(expert, EpisodeTotals):
+        return ExpertExpectation.from_totals(expert.totals, expert.unrecorded, MonteCarlo())
+    if not isinstance(expert, ExpertExpectation):
+        raise InvalidProblem(
+            f"the expert is a {type(expert).__name__}",
+            "Give EpisodeTotals (jm.record_totals turns a policy into them) or an "
+            "ExpertExpectation",
+        )
+    if not expert.is_declared:
+        raise InvalidProblem(
+            "these expectations were estimated, and their episodes are not here",
+            "Give the EpisodeTotals they were estimated from",
+        )
+    return expert

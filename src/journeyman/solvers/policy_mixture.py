@@ -1,0 +1,202 @@
+"""Mixtures of given policies: for whoever has a simulator and nothing else.
+
+    minimise over theta in the simplex   gap_W(sum_k theta_k m^_k - e^)
+
+where m^_k are the mean discounted costs of rollouts of candidate k and e^ those of the expert: the
+reduced program over the candidates' occupancies, in which every theta is a policy, "draw one
+candidate at the start, follow it". Candidates are heuristics, cloned policies, networks: anything
+that chooses actions.
+
+With `best_response` more candidates are found in rounds: it is given the weights of the cost that
+is worst for the mixture so far, in the sense of the dual of the program above, and returns a policy
+that is good for it; a planner where the world is known, a learner where it is not. With exact best
+responses the value falls towards the least gap of all policies.
+
+*Guarantee*: the value is that of these rollouts and demonstrations, and no mixture of the
+candidates has a smaller one than `lower_bound`. `jm.certify(problem, answer)` bounds the true gap,
+with a union over the candidates, so that the weights may be chosen on the same rollouts.
+
+*Cost*: `rollouts` episodes of each candidate; the program itself takes milliseconds.
+
+Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, mixes
+policies of a known world; Syed, Schapire, "A game-theoretic approach to apprenticeship learning",
+2007, is the class `Simplex`.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, read_only
+from journeyman.demonstrations import MonteCarlo
+from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.errors import InvalidSolver
+from journeyman.execution import Executor
+from journeyman.frozen import assign
+from journeyman.policy.acting import AnyPolicy, require_policy
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
+from journeyman.solvers.mixture_answer import MixtureAnswer
+from journeyman.solvers.mixture_weights import MixtureWeights, best_weights
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+
+BestResponse: TypeAlias = Callable[[FloatArray, int], AnyPolicy]
+"""Called with the weights of a cost and the number of the round, from 2; returns a policy."""
+Problem: TypeAlias = LargeApprenticeship | SimulatedApprenticeship
+TOLERANCE = 1e-7
+"""Relative to the trivial bound: how far value and lower bound of an optimum may be apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyMixture:
+    """The best mixture of candidate policies, by rollouts.
+
+    Args:
+        candidates: policies with `sample` or `predict`, or functions of (observations, generator).
+        rollouts: episodes of each candidate.
+        horizon: steps after which an episode is cut off.
+        seed: of the rollouts.
+        best_response: `best_response(cost_weights, round)` returns one more candidate.
+        rounds: at most; the first one is for the given candidates.
+        time_limit: seconds. It is looked at after every candidate, one of which is always done.
+        executor: rolls out shards; the answer does not depend on it.
+    """
+
+    candidates: Sequence[AnyPolicy]
+    rollouts: int
+    horizon: int
+    seed: int
+    best_response: BestResponse | None = None
+    rounds: int = 1
+    time_limit: float | None = None
+    executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("rollouts", 2), ("horizon", 1), ("seed", 0), ("rounds", 1)):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (whole and value >= least):
+                raise InvalidSolver(f"{name} = {value!r}", f"Give a whole number from {least}")
+        assign(self, candidates=tuple(require_policy(one) for one in self.candidates))
+        if not self.candidates:
+            raise InvalidSolver("there is no candidate", "Give at least one policy")
+        if (self.best_response is None) != (self.rounds == 1):
+            raise InvalidSolver(
+                f"rounds = {self.rounds} {'without a' if self.best_response is None else 'and a'} "
+                "best response",
+                "Give both best_response and rounds from 2 on, or neither",
+            )
+
+    def run(self, problem: Problem, watch: Watch) -> MixtureAnswer:
+        """Roll out, solve the small program, and ask for best responses."""
+        if not isinstance(problem, LargeApprenticeship | SimulatedApprenticeship):
+            raise InvalidSolver(
+                f"PolicyMixture cannot solve a {type(problem).__name__}",
+                "State the problem as a jm.LargeApprenticeship (an explicit world will do) or a "
+                "jm.SimulatedApprenticeship",
+            )
+        search = _Search(self, problem)
+        stopped = search.add(self.candidates, watch)
+        while not stopped and search.wants_more:
+            stopped = search.respond(watch)
+        return search.answer(watch if stopped else None)
+
+
+class _Search:
+    """The candidates so far, what their rollouts cost, and the best weights for them."""
+
+    def __init__(self, settings: PolicyMixture, problem: Problem) -> None:
+        self.settings, self.problem = settings, problem
+        self.candidates: list[AnyPolicy] = []
+        self.records: list[EpisodeTotals] = []
+        self.sizes: list[int] = []
+        self.trace: list[tuple[float, float, float, float]] = []
+        self.found: MixtureWeights | None = None
+        self.rollout_seconds, self.solve_seconds = 0.0, 0.0
+        self.target = problem.target
+        if isinstance(problem.expectation.method, MonteCarlo):
+            self.target = self.target + problem.expectation.truncation_mass * problem.basis.centre
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether a round is left that could lower the value."""
+        assert self.found is not None
+        perfect = self.problem.cost_class.contains_zero and self.found.value <= self.tolerance
+        return len(self.sizes) < self.settings.rounds and not perfect
+
+    @property
+    def tolerance(self) -> float:
+        return TOLERANCE * self.problem.trivial_bound
+
+    @property
+    def rollouts(self) -> MixtureRollouts:
+        settings = self.settings
+        return MixtureRollouts(
+            settings.rollouts, settings.horizon, settings.seed, tuple(self.sizes), settings.rounds
+        )
+
+    def respond(self, watch: Watch) -> bool:
+        """A round of one best response; True: stop."""
+        assert self.settings.best_response is not None
+        assert self.found is not None
+        asked = read_only(self.found.cost_weights.copy())
+        return self.add([self.settings.best_response(asked, len(self.sizes) + 1)], watch)
+
+    def add(self, candidates: Sequence[AnyPolicy], watch: Watch) -> bool:
+        """A round: roll out candidate after candidate, then find the weights; True: stop."""
+        self.sizes.append(len(candidates))
+        stopped = False
+        for candidate in candidates:
+            started = time.perf_counter()
+            self.candidates.append(require_policy(candidate))
+            self.records += self.rollouts.totals(
+                self.problem.simulator, self.candidates, [len(self.candidates) - 1],
+                self.settings.executor,
+            )  # fmt: skip
+            self.rollout_seconds += time.perf_counter() - started
+            stopped = watch.report(len(self.candidates), None if self.found is None else self.value)
+            if stopped:
+                break
+        started = time.perf_counter()
+        self.found = best_weights(self.expectations, self.target, self.problem.cost_class)
+        self.solve_seconds += time.perf_counter() - started
+        self.trace.append(
+            (len(self.sizes), len(self.candidates), self.found.value, self.found.lower_bound)
+        )
+        return stopped
+
+    @property
+    def value(self) -> float:
+        assert self.found is not None
+        return self.found.value
+
+    @property
+    def expectations(self) -> FloatArray:
+        """(candidates x costs), unrecorded tails at mid-range."""
+        centre = self.problem.basis.centre
+        means = [one.mean + float(one.unrecorded.mean()) * centre for one in self.records]
+        return np.array(means)
+
+    def answer(self, stopped: Watch | None) -> MixtureAnswer:
+        found, problem = self.found, self.problem
+        assert found is not None
+        status = Status.OPTIMAL
+        if found.value - found.lower_bound > self.tolerance:
+            status = Status.INACCURATE
+        if stopped is not None:
+            status = Status.INTERRUPTED if stopped.interrupted else Status.TIME_LIMIT
+        axes = problem.simulator.observation_axes
+        return MixtureAnswer(
+            problem, status, found.engine, MixturePolicy(self.candidates, found.weights, axes),
+            found.value, found.lower_bound, read_only(found.cost_weights.copy()),
+            read_only(self.expectations),
+            read_only(np.array([one.totals.std(axis=0, ddof=1) for one in self.records])),
+            self.rollouts, read_only(np.array(self.trace)), self.rollout_seconds,
+            self.solve_seconds,
+        )  # fmt: skip

@@ -1,0 +1,269 @@
+"""Gymnasium as a simulator: totals as computed exactly from the tables, no fake step, no bias."""
+
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import journeyman as jm
+
+DISCOUNT = 0.9
+TABLES = {
+    "frozen lake": ("FrozenLake-v1", {}, 0, 1),
+    "slippery cliff": ("CliffWalkingSlippery-v1", {}, -100, 0),
+    "taxi": ("Taxi-v4", {}, -10, 20),
+}
+
+
+def haste_and_reward(lowest, highest):
+    """Steps until the end, and the reward as a cost in [0, 1]."""
+
+    def function(observations, actions, following, rewards, terminated):
+        return np.column_stack([np.ones(len(rewards)), (highest - rewards) / (highest - lowest)])
+
+    return jm.StepCosts(function, ["haste", "loss"], lowest=0, highest=1)
+
+
+def exact(environment, policy, lowest, highest):
+    """The same expectations from the environment's table."""
+    world = jm.World.from_gymnasium(environment, DISCOUNT)
+    running = 1.0 * (world.pairs.states != world.sink)
+    loss = (highest - jm.expected_rewards(environment)) / (highest - lowest) * running
+    return np.array([jm.expected_cost(world, policy, cost) for cost in (running, loss)])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_totals_are_those_of_the_table(name):
+    identifier, options, lowest, highest = TABLES[name]
+    environment = gymnasium.make(identifier, **options)
+    world = jm.World.from_gymnasium(environment, DISCOUNT)
+    good = jm.plan(world, -jm.expected_rewards(environment)).policy
+    policy = good.mixed_with(jm.Policy.uniform(world), 0.3)
+    simulator = jm.GymnasiumSimulator(
+        partial(gymnasium.make, identifier, max_episode_steps=60, **options),
+        haste_and_reward(lowest, highest), DISCOUNT,
+    )  # fmt: skip
+    record = simulator.totals(policy, 250, 60, np.random.default_rng(0))
+    truth = exact(environment, policy, lowest, highest)
+    error = record.totals.std(axis=0, ddof=1) / np.sqrt(len(record))
+    assert (error > 0).all()
+    assert (np.abs(record.mean - truth) <= 4 * error + record.unrecorded.mean()).all()
+    assert (record.unrecorded == 0).any()
+
+
+def along_the_cliff(observations, rng):
+    """Up, eleven times right, down: thirteen steps to the goal."""
+    column, bottom = observations % 12, observations // 12 == 3
+    return np.where(bottom, 0, np.where(column == 11, 2, 1))
+
+
+def rows(num_envs, mode):
+    makers = [partial(gymnasium.make, "CliffWalking-v1")] * num_envs
+    return SyncVectorEnv(makers, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        "CliffWalking-v1",
+        partial(gymnasium.make, "CliffWalking-v1"),
+        partial(rows, 4, AutoresetMode.NEXT_STEP),
+        partial(rows, 4, AutoresetMode.DISABLED),
+    ],
+    ids=["id", "maker", "next step", "disabled"],
+)
+@pytest.mark.parametrize("after_end", [0.0, 1.0])
+def test_an_episode_is_counted_once_and_to_its_end(environment, after_end):
+    costs = jm.StepCosts(
+        lambda o, a, after, r, end: np.column_stack([-r, end, after == 47]),
+        ["steps", "ends", "goal"], lowest=0, highest=1, after_end=[after_end, 0, 0],
+    )  # fmt: skip
+    simulator = jm.GymnasiumSimulator(environment, costs, DISCOUNT, num_envs=3)
+    record = simulator.totals(along_the_cliff, 10, 60, np.random.default_rng(0))
+    steps = (1 - DISCOUNT**13) / (1 - DISCOUNT) + after_end * DISCOUNT**13 / (1 - DISCOUNT)
+    assert record.totals.shape == (10, 3)
+    assert record.totals == pytest.approx(np.tile([steps, DISCOUNT**12, DISCOUNT**12], (10, 1)))
+    assert (record.unrecorded == 0).all()
+
+
+@pytest.mark.parametrize(("horizon", "limit"), [(5, 50), (50, 5)])
+def test_a_cut_off_episode_leaves_its_tail(horizon, limit):
+    costs = jm.StepCosts(lambda o, a, after, r, end: -r[:, None], ["steps"], lowest=0, highest=1)
+    maker = partial(gymnasium.make, "CliffWalking-v1", max_episode_steps=limit)
+    record = jm.GymnasiumSimulator(maker, costs, DISCOUNT).totals(
+        along_the_cliff, 3, horizon, np.random.default_rng(0)
+    )
+    assert record.totals == pytest.approx((1 - DISCOUNT**5) / (1 - DISCOUNT))
+    assert record.unrecorded == pytest.approx(DISCOUNT**5 / (1 - DISCOUNT))
+
+
+def test_a_row_that_hides_the_last_observation_is_refused():
+    costs = jm.StepCosts(lambda o, a, after, r, end: -r[:, None], ["steps"], lowest=0, highest=1)
+    with pytest.raises(jm.InvalidWorld, match="mode SAME_STEP"):
+        jm.GymnasiumSimulator(partial(rows, 2, AutoresetMode.SAME_STEP), costs, DISCOUNT)
+
+
+def balance_costs():
+    """How far the pole leans, how far off the cart is; a fall is the worst of both for good."""
+
+    def function(observations, actions, following, rewards, terminated):
+        angle = np.minimum(np.abs(following[:, 2]) / 0.21, 1)
+        place = np.minimum(np.abs(following[:, 0]) / 2.4, 1)
+        return np.column_stack([angle, place])
+
+    return jm.StepCosts(function, ["lean", "off centre"], lowest=0, highest=1, after_end=1)
+
+
+def towards_the_lean(observations, rng):
+    return (observations[:, 2] > 0).astype(int)
+
+
+def with_the_swing(observations, rng):
+    return (observations[:, 2] + 0.3 * observations[:, 3] > 0).astype(int)
+
+
+def at_random(observations, rng):
+    return rng.integers(2, size=len(observations))
+
+
+CART = {
+    "single": "CartPole-v1",
+    "vector": partial(
+        gymnasium.make_vec, "CartPole-v1", num_envs=20, vectorization_mode="vector_entry_point"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CART)
+def test_a_mixture_for_an_environment_without_a_table(kind):
+    simulator = jm.GymnasiumSimulator(CART[kind], balance_costs(), 0.8)
+    assert simulator.observation_axes == 1
+    expert = jm.record_totals(simulator, with_the_swing, trajectories=60, horizon=30, seed=0)
+    problem = jm.SimulatedApprenticeship(simulator, expert, jm.Simplex())
+    candidates = [at_random, towards_the_lean, with_the_swing]
+    answer = jm.solve(problem, jm.PolicyMixture(candidates, rollouts=60, horizon=30, seed=1))
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.weights[2] > 0.5
+    certificate = jm.certify(problem, answer)
+    assert certificate.valid
+    assert certificate.best.kind == "E (mixture)"
+    assert certificate.bound < certificate.trivial_bound
+    names = [premise.name for premise in certificate.premises]
+    assert "the simulator is the world the expert acted in" in names
+    observation, _ = gymnasium.make("CartPole-v1").reset(seed=0)
+    action, _ = answer.policy.predict(observation)
+    assert action in (0, 1)
+
+
+def test_figures_depend_on_the_seed_only():
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8, num_envs=8)
+    first, again, other = (
+        simulator.totals(at_random, 20, 30, np.random.default_rng(seed)).totals
+        for seed in (0, 0, 1)
+    )
+    assert (first == again).all()
+    assert (first != other).any()
+    assert np.unique(first[:, 0]).size == 20
+
+
+def test_a_learner_is_paid_what_the_mixture_saves():
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8, num_envs=1)
+    weights = np.array([0.7, 0.3])
+    environment = simulator.training(weights)
+    rng = np.random.default_rng(3)
+    expected = simulator.totals(lambda o, _: np.ones(len(o), int), 1, 200, rng)
+    seed = int(np.random.default_rng(3).integers(1 << 31, size=1)[0])
+    environment.reset(seed=seed)
+    paid, t, done = 0.0, 0, False
+    while not done:
+        _, reward, done, truncated, _ = environment.step(1)
+        assert not truncated
+        paid += 0.8**t * reward
+        t += 1
+    assert expected.unrecorded[0] == 0
+    assert paid == pytest.approx(-float(weights @ expected.totals[0]), rel=1e-12)
+
+
+class Dictionary(gymnasium.Env):
+    """Observations that are no arrays."""
+
+    observation_space = gymnasium.spaces.Dict({"x": gymnasium.spaces.Discrete(2)})
+    action_space = gymnasium.spaces.Discrete(2)
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "complaint"),
+    [
+        (Dictionary, {}, "FlattenObservation"),
+        (42, {}, "the environment is a int"),
+        ("CartPole-v1", {"num_envs": 0}, "num_envs = 0"),
+        ("CartPole-v1", {"discount": 1.0}, "discount"),
+        ("CartPole-v1", {"costs": None}, "costs is a NoneType"),
+    ],
+)
+def test_what_is_no_simulator_is_refused(environment, options, complaint):
+    with pytest.raises(jm.InvalidInput, match=complaint):
+        jm.GymnasiumSimulator(
+            **{"environment": environment, "costs": balance_costs(), "discount": 0.9, **options}
+        )
+
+
+@pytest.mark.parametrize(
+    ("function", "complaint"),
+    [
+        (lambda o, a, after, r, end: 2 * r[:, None], "'c' is 2.0 when"),
+        (lambda o, a, after, r, end: r, "shape"),
+    ],
+)
+def test_costs_are_checked_in_every_step(function, complaint):
+    costs = jm.StepCosts(function, ["c"], lowest=0, highest=1)
+    simulator = jm.GymnasiumSimulator("CartPole-v1", costs, 0.9)
+    with pytest.raises(jm.InvalidCosts, match=complaint):
+        simulator.totals(at_random, 2, 5, np.random.default_rng(0))
+
+
+def test_what_costs_after_the_end_lies_in_the_range():
+    with pytest.raises(jm.InvalidCosts, match="after the end of an episode"):
+        jm.StepCosts(lambda *_: None, ["c"], lowest=0.5, highest=1)
+    with pytest.raises(jm.InvalidCosts, match="function is a int"):
+        jm.StepCosts(3, ["c"], lowest=0.5, highest=1)
+
+
+@pytest.mark.parametrize(
+    ("expert", "complaint"),
+    [
+        (jm.ExpertExpectation([1.0]), "1 expectations, there are 2"),
+        (jm.ExpertExpectation.from_totals(np.ones((3, 2)), np.zeros(3)), "were estimated"),
+        (None, "the expert is a NoneType"),
+    ],
+)
+def test_experts_that_do_not_fit_are_refused(expert, complaint):
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
+    with pytest.raises(jm.InvalidProblem, match=complaint):
+        jm.SimulatedApprenticeship(simulator, expert)
+    with pytest.raises(jm.InvalidProblem, match="has no names"):
+        jm.SimulatedApprenticeship(7, expert)
+
+
+def test_other_solvers_say_what_they_need():
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
+    problem = jm.SimulatedApprenticeship(simulator, jm.EpisodeTotals([[0.0, 0.0]]))
+    for solver in (None, jm.LinearProgram()):
+        with pytest.raises(jm.InvalidSolver, match="is given for a simulator"):
+            jm.solve(problem, solver)
+
+
+@pytest.mark.parametrize(
+    ("totals", "unrecorded", "complaint"),
+    [
+        ([[1.0]], [-1.0], r"unrecorded\[0\] = -1"),
+        (np.zeros((0, 2)), 0.0, "empty"),
+        ([[1.0]], [0.0, 0.0], "expected 1"),
+        ([1.0], 0.0, "axes"),
+    ],
+)
+def test_malformed_totals_are_refused(totals, unrecorded, complaint):
+    with pytest.raises(jm.InvalidDemonstrations, match=complaint):
+        jm.EpisodeTotals(totals, unrecorded)

@@ -1,0 +1,221 @@
+"""Certificates of mixtures: parts of delta sum to it, terms by hand, the same rollouts again."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import journeyman as jm
+from journeyman.certificate.mixture import mixed
+from journeyman.policy import FunctionPolicy
+from journeyman.problem.mixture_rollouts import share_of_round
+from mixtures import CLASSES, expectations, random_policies, small_world
+
+DELTA = 0.1
+every_class = pytest.mark.parametrize("name", CLASSES)
+
+
+def setting(name="simplex", seed=0, demonstrations=None):
+    """A problem, four candidates and the true gap of a mixture of them."""
+    world, costs, basis = small_world(seed)
+    members = random_policies(world, 4, seed=seed)
+    (expert,) = random_policies(world, 1, seed=99 + seed)
+    (truth,) = expectations(world, basis, [expert])
+    told = jm.ExpertExpectation(truth)
+    if demonstrations is not None:
+        told = jm.record(world, expert, trajectories=demonstrations, horizon=30, seed=seed)
+    problem = jm.LargeApprenticeship(world, costs, told, CLASSES[name])
+    exact = expectations(world, basis, members)
+    return problem, members, lambda weights: problem.cost_class.gap(weights @ exact - truth)
+
+
+def solved(problem, members, **options):
+    settings = {"rollouts": 200, "horizon": 30, "seed": 0, **options}
+    return jm.solve(problem, jm.PolicyMixture(members, **settings))
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.integers(0, 5))
+def test_the_parts_of_all_candidates_sum_to_one_or_less(sizes, unused):
+    planned = len(sizes) + unused
+    rollouts = jm.MixtureRollouts(10, 10, 0, rounds=tuple(sizes), most_rounds=planned)
+    parts = rollouts.parts(sum(sizes))
+    assert len(parts) == sum(sizes)
+    rest = sum(share_of_round(r, planned) for r in range(len(sizes) + 1, planned + 1))
+    assert sum(parts) + rest == 1
+    assert all(part > 0 for part in parts)
+    assert rollouts.parts(1) == parts[:1]
+
+
+def test_the_parts_are_those_of_the_formula():
+    rollouts = jm.MixtureRollouts(10, 10, 0, rounds=(3, 2, 1), most_rounds=9)
+    assert rollouts.parts(6) == [Fraction(1, 6)] * 3 + [Fraction(1, 12)] * 2 + [Fraction(1, 12)]
+    last = jm.MixtureRollouts(10, 10, 0, rounds=(3, 2, 1)).parts(6)
+    assert last[-1] == Fraction(1, 3)
+    assert sum(last) == 1
+    assert jm.MixtureRollouts(10, 10, 0).parts(5) == [Fraction(1, 5)] * 5
+
+
+def test_the_terms_by_hand():
+    problem, members, _ = setting("simplex", demonstrations=50)
+    answer = solved(problem, members[:3])
+    certificate = jm.certify(problem, answer, DELTA)
+    h, m, costs = 5.0, 200, 3
+    part = DELTA / 2 / 3
+    hoeffding = h * math.sqrt(math.log(costs / (0.8 * part)) / (2 * m))
+    log = math.log(2 * 2 * costs / (0.2 * part))
+    tail = 0.8**30 * h
+    blur = 0.5 * tail * math.sqrt(m / (m - 1))
+    radii = []
+    for spread in answer.spreads:
+        worst = float((spread + blur).max())
+        bernstein = math.sqrt(2 * worst**2 * log / m) + 7 * h * log / (3 * (m - 1))
+        radii.append(min(hoeffding, bernstein))
+    terms = {term.name: term.value for term in certificate.terms}
+    assert terms["rollout sampling"] == pytest.approx(answer.weights @ radii, rel=1e-12)
+    assert terms["rollout truncation"] == pytest.approx(0.5 * tail, rel=1e-12)
+    assert terms["gap to the estimate"] == pytest.approx(
+        max(answer.weights @ answer.expectations - (own_mean(problem) + 0.5 * tail)), abs=1e-12
+    )
+    assert certificate.best.kind == "E (mixture)"
+    assert certificate.bound == pytest.approx(sum(terms.values()), rel=1e-12)
+
+
+def own_mean(problem):
+    """Plain means of the demonstrations, step by step."""
+    demos, total = problem.demonstrations, np.zeros(3)
+    for x, a, t in zip(demos.step_states, demos.actions, demos.step_times, strict=True):
+        total += 0.8**t * problem.costs.function.table[x, a]
+    return total / len(demos)
+
+
+@every_class
+def test_the_rollouts_are_drawn_again(name):
+    problem, members, _ = setting(name)
+    answer = solved(problem, members)
+    evaluation = mixed(problem, answer.policy, answer.rollouts, DELTA)
+    assert evaluation.expectations == pytest.approx(answer.weights @ answer.expectations, abs=2e-2)
+    assert len(evaluation.statistics) == np.count_nonzero(answer.weights)
+    used = np.flatnonzero(answer.weights)
+    tail = 0.8**30 * 5 * 0.5
+    for k, statistics in zip(used, evaluation.statistics, strict=True):
+        assert statistics.name == f"rollouts of candidate {k}"
+        assert np.array(statistics.means) + tail == pytest.approx(answer.expectations[k], abs=1e-12)
+        assert statistics.failure_probability == DELTA / 4
+
+
+def test_a_forged_answer_is_of_no_use():
+    """Nothing but policy, seed and counts is taken from an answer."""
+    problem, members, _ = setting()
+    answer = solved(problem, members)
+    honest = jm.certify(problem, answer)
+    forged = replace(answer, value=-9.0, expectations=0 * answer.expectations, lower_bound=-9.0)
+    assert jm.certify(problem, forged).bound == honest.bound
+
+
+@every_class
+def test_the_bound_holds(name):
+    short = 0
+    for seed in range(4):
+        problem, members, true_gap = setting(name, seed)
+        answer = solved(problem, members, seed=seed, rollouts=50)
+        short += jm.certify(problem, answer, DELTA).best.bound < true_gap(answer.weights)
+    assert short <= 1
+
+
+def test_an_estimated_expert_has_half_of_delta():
+    known, members, _ = setting()
+    shown, _, _ = setting(demonstrations=40)
+    parts = [
+        jm.certify(problem, solved(problem, members), DELTA).best.statistics[0].failure_probability
+        for problem in (known, shown)
+    ]
+    assert parts == [DELTA / 4, DELTA / 8]
+
+
+def test_later_rounds_have_less_of_delta():
+    problem, members, _ = setting("l1")
+    extra = iter(members[2:])
+    answer = solved(
+        problem, members[:2], best_response=lambda weights, number: next(extra), rounds=3
+    )
+    mixture = jm.MixturePolicy(answer.policy.candidates, np.full(4, 0.25))
+    found = jm.certify(problem, mixture, DELTA, evaluation=answer.rollouts)
+    parts = [one.failure_probability for one in found.best.statistics]
+    assert parts == pytest.approx([DELTA / 4, DELTA / 4, DELTA / 6, DELTA / 3], rel=1e-15)
+
+
+def test_fresh_rollouts_serve_as_well():
+    problem, members, true_gap = setting()
+    answer = solved(problem, members)
+    same = jm.certify(problem, answer)
+    fresh = jm.certify(problem, answer, evaluation=jm.MixtureRollouts(400, 30, seed=8))
+    whole = jm.certify(problem, answer, evaluation=jm.Rollouts(400, 30, seed=8))
+    assert same.best.kind == fresh.best.kind == "E (mixture)"
+    assert whole.best.kind == "E"
+    truth = true_gap(answer.weights)
+    assert len({one.bound for one in (same, fresh, whole)}) == 3
+    assert all(one.valid and one.bound >= truth for one in (same, fresh, whole))
+
+
+def test_a_candidate_of_little_weight_adds_little():
+    problem, members, _ = setting()
+    rollouts = jm.MixtureRollouts(100, 30, 0)
+    radii = []
+    for weights in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0]):
+        mixture = jm.MixturePolicy(members[:2], weights)
+        terms = jm.certify(problem, mixture, evaluation=rollouts).terms
+        radii.append({term.name: term.value for term in terms}["rollout sampling"])
+    assert radii[1] == pytest.approx((radii[0] + radii[2]) / 2, rel=1e-12)
+
+
+def test_premises_say_what_the_mixture_rests_on():
+    problem, members, _ = setting(demonstrations=30)
+    certificate = jm.certify(problem, solved(problem, members))
+    names = [premise.name for premise in certificate.premises]
+    assert "rollouts are independent of the candidates" in names
+    assert "independent trajectories" in names
+    assert "E (mixture)" in certificate.table()
+
+
+def test_evaluations_that_do_not_fit_are_refused():
+    problem, members, _ = setting()
+    rollouts = jm.MixtureRollouts(100, 30, 0, rounds=(1,))
+    mixture = jm.MixturePolicy(members[:2], [0.5, 0.5])
+    with pytest.raises(jm.InvalidProblem, match="2 candidates, and the rounds"):
+        jm.certify(problem, mixture, evaluation=rollouts)
+    with pytest.raises(jm.InvalidProblem, match="a Policy has no candidates"):
+        jm.certify(problem, members[0], evaluation=rollouts)
+    with pytest.raises(jm.InvalidProblem, match="evaluation is None"):
+        jm.certify(problem, mixture)
+    with pytest.raises(jm.InvalidProblem, match="has no features"):
+        jm.certify(problem, mixture, evaluation=jm.LargeRows(rows=10, seed=0))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"trajectories": 1}, {"horizon": 0}, {"seed": -1}, {"rounds": (0,)}, {"most_rounds": 2},
+        {"rounds": (1, 1), "most_rounds": 1}, {"trajectories": True},
+    ],
+)  # fmt: skip
+def test_wrong_counts_are_refused(settings):
+    with pytest.raises(jm.InvalidProblem):
+        jm.MixtureRollouts(**{"trajectories": 10, "horizon": 10, "seed": 0, **settings})
+
+
+def test_any_policy_is_certified_by_rollouts_in_a_simulator():
+    world, costs, _ = small_world()
+    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(np.zeros(3)), jm.Simplex())
+    simulated = jm.SimulatedApprenticeship(
+        problem.simulator, jm.ExpertExpectation(np.zeros(3)), jm.Simplex()
+    )
+    rule = FunctionPolicy(lambda x: np.eye(3)[x % 3], 3)
+    bounds = [
+        jm.certify(one, rule, evaluation=jm.Rollouts(50, 20, seed=0)).bound
+        for one in (problem, simulated)
+    ]
+    assert bounds[0] == bounds[1]

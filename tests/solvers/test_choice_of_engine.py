@@ -1,0 +1,64 @@
+"""What `jm.solve` takes depends on size, structure, starts and horizon; both are equally exact."""
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from journeyman.solvers import choice_of_engine
+from journeyman.solvers.choice_of_engine import solver_for
+
+
+@pytest.fixture
+def tiny_limits(monkeypatch):
+    """A grid of 12 x 12 cells (576 pairs) is beyond small, and just narrow enough."""
+    monkeypatch.setattr(choice_of_engine, "SMALL", 10)
+    monkeypatch.setattr(choice_of_engine, "NARROW", 600)
+
+
+def test_narrow_worlds_are_solved_as_linear_programs(tiny_limits):
+    solver, reason = solver_for(grid_problem(discount=0.99))
+    assert isinstance(solver, jm.LinearProgram)
+    assert reason == "a narrow world of 576 pairs, whose factors stay sparse"
+
+
+def test_many_starts_with_a_short_horizon_are_for_columns(tiny_limits):
+    problem = grid_problem(discount=0.9)
+    solver, _ = solver_for(problem)
+    assert isinstance(solver, jm.ColumnGeneration)
+    assert solver.tolerance == pytest.approx(1e-7 * problem.trivial_bound)
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.99])
+def test_single_start_may_be_several_times_larger(discount, tiny_limits, monkeypatch):
+    monkeypatch.setattr(choice_of_engine, "NARROW", 100)
+    solver, _ = solver_for(grid_problem(discount, initial=[0, 0]))
+    assert isinstance(solver, jm.LinearProgram)
+    solver, _ = solver_for(grid_problem(discount))
+    assert isinstance(solver, jm.ColumnGeneration)
+
+
+def test_surplus_is_worth_waiting_for(tiny_limits, monkeypatch):
+    monkeypatch.setattr(choice_of_engine, "NARROW", 300)
+    assert isinstance(solver_for(grid_problem(0.99))[0], jm.ColumnGeneration)
+    simplex = grid_problem(0.99, jm.Simplex())
+    assert isinstance(solver_for(simplex)[0], jm.LinearProgram)
+
+
+def test_columns_and_linear_program_agree_where_the_choice_changes(monkeypatch):
+    problem = grid_problem(0.9)
+    linear = jm.solve(problem)
+    assert linear.engine.startswith("Clarabel")
+    monkeypatch.setattr(choice_of_engine, "SMALL", 10)
+    monkeypatch.setattr(choice_of_engine, "NARROW", 600)
+    columns = jm.solve(problem)
+    assert columns.engine.startswith("column generation")
+    allowance = 2e-7 * problem.trivial_bound
+    assert columns.value == pytest.approx(linear.value, abs=allowance, rel=0)
+
+
+def grid_problem(discount, cost_class=None, initial=None):
+    world, basis, expert = jm.gallery.grid(12, macro_cells=3, discount=discount, initial=initial)
+    seen = jm.occupancy(world, expert).expectations(basis)
+    noise = np.random.default_rng(1).normal(size=seen.size) * 0.1
+    expectation = jm.ExpertExpectation(seen + noise)
+    return jm.Apprenticeship(world, basis, expectation, cost_class or jm.InfinityBall())

@@ -1,0 +1,67 @@
+"""The page about large worlds: its code runs, and the example shows what it says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import journeyman as jm
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "large_world.py"
+PAGE = (ROOT / "docs" / "large-worlds.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def _at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+def shown_by(number, capsys):
+    exec(compile(SNIPPETS[number], "large-worlds.md", "exec"), {})
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_at_the_root")
+def test_the_world_of_the_page_keeps_its_promises(capsys):
+    assert len(SNIPPETS) == 2
+    assert shown_by(0, capsys) == "every successor has its predecessor\n"
+
+
+@pytest.mark.usefixtures("_at_the_root")
+def test_the_second_snippet_ends_with_a_certificate(capsys):
+    shown = shown_by(1, capsys)
+    assert shown.startswith("STEP_LIMIT")
+    assert "With probability 0.95 the policy costs at most" in shown
+    assert "vacuous" not in shown
+
+
+def test_the_example_has_three_policies_and_a_table():
+    command = [
+        sys.executable, EXAMPLE, "--products", "3", "--room", "6", "--demonstrations", "40",
+        "--steps", "200", "--rollouts", "300",
+    ]  # fmt: skip
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = dict(re.findall(r"^(\w+) +gap <= ([\d.]+)", shown, re.MULTILINE))
+    assert list(rows) == ["apprentice", "cloned", "expert"]
+    assert list(dict(re.findall(r"^(\w+) +gap <= ([\d.]+)", PAGE, re.MULTILINE))) == list(rows)
+    assert float(rows["apprentice"]) == pytest.approx(
+        float(re.search(r"upper bound on the gap +([\d.]+)", shown)[1]), abs=1e-3
+    )
+
+
+def test_the_page_names_what_exists():
+    names = set(re.findall(r"`jm\.([\w.]+)", PAGE))
+    assert len(names) > 8
+    for name in names:
+        thing = jm
+        for part in name.split("."):
+            thing = getattr(thing, part)
+    targets = re.findall(r"\]\(([^)#]+)\)", PAGE)
+    assert all((ROOT / "docs" / target).exists() for target in targets)
+    assert (ROOT / "benchmarks" / "large_worlds.py").exists()
+    assert "benchmarks.large_worlds" in PAGE
