@@ -46,13 +46,11 @@ INSTANCES = (
     "garnet:100000:8:0.99:1e-4",
     "icu:716:4:0.99:1e-4",
 )
-USUAL, LONGER = 100.0, 400.0
-WORTH_WAITING = {
-    (peer, f"grid:128:8:{g}:1e-5") for peer in ("CLARABEL", "HIPO") for g in (0.9, 0.99)
-}
-"""Who is known to end where in more than the usual CPU seconds."""
-PEERS = ("CLARABEL", "HIPO", "IPX")
+LIMIT = 100.0
+"""CPU seconds for a peer."""
+PEERS = ("HIPO", "CLARABEL", "IPX")
 OURS = "journeyman"
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS")
 OWN_PATIENCE = 1000.0
 Figures = dict[str, Any]
 
@@ -62,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("instances", nargs="*", default=INSTANCES, help=GRAMMAR)
     parser.add_argument("--experts", type=int, default=5)
     parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
-    parser.add_argument("--limit", type=float, help="CPU seconds for a peer")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for a peer")
     parser.add_argument("--keep", type=Path, help="file of finished runs")
     parser.add_argument("--measure", nargs=2, metavar=("WHO", "SEED"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -80,13 +78,8 @@ def main(arguments: Sequence[str]) -> None:
         own = Row(OURS, instance, OWN_PATIENCE, options.keep).measured(options.experts)
         print(own.line(None), flush=True)
         for peer in options.peers:
-            limit = options.limit or _patience(peer, instance)
-            row = Row(peer, instance, limit, options.keep).measured(options.experts)
+            row = Row(peer, instance, options.limit, options.keep).measured(options.experts)
             print(row.line(own.seconds), flush=True)
-
-
-def _patience(peer: str, instance: str) -> float:
-    return LONGER if (peer, instance) in WORTH_WAITING else USUAL
 
 
 class Row:
@@ -112,8 +105,9 @@ class Row:
         return self._median("seconds")
 
     def line(self, own_seconds: float | None) -> str:
-        if self._median("seconds") == np.inf:
-            return f"  {self.who:10}{'-':>8}{'-':>8}{'-':>9}{'-':>12}{'-':>11}  {self._outcome()}"
+        if self.seconds == np.inf:
+            least = "" if own_seconds is None else f"> {self.limit / own_seconds:.0f}"
+            return f"  {self.who:10}{'-':>8}{least:>8}{'-':>9}{'-':>12}{'-':>11}  {self._outcome()}"
         times = "" if own_seconds is None else f"{self.seconds / own_seconds:.1f}"
         return (
             f"  {self.who:10}{self.seconds:>8.2f}{times:>8}{self._median('peak') / 1e6:>9.0f}"
@@ -156,7 +150,7 @@ def _in_fresh_process(who: str, instance: str, seed: int, limit: float) -> Figur
         sys.executable, "-m", "benchmarks.exact_program", instance, "--limit", str(limit),
         "--measure", who, str(seed),
     ]  # fmt: skip
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment = os.environ | dict.fromkeys(THREADS, "1")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 0:
         figures: Figures = json.loads(done.stdout)
@@ -260,7 +254,7 @@ def _cvxpy(problem: jm.Apprenticeship) -> tuple[float | None, None, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it warns of shows in the status and the value
         try:
-            program.solve(solver="CLARABEL")
+            program.solve(solver="CLARABEL", max_threads=1)
         except cp.SolverError as fault:
             return None, None, str(fault).split(".")[0]
     if mu.value is None:

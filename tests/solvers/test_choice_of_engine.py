@@ -16,13 +16,16 @@ def tiny_limits(monkeypatch):
 
 
 def test_narrow_worlds_are_solved_as_linear_programs(tiny_limits):
-    solver, reason = solver_for(grid_problem(discount=0.99))
+    solver, reason = solver_for(grid_problem(discount=0.99))  # 9 costs, a horizon of 100
     assert isinstance(solver, jm.LinearProgram)
     assert reason == "a narrow world of 576 pairs, whose factors stay sparse"
 
 
-def test_many_starts_with_a_short_horizon_are_for_columns(tiny_limits):
+def test_many_starts_with_a_short_horizon_and_few_costs_are_for_columns(tiny_limits, monkeypatch):
     problem = grid_problem(discount=0.9)
+    monkeypatch.setattr(choice_of_engine, "FEW_SUMS", 89.0)
+    assert isinstance(solver_for(problem)[0], jm.LinearProgram)
+    monkeypatch.setattr(choice_of_engine, "FEW_SUMS", 91.0)
     solver, _ = solver_for(problem)
     assert isinstance(solver, jm.ColumnGeneration)
     assert solver.tolerance == pytest.approx(1e-7 * problem.trivial_bound)

@@ -16,8 +16,9 @@ CONCENTRATED = 8
 since there are few starts to be treated apart."""
 FEW_STARTS = 0.1
 """Share of the states that count as few."""
-SHORT, SHORT_HORIZON = 0.65, 25.0
-"""It has to be smaller by this when many are and the horizon is short: the starts hardly meet."""
+SHORT, FEW_SUMS = 0.65, 700.0
+"""It has to be smaller by this when many are, and the horizon times the number of costs is at most
+that: starts hardly meet within a short horizon, and few columns do for few costs."""
 PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
@@ -59,7 +60,8 @@ def _size_of_starts(problem: Program) -> float:
     world = problem.world
     if np.count_nonzero(world.initial) <= FEW_STARTS * world.num_states:
         return CONCENTRATED
-    return SHORT if world.effective_horizon <= SHORT_HORIZON else 1.0
+    is_short = world.effective_horizon * problem.basis.num_costs <= FEW_SUMS
+    return SHORT if is_short else 1.0
 
 
 def _tolerance(problem: Program) -> float | None:

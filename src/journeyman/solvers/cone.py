@@ -32,6 +32,8 @@ TOLERANCE = 1e-10
 SHARE = 0.1
 """Of an effort's tolerance, asked of Clarabel in dual form: value and bound of the answer then
 differ by less than the tolerance."""
+LONG_HORIZON = 100.0
+"""Beyond it objectives are so large that their difference may be larger in proportion."""
 FEASIBILITY_SHARE = 0.1
 """Of that, for what the measure misses: it is added up over all states."""
 FILLED = 230
@@ -129,6 +131,8 @@ def run_dual(
     """
     wanted = TOLERANCE if effort.careful else max(SHARE * effort.tolerance, TOLERANCE)
     settings = _settings(effort.threads, wanted)
+    if not effort.careful:
+        settings.tol_gap_abs *= max(1.0, effort.horizon / LONG_HORIZON)
     if normed is None:
         settings.tol_feas *= FEASIBILITY_SHARE
     settings.iterative_refinement_max_iter = 1

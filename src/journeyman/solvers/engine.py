@@ -28,6 +28,8 @@ class Effort:
 
     tolerance: float
     threads: int
+    horizon: float = 1.0
+    """1/(1 - discount): objectives can be of this size."""
     careful: bool = False
     """As exact as the engine can be, whatever the tolerance."""
 

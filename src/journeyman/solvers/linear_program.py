@@ -6,8 +6,8 @@
 where W is the cost class: a linear program for the infinity ball and the simplex (the latter is
 the LPAL program of Syed, Bowling and Schapire 2008), a second-order cone program for the Euclidean
 ball. The policy is read off the optimal measure (Proposition 1). For the simplex the optimum is
-usually a whole face, so a second stage holds the gap to 1e-9 of the trivial bound and minimises the
-sum of the scaled costs: among the policies of least gap, one that surpasses the expert most.
+usually a whole face, so a second stage minimises the sum of the scaled costs on it, to within 1e-8
+of the trivial bound: of the policies of least gap, one that surpasses the expert most.
 
 Guarantee. The value returned is the gap of the returned policy by exact evaluation; the lower bound
 follows from the returned witness by weak duality. OPTIMAL means that they differ by at most
@@ -97,7 +97,8 @@ class LinearProgram:
 
     def _engines(self, problem: Program) -> Iterator[Callable[..., Proposal]]:
         """Ways to propose a solution, the first one best; the model is built once."""
-        once, again = self._effort, replace(self._effort, careful=True)
+        once = self._effort(problem)
+        again = replace(once, careful=True)
         if isinstance(problem.cost_class, EuclideanBall):
             matched = matched_program(problem)
             for effort in (once, again):
@@ -110,9 +111,8 @@ class LinearProgram:
         for engine in engines_for(problem.world.num_pairs, self.engine):
             yield partial(propose_linear, problem, model, engine, once)
 
-    @property
-    def _effort(self) -> Effort:
-        return Effort(self.tolerance, self.threads)
+    def _effort(self, problem: Program) -> Effort:
+        return Effort(self.tolerance, self.threads, problem.world.effective_horizon)
 
     def _judge(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
         """Re-derive every figure from the data, and let the figures decide about the status."""
@@ -135,7 +135,7 @@ class LinearProgram:
 
     def _infeasible(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
-        relaxation = relax(problem, self.engine, self._effort, watch)
+        relaxation = relax(problem, self.engine, self._effort(problem), watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return replace(
                 _answer(problem, Status.INFEASIBLE, proposal, None), relaxation=relaxation
