@@ -21,6 +21,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import journeyman as jm
 from benchmarks.exact_program import problem_of
 from benchmarks.machine import describe_machine

@@ -19,6 +19,8 @@ FEW_STARTS = 0.1
 SHORT, FEW_SUMS = 0.65, 700.0
 """It has to be smaller by this when many are, and the horizon times the number of costs is at most
 that: starts hardly meet within a short horizon, and few columns do for few costs."""
+COLUMNS_TOLERANCE = 1e-8
+"""Of the trivial bound: what interior points usually reach when they are asked for 1e-7."""
 PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
@@ -26,8 +28,8 @@ PATIENCE_FOR_SURPLUS = 2
 def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]:
     """An exact solver for a problem, and the reason in words (none for a small world).
 
-    Both are asked for the same accuracy, 1e-7 of the trivial bound. Measured with `InfinityBall`,
-    CPU seconds, the smaller and the larger of two experts where they differ:
+    Measured with `InfinityBall` and both asked for 1e-7 of the trivial bound, CPU seconds, the
+    smaller and the larger of two experts where they differ:
 
     | world                           | pairs   | linear program | columns     |
     |---------------------------------|---------|----------------|-------------|
@@ -68,4 +70,4 @@ def _tolerance(problem: Program) -> float | None:
     """In worlds that a linear program could still serve, columns are as exact as it would be."""
     if problem.world.num_pairs > NARROW:
         return None
-    return LinearProgram().tolerance * problem.trivial_bound or None
+    return COLUMNS_TOLERANCE * problem.trivial_bound or None

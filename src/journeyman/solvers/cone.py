@@ -34,7 +34,7 @@ SHARE = 0.1
 differ by less than the tolerance."""
 LONG_HORIZON = 100.0
 """Beyond it objectives are so large that their difference may be larger in proportion."""
-FEASIBILITY_SHARE = 0.1
+FEASIBILITY_SHARE = 0.3
 """Of that, for what the measure misses: it is added up over all states."""
 FILLED = 230
 """Entries per variable from which a factor is better computed by blocks. Clarabel's own choice

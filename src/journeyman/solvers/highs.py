@@ -18,6 +18,9 @@ from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 FEASIBILITY_TOLERANCE = 1e-9
+DEPENDENT_EQUATIONS = 1 << 10
+"""The rule of the presolve that is switched off: flow equations are independent, and looking for
+dependent ones takes most of the time when rows are long."""
 SMALL_PROGRAM = 2000
 """Pairs up to which the simplex method is at least as fast as the interior points of HiGHS."""
 
@@ -50,6 +53,7 @@ class HighsModel:
         self._set("run_crossover", "on" if engine is Engine.IPX else "off")
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
+        self._set("presolve_rule_off", DEPENDENT_EQUATIONS)
         if self._highs.setOptionValue("solver", engine.value) != highspy.HighsStatus.kOk:
             raise MissingExtra("highspy-extras (the HiPO engine of HiGHS)", "hipo")
         self._pass(model)
