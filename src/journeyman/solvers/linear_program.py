@@ -58,9 +58,10 @@ class LinearProgram:
     """Solve the exact program with a general engine.
 
     Args:
-        engine: by default Clarabel, once more with all care when that was not exact enough, and
-            engines of HiGHS behind it; the simplex method for small programs with budgets, which
-            it keeps to the last digit. The Euclidean ball always uses Clarabel.
+        engine: by default Clarabel, once more with all care when that was not exact enough (small
+            programs are solved with all care at once), and engines of HiGHS behind it; the simplex
+            method for small programs with budgets, which it keeps to the last digit. The Euclidean
+            ball always uses Clarabel.
         threads: for the engine.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of value and lower bound, relative to the trivial bound.
@@ -98,21 +99,22 @@ class LinearProgram:
     def _engines(self, problem: Program) -> Iterator[Callable[..., Proposal]]:
         """Ways to propose a solution, the first one best; the model is built once."""
         once = self._effort(problem)
-        again = replace(once, careful=True)
+        efforts = dict.fromkeys((once, replace(once, careful=True)))
         if isinstance(problem.cost_class, EuclideanBall):
             matched = matched_program(problem)
-            for effort in (once, again):
+            for effort in efforts:
                 yield partial(propose_euclidean, problem, matched, effort)
             return
         model = exact_program(problem)
         if self.engine is None and not _wants_vertex(problem):
-            for effort in (once, again):
+            for effort in efforts:
                 yield partial(propose_linear, problem, model, Engine.CLARABEL, effort)
         for engine in engines_for(problem.world.num_pairs, self.engine):
             yield partial(propose_linear, problem, model, engine, once)
 
     def _effort(self, problem: Program) -> Effort:
-        return Effort(self.tolerance, self.threads, problem.world.effective_horizon)
+        careful = problem.world.num_pairs <= SMALL_PROGRAM
+        return Effort(self.tolerance, self.threads, problem.world.effective_horizon, careful)
 
     def _judge(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
         """Re-derive every figure from the data, and let the figures decide about the status."""
