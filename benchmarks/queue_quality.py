@@ -83,7 +83,7 @@ def features_for(
     world, radix = network.world, network.radix
     cloned = jm.features.cloned(world, radix, demos)
     walks = jm.record(world, cloned, trajectories=WALKS, horizon=WALK_LENGTH, seed=seed)
-    heuristics = [network.longer, network.lbfs, cloned]
+    heuristics: list[jm.StatePolicy] = [network.longer, network.lbfs, cloned]
     blend = jm.features.factored(world, radix, walks, heuristics, num_knots=2)
     fine = jm.features.marginals(world, radix, walks, cloned)
     return jm.features.JoinedFeatures(blend, *fine), cloned

@@ -3,8 +3,15 @@
 from journeyman import gallery as gallery
 from journeyman import report as report
 from journeyman import testing as testing
+from journeyman.adapters.cost_sources import read_costs as read_costs
+from journeyman.adapters.demonstration_formats import read_demonstrations as read_demonstrations
+from journeyman.adapters.demonstration_formats import write_demonstrations as write_demonstrations
 from journeyman.adapters.gymnasium_simulator import GymnasiumSimulator as GymnasiumSimulator
+from journeyman.adapters.observed_steps import ObservedSteps as ObservedSteps
 from journeyman.adapters.ray import Ray as Ray
+from journeyman.adapters.world_check import TransitionCheck as TransitionCheck
+from journeyman.adapters.world_check import check_transitions as check_transitions
+from journeyman.adapters.world_sources import read_world as read_world
 from journeyman.apprentice import Apprentice as Apprentice
 from journeyman.apprentice import learn as learn
 from journeyman.auditing import Audit as Audit
@@ -23,6 +30,8 @@ from journeyman.certificate import attainable as attainable
 from journeyman.certificate import certify as certify
 from journeyman.certificate import demonstrations_needed as demonstrations_needed
 from journeyman.certificate import requirements as requirements
+from journeyman.certificate.reference import Reference as Reference
+from journeyman.certificate.saved_policy import load_policy as load_policy
 from journeyman.costs import CostBasis as CostBasis
 from journeyman.costs import CostClass as CostClass
 from journeyman.costs import CostFunctions as CostFunctions
@@ -63,6 +72,7 @@ from journeyman.policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy import Occupancy as Occupancy
 from journeyman.policy import Plan as Plan
 from journeyman.policy import Policy as Policy
+from journeyman.policy import RulePolicy as RulePolicy
 from journeyman.policy import StatePolicy as StatePolicy
 from journeyman.policy import expected_cost as expected_cost
 from journeyman.policy import extract as extract

@@ -10,12 +10,18 @@ no change            y = x
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray
+from journeyman.arrays import IntArray
 from journeyman.gallery.queue_plan import QueuePlan
+
+if TYPE_CHECKING:
+    from journeyman.gallery.queue_kernels import Ways
+
+MOST_BOUNDS = 2
+"""A move bounds the queue that is left and the one that is joined."""
 
 
 class Move(NamedTuple):
@@ -26,15 +32,6 @@ class Move(NamedTuple):
     actions: IntArray
     least: dict[int, int]
     most: dict[int, int]
-
-    def leads_to(self, lengths: IntArray) -> BoolArray:
-        """Which rows of lengths it can have led to."""
-        possible = np.ones(len(lengths), dtype=bool)
-        for queue, bound in self.least.items():
-            possible &= lengths[:, queue] >= bound
-        for queue, bound in self.most.items():
-            possible &= lengths[:, queue] <= bound
-        return possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,27 +72,27 @@ class Entrances:
         return np.asarray(np.lexsort((actions, -shifts)))
 
     @cached_property
-    def move(self) -> IntArray:
-        """The move of each column."""
+    def ways(self) -> "Ways":
+        from journeyman.gallery.queue_kernels import Ways
+
         counts = [move.actions.size for move in self.moves]
-        return np.repeat(np.arange(len(counts)), counts)[self._order]
+        move = np.repeat(np.arange(len(counts)), counts)[self._order]
+        return Ways(
+            move,
+            np.concatenate([move.actions for move in self.moves])[self._order],
+            np.array([move.shift for move in self.moves])[move],
+            np.array([move.rate for move in self.moves])[move],
+            *self._needs(),
+        )
 
-    @cached_property
-    def action(self) -> IntArray:
-        return np.concatenate([move.actions for move in self.moves])[self._order]
-
-    @cached_property
-    def shift(self) -> IntArray:
-        return np.array([move.shift for move in self.moves])[self.move]
-
-    @cached_property
-    def rate(self) -> FloatArray:
-        return np.array([move.rate for move in self.moves])[self.move]
-
-    @property
-    def stays(self) -> BoolArray:
-        return np.asarray(self.move == len(self.moves) - 1)
-
-    def possible(self, lengths: IntArray) -> BoolArray:
-        """(rows of lengths x columns)."""
-        return np.column_stack([move.leads_to(lengths) for move in self.moves])[:, self.move]
+    def _needs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """(moves x bounds): the queues whose lengths are bounded, their least and most values."""
+        shape = len(self.moves), MOST_BOUNDS
+        queues, least = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        most = np.full(shape, max(self.plan.buffers))
+        for k, move in enumerate(self.moves):
+            for place, queue in enumerate({**move.least, **move.most}):
+                queues[k, place] = queue
+                least[k, place] = move.least.get(queue, 0)
+                most[k, place] = move.most.get(queue, self.plan.buffers[queue])
+        return queues, least, most

@@ -95,12 +95,14 @@ class QueueNetwork:
 
     def predecessors(self, states: ArrayLike) -> Predecessors:
         """In the order of pairs."""
+        from journeyman.gallery.queue_kernels import rest_of_rates, ways_in
+
         y = integer_array("states", states, refusal=InvalidWorld)
-        lengths, ways = self.radix.digits(y), self._entrances
-        rates = np.where(ways.stays, self._staying(lengths)[:, ways.action], ways.rate)
-        row, way = np.nonzero(ways.possible(lengths) & (rates > 0))
-        offsets = np.searchsorted(row, np.arange(y.size + 1)).astype(np.int64)
-        return Predecessors(offsets, y[row] - ways.shift[way], ways.action[way], rates[row, way])
+        lengths, given = self.radix.digits(y), self.plan.arrays
+        staying = rest_of_rates(
+            lengths, given.buffers, given.arrivals, given.services, self.plan.serving, ROUNDING
+        )
+        return Predecessors(*ways_in(y, lengths, self._entrances.ways, staying))
 
     def overflow(self, states: ArrayLike, actions: ArrayLike) -> FloatArray:
         """The probability that the next event loses a job."""
@@ -135,14 +137,6 @@ class QueueNetwork:
         room = np.take_along_axis(lengths < given.buffers, targets, axis=1)
         joins = room & (given.routes[served] >= 0)
         return np.asarray(joins * strides[targets] - strides[served])
-
-    def _staying(self, lengths: IntArray) -> FloatArray:
-        """(rows x actions): the probability that nothing changes."""
-        serving = self.plan.serving
-        services = (lengths > 0) * self.plan.arrays.services
-        arriving = self._arriving(lengths)[:, np.newaxis, :]
-        shape = (len(lengths), len(serving), arriving.shape[2])
-        return _rest(np.dstack([np.broadcast_to(arriving, shape), services[:, serving]]))
 
     @cached_property
     def _start_laws(self) -> tuple[FloatArray, ...]:

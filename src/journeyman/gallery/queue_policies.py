@@ -1,9 +1,11 @@
-"""Rules of thumb for servers: functions of states, for `FunctionPolicy`.
+"""Rules of thumb for servers, as policies of a queue network.
 
 All of them look at the lengths of a server's own queues only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,15 +15,43 @@ from journeyman.world import MixedRadix
 
 
 @dataclass(frozen=True, eq=False)
-class Longer:
-    """LONGER: every server works on its longest queue; of equal ones, on the first it names."""
+class ServerTable:
+    """The queues of every server in rows filled up with -1, and how actions are numbered."""
 
     network: QueueNetwork
 
-    def __call__(self, states: IntArray) -> FloatArray:
-        lengths = self.network.radix.digits(states)
-        chosen = [lengths[:, server].argmax(axis=1) for server in self.network.plan.servers]
-        return _certain(self.network, chosen)
+    @cached_property
+    def queues(self) -> IntArray:
+        return _filled_up(self.network.plan.servers)
+
+    @cached_property
+    def choices(self) -> IntArray:
+        """By how much the number of an action grows with the position of each server's choice."""
+        return MixedRadix([len(server) for server in self.network.plan.servers]).strides
+
+    @cached_property
+    def last_buffers_first(self) -> IntArray:
+        """The places of a server's queues, those closest to the way out first."""
+        left = self.network.plan.services_left
+        return _filled_up(
+            [
+                np.argsort(left[list(own)], kind="stable").tolist()
+                for own in self.network.plan.servers
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Longer:
+    """LONGER: every server works on its longest queue; of equal ones, on the first it names."""
+
+    table: ServerTable
+
+    def __call__(self, states: IntArray) -> IntArray:
+        from journeyman.gallery.queue_kernels import longest_queues
+
+        lengths = self.table.network.radix.digits(states)
+        return longest_queues(lengths, self.table.queues, self.table.choices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,33 +60,28 @@ class LastBufferFirst:
     the way out; of equally close ones, on the first it names, and with nothing to do on the last
     buffer."""
 
-    network: QueueNetwork
+    table: ServerTable
 
-    def __call__(self, states: IntArray) -> FloatArray:
-        lengths, left = self.network.radix.digits(states), self.network.plan.services_left
-        chosen = []
-        for server in self.network.plan.servers:
-            order = np.argsort(left[list(server)], kind="stable")
-            first = (lengths[:, np.array(server)[order]] > 0).argmax(axis=1)
-            chosen.append(order[first])
-        return _certain(self.network, chosen)
+    def __call__(self, states: IntArray) -> IntArray:
+        from journeyman.gallery.queue_kernels import first_waiting
+
+        table, lengths = self.table, self.table.network.radix.digits(states)
+        return first_waiting(lengths, table.queues, table.last_buffers_first, table.choices)
 
 
-@dataclass(frozen=True, eq=False)
-class Uniform:
+@dataclass(frozen=True)
+class Even:
     """All actions alike."""
 
-    network: QueueNetwork
+    num_actions: int
 
     def __call__(self, states: IntArray) -> FloatArray:
-        count = self.network.num_actions
-        return np.full((len(states), count), 1.0 / count)
+        return np.broadcast_to(1.0 / self.num_actions, (len(states), self.num_actions))
 
 
-def _certain(network: QueueNetwork, chosen: list[IntArray]) -> FloatArray:
-    """Laws that take one action, given as the position of each server's choice."""
-    choices = MixedRadix([len(server) for server in network.plan.servers])
-    actions = choices.states(np.column_stack(chosen))
-    laws = np.zeros((actions.size, network.num_actions))
-    laws[np.arange(actions.size), actions] = 1.0
-    return laws
+def _filled_up(rows: Sequence[Sequence[int]]) -> IntArray:
+    """Rows of different lengths as one array, -1 where they end."""
+    table = np.full((len(rows), max(map(len, rows))), -1)
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return table

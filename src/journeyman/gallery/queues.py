@@ -33,9 +33,9 @@ from journeyman.costs import CostBasis, CostFunctions
 from journeyman.errors import InvalidWorld
 from journeyman.gallery.queue_network import QueueNetwork
 from journeyman.gallery.queue_plan import QueuePlan
-from journeyman.gallery.queue_policies import LastBufferFirst, Longer, Uniform
+from journeyman.gallery.queue_policies import Even, LastBufferFirst, Longer, ServerTable
 from journeyman.gallery.queue_starts import Start
-from journeyman.policy import FunctionPolicy
+from journeyman.policy import FunctionPolicy, RulePolicy
 from journeyman.world import MixedRadix, World
 from journeyman.world.enumeration import enumerate_world, require_few_pairs
 
@@ -62,9 +62,9 @@ class Queues:
 
     world: QueueNetwork
     costs: CostFunctions
-    longer: FunctionPolicy
+    longer: RulePolicy
     """Every server works on its longest queue."""
-    lbfs: FunctionPolicy
+    lbfs: RulePolicy
     """Last buffer first served: the queue closest to the way out that is not empty."""
     uniform: FunctionPolicy
 
@@ -121,12 +121,14 @@ def queues(
     if buffers is not None:
         plan = replace(plan, buffers=tuple(int(room) for room in buffers))
     world = QueueNetwork(plan, discount, initial)
+    count, table = world.num_actions, ServerTable(world)
     return Queues(
         world,
         costs_of(world),
-        *(FunctionPolicy(rule(world), world.num_actions)
-          for rule in (Longer, LastBufferFirst, Uniform)),
-    )  # fmt: skip
+        RulePolicy(Longer(table), count),
+        RulePolicy(LastBufferFirst(table), count),
+        FunctionPolicy(Even(count), count),
+    )
 
 
 def costs_of(network: QueueNetwork) -> CostFunctions:

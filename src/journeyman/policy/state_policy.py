@@ -36,7 +36,8 @@ class FunctionPolicy:
     """A policy by a vectorised function of states, checked wherever it is asked.
 
     Args:
-        function: `function(states)` with an int64 array of length n gives (n x actions) laws.
+        function: `function(states)` with an int64 array of length n gives (n x actions) laws; a
+            law that is the same everywhere may be broadcast, and is then held once.
         num_actions: the same in every state.
 
     >>> alternate = FunctionPolicy(lambda x: np.eye(2)[x % 2], 2)
@@ -48,15 +49,7 @@ class FunctionPolicy:
     num_actions: int
 
     def __init__(self, function: StateFunction, num_actions: int) -> None:
-        if not callable(function):
-            raise InvalidPolicy(
-                f"function is a {type(function).__name__}",
-                "Give a function of states; a table goes into Policy",
-            )
-        count = int(integer_array("num_actions", [num_actions], refusal=InvalidPolicy)[0])
-        if count < 1:
-            raise InvalidPolicy(f"num_actions = {count}", "Give a whole number from 1")
-        assign(self, function=function, num_actions=count)
+        assign(self, **checked_function("function", function, num_actions))
 
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """(len(states) x actions) laws."""
@@ -68,16 +61,18 @@ class FunctionPolicy:
                 f"{self.num_actions} actions",
                 f"Return an array of shape ({x.size}, {self.num_actions})",
             )
-        laws = given.astype(np.float64)
-        sums = laws.sum(axis=1, keepdims=True)
-        sound = (laws >= 0).all(axis=1) & (np.abs(sums[:, 0] - 1.0) <= SUM_TOLERANCE)
-        if not sound.all():
+        alike = given.strides[0] == 0
+        laws = (given[:1] if alike else given).astype(np.float64)
+        sums = laws @ np.ones(self.num_actions)
+        if not (laws.min(initial=0.0) >= 0 and np.abs(sums - 1.0).max(initial=0) <= SUM_TOLERANCE):
+            sound = (laws >= 0).all(axis=1) & (np.abs(sums - 1.0) <= SUM_TOLERANCE)
             row = int(np.argmin(sound))
             raise InvalidPolicy(
                 f"the probabilities of state {x[row]} are {laws[row].tolist()}",
                 "They must be at least 0 and sum to 1 within 1e-8",
             )
-        return np.asarray(laws / mended(sums, self.num_actions))
+        laws /= mended(sums, self.num_actions)[:, np.newaxis]
+        return np.broadcast_to(laws, given.shape) if alike else laws
 
     def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
         """One action for each state; one uniform number is spent on each."""
@@ -87,3 +82,16 @@ class FunctionPolicy:
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", None) or repr(self.function)
         return f"FunctionPolicy({name}, {self.num_actions} actions)"
+
+
+def checked_function(name: str, function: object, num_actions: int) -> dict[str, object]:
+    """The fields of a policy by a function called `name`."""
+    if not callable(function):
+        raise InvalidPolicy(
+            f"{name} is a {type(function).__name__}",
+            "Give a function of states; a table goes into Policy",
+        )
+    count = int(integer_array("num_actions", [num_actions], refusal=InvalidPolicy)[0])
+    if count < 1:
+        raise InvalidPolicy(f"num_actions = {count}", "Give a whole number from 1")
+    return {name: function, "num_actions": count}

@@ -66,16 +66,16 @@ class MixedRadix:
 
     def digits(self, states: ArrayLike) -> IntArray:
         """The values of the factors, (states x factors)."""
-        rest = integer_array("states", states, refusal=InvalidWorld)
-        require_in_range("states", rest, self.num_states, InvalidWorld)
-        digits = np.empty((rest.size, self.num_factors), dtype=np.int64)
-        for factor in range(self.num_factors - 1, 0, -1):
-            rest, digits[:, factor] = np.divmod(rest, self.sizes[factor])
-        digits[:, 0] = rest
-        return digits
+        from journeyman.world.radix_kernels import digits_of
+
+        x = integer_array("states", states, refusal=InvalidWorld)
+        require_in_range("states", x, self.num_states, InvalidWorld)
+        return digits_of(x, self.sizes)
 
     def states(self, digits: ArrayLike) -> IntArray:
         """The ids of rows of digits."""
+        from journeyman.world.radix_kernels import states_of
+
         rows = plain_array("digits", digits, InvalidWorld)
         require_shape("digits", rows.shape, ndim=2, size=None, refusal=InvalidWorld)
         if rows.dtype.kind not in "iu" and rows.size:
@@ -86,15 +86,15 @@ class MixedRadix:
                 f"digits has {rows.shape[1]} columns for {self.num_factors} factors",
                 "Give one column per factor",
             )
-        outside = (rows < 0) | (rows >= self.sizes)
-        if outside.any():
-            where = first_index(outside)
+        states = states_of(rows.astype(np.int64), self.sizes)
+        if (states < 0).any():
+            where = first_index((rows < 0) | (rows >= self.sizes))
             factor = where[1] if isinstance(where, tuple) else where
             raise InvalidWorld(
                 f"digits[{where}] = {rows[where]} is outside 0..{self.sizes[factor] - 1}",
                 "Number the values of each factor from 0",
             )
-        return np.asarray(rows.astype(np.int64) @ self.strides)
+        return states
 
     def __repr__(self) -> str:
         return f"MixedRadix({self.sizes.tolist()})"

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidCosts
 
 
@@ -20,6 +20,18 @@ class Axis:
     @property
     def num_knots(self) -> int:
         return int(self.tents.shape[1])
+
+    @cached_property
+    def lower(self) -> IntArray:
+        """The first knot whose tent covers each value."""
+        return np.asarray(np.argmax(self.tents != 0, axis=1))
+
+    @cached_property
+    def neighbours(self) -> FloatArray:
+        """(values x 2): the tents over each value, of its first knot and of the one after."""
+        padded = np.pad(self.tents, ((0, 0), (0, 1)))
+        rows = np.arange(len(padded))
+        return np.column_stack([padded[rows, self.lower], padded[rows, self.lower + 1]])
 
     @cached_property
     def columns(self) -> FloatArray:

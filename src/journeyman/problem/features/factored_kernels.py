@@ -1,29 +1,71 @@
 """Compiled loops over cells: which are around a state, and rows of Phi and D made of them."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.compiled import kernel
 
 
+class Tables(NamedTuple):
+    """The tents of all factors, one factor below the other.
+
+    A value has `tents` over its knot `lower` and the next one; only `factors` have several knots.
+    """
+
+    factors: IntArray
+    offsets: IntArray
+    """Where the values of each factor begin."""
+    knots: IntArray
+    lower: IntArray
+    tents: FloatArray
+    base: FloatArray
+    scales: FloatArray
+    """Of the cells."""
+
+
 def blended_rows(
-    cells: IntArray, values: FloatArray, shares: FloatArray, num_features: int
+    digits: IntArray, tables: Tables, shares: FloatArray, num_features: int
 ) -> SparseMatrix:
     """Rows with entry value * share in column (cell, heuristic)."""
-    count, neighbours = cells.shape
-    heuristics = shares.shape[1]
-    columns = cells[:, :, np.newaxis] * heuristics + np.arange(heuristics)
-    entries = values[:, :, np.newaxis] * shares[:, np.newaxis, :]
-    ends = np.arange(count + 1) * (neighbours * heuristics)
-    return sparse.csr_array((entries.ravel(), columns.ravel(), ends), shape=(count, num_features))
+    room = int(np.count_nonzero(shares)) << tables.factors.size
+    data, columns = np.empty(room), np.empty(room, dtype=np.int32)
+    ends = np.zeros(len(digits) + 1, dtype=np.int32)
+    _blended_rows(digits, tables, shares, data, columns, ends)
+    used, shape = ends[-1], (len(digits), num_features)
+    return sparse.csr_array((data[:used], columns[:used], ends), shape=shape)
+
+
+@kernel
+def _blended_rows(
+    digits: IntArray,
+    tables: Tables,
+    shares: FloatArray,
+    data: FloatArray,
+    columns: NDArray[np.int32],
+    ends: NDArray[np.int32],
+) -> None:
+    cells = np.empty(1 << tables.factors.size, np.int64)
+    values = np.empty(cells.size)
+    used = 0
+    for k in range(digits.shape[0]):
+        count = _fill_cells(digits[k], tables, cells, values)
+        for h in range(shares.shape[1]):
+            if shares[k, h] != 0.0:
+                for i in range(count):
+                    columns[used] = cells[i] * shares.shape[1] + h
+                    data[used] = values[i] * shares[k, h]
+                    used += 1
+        ends[k + 1] = used
 
 
 def flow_rows(
-    cells: IntArray,
-    values: FloatArray,
-    cells_before: IntArray,
-    values_before: FloatArray,
+    digits: IntArray,
+    digits_before: IntArray,
+    tables: Tables,
     moved: FloatArray,
     runs: IntArray,
     discount: float,
@@ -31,12 +73,12 @@ def flow_rows(
 ) -> tuple[SparseMatrix, FloatArray]:
     """Own cells less the discounted ones of the states before, and the mass of both together."""
     heuristics = moved.shape[1]
-    room = (1 + np.diff(runs)) * cells.shape[1] * heuristics
+    room = (1 + np.diff(runs)) * (heuristics << tables.factors.size)
     starts = np.concatenate([[0], np.cumsum(np.minimum(room, num_features))])
-    data, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int64)
-    ends, mass = np.empty(runs.size, dtype=np.int64), np.empty(runs.size - 1)
+    data, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
+    ends, mass = np.empty(runs.size, dtype=np.int32), np.empty(runs.size - 1)
     _flow_rows(
-        cells, values, cells_before, values_before, moved, np.ones(heuristics), runs, discount,
+        digits, digits_before, tables, moved, np.ones(heuristics), runs, discount,
         np.zeros(num_features), np.full(num_features, -1), data, columns, ends, mass,
     )  # fmt: skip
     used = ends[-1]
@@ -57,11 +99,23 @@ def moved_mass(
 
 
 @kernel
+def moved_by_rule(
+    chosen: IntArray, actions: IntArray, probabilities: FloatArray, ends: IntArray
+) -> FloatArray:
+    """The same for a rule, which takes one action in the state of every stretch."""
+    moved = np.zeros(ends.size - 1)
+    for run in range(moved.size):
+        for place in range(ends[run], ends[run + 1]):
+            if actions[place] == chosen[run]:
+                moved[run] += probabilities[place]
+    return moved
+
+
+@kernel
 def _flow_rows(
-    cells: IntArray,
-    values: FloatArray,
-    cells_before: IntArray,
-    values_before: FloatArray,
+    digits: IntArray,
+    digits_before: IntArray,
+    tables: Tables,
     moved: FloatArray,
     own: FloatArray,
     runs: IntArray,
@@ -69,22 +123,25 @@ def _flow_rows(
     sums: FloatArray,
     seen: IntArray,
     data: FloatArray,
-    columns: IntArray,
-    ends: IntArray,
+    columns: NDArray[np.int32],
+    ends: NDArray[np.int32],
     mass: FloatArray,
 ) -> None:
     """Entries of a row are added up in `sums`; `seen` tells in which row a column was last used."""
+    cells = np.empty(1 << tables.factors.size, np.int64)
+    values = np.empty(cells.size)
     ends[0] = 0
-    for k in range(cells.shape[0]):
+    for k in range(digits.shape[0]):
         begin = ends[k]
-        used = _include(k, cells[k], values[k], 1.0, own, sums, seen, columns, begin)
-        total = values[k].sum() * own.size
+        count = _fill_cells(digits[k], tables, cells, values)
+        used = _include(k, cells[:count], values, 1.0, own, sums, seen, columns, begin)
+        total = values[:count].sum() * own.size
         for run in range(runs[k], runs[k + 1]):
+            count = _fill_cells(digits_before[run], tables, cells, values)
             used = _include(
-                k, cells_before[run], values_before[run], -discount, moved[run], sums, seen,
-                columns, used,
-            )  # fmt: skip
-            total += discount * values_before[run].sum() * moved[run].sum()
+                k, cells[:count], values, -discount, moved[run], sums, seen, columns, used
+            )
+            total += discount * values[:count].sum() * moved[run].sum()
         for place in range(begin, used):
             data[place] = sums[columns[place]]
         ends[k + 1] = used
@@ -100,21 +157,20 @@ def _include(
     shares: FloatArray,
     sums: FloatArray,
     seen: IntArray,
-    columns: IntArray,
+    columns: NDArray[np.int32],
     used: int,
 ) -> int:
     """Add factor * value * share to row k; new columns are listed from place `used` on."""
-    for i in range(cells.size):
-        for h in range(shares.size):
-            entry = factor * values[i] * shares[h]
-            if entry == 0.0:
-                continue
+    for h in range(shares.size):
+        if shares[h] == 0.0:
+            continue
+        for i in range(cells.size):
             column = cells[i] * shares.size + h
             if seen[column] != k:
                 seen[column], sums[column] = k, 0.0
                 columns[used] = column
                 used += 1
-            sums[column] += entry
+            sums[column] += factor * values[i] * shares[h]
     return used
 
 
@@ -148,46 +204,36 @@ def drawn_values(cumulative: FloatArray, knots: IntArray, uniforms: FloatArray) 
 
 
 @kernel
-def around(
-    digits: IntArray,
-    tents: FloatArray,
-    base: FloatArray,
-    offsets: IntArray,
-    knots: IntArray,
-    scales: FloatArray,
-) -> tuple[IntArray, FloatArray]:
+def around(digits: IntArray, tables: Tables) -> tuple[IntArray, FloatArray]:
     """The cells around each state and scale * base * tents there, in a fixed number of places.
 
     Places that are not needed point to cell 0 with value zero.
     """
-    factors = knots.size
-    neighbours = 1
-    for i in range(factors):
-        neighbours *= min(2, knots[i])
-    count = digits.shape[0]
+    count, neighbours = digits.shape[0], 1 << tables.factors.size
     cells = np.zeros((count, neighbours), np.int64)
     values = np.zeros((count, neighbours))
     for k in range(count):
-        filled, weight = 1, 1.0
-        values[k, 0] = 1.0
-        for i in range(factors):
-            row = offsets[i] + digits[k, i]
-            weight *= base[row]
-            first, second = -1, -1
-            for j in range(knots[i]):
-                if tents[row, j] != 0.0:
-                    if first < 0:
-                        first = j
-                    else:
-                        second = j
-            for place in range(filled):
-                before, share = cells[k, place] * knots[i], values[k, place]
-                if second >= 0:
-                    cells[k, filled + place] = before + second
-                    values[k, filled + place] = share * tents[row, second]
-                cells[k, place] = before + first
-                values[k, place] = share * tents[row, first]
-            filled = 2 * filled if second >= 0 else filled
-        for place in range(filled):
-            values[k, place] *= weight * scales[cells[k, place]]
+        _fill_cells(digits[k], tables, cells[k], values[k])
     return cells, values
+
+
+@kernel
+def _fill_cells(digits: IntArray, tables: Tables, cells: IntArray, values: FloatArray) -> int:
+    """The cells around one state, and how many they are."""
+    weight = 1.0
+    for i in range(digits.size):
+        weight *= tables.base[tables.offsets[i] + digits[i]]
+    cells[0], values[0] = 0, weight
+    filled = 1
+    for i in tables.factors:
+        row = tables.offsets[i] + digits[i]
+        first, second = tables.tents[row, 0], tables.tents[row, 1]
+        for place in range(filled):
+            cell, value = cells[place] * tables.knots[i] + tables.lower[row], values[place]
+            cells[place], values[place] = cell, value * first
+            if second != 0.0:
+                cells[filled + place], values[filled + place] = cell + 1, value * second
+        filled = 2 * filled if second != 0.0 else filled
+    for place in range(filled):
+        values[place] *= tables.scales[cells[place]]
+    return filled
