@@ -33,9 +33,10 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--measure", type=int, choices=NETWORKS, help=argparse.SUPPRESS)
+    parser.add_argument("--buffer", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.measure:
-        print(json.dumps(measured(options.measure, options.steps)))
+        print(json.dumps(measured(options.measure, options.steps, options.buffer)))
         return
     print(describe_machine())
     print(f"SGD-AL, {options.steps} steps of {BATCH} pairs and {BATCH} states\n")
@@ -55,10 +56,11 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{row['queues']:>6.0f}{row['at once']:>14.0f}{row['alone']:>14.0f}{times:>8.0f}")
 
 
-def in_fresh_process(queues: int, steps: int) -> Figures:
+def in_fresh_process(queues: int, steps: int, buffer: int | None = None) -> Figures:
+    """Figures of a network, all its buffers as large as given."""
     command = [
         sys.executable, "-m", "benchmarks.large_worlds", "--measure", str(queues), "--steps",
-        str(steps),
+        str(steps), *(["--buffer", str(buffer)] if buffer else []),
     ]  # fmt: skip
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -66,9 +68,9 @@ def in_fresh_process(queues: int, steps: int) -> Figures:
     return figures
 
 
-def measured(queues: int, steps: int) -> Figures:
+def measured(queues: int, steps: int, buffer: int | None) -> Figures:
     """Figures of this process."""
-    network = jm.gallery.queues(queues)
+    network = jm.gallery.queues(queues, buffers=[buffer] * queues if buffer else None)
     features = features_of(network)
     # lengths only: their expectations are exact, so that nothing but steps is timed
     problem = jm.LargeApprenticeship(network.world, lengths_of(network), target_of(network))

@@ -53,7 +53,8 @@ def test_actions_are_drawn_from_the_laws():
     assert abs(share - 2 / 5) < 4 * np.sqrt(0.24 / 10_000)
     again = cloned.seeded(0).predict(np.full(10_000, state))[0]
     assert (again == drawn).all()
-    assert cloned.predict(state, deterministic=True)[0] == action
+    with pytest.warns(UserWarning, match="stochastic policy"):
+        assert cloned.predict(state, deterministic=True)[0] == action
     assert (Actor(cloned, 0).sample(np.full(10_000, state)) == drawn).all()
 
 

@@ -63,3 +63,11 @@ def test_a_law_that_is_the_same_everywhere_is_held_once():
     assert np.array_equal(laws, np.full((50, 4), 0.25))
     with pytest.raises(jm.InvalidPolicy, match=r"sum to 1"):
         jm.FunctionPolicy(lambda x: np.broadcast_to(0.3, (x.size, 4)), 4).probabilities(STATES)
+
+
+def test_a_rule_predicts_the_same_deterministic_or_not():
+    observed = STATES[:6].reshape(2, 3)
+    for deterministic in (False, True):
+        actions, carried = PARITY.predict(observed, state=("kept",), deterministic=deterministic)
+        assert np.array_equal(actions, observed % 3)
+        assert carried == ("kept",)

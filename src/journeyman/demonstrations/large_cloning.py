@@ -1,7 +1,6 @@
 """Behaviour cloning in a world too large to enumerate: counts in visited states only."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,27 +8,24 @@ from numpy.typing import ArrayLike
 from journeyman.arrays import (
     FloatArray,
     IntArray,
-    Seed,
-    generator,
     integer_array,
     read_only,
     require_in_range,
 )
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy
+from journeyman.policy.prediction import Predicting
 from journeyman.world.large_world import AnyWorld, require_sampled_world
-from journeyman.world.row_draws import draw_columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClonedPolicy:
+class ClonedPolicy(Predicting):
     """Laws in the states that were demonstrated, the uniform law in all others."""
 
     states: IntArray
     """In order, each once."""
     laws: FloatArray
     """One row per demonstrated state, and the uniform law in the last."""
-    _stream: np.random.Generator
 
     @property
     def num_actions(self) -> int:
@@ -41,33 +37,6 @@ class ClonedPolicy:
         place = np.searchsorted(self.states, asked)
         known = self.states[np.minimum(place, self.states.size - 1)] == asked
         return np.asarray(self.laws[np.where(known, place, self.states.size)])
-
-    def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
-        """One action for each state; one uniform number is spent on each."""
-        laws = self.probabilities(states)
-        return draw_columns(laws, generator(seed).random(len(laws)))
-
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: tuple[Any, ...] | None = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = False,
-    ) -> tuple[Any, tuple[Any, ...] | None]:
-        """Actions for observed state ids, in the form of Stable-Baselines3.
-
-        With `deterministic=True` the likeliest action is returned: that is another policy.
-        """
-        observed = np.asarray(observation, dtype=np.int64)
-        if deterministic:
-            actions = np.argmax(self.probabilities(observed.ravel()), axis=1)
-        else:
-            actions = self.sample(observed.ravel(), self._stream)
-        return actions.reshape(observed.shape)[()], state
-
-    def seeded(self, seed: Seed) -> "ClonedPolicy":
-        """The same policy, with a reproducible stream behind `predict`."""
-        return ClonedPolicy(self.states, self.laws, generator(seed))
 
     def __repr__(self) -> str:
         return f"ClonedPolicy({self.states.size} visited states, {self.num_actions} actions)"
@@ -86,4 +55,4 @@ def clone_visited(demos: Demonstrations, world: AnyWorld, smoothing: float) -> C
     np.add.at(counts, (rows, actions), 1.0)
     counts[-1] = 1.0
     laws = counts / counts.sum(axis=1, keepdims=True)
-    return ClonedPolicy(read_only(states), read_only(laws), np.random.default_rng())
+    return ClonedPolicy(read_only(states), read_only(laws))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from journeyman.arrays import (
 )
 from journeyman.errors import InvalidPolicy
 from journeyman.frozen import assign
+from journeyman.policy.prediction import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 from journeyman.world.laws import mended
@@ -29,7 +30,7 @@ SUM_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Policy:
+class Policy(Predicting):
     """A law over actions in every state.
 
     Args:
@@ -43,7 +44,6 @@ class Policy:
 
     per_pair: FloatArray
     pairs: Pairs
-    _stream: np.random.Generator
 
     def __init__(self, probabilities: ArrayLike, choice_offsets: ArrayLike | None = None) -> None:
         if choice_offsets is None:
@@ -60,7 +60,7 @@ class Policy:
             flat = real_array(
                 "probabilities", probabilities, ndim=1, size=len(pairs), refusal=InvalidPolicy
             )
-        assign(self, per_pair=_law(flat, pairs), pairs=pairs, _stream=np.random.default_rng())
+        assign(self, per_pair=_law(flat, pairs), pairs=pairs)
 
     @classmethod
     def uniform(cls, world: World) -> Self:
@@ -92,33 +92,6 @@ class Policy:
         rows = self._cumulative[self._checked(states)]
         draws = generator(seed).random(len(rows))
         return np.asarray((rows <= draws[:, np.newaxis]).sum(axis=1))
-
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: tuple[Any, ...] | None = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = False,
-    ) -> tuple[Any, tuple[Any, ...] | None]:
-        """Actions for observed state ids, in the form of Stable-Baselines3.
-
-        Draws come from a stream of the policy's own; `policy.seeded(seed)` fixes it. With
-        `deterministic=True` the likeliest action is returned: that is another policy, which may
-        be much worse.
-        """
-        observed = np.asarray(observation)
-        states = self._checked(observed.ravel())
-        if deterministic:
-            actions = np.argmax(self._table[states], axis=1)
-        else:
-            actions = self.sample(states, self._stream)
-        return actions.reshape(observed.shape)[()], state
-
-    def seeded(self, seed: Seed) -> "Policy":
-        """The same policy, with a reproducible stream behind `predict`."""
-        twin = Policy(self.per_pair, self.pairs.offsets)
-        assign(twin, _stream=generator(seed))
-        return twin
 
     def mixed_with(self, other: "Policy", share: float) -> "Policy":
         """In each state follow `other` with probability `share`."""

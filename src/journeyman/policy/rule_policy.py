@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from journeyman.arrays import (
 )
 from journeyman.errors import InvalidPolicy
 from journeyman.frozen import assign
+from journeyman.policy.prediction import Predicting
 from journeyman.policy.state_policy import StatePolicy, checked_function
 from journeyman.world.row_draws import draw_columns
 
@@ -25,7 +26,7 @@ Rule: TypeAlias = Callable[[IntArray], IntArray]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class RulePolicy:
+class RulePolicy(Predicting):
     """A heuristic by a vectorised rule from states to actions, checked wherever it is asked.
 
     Args:
@@ -65,6 +66,17 @@ class RulePolicy:
         chosen = self.actions(states)
         generator(seed).random(chosen.size)
         return chosen
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: tuple[Any, ...] | None = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, tuple[Any, ...] | None]:
+        """The rule's actions, deterministic or not, and `state` as it was."""
+        observed = np.asarray(observation)
+        return self.actions(observed.ravel()).reshape(observed.shape)[()], state
 
     def __repr__(self) -> str:
         name = getattr(self.rule, "__name__", None) or repr(self.rule)

@@ -7,12 +7,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, Seed, generator, integer_array, plain_array
+from journeyman.arrays import FloatArray, IntArray, Seed, integer_array, plain_array
 from journeyman.errors import InvalidPolicy
 from journeyman.frozen import assign
 from journeyman.policy.policy import SUM_TOLERANCE
+from journeyman.policy.prediction import Predicting
 from journeyman.world.laws import mended
-from journeyman.world.row_draws import draw_columns
 
 
 class StatePolicy(Protocol):
@@ -32,7 +32,7 @@ StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class FunctionPolicy:
+class FunctionPolicy(Predicting):
     """A policy by a vectorised function of states, checked wherever it is asked.
 
     Args:
@@ -73,11 +73,6 @@ class FunctionPolicy:
             )
         laws /= mended(sums, self.num_actions)[:, np.newaxis]
         return np.broadcast_to(laws, given.shape) if alike else laws
-
-    def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
-        """One action for each state; one uniform number is spent on each."""
-        laws = self.probabilities(states)
-        return draw_columns(laws, generator(seed).random(len(laws)))
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", None) or repr(self.function)
