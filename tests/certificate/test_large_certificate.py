@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate import large_evaluation
-from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
-from journeyman.problem.large_features import LargeFeatures, every_action
+from journeyman.problem.large_features import every_action
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
@@ -17,7 +15,6 @@ FEATURES = jm.features.factored(
     NETWORK.world, NETWORK.radix, DEMOS, [NETWORK.longer, NETWORK.uniform], 2
 )
 THETA = np.random.default_rng(0).dirichlet(np.ones(FEATURES.num_features))
-SIGNED = THETA - 0.3 * np.roll(THETA, 1)
 STATES = np.arange(EXPLICIT.num_states)
 PAIRS = every_action(STATES, 4)
 EXPERT = jm.Policy(NETWORK.longer.probabilities(STATES))
@@ -36,93 +33,17 @@ def tabulated(policy):
     return jm.Policy(policy.probabilities(STATES))
 
 
-class Enumerated(LargeFeatures):
-    """Features that "draw" every pair once, and every state four times."""
-
-    def __init__(self, features):
-        self.features, self.num_features = features, features.num_features
-        self.world = AtOnce(features.world)
-
-    def rows(self, states, actions):
-        return self.features.rows(states, actions)
-
-    def draw(self, rng, count):
-        return PAIRS
-
-    def draw_flow(self, rng, count):
-        return np.tile(STATES, 4)
-
-    def flow(self, states):
-        return self.features.flow(states)
-
-
-class AtOnce:
-    """The network, with every state four times as first state."""
-
-    def __init__(self, world):
-        self.discount, self.num_actions = world.discount, world.num_actions
-        self.initial_probability = world.initial_probability
-
-    def draw_initial(self, rng, count):
-        return np.tile(STATES, 4)
-
-
-class Seen:
-    """As much of a problem as the rows of a certificate look at."""
-
-    costs, world = NETWORK.costs, AtOnce(NETWORK.world)
-
-
-@pytest.mark.parametrize("theta", [THETA, SIGNED, np.zeros_like(THETA)], ids=["+", "+-", "0"])
-def test_the_samples_are_unbiased_and_within_their_ranges(theta):
-    task = (0, 0, EXPLICIT.num_pairs)
-    expected, negative, violated = large_evaluation._rows(task, (Seen, Enumerated(FEATURES), theta))
-    matrix = FEATURES.rows(*PAIRS).toarray()
-    u = matrix @ theta
-    pair_law = matrix.sum(axis=1) / matrix.sum()
-    flow = u.reshape(-1, 4).sum(axis=1) - 0.9 * (EXPLICIT.transition.T @ u)
-    state_law = (FEATURES.flow(STATES).law + EXPLICIT.initial) / 2
-    np.testing.assert_allclose(pair_law @ expected, BASIS.matrix.T @ u, rtol=0, atol=1e-12)
-    assert pair_law @ negative == pytest.approx(np.maximum(-u, 0).sum(), abs=1e-12)
-    V2 = np.abs(flow - EXPLICIT.initial).sum()
-    assert state_law @ violated[: STATES.size] == pytest.approx(V2, abs=1e-12)
-    C1, C2 = FEATURES.pair_ratio, FEATURES.flow_ratio
-    assert pytest.approx((10 * FEATURES.num_features, 19 * FEATURES.num_features)) == (C1, C2)
-    assert negative.max() <= C1 * max(-theta.min(), 0) * (1 + 1e-12)
-    assert violated.max() <= (2 * C2 * np.abs(theta).max() + 2) * (1 + 1e-12)
-    assert np.ptp(expected, axis=0).max() <= 2 * C1 * np.ptp(np.append(theta, 0)) * (1 + 1e-12)
-
-
-def test_kind_a_is_the_arithmetic_of_lemma_2():
-    policy, delta = jm.FeaturePolicy(FEATURES, SIGNED), 0.1
-    problem = problem_of(jm.ExpertExpectation(TRUTH.target))
-    certificate = jm.certify(problem, policy, delta, evaluation=ROWS)
-    task = (0, 0, 500)
-    expected, negative, violated = large_evaluation._rows(task, (problem, FEATURES, SIGNED))
-
-    def radius(samples, width, share):
-        variance = samples.var(ddof=1)
-        return min(
-            hoeffding_radius(width, 500, share),
-            empirical_bernstein_radius(variance, width, 500, share),
-        )
-
-    C1, C2, share = FEATURES.pair_ratio, FEATURES.flow_ratio, delta / 12
-    most = C1 * -SIGNED.min(), 2 * C2 * np.abs(SIGNED).max() + 2
-    V1 = min(negative.mean() + radius(negative, most[0], share), most[0])
-    V2 = min(violated.mean() + radius(violated, most[1], share), most[1])
-    width = 2 * C1 * np.ptp(np.append(SIGNED, 0))
-    errors = sum(radius(column, width, share / 5) for column in expected.T)
-    gap = np.abs(expected.mean(axis=0) - TRUTH.target).sum()
-    wanted = {
-        "gap to the estimate": gap, "negativity": 2 * 5 * 10 * V1, "flow violation": 5 * 10 * V2,
-        "expectations": errors,
-    }  # fmt: skip
-    found = {term.name: term.value for term in certificate.best.terms}
-    assert 0 < found.pop("rounding") < 1e-6
-    assert found == pytest.approx(wanted, rel=1e-6)
-    assert certificate.best.bound == pytest.approx(sum(wanted.values()), rel=1e-6)
-    assert certificate.best.kind == "A (sampled)"
+def test_a_sum_that_lies_is_met():
+    """Costs beyond the declared sum would make every bound too small."""
+    costs = jm.CostFunctions(
+        NETWORK.costs.function, NETWORK.costs.names, lowest=0, highest=1, largest=1
+    )
+    declared = jm.ExpertExpectation(TRUTH.target)
+    problem = jm.LargeApprenticeship(NETWORK.world, costs, declared)
+    policy = jm.FeaturePolicy(FEATURES, THETA)
+    for evaluation in (ROWS, ROLLOUTS):
+        with pytest.raises(jm.InvalidCosts, match="declared is at most 1"):
+            jm.certify(problem, policy, evaluation=evaluation)
 
 
 def test_more_rows_come_down_to_lemma_2():
@@ -159,6 +80,24 @@ def test_the_bound_covers_the_gap(kind, cost_class):
         missed += certificate.best.bound < gap
         assert certificate.trivial_bound >= gap
     assert missed <= 20  # a binomial with 60 trials at 0.2 exceeds that once in 200
+
+
+def one_hot(states, actions):
+    return np.eye(3)[states]
+
+
+@pytest.mark.parametrize("kind", [jm.InfinityBall, jm.EuclideanBall, jm.Simplex])
+@pytest.mark.parametrize("largest", [1, None])
+@pytest.mark.parametrize("target", [[0, 0, 0], [9, 9, 9], [0, 10, 0], [4, 3, 3]], ids=str)
+def test_the_trivial_bounds_hold_for_every_policy(kind, largest, target):
+    """Three states, one for each cost; every division of the time among them is possible."""
+    world = jm.World(np.tile(np.eye(3), (3, 1)), np.full(3, 1 / 3), 0.9)
+    costs = jm.CostFunctions(one_hot, ["a", "b", "c"], lowest=0, highest=1, largest=largest)
+    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(target), kind())
+    certificate = jm.certify(problem, jm.Policy(np.eye(3)), evaluation=ROLLOUTS)
+    gaps = [problem.cost_class.gap(corner - np.array(target)) for corner in 10 * np.eye(3)]
+    even = problem.cost_class.gap(np.full(3, 10 / 3) - np.array(target))
+    assert certificate.lower_bound <= min(*gaps, even) <= max(gaps) <= certificate.trivial_bound
 
 
 def test_what_a_certificate_says_of_itself():

@@ -94,6 +94,7 @@ def test_costs_of_one_factor_are_kept():
         (lambda: costs(lowest=[0, 2]), "'effort' is declared between 2.0 and 1.0"),
         (lambda: costs(largest=-1), "largest = -1"),
         (lambda: costs(largest=np.inf), "largest is not finite"),
+        (lambda: costs(lowest=0.6, largest=1), "no sum is below 1.2"),
         (lambda: costs(by_factor={2: (0, [0])}), "cost 2 depends on factor 0"),
         (lambda: costs(by_factor={0: (-1, [0])}), "depends on factor -1"),
         (lambda: costs(by_factor={0: (1, [0, 2])}), "'odd' is 2.0 when factor 1 is 1"),

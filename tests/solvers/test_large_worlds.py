@@ -21,6 +21,7 @@ TARGET = jm.LargeApprenticeship(NETWORK.world, NETWORK.costs, DEMOS).target
 def _fewer_pairs(monkeypatch):
     """Behind the expected overflow of the columns."""
     monkeypatch.setattr(large_surrogate, "MATCHING_BLOCKS", 4)
+    monkeypatch.setattr(large_surrogate, "FRESH_BLOCKS", 4)
 
 
 def features_of(world, knots=2):
@@ -186,6 +187,7 @@ def test_what_cannot_be_solved_is_refused(kind):
 def pipeline(network, monkeypatch):
     """From demonstrations to a certificate; the peak of what was allocated for it, in bytes."""
     monkeypatch.setattr(large_surrogate, "MATCHING_BLOCKS", 1)
+    monkeypatch.setattr(large_surrogate, "FRESH_BLOCKS", 2)
     monkeypatch.setattr(large_surrogate, "MATCHING_BLOCK", 1 << 11)
     monkeypatch.setattr("journeyman.demonstrations.large_control_variate.STARTS", 1 << 10)
     monkeypatch.setattr("journeyman.solvers.large_descent.BLOCK_ROWS", 1 << 11)

@@ -27,6 +27,7 @@ from journeyman.solvers.step_rules import (
 from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.subgradient_codes import REGRET, WEIGHT
 from journeyman.solvers.subgradient_kernel import advance
+from journeyman.solvers.subgradient_steps import SubgradientSteps
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
 
@@ -197,7 +198,7 @@ def test_the_incremental_form_takes_the_same_steps(
     if isinstance(rule, InverseRoot):
         jm.solve(grid_problem, replace(resumable, steps=5001))
         assert same(jm.solve(grid_problem, resumable), incremental)
-    monkeypatch.setattr(module._Run, "_is_incremental", lambda self: False)
+    monkeypatch.setattr(SubgradientSteps, "_is_incremental", lambda self, source: False)
     plain = jm.solve(grid_problem, solver)
     for name in ("coefficients", "loss", "loss_lower_bound"):
         expected = getattr(plain.reduced, name)
@@ -285,6 +286,8 @@ def test_alias_tables_hold_the_law_exactly():
         ({"average_power": -1.0}, "average_power"),
         ({"accuracy": -0.1}, "accuracy"),
         ({"seed": -1}, "seed = -1"),
+        ({"replicas": 0}, "replicas = 0"),
+        ({"replicas": 2, "checkpoint": "state.npz"}, "checkpoint = 'state.npz' with 2 replicas"),
     ],
 )
 def test_wrong_settings_are_refused(grid_features, wrong, message):

@@ -7,8 +7,9 @@ the plain mean of the demonstrations. No lower bound is sought beyond what the c
 it would need values in every state.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +17,12 @@ from journeyman.certificate.evaluation import Evaluation
 from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
 from journeyman.certificate.gap_bound import Combination, GapBound
 from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
+from journeyman.certificate.large_premises import expert_premises
 from journeyman.certificate.mixture import mixed
-from journeyman.certificate.premises import Premise, Verdict, declared, failed
+from journeyman.certificate.premises import Premise
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import centred_bound, require_probability
 from journeyman.certificate.terms import Term, total
-from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
@@ -32,10 +33,10 @@ from journeyman.problem.large_apprenticeship import LargeApprenticeship, discoun
 from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship, SimulatedProblem
-from journeyman.world.large_world import LargeWorld
+from journeyman.storage import PathLike
 
-BLOCK = 1 << 16
-"""Steps whose possibility is checked at a time."""
+if TYPE_CHECKING:
+    from journeyman.certificate.reference import Reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class LargeCertificate(GapBound):
     @property
     def lower_bound(self) -> float:
         """No policy has a smaller gap: zero where zero cost is in the class, else the trivial."""
-        return 0.0 if self.problem.cost_class.contains_zero else -self.trivial_bound
+        return 0.0 if self.problem.cost_class.contains_zero else -trivial(self.problem, -1.0)
 
     def require(self, gap: float) -> "LargeCertificate":
         """This certificate, or `NotCertified` when it does not show a gap of at most `gap`."""
@@ -99,6 +100,23 @@ class LargeCertificate(GapBound):
         ]  # fmt: skip
         return "\n".join(lines)
 
+    def save(
+        self,
+        directory: PathLike,
+        *,
+        code: "Reference | Sequence[Reference]",
+        evaluation: MixtureRollouts | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Write the certificate and all it rests on into a directory that `jm.audit` reads.
+
+        `code` tells by reference how world, costs, features and policies were made. Rollouts of
+        mixtures in rounds need the `evaluation` that `certify` was given; `seed` is the solver's.
+        """
+        from journeyman.certificate.large_dossier import save_large_run
+
+        save_large_run(self, directory, code=code, evaluation=evaluation, seed=seed)
+
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "
         vacuous = ", vacuous" if self.vacuous else ""
@@ -134,7 +152,7 @@ def expert_estimates(
     problem: LargeApprenticeship | SimulatedApprenticeship, delta: float
 ) -> tuple[Estimate, ...]:
     """The plain mean of the demonstrations with two radii, or what was declared."""
-    records = _records(problem)
+    records = records_of(problem)
     if problem.expectation.is_declared or records is None:
         return (Estimate("declared", problem.target, (), 0.0),)
     mean = PlainMean(problem, records.totals, records.unrecorded, "demonstrations")
@@ -142,7 +160,7 @@ def expert_estimates(
     return mean.independent(independent), mean.adaptive(adaptive)
 
 
-def _records(problem: LargeApprenticeship | SimulatedApprenticeship) -> EpisodeTotals | None:
+def records_of(problem: LargeApprenticeship | SimulatedApprenticeship) -> EpisodeTotals | None:
     """Totals of the demonstrations, added up again where they are there."""
     if isinstance(problem, SimulatedApprenticeship):
         return problem.records
@@ -169,89 +187,26 @@ def combinations(
     return tuple(sorted(found, key=lambda one: one.bound))
 
 
-def trivial(problem: SimulatedProblem) -> float:
-    """No policy of the world has a larger gap to the expert."""
+def trivial(problem: SimulatedProblem, sign: float = 1.0) -> float:
+    """No policy of the world has a larger gap to the expert; with sign -1: minus the smallest gap.
+
+    A declared target x is compared with the costs as they are, N h + gap_W(-x), or about the middle
+    c of their ranges, N(Psi - 1 c') h + gap_W(h c - x), whichever is smaller.
+    """
     rounding = (problem.basis.num_costs + 8) * float(np.finfo(float).eps)
-    largest = centred_bound(problem, problem.cost_class) * problem.effective_horizon
+    h, cost_class = problem.effective_horizon, problem.cost_class
     if not problem.expectation.is_declared:
-        return 2 * largest * (1 + rounding)
-    distance = problem.cost_class.gap(
-        problem.effective_horizon * problem.basis.centre - problem.target
-    )
-    return (largest + distance) * (1 + rounding) + rounding * float(np.abs(problem.target).sum())
-
-
-def expert_premises(
-    problem: LargeApprenticeship | SimulatedApprenticeship,
-) -> tuple[Premise, ...]:
-    """What the expert's side rests on."""
-    demos = problem.demonstrations if isinstance(problem, LargeApprenticeship) else None
-    costs = declared(
-        "costs lie in their declared range", "checked in every pair that was ever evaluated"
-    )
-    if isinstance(problem, SimulatedApprenticeship) and problem.records is not None:
-        return costs, *_simulator_premises(problem.records)
-    if problem.expectation.is_declared or demos is None:
-        name = "the declared expectations are those of the expert"
-        return (declared(name, "they were given as numbers, and are taken as exact"),)
-    assert isinstance(problem, LargeApprenticeship)
-    independence = declared(
-        "independent trajectories",
-        f"the {len(demos)} episodes are taken to be independent records of one expert, none "
-        "ended with foresight, none left out for what it shows; of starts and steps only the "
-        "possibility is tested",
-    )
-    return costs, independence, _possible_starts(problem, demos), _possible_steps(problem, demos)
-
-
-def _simulator_premises(records: EpisodeTotals) -> tuple[Premise, ...]:
-    """What can only be declared where there is nothing but a simulator."""
-    independence = declared(
-        "independent trajectories",
-        f"the {len(records)} episodes are taken to be independent records of one expert, none left "
-        "out for what it shows",
-    )
-    simulator = declared(
-        "the simulator is the world the expert acted in",
-        "its episodes are taken to be independent, and to cost after their end what was declared",
-    )
-    return independence, simulator
-
-
-def _possible_starts(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
-    name = "start states are possible"
-    starts = demos.first_states
-    impossible = ~(np.asarray(problem.world.initial_probability(starts)) > 0)
-    if impossible.any():
-        episode = int(np.argmax(impossible))
-        detail = f"episode {episode} starts in state {starts[episode]}, of initial probability 0"
-        return failed(name, detail, 0.0)
-    return Premise(name, Verdict.TESTED, f"{starts.size} starts have positive probability", 0.0)
-
-
-def _possible_steps(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
-    name, world = "steps are possible", problem.world
-    if not hasattr(world, "successors"):
-        return declared(name, "the world can only be sampled")
-    before, after, actions = demos.step_states, demos.next_states, demos.actions
-    for first in range(0, before.size, BLOCK):
-        part = slice(first, first + BLOCK)
-        wrong = _impossible(cast(LargeWorld, world), before[part], actions[part], after[part])
-        if wrong is not None:
-            at = first + wrong
-            detail = f"step {at}: state {before[at]}, action {actions[at]} to {after[at]}"
-            return failed(name, f"{detail} has probability 0", 0.0)
-    return Premise(name, Verdict.TESTED, f"{before.size} steps have positive probability", 0.0)
-
-
-def _impossible(
-    world: LargeWorld, states: np.ndarray, actions: np.ndarray, after: np.ndarray
-) -> int | None:
-    """The first step that cannot happen."""
-    following = world.successors(states, actions)
-    hit = (following.states == after[:, np.newaxis]) & (following.probabilities > 0)
-    missed = ~hit.any(axis=1)
-    return int(np.argmax(missed)) if missed.any() else None
+        return 2 * centred_bound(problem, cost_class) * h * (1 + rounding)
+    found = []
+    for centre, rows in (
+        (np.zeros(problem.basis.num_costs), problem.cost_matrix),
+        (problem.basis.centre, problem.basis.centred()),
+    ):
+        largest = cost_class.pointwise_bound(rows) * h
+        sizes = largest + h * np.abs(centre).sum() + float(np.abs(problem.target).sum())
+        distance = cost_class.gap(sign * (h * centre - problem.target))
+        found.append(largest + distance + rounding * float(sizes))
+    return min(found)
 
 
 def _evaluation(

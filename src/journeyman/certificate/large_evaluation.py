@@ -3,18 +3,22 @@
 Kind E, from walks of the policy, as in `rollouts`; kind A from fresh rows: with u = Phi theta, the
 laws q1 and q2 of `LargeFeatures` and q = (q2 + initial)/2,
 
-    Psi' u = mean of psi(s) u(s)/q1(s)                    s ~ q1
-    V1     = mean of u-(s)/q1(s)                          s ~ q1
-    V2     = mean of |D_y theta - initial_y|/q(y)         y ~ q
+    psi_i' u = sum over j of theta_j <phi_j, psi_i>       where it is known exactly
+             + mean of psi_i(s) u_i(s)/q1(s)              s ~ q1, u_i of the other columns
+    V1       = mean of u-(s)/q1(s)                        s ~ q1
+    V2       = mean of |D_y theta - initial_y|/q(y)       y ~ q
 
     gap_W(Psi' mu_pi - x) <= gap_W(Psi' u - x) + N h (2 V1 + V2)        (Lemma 2)
 
 Features are nonnegative, so u(s)/q1(s) lies within C_1 max(-theta)+ below and C_1 max(theta)+ above
 zero, and the samples of V2 are at most 2 C_2 max|theta| + 2. Half of q is the initial law: a state
-with nothing but initial mass would otherwise never be drawn.
+with nothing but initial mass would otherwise never be drawn. What is exact has no error and takes
+no part of delta; the sums that are sampled share it evenly, then their costs, both signs, and both
+radii (Hoeffding, empirical Bernstein).
 
 *Guarantee*: with probability 1 - delta, for rows and walks that are independent of the policy. A
-seed starts a stream of its own here. *Cost*: nothing depends on the number of states.
+seed starts a stream of its own here; nothing a solver has drawn is used. *Cost*: nothing depends
+on the number of states.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +29,7 @@ from journeyman.arrays import FloatArray
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import Evaluation, Statistics
 from journeyman.certificate.expert import WITHOUT_SHAPING, PlainMean, coordinatewise
-from journeyman.certificate.premises import declared
+from journeyman.certificate.premises import Premise, declared
 from journeyman.certificate.rollouts import Rollouts, floats, require_whole
 from journeyman.certificate.terms import Term, above, total
 from journeyman.demonstrations.episode_totals import simulate
@@ -117,84 +121,139 @@ def from_rows(
     failure_probability: float,
     executor: Executor | None = None,
 ) -> Evaluation:
-    """Kind A: the delta is shared by V1, V2 and the expectations, two radii for each."""
+    """Kind A: the delta is shared by what is sampled of V1, V2 and the expectations."""
     features, theta = policy.features, policy.coefficients
     assert isinstance(features, LargeFeatures)
+    known = features.exact_matching(problem.costs)
     size = 16 * SHARD
     tasks = [
         (drawn.seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)
     ]
     run = Serial() if executor is None else executor
-    parts = run.map(_rows, tasks, shared=(problem, features, theta))
-    expected, negative, violated = (np.concatenate(part) for part in zip(*parts, strict=True))
-    share = failure_probability / 3
-    V1 = _upper(negative, features.pair_ratio * float(np.maximum(-theta, 0).max()), share)
-    V2 = _upper(violated, 2 * features.flow_ratio * float(np.abs(theta).max()) + 2, share)
+    parts = run.map(_rows, tasks, shared=(problem, features, theta, known))
+    samples = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    sums = _statistics(samples, _ranges(problem, features, theta, known), drawn,
+                       failure_probability)  # fmt: skip
+    V1, V2 = (_upper(one) for one in sums[1:])
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
-    width = np.ptp(np.append(theta, 0.0)) * features.pair_ratio
-    sizes = np.maximum(np.abs(problem.costs.lowest), np.abs(problem.costs.highest))
-    radius = _radii(expected, 2 * sizes * width, share)
-    source = f"{drawn.rows} rows"
+    error, source = coordinatewise(problem.cost_class, _radii(sums[0])), f"{drawn.rows} rows"
+    mass = max(1.0, 3 * float(np.abs(theta).sum()))
     terms = (
         Term("negativity", above(2 * N * h * V1), "2 N h V1", source),
         Term("flow violation", above(N * h * V2), "N h V2", source),
-        Term(
-            "expectations", coordinatewise(problem.cost_class, radius), "radius of Psi' u", source
-        ),
-        rounding(problem, features.num_features),
+        Term("expectations", above(error), "radius of Psi' u", source),
+        rounding(problem, features.num_features + drawn.rows, mass),
     )
+    expectations = np.nan_to_num(known) @ theta + np.array(sums[0].means)
+    return Evaluation(
+        "A (sampled)", expectations, terms, failure_probability, sums,
+        _row_premises(problem, drawn, known),
+    )  # fmt: skip
+
+
+def _row_premises(
+    problem: LargeApprenticeship, drawn: LargeRows, known: FloatArray
+) -> tuple[Premise, ...]:
     fresh = declared(
         "fresh rows are independent of the coefficients",
         f"{drawn.rows} rows for each sum from seed {drawn.seed}; the coefficients are taken not to "
         "have been chosen because of them",
     )
-    return Evaluation(
-        "A (sampled)", expected.mean(axis=0), terms, failure_probability, (), (fresh,)
+    exact = [problem.costs.names[i] for i in np.flatnonzero(~np.isnan(known).all(axis=1))]
+    if not exact:
+        return (fresh,)
+    tables = declared(
+        "costs of one factor are those of their tables",
+        f"{', '.join(exact)}: checked in {drawn.rows} pairs that were drawn",
     )
+    return fresh, tables
 
 
-def rounding(problem: SimulatedProblem, summands: int) -> Term:
+def rounding(problem: SimulatedProblem, summands: int, mass: float = 1.0) -> Term:
     """What double precision can have hidden of means of sums of that many products."""
     epsilon = float(np.finfo(float).eps)
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
-    value = 2 * epsilon * (summands + problem.basis.num_costs + 32) * (1 + h) * N * h
-    return Term("rounding", value, "2 eps (summands + costs + 32) (1 + h) N h", "double precision")
+    value = 2 * epsilon * (summands + problem.basis.num_costs + 32) * (1 + h) * N * h * mass
+    formula = "2 eps (summands + costs + 32) (1 + h) N h"
+    if mass != 1:
+        formula += " max(1, 3 |theta|_1)"
+    return Term("rounding", value, formula, "double precision")
 
 
 def _rows(
-    task: tuple[int, int, int], shared: tuple[LargeApprenticeship, LargeFeatures, FloatArray]
+    task: tuple[int, int, int],
+    shared: tuple[LargeApprenticeship, LargeFeatures, FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples of Psi' u (rows x costs), V1 and V2."""
-    (seed, first, count), (problem, features, theta) = task, shared
+    """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2."""
+    (seed, first, count), (problem, features, theta, known) = task, shared
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ROWS, first)))
     pairs = features.draw(rng, count)
     rows = features.rows(*pairs)
-    density = (rows @ theta) / features.pair_law(rows)
-    expected = problem.costs.at(*pairs) * density[:, np.newaxis]
+    law = features.pair_law(rows)
+    costs = problem.costs.at(*pairs)
+    features.require_tables(problem.costs, pairs[0], costs)
+    expected = costs * np.asarray(rows @ _unknown(theta, known).T) / law[:, np.newaxis]
     world = problem.world
     states = np.where(
         rng.random(count) < 0.5, world.draw_initial(rng, count), features.draw_flow(rng, count)
     )
     flow, initial = features.flow(states), np.asarray(world.initial_probability(states))
-    law = (flow.law + initial) / 2
-    violated = np.abs(flow.rows @ theta - initial) / law
-    return expected, np.maximum(-density, 0.0), np.asarray(violated)
+    violated = np.abs(flow.rows @ theta - initial) / ((flow.law + initial) / 2)
+    return expected, np.maximum(-(rows @ theta) / law, 0.0), np.asarray(violated)
 
 
-def _upper(samples: FloatArray, width: float, delta: float) -> float:
-    """An upper bound on the mean of samples in [0, width]."""
-    radius = float(_radii(samples[:, np.newaxis], np.array([(1 + SLACK) * width]), delta)[0])
-    return min((1 + SLACK) * width, float(samples.mean()) + radius)
+def _unknown(theta: FloatArray, known: FloatArray) -> FloatArray:
+    """The coefficients of the columns whose <phi_j, psi_i> is not known: (costs x features)."""
+    return np.where(np.isnan(known), theta, 0.0)
 
 
-def _radii(samples: FloatArray, widths: FloatArray, delta: float) -> FloatArray:
-    """Of every column's mean, in both directions: the smaller of both radii at half of delta."""
-    count, columns = samples.shape
-    share = delta / (4 * columns)
-    return np.array([
-        min(
-            hoeffding_radius(width, count, share),
-            empirical_bernstein_radius(variance, width, count, share),
+def _ranges(
+    problem: LargeApprenticeship, features: LargeFeatures, theta: FloatArray, known: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Widths of the ranges of the samples; a product of two ranges is widest at its corners."""
+    sampled = _unknown(theta, known)
+    below, above_zero = (
+        features.pair_ratio * np.maximum(sign * sampled, 0.0).max(axis=1) for sign in (-1, 1)
+    )
+    ends = problem.basis.lowest, problem.basis.highest
+    corners = [end * reach for end in ends for reach in (-below, above_zero)]
+    expected = np.max(corners, axis=0) - np.min(corners, axis=0)
+    negative = features.pair_ratio * float(np.maximum(-theta, 0.0).max())
+    violated = 2 * features.flow_ratio * float(np.abs(theta).max()) + 2
+    return (
+        (1 + SLACK) * expected, np.array([(1 + SLACK) * negative]),
+        np.array([(1 + SLACK) * violated]),
+    )  # fmt: skip
+
+
+def _statistics(
+    samples: list[FloatArray], ranges: tuple[FloatArray, ...], drawn: LargeRows, delta: float
+) -> tuple[Statistics, ...]:
+    """Of Psi' u, V1 and V2; what cannot vary takes no part of delta."""
+    share = delta / sum(bool((widths > 0).any()) for widths in ranges)
+    return tuple(
+        Statistics(
+            name, drawn.seed, drawn.rows, means=floats(np.atleast_1d(one.mean(axis=0))),
+            variances=floats(np.atleast_1d(one.var(axis=0, ddof=1))), ranges=floats(widths),
+            failure_probability=share if (widths > 0).any() else 0.0,
         )
-        for variance, width in zip(samples.var(axis=0, ddof=1), widths, strict=True)
-    ])  # fmt: skip
+        for name, one, widths in zip(("Psi' u", "V1", "V2"), samples, ranges, strict=True)
+    )  # fmt: skip
+
+
+def _upper(statistics: Statistics) -> float:
+    """An upper bound on the mean of samples between zero and their range."""
+    return min(statistics.ranges[0], statistics.means[0] + float(_radii(statistics)[0]))
+
+
+def _radii(statistics: Statistics) -> FloatArray:
+    """Of every mean that is sampled, in both directions: the smaller of both radii."""
+    widths, count = np.array(statistics.ranges), statistics.count
+    radii, sampled = np.zeros(widths.size), np.flatnonzero(widths > 0)
+    share = statistics.failure_probability / (4 * max(1, sampled.size))
+    for i in sampled:
+        radii[i] = min(
+            hoeffding_radius(statistics.ranges[i], count, share),
+            empirical_bernstein_radius(statistics.variances[i], statistics.ranges[i], count, share),
+        )
+    return radii

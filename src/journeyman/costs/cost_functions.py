@@ -22,6 +22,7 @@ from journeyman.arrays import (
     plain_array,
     real_array,
 )
+from journeyman.costs.extreme_rows import extreme_rows, least_costs
 from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 
@@ -43,7 +44,8 @@ class CostFunctions:
             it when costs exclude each other, such as indicators of disjoint sets.
         by_factor: of costs that depend on one factor of a state only (`MixedRadix`): the number of
             the cost -> (the factor, the cost of each of its values). Features of factored worlds
-            have exact expectations of them; that they agree with `function` is taken on trust.
+            have exact expectations of them; that they agree with `function` is checked in the
+            pairs that are drawn for certificates, and otherwise taken on trust.
 
     >>> costs = CostFunctions(lambda x, a: np.column_stack([x % 2, a / 3]), ["odd", "effort"],
     ...                       lowest=0, highest=1)
@@ -88,7 +90,7 @@ class CostFunctions:
         most = float(np.maximum(np.abs(low), np.abs(high)).sum())
         assign(
             self, function=function, names=given, lowest=low, highest=high,
-            largest=most if largest is None else _sum_bound(largest, most),
+            largest=most if largest is None else _sum_bound(largest, low, high),
             by_factor=_tables(by_factor or {}, given, low, high),
         )  # fmt: skip
 
@@ -100,6 +102,11 @@ class CostFunctions:
     def centre(self) -> FloatArray:
         """The middle of each cost's range."""
         return np.asarray((self.lowest + self.highest) / 2)
+
+    def extreme_rows(self, scale: FloatArray) -> FloatArray:
+        """Rows as large as any row can be that `at` lets pass, times the `scale` of a class."""
+        largest = self.largest * (1 + self.num_costs * ROUNDING)
+        return extreme_rows(self.lowest, self.highest, largest, scale)
 
     def at(self, states: ArrayLike, actions: ArrayLike) -> FloatArray:
         """(pairs x costs) at given pairs; a value outside its declared range is refused."""
@@ -119,6 +126,23 @@ class CostFunctions:
             self._refuse(~inside, x, a, values)
         self._require_small_sums(x, a, values)
         return np.clip(values, self.lowest, self.highest)
+
+    def require_tables(self, digits: IntArray, states: IntArray, values: FloatArray) -> None:
+        """Refuse tables by factor that contradict `values`, the costs in these states.
+
+        `digits` holds the factors of the states, (states x factors).
+        """
+        for cost, (factor, table) in self.by_factor.items():
+            told, found = table[digits[:, factor]], values[:, cost]
+            size = max(abs(self.lowest[cost]), abs(self.highest[cost]))
+            wrong = np.abs(told - found) > 2 * ROUNDING * size
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise InvalidCosts(
+                    f"{self.names[cost]!r} is {found[row]} in state {states[row]}, by_factor says "
+                    f"{told[row]} for value {digits[row, factor]} of factor {factor}",
+                    "Mend the table, or leave out a cost that depends on more than one factor",
+                )
 
     def _refuse(self, outside: BoolArray, x: IntArray, a: IntArray, values: FloatArray) -> None:
         row, which = (int(part[0]) for part in np.nonzero(outside))
@@ -157,11 +181,17 @@ def _bound(name: str, values: ArrayLike, count: int) -> FloatArray:
     return real_array(name, array, ndim=1, size=count, refusal=InvalidCosts)
 
 
-def _sum_bound(largest: float, most: float) -> float:
+def _sum_bound(largest: float, low: FloatArray, high: FloatArray) -> float:
     figure = float(real_array("largest", [largest], ndim=1, refusal=InvalidCosts)[0])
     if figure < 0:
         raise InvalidCosts(f"largest = {figure}", "Give the largest sum of absolute costs")
-    return min(figure, most)
+    least = float(np.abs(least_costs(low, high)).sum())
+    if figure < least:
+        raise InvalidCosts(
+            f"largest = {figure}, but between lowest and highest no sum is below {least}",
+            "Give the largest sum of absolute costs",
+        )
+    return min(figure, float(np.maximum(np.abs(low), np.abs(high)).sum()))
 
 
 def _tables(

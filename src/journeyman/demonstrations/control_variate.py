@@ -28,8 +28,10 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix, read_only
 from journeyman.demonstrations.cloning import clone
 from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.episode_shards import by_shards
 from journeyman.demonstrations.totals import Tails, recorded_totals
 from journeyman.errors import InvalidDemonstrations
+from journeyman.execution import Executor
 from journeyman.policy.values import value_functions
 from journeyman.world import World
 
@@ -89,7 +91,14 @@ class ControlVariate:
         if not (isinstance(self.num_folds, int) and self.num_folds >= 2):
             raise InvalidDemonstrations(f"num_folds = {self.num_folds!r}", "Give 2 or more")
 
-    def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+    ) -> FloatArray:
         """One shaped total per episode: (episodes x costs)."""
         if len(demos) < self.num_folds:
             raise InvalidDemonstrations(
@@ -100,7 +109,7 @@ class ControlVariate:
         for fold in range(self.num_folds):
             mine, others = self._fold(len(demos), fold)
             shaping = Shaping.learned(demos.subset(others), matrix, world, self.smoothing)
-            found[mine] = shaping.totals(demos.subset(mine), matrix, world)
+            found[mine] = by_shards(shaping.totals, demos.subset(mine), matrix, world, executor)
         return found
 
     def _fold(self, count: int, fold: int) -> tuple[IntArray, IntArray]:
@@ -112,7 +121,18 @@ class ControlVariate:
 class MonteCarlo:
     """Plain discounted totals. Needs no transition law."""
 
-    def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+    ) -> FloatArray:
         """One total per episode, known tails included: (episodes x costs)."""
-        recorded = recorded_totals(demos, matrix, world)
-        return np.asarray(recorded + Tails.of(demos, matrix, world).known_totals)
+        return by_shards(_plain_totals, demos, matrix, world, executor)
+
+
+def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+    recorded = recorded_totals(demos, matrix, world)
+    return np.asarray(recorded + Tails.of(demos, matrix, world).known_totals)

@@ -24,6 +24,7 @@ from journeyman.demonstrations.control_variate import (
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.totals import Tails
 from journeyman.errors import InvalidDemonstrations
+from journeyman.execution import Executor
 from journeyman.frozen import assign
 from journeyman.world import World
 
@@ -67,15 +68,22 @@ class ExpertExpectation:
         world: World,
         *,
         method: MonteCarlo | ControlVariate | None = None,
+        executor: Executor | None = None,
     ) -> Self:
-        """Discounted means over the trajectories of `demos`, checked against `world`."""
+        """Discounted means over the trajectories of `demos`, checked against `world`.
+
+        `executor` adds up shards of trajectories; no bit depends on it.
+        """
         chosen = default_method(demos, world) if method is None else method
         if not isinstance(chosen, MonteCarlo | ControlVariate):
             raise InvalidDemonstrations(
                 f"method is {method!r}", "Give ControlVariate() or MonteCarlo()"
             )
         matrix = basis.on(world)
-        totals = chosen.totals(demos, matrix, world)
+        try:
+            totals = chosen.totals(demos, matrix, world, executor=executor)
+        except InvalidDemonstrations as fault:
+            raise _told_of_all(fault, demos, world) from None
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
         return cls.from_totals(totals, unrecorded, chosen, demos)
 
@@ -110,3 +118,14 @@ def default_method(demos: Demonstrations, world: World) -> MonteCarlo | ControlV
     """The control variate, unless trajectories are few or the transition law is an estimate."""
     few = len(demos) < FEWEST_TRAJECTORIES
     return MonteCarlo() if few or getattr(world, "is_estimated", False) else ControlVariate()
+
+
+def _told_of_all(
+    fault: InvalidDemonstrations, demos: Demonstrations, world: World
+) -> InvalidDemonstrations:
+    """The fault of a fold or shard, with the episode's number among all of them."""
+    try:
+        demos.pairs_in(world)
+    except InvalidDemonstrations as whole:
+        return whole
+    return fault

@@ -93,8 +93,9 @@ class LargeApprenticeship:
 
     @cached_property
     def basis(self) -> CostBasis:
-        """The extreme rows of the declared range."""
-        return extreme_rows(self.costs.names, self.costs.lowest, self.costs.highest)
+        """The extreme rows of the declared ranges, given the largest sum that was declared."""
+        scale = self.cost_class.scaling(self.costs.num_costs)
+        return CostBasis(self.costs.extreme_rows(scale), names=self.costs.names)
 
     @property
     def cost_matrix(self) -> Matrix:

@@ -60,6 +60,14 @@ class LargeFeatures(ABC):
         """<phi_j, psi_i> (costs x features) where it is known without sampling, NaN elsewhere."""
         return np.full((costs.num_costs, self.num_features), np.nan)
 
+    def require_tables(  # noqa: B027
+        self, costs: CostFunctions, states: IntArray, values: FloatArray
+    ) -> None:
+        """Refuse what `exact_matching` rests on where it contradicts `values`, the costs there.
+
+        Features with an `exact_matching` of their own say here how to check it.
+        """
+
     def draw_flow(self, rng: np.random.Generator, count: int) -> IntArray:
         """States from q2: of a pair from q1 its own state, or the next one."""
         states, actions = self.draw(rng, count)

@@ -2,14 +2,15 @@
 
 The compiled loop is that of explicit worlds; only the tables are new for every block. Blocks are
 numbered and have seeds of their own, so a run depends on its seed alone, not on the executor that
-draws the blocks nor on how many it draws at once.
+draws the blocks nor on how many it draws at once. Of several replicas (see `replicas`) each draws
+its own blocks and takes its steps on a worker; nothing but its iterate travels.
 
 The loss cannot be evaluated here, only estimated on fresh rows; a run therefore ends by its steps
 or its time.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from journeyman.problem.penalty import Penalty
 from journeyman.solvers.drawn_rows import FRESH, LEARNING, DrawnRows, block_stream, draw_rows
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.large_surrogate import LargeSurrogate
+from journeyman.solvers.replicas import engine_of, pooled
 from journeyman.solvers.row_source import Rows, table_of
 from journeyman.solvers.status import Status
 from journeyman.solvers.step_rules import StepRule
@@ -34,6 +36,8 @@ BLOCK_ROWS = 1 << 14
 FRESH_ROWS = 1 << 15
 FIRST_EVALUATION, GROWTH = 4, 1.4
 """Blocks before the first estimate of the loss, and the factor from each to the next."""
+REPLICA = 4
+"""The stream of a seed, beside those of `drawn_rows`, that replicas learn from."""
 RADIUS = 1.0
 """Columns have mass 1/(1 - discount), so the ball of radius 1 holds all their mixtures."""
 
@@ -52,6 +56,7 @@ class LargeDescent:
     steps: int
     seed: int
     executor: Executor | None = None
+    replicas: int = 1
 
     def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer:
         """Descend until a limit."""
@@ -64,8 +69,8 @@ class LargeDescent:
         status = _descend(state, watch, executor)
         loss, error = state.estimate()
         return LargeAnswer(
-            problem, status, "SGD-AL", self.features, read_only(state.average), loss, error,
-            surrogate.matching_error(state.average), state.step,
+            problem, status, engine_of(self.replicas), self.features, read_only(state.average),
+            loss, error, surrogate.matching_error(state.average), state.step,
             read_only(np.array(state.trace).reshape(-1, 4)), built - started,
             time.perf_counter() - built,
         )  # fmt: skip
@@ -74,9 +79,13 @@ class LargeDescent:
     def steps_per_block(self) -> int:
         return max(1, BLOCK_ROWS // self.batch)
 
+    @property
+    def rows_per_block(self) -> int:
+        return self.steps_per_block * self.batch
+
 
 class _State:
-    """Iterate, number of steps and trace of one run."""
+    """Iterate (of several replicas their sums), number of steps and trace of one run."""
 
     def __init__(self, descent: LargeDescent, surrogate: LargeSurrogate) -> None:
         self.descent, self.surrogate = descent, surrogate
@@ -85,7 +94,7 @@ class _State:
         radius = RADIUS if descent.radius is None else descent.radius
         rate = descent.step_rule.rate_for(surrogate, radius, descent.steps)
         self.exact = Exact(
-            class_code(problem.cost_class), np.ascontiguousarray(surrogate.matching),
+            class_code(problem.cost_class), np.array(surrogate.matching, order="C"),
             np.array(problem.target), np.array(problem.cost_class.scaling(count)),
             np.zeros((0, size)), np.zeros(0), 0.0,
         )  # fmt: skip
@@ -97,6 +106,7 @@ class _State:
             np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size),
             np.zeros(4), np.zeros(count), np.zeros(0),
         )  # fmt: skip
+        self.replicas = [self.iterate] * descent.replicas
         self.step, self.blocks = 0, 0
         self.trace: list[tuple[float, float, float, float]] = []
         self._fresh: DrawnRows | None = None
@@ -133,12 +143,10 @@ def _descend(state: _State, watch: Watch, executor: Executor) -> Status:
     while state.step < descent.steps:
         needed = -(-(descent.steps - state.step) // descent.steps_per_block)
         ahead = min(max(goal - state.blocks, 1), needed)
-        tasks = [
-            (descent.seed, state.blocks + k, descent.steps_per_block * descent.batch)
-            for k in range(ahead)
-        ]
-        for rows in executor.map(_block, tasks, shared=descent.features):
-            state.take(rows)
+        if descent.replicas == 1:
+            _draw_and_take(state, ahead, executor)
+        else:
+            _take_replicas(state, ahead, executor)
         if not np.isfinite(state.iterate.theta).all():
             return Status.NOT_FINITE
         loss, error = state.estimate()
@@ -147,6 +155,38 @@ def _descend(state: _State, watch: Watch, executor: Executor) -> Status:
             return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
         goal = max(goal + 1, int(goal * GROWTH))
     return Status.STEP_LIMIT
+
+
+def _draw_and_take(state: _State, count: int, executor: Executor) -> None:
+    """Steps on `count` blocks that the executor draws."""
+    descent = state.descent
+    tasks = [(descent.seed, state.blocks + k, descent.rows_per_block) for k in range(count)]
+    for rows in executor.map(_block, tasks, shared=descent.features):
+        state.take(rows)
+
+
+def _take_replicas(state: _State, count: int, executor: Executor) -> None:
+    """`count` blocks of every replica, drawn and learned from on the executor."""
+    descent = replace(state.descent, executor=None)
+    shared = descent, state.surrogate, state.step, state.blocks, count
+    found = executor.map(_advanced, list(enumerate(state.replicas)), shared=shared)
+    state.replicas = [iterate for iterate, _ in found]
+    state.iterate, state.step = pooled(state.replicas), found[0][1]
+    state.blocks += count
+
+
+def _advanced(
+    task: tuple[int, Iterate], shared: tuple[LargeDescent, LargeSurrogate, int, int, int]
+) -> tuple[Iterate, int]:
+    """A replica and its number of steps, some blocks later."""
+    (number, iterate), (descent, surrogate, step, first, count) = task, shared
+    state = _State(descent, surrogate)
+    state.iterate, state.step = Iterate(*(part.copy() for part in iterate)), step
+    for block in range(first, first + count):
+        stream = np.random.SeedSequence(descent.seed, spawn_key=(REPLICA, number, block))
+        rng = np.random.default_rng(stream)
+        state.take(draw_rows(descent.features, descent.rows_per_block, rng))
+    return state.iterate, state.step
 
 
 def _block(task: tuple[int, int, int], features: LargeFeatures) -> DrawnRows:

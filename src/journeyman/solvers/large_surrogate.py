@@ -2,12 +2,21 @@
 
     L(theta) = gap_W(G theta - target) + lambda_1 V1 + lambda_2 V2,       G = Psi' Phi
 
-G is exact where features and costs say so, otherwise a mean over drawn pairs; the penalties are
-means over drawn rows, taken as differences to theta = 0 (where V1 = 0 and V2 = 1), so that a state
-in which all features vanish need not be drawn.
+G is exact where features and costs say so, entry by entry, otherwise a mean over drawn pairs; the
+penalties are means over drawn rows, taken as differences to theta = 0 (where V1 = 0 and V2 = 1), so
+that a state in which all features vanish need not be drawn.
 
-Guarantee. For a fixed theta `estimate` is unbiased in the penalties. Certificates do not rest on
-it: they draw rows of their own.
+Coefficients are fitted to the pairs behind `matching`, errors included, so the loss is estimated
+with a G from other pairs. Its error at theta is seen from blocks that are independent of each
+other: with s_i the standard error of (G theta)_i, the error of gap_W has root mean square at most
+
+    sum_i scale_i s_i  (infinity ball),      sqrt(sum_i (scale_i s_i)^2)  (the other classes),
+
+because |gap_W(z + e) - gap_W(z)| <= max_w |<w, e>|.
+
+Guarantee. For a theta that is independent of the rows `estimate` is unbiased in the penalties, its
+error the root mean square of both parts together. Certificates do not rest on it: they draw rows
+of their own.
 """
 
 from dataclasses import dataclass
@@ -16,6 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from journeyman.arrays import FloatArray
+from journeyman.costs import InfinityBall
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.penalty import Penalties, Penalty
@@ -23,6 +33,8 @@ from journeyman.solvers.drawn_rows import MATCHING, DrawnRows, block_stream
 
 MATCHING_BLOCKS, MATCHING_BLOCK = 32, 1 << 14
 """Pairs behind G where it is not exact."""
+FRESH_BLOCKS = 16
+"""As many blocks of other pairs judge the coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,25 +55,37 @@ class LargeSurrogate:
         return self.penalty.of(self.problem)
 
     @cached_property
+    def known(self) -> FloatArray:
+        """What is exact of G, NaN elsewhere."""
+        return self.features.exact_matching(self.problem.costs)
+
+    @cached_property
     def matching(self) -> FloatArray:
         """G: one row per cost."""
-        known = self.features.exact_matching(self.problem.costs)
-        missing = np.flatnonzero(np.isnan(known).any(axis=1))
-        if missing.size:
-            known[missing] = self._sampled_matching()[missing]
-        return known
+        missing = np.isnan(self.known)
+        if not missing.any():
+            return self.known
+        total = sum(self._sampled_matching(block) for block in range(MATCHING_BLOCKS))
+        return np.where(missing, total / MATCHING_BLOCKS, self.known)
 
-    def _sampled_matching(self) -> FloatArray:
+    @cached_property
+    def fresh_matching(self) -> FloatArray:
+        """G from pairs that `matching` has not seen, (blocks x costs x features)."""
+        missing = np.isnan(self.known)
+        if not missing.any():
+            return self.known[np.newaxis]
+        blocks = range(MATCHING_BLOCKS, MATCHING_BLOCKS + FRESH_BLOCKS)
+        sampled = [self._sampled_matching(block) for block in blocks]
+        return np.where(missing, sampled, self.known)
+
+    def _sampled_matching(self, block: int) -> FloatArray:
         """mean of psi(s) Phi_s / q1(s) over pairs s ~ q1."""
-        total = np.zeros((self.problem.costs.num_costs, self.features.num_features))
-        for block in range(MATCHING_BLOCKS):
-            rng = block_stream(self.seed, MATCHING, block)
-            states, actions = self.features.draw(rng, MATCHING_BLOCK)
-            rows = self.features.rows(states, actions)
-            weighed = self.problem.costs.at(states, actions)
-            weighed = weighed / self.features.pair_law(rows)[:, np.newaxis]
-            total += (rows.T @ weighed).T / MATCHING_BLOCK
-        return total / MATCHING_BLOCKS
+        rng = block_stream(self.seed, MATCHING, block)
+        states, actions = self.features.draw(rng, MATCHING_BLOCK)
+        rows, costs = self.features.rows(states, actions), self.problem.costs.at(states, actions)
+        self.features.require_tables(self.problem.costs, states, costs)
+        weighed = costs / self.features.pair_law(rows)[:, np.newaxis]
+        return np.asarray((rows.T @ weighed).T / MATCHING_BLOCK)
 
     @cached_property
     def subgradient_bound(self) -> float:
@@ -74,8 +98,19 @@ class LargeSurrogate:
         )
 
     def matching_error(self, theta: FloatArray) -> float:
-        """gap_W(G theta - target): the loss without penalties."""
-        return self.problem.cost_class.gap(self.matching @ theta - self.problem.target)
+        """gap_W(G theta - target), G from fresh pairs: the loss without penalties."""
+        expected = (self.fresh_matching @ theta).mean(axis=0)
+        return self.problem.cost_class.gap(expected - self.problem.target)
+
+    def matching_deviation(self, theta: FloatArray) -> float:
+        """The root mean square of the error of `matching_error`, at most; zero if G is exact."""
+        blocks = self.fresh_matching @ theta
+        if blocks.shape[0] < 2:
+            return 0.0
+        errors = blocks.std(axis=0, ddof=1) / np.sqrt(blocks.shape[0])
+        scaled = self.problem.cost_class.scaling(errors.size) * errors
+        summed = isinstance(self.problem.cost_class, InfinityBall)
+        return float(scaled.sum() if summed else np.linalg.norm(scaled))
 
     def penalties_on(self, rows: DrawnRows, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What each drawn pair and state adds to lambda_1 V1 and to lambda_2 (V2 - 1)."""
@@ -87,8 +122,9 @@ class LargeSurrogate:
         )
 
     def estimate(self, rows: DrawnRows, theta: FloatArray) -> tuple[float, float]:
-        """L on drawn rows, and the standard error of its penalties."""
+        """L on drawn rows and fresh pairs, and its standard error."""
         parts = self.penalties_on(rows, theta)
         mean = sum(float(part.mean()) for part in parts) + self.penalties.flow
         variance = sum(float(part.var(ddof=1)) / part.size for part in parts)
+        variance += self.matching_deviation(theta) ** 2
         return self.matching_error(theta) + mean, float(np.sqrt(variance))

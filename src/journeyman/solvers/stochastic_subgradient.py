@@ -29,7 +29,7 @@ from typing import overload
 import numpy as np
 
 from journeyman.errors import InvalidSolver
-from journeyman.execution import Executor
+from journeyman.execution import Executor, Serial, seeds_of
 from journeyman.problem import Program
 from journeyman.problem.dual_repair import sharpened
 from journeyman.problem.features import Features
@@ -41,20 +41,15 @@ from journeyman.problem.row_sampling import RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
-from journeyman.solvers.incremental_kernel import Images, advance_incrementally
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.large_descent import LargeDescent
 from journeyman.solvers.optimisation import optimisation_of
+from journeyman.solvers.replicas import ROUND, Replicas, engine_of
 from journeyman.solvers.status import Status
 from journeyman.solvers.step_rules import CoordinateAdaptive, StepRule
-from journeyman.solvers.subgradient_codes import (
-    CONSTANT,
-    INFINITY_BALL,
-    INVERSE_ROOT,
-    class_code,
-)
-from journeyman.solvers.subgradient_kernel import Exact, Motion, advance
+from journeyman.solvers.subgradient_kernel import Motion
 from journeyman.solvers.subgradient_state import SubgradientState, exists, identity_of
+from journeyman.solvers.subgradient_steps import SubgradientSteps
 from journeyman.solvers.watch import Watch
 from journeyman.storage import PathLike
 
@@ -81,13 +76,16 @@ class StochasticSubgradient:
         radius: of the ball; by default every mixture of the columns lies in it.
         nonnegative: keep the coefficients at least zero; for nonnegative features the loss then
             has no negativity.
-        steps: at most this many.
+        steps: at most this many, in every replica.
         accuracy: proven optimisation error at which to stop; None is the default of the module,
             0 runs all steps.
         time_limit: seconds.
         seed: of the rows.
         checkpoint: a file to write the state to at every evaluation, and to continue from.
-        executor: draws blocks of rows in a large world; the answer does not depend on it.
+        executor: runs the replicas, or draws blocks of rows in a large world; the answer does not
+            depend on it.
+        replicas: independent descents on the executor, whose averages are averaged; what that is
+            worth, `solvers/replicas` says.
     """
 
     features: Features | LargeFeatures
@@ -104,9 +102,10 @@ class StochasticSubgradient:
     seed: int = 0
     checkpoint: PathLike | None = None
     executor: Executor | None = None
+    replicas: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("batch", 1), ("steps", 1), ("seed", 0)):
+        for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise InvalidSolver(f"{name} = {value!r}", f"Give a whole number from {least}")
@@ -116,6 +115,11 @@ class StochasticSubgradient:
             raise InvalidSolver(f"average_power = {self.average_power}", "Give a number from 0")
         if self.accuracy is not None and not self.accuracy >= 0:
             raise InvalidSolver(f"accuracy = {self.accuracy}", "Give a number from 0, or None")
+        if self.replicas > 1 and self.checkpoint is not None:
+            raise InvalidSolver(
+                f"checkpoint = {str(self.checkpoint)!r} with {self.replicas} replicas",
+                "A checkpoint holds one descent: leave it out, or set replicas=1",
+            )
 
     @overload
     def run(self, problem: Program, watch: Watch) -> Answer: ...
@@ -151,11 +155,15 @@ class StochasticSubgradient:
         return LargeDescent(
             self.features, self.penalty, self.step_rule, self.batch, self.average_power,
             self.radius, self.nonnegative, self.steps, int(self.seed), self.executor,
+            int(self.replicas),
         )  # fmt: skip
 
     def settings(self) -> str:
         """What decides the steps, in words; when to stop is not part of it."""
-        ignored = {"features", "steps", "accuracy", "time_limit", "seed", "checkpoint", "executor"}
+        ignored = {
+            "features", "steps", "accuracy", "time_limit", "seed", "checkpoint", "executor",
+            "replicas",
+        }  # fmt: skip
         rule_needs_steps = type(self.step_rule).__name__ == "Constant"
         words = [
             f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in ignored
@@ -178,39 +186,30 @@ class _Run:
         if exists(solver.checkpoint):
             assert solver.checkpoint is not None
             self.state.restore(solver.checkpoint, self.identity)
-        reduced = surrogate.reduced
-        self.exact = Exact(
-            class_code(reduced.problem.cost_class),
-            np.array(reduced.matching, order="C"),
-            np.array(reduced.matching_target),
-            np.array(reduced.problem.cost_class.scaling(reduced.matching_target.size)),
-            np.array(reduced.budget_rows, order="C"),
-            np.array(reduced.budget_limits),
-            float(surrogate.penalties.budgets),
-        )
         rate = solver.step_rule.rate_for(surrogate, self.radius, solver.steps)
         self.motion = Motion(
             int(solver.batch), solver.step_rule.code, float(rate), float(self.radius),
             bool(solver.nonnegative), float(solver.average_power),
         )  # fmt: skip
-        self.images = _images(surrogate) if self._is_incremental() else None
+        self.steps = SubgradientSteps(surrogate, self.state.source, self.motion)
+        self.exact = self.steps.exact
+        self.replicas = self._replicas() if solver.replicas > 1 else None
         self.reduced_solution = self._evaluate()
 
-    def _is_incremental(self) -> bool:
-        """Whether the form without the O(num_costs d) term applies."""
-        plain = self.motion.batch == 1 and not self.motion.nonnegative
-        scalar = self.motion.rule in (CONSTANT, INVERSE_ROOT)
-        unbudgeted = self.exact.limits.size == 0
-        dense = self.state.source.is_dense
-        return plain and scalar and unbudgeted and dense and self.exact.kind == INFINITY_BALL
+    def _replicas(self) -> Replicas:
+        solver, executor = self.solver, self.solver.executor
+        seeds = seeds_of(int(solver.seed), solver.replicas)
+        chosen = Serial() if executor is None else executor
+        return Replicas(self.surrogate, self.motion, self.state, seeds, chosen)
 
     def descend(self) -> Status:
         """Take steps until one of the limits."""
         state, solver = self.state, self.solver
+        stride = BLOCK if self.replicas is None else ROUND
         while state.step < solver.steps:
             goal = min(next_evaluation(state.step), solver.steps)
             while state.step < goal:
-                self._take(min(BLOCK, goal - state.step))
+                self._take(min(stride, goal - state.step))
                 found = self.reduced_solution
                 if self.watch.report(state.step, found.loss, found.loss_lower_bound):
                     return self._stopped()
@@ -222,17 +221,10 @@ class _Run:
         return Status.STEP_LIMIT
 
     def _take(self, count: int) -> None:
-        state = self.state
-        drawn = state.source.draw(state.rng, count * self.motion.batch)
-        tables = state.source.pairs, state.source.flow
-        if self.images is None:
-            advance(state.step, *drawn, *tables, self.exact, self.motion, state.iterate)
+        if self.replicas is None:
+            self.steps.take(self.state, count)
         else:
-            advance_incrementally(
-                state.step, *drawn, *tables, self.exact, self.motion, self.images, state.iterate,
-                state.matched,
-            )  # fmt: skip
-        state.step += count
+            self.replicas.take(count)
 
     def _stopped(self) -> Status:
         if not self.state.is_finite:
@@ -277,22 +269,11 @@ class _Run:
         return Answer(
             problem,
             status,
-            "SGD-AL",
+            engine_of(self.solver.replicas),
             policy_solution(found),
             reduced=found,
             optimisation=optimisation,
         )
-
-
-def _images(surrogate: Surrogate) -> Images:
-    """What the rows of Phi and D, and G itself, look like under G."""
-    reduced = surrogate.reduced
-    G = reduced.matching
-    return Images(
-        np.array(reduced.pair_rows @ G.T, order="C"),
-        np.array(reduced.flow_rows @ G.T, order="C"),
-        np.array(G @ G.T, order="C"),
-    )
 
 
 def next_evaluation(step: int) -> int:

@@ -17,6 +17,7 @@ Cost: a state has at most 2^(factors with several knots) entries per heuristic.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +27,8 @@ from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
-from journeyman.policy.state_policy import FunctionPolicy, StatePolicy
+from journeyman.policy.rule_policy import RulePolicy, chosen_share, drawn_actions
+from journeyman.policy.state_policy import StatePolicy
 from journeyman.problem.features.axis import Axis, require_masses
 from journeyman.problem.features.cells import hat_functions
 from journeyman.problem.features.partition import require_share, smoothed, with_flat_share
@@ -38,15 +40,17 @@ from journeyman.problem.features.tensor import (
     knot_counts,
 )
 from journeyman.problem.large_features import FlowRows, LargeFeatures
-from journeyman.world.large_world import LargeWorld, effective_horizon_of
+from journeyman.world.large_world import LargeWorld, Predecessors, effective_horizon_of
 from journeyman.world.mixed_radix import MixedRadix
-from journeyman.world.row_draws import draw_columns
+
+if TYPE_CHECKING:
+    from journeyman.problem.features.factored_kernels import Tables
 
 FLAT_SHARE = 0.05
 """Of the base, factor by factor, spread evenly."""
 BASE_KNOTS = 12
 """Tents per factor that smooth the visits behind the base."""
-BLOCK = 1 << 12
+BLOCK = 1 << 10
 """States whose predecessors are held at a time."""
 
 
@@ -89,18 +93,13 @@ class FactoredFeatures(LargeFeatures):
         """s_j base(x) K_j(x): for every state the cells around it, (states x neighbours)."""
         from journeyman.problem.features.factored_kernels import around
 
-        return around(self.radix.digits(states), *self._tables, self.scales)
-
-    def laws(self, states: IntArray) -> list[FloatArray]:
-        """h(a | x) of every heuristic, (states x actions)."""
-        return [np.ascontiguousarray(one.probabilities(states)) for one in self.heuristics]
+        return around(self.radix.digits(states), self._tables)
 
     def rows(self, states: IntArray, actions: IntArray) -> SparseMatrix:
         from journeyman.problem.features.factored_kernels import blended_rows
 
-        asked = np.arange(states.size), actions
-        shares = np.column_stack([law[asked] for law in self.laws(states)])
-        return blended_rows(*self.cells(states), shares, self.num_features)
+        shares = np.column_stack([chosen_share(one, states, actions) for one in self.heuristics])
+        return blended_rows(self.radix.digits(states), self._tables, shares, self.num_features)
 
     def draw(self, rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
         from journeyman.problem.features.factored_kernels import drawn_values
@@ -116,8 +115,7 @@ class FactoredFeatures(LargeFeatures):
         actions = np.empty(count, dtype=np.int64)
         for number, heuristic in enumerate(self.heuristics):
             own = chosen == number
-            laws = np.asarray(heuristic.probabilities(states[own]))
-            actions[own] = draw_columns(laws, uniforms[-1, own])
+            actions[own] = drawn_actions(heuristic, states[own], uniforms[-1, own])
         return states, actions
 
     def flow(self, states: IntArray) -> FlowRows:
@@ -130,18 +128,15 @@ class FactoredFeatures(LargeFeatures):
         return FlowRows(rows, np.concatenate([part.law for part in parts]))
 
     def _flow(self, states: IntArray) -> FlowRows:
-        from journeyman.problem.features.factored_kernels import flow_rows, moved_mass
+        from journeyman.problem.features.factored_kernels import flow_rows
 
         entering = self.world.predecessors(states)
         first, runs = _runs(entering.offsets, entering.states)
         before, ends = entering.states[first], np.append(first, entering.states.size)
-        moved = np.column_stack([
-            moved_mass(law, entering.actions, entering.probabilities, ends)
-            for law in self.laws(before)
-        ])  # fmt: skip
+        moved = np.column_stack([_moved(one, before, entering, ends) for one in self.heuristics])
         rows, mass = flow_rows(
-            *self.cells(states), *self.cells(before), moved, runs, self.world.discount,
-            self.num_features,
+            self.radix.digits(states), self.radix.digits(before), self._tables, moved, runs,
+            self.world.discount, self.num_features,
         )  # fmt: skip
         return FlowRows(rows, mass / self.flow_ratio)
 
@@ -152,6 +147,9 @@ class FactoredFeatures(LargeFeatures):
             known[cost] = self._matching_of_factor(factor, values)
         return known
 
+    def require_tables(self, costs: CostFunctions, states: IntArray, values: FloatArray) -> None:
+        costs.require_tables(self.radix.digits(states), states, values)
+
     def _matching_of_factor(self, factor: int, values: FloatArray) -> FloatArray:
         parts = [axis.masses for axis in self.axes]
         parts[factor] = self.axes[factor].columns.T @ values
@@ -159,15 +157,19 @@ class FactoredFeatures(LargeFeatures):
         return np.repeat(totals, len(self.heuristics))
 
     @cached_property
-    def _tables(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-        """Tents and base of all factors one below the other, with offsets and knots per factor."""
-        width = max(self.shape)
-        tents = np.vstack(
-            [np.pad(axis.tents, ((0, 0), (0, width - axis.num_knots))) for axis in self.axes]
+    def _tables(self) -> "Tables":
+        from journeyman.problem.features.factored_kernels import Tables
+
+        knots = np.array(self.shape)
+        return Tables(
+            factors=np.flatnonzero(knots > 1),
+            offsets=np.cumsum([0] + [axis.base.size for axis in self.axes]),
+            knots=knots,
+            lower=np.concatenate([axis.lower for axis in self.axes]),
+            tents=np.vstack([axis.neighbours for axis in self.axes]),
+            base=np.concatenate([axis.base for axis in self.axes]),
+            scales=self.scales,
         )
-        base = np.concatenate([axis.base for axis in self.axes])
-        offsets = np.cumsum([0] + [axis.base.size for axis in self.axes])
-        return tents, base, offsets, np.array(self.shape)
 
     def __repr__(self) -> str:
         knots = " x ".join(str(number) for number in self.shape)
@@ -255,22 +257,31 @@ def _tents(rule: Knots, values: FloatArray, visits: FloatArray, count: int) -> S
 def single_actions(world: LargeWorld) -> tuple[StatePolicy, ...]:
     """One policy per action, which takes it everywhere."""
     return tuple(
-        FunctionPolicy(_Always(action, world.num_actions), world.num_actions)
-        for action in range(world.num_actions)
+        RulePolicy(_Always(action), world.num_actions) for action in range(world.num_actions)
     )
 
 
 @dataclass(frozen=True)
 class _Always:
-    """The law that takes one action in every state."""
+    """The rule that takes one action in every state."""
 
     action: int
-    num_actions: int
 
-    def __call__(self, states: IntArray) -> FloatArray:
-        return np.broadcast_to(
-            np.eye(self.num_actions)[self.action], (states.size, self.num_actions)
-        )
+    def __call__(self, states: IntArray) -> IntArray:
+        return np.full(states.size, self.action)
+
+
+def _moved(
+    heuristic: StatePolicy, before: IntArray, entering: Predecessors, ends: IntArray
+) -> FloatArray:
+    """sum_a P(y | x, a) h(a | x) for every stretch of pairs with one state x in `before`."""
+    from journeyman.problem.features.factored_kernels import moved_by_rule, moved_mass
+
+    if isinstance(heuristic, RulePolicy):
+        chosen = heuristic.actions(before)
+        return moved_by_rule(chosen, entering.actions, entering.probabilities, ends)
+    laws = np.asarray(heuristic.probabilities(before))
+    return moved_mass(laws, entering.actions, entering.probabilities, ends)
 
 
 def _runs(offsets: IntArray, states: IntArray) -> tuple[IntArray, IntArray]:

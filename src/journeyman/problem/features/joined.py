@@ -61,5 +61,9 @@ class JoinedFeatures(LargeFeatures):
     def exact_matching(self, costs: CostFunctions) -> FloatArray:
         return np.hstack([block.exact_matching(costs) for block in self.blocks])
 
+    def require_tables(self, costs: CostFunctions, states: IntArray, values: FloatArray) -> None:
+        for block in self.blocks:
+            block.require_tables(costs, states, values)
+
     def __repr__(self) -> str:
         return f"JoinedFeatures({', '.join(repr(block) for block in self.blocks)})"
