@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RAY := $(VENV)/ray
+DOCS := $(VENV)/docs
+INTEGRATION := $(VENV)/integration
+PIP := -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray check slow bench bench-exact bench-ray dist lock clean
+.PHONY: help demo test test-ray test-integration check docs slow bench bench-exact bench-ray dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -14,18 +17,26 @@ help:  ## Show the targets
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("journeyman needs Python 3.11 or later; try make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/runtime.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python $(PIP) -r requirements/runtime.txt
+	$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/dev.txt
+	$(BIN)/python $(PIP) --no-deps -r requirements/dev.txt
 	@touch $@
 
-$(RAY)/.ready: requirements/ray.txt pyproject.toml
-	$(PYTHON) -m venv --clear $(RAY)
-	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/ray.txt
-	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+# Environments of their own, for what is large or must not meet the rest.
+$(RAY)/.ready $(DOCS)/.ready: $(VENV)/%/.ready: requirements/%.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python $(PIP) --no-deps -r $<
+	$(@D)/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+# With dependencies: where torch comes with parts of its own, the lock cannot name them all.
+$(INTEGRATION)/.ready: requirements/integration.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python $(PIP) -r $<
+	$(@D)/bin/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and compare the two
@@ -37,10 +48,16 @@ test: $(VENV)/.dev  ## Run all tests except the slow ones
 test-ray: $(RAY)/.ready  ## Run the tests of the Ray executor, in an environment of their own
 	$(RAY)/bin/python -m pytest -q tests_ray
 
+test-integration: $(INTEGRATION)/.ready  ## Run policies inside Stable-Baselines3 and Gymnasium
+	$(INTEGRATION)/bin/python -m pytest -q tests_integration
+
 check: $(VENV)/.dev  ## Format, lint and type checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(DOCS)/.ready  ## Build the documentation into build/docs; warnings are errors
+	$(DOCS)/bin/mkdocs build --strict
 
 slow: $(VENV)/.dev  ## Run the slow statistical tests
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
@@ -58,18 +75,20 @@ dist: $(VENV)/.dev  ## Build wheel and sdist, install the wheel elsewhere and us
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(PYTHON) -m venv --clear $(VENV)/wheel
-	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/runtime.txt
-	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	$(VENV)/wheel/bin/python $(PIP) -r requirements/runtime.txt
+	$(VENV)/wheel/bin/python $(PIP) --no-deps dist/*.whl
 	cd dist && ../$(VENV)/wheel/bin/journeyman demo --size 6 --trajectories 20
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command "make lock"
 
 lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python $(PIP) uv
 	$(COMPILE) --group build -o requirements/runtime.txt
 	$(COMPILE) --all-extras --group dev --excludes requirements/excluded.txt -o requirements/dev.txt
 	$(COMPILE) --extra ray --group ray-tests -o requirements/ray.txt
+	$(COMPILE) --group docs -o requirements/docs.txt
+	$(COMPILE) --extra gymnasium --group integration-tests --excludes requirements/excluded-integration.txt -o requirements/integration.txt
 
 clean:  ## Remove everything that was built
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -90,7 +90,7 @@ def test_nothing_else_is_overwritten(apprentice, tmp_path):
 
 
 @pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("step", ["_save_problem", "_save_witness", "digest_of"])
+@pytest.mark.parametrize("step", ["_save_problem", "_save_witness", "finish"])
 def test_an_interrupted_save_is_no_run_and_can_be_repeated(
     apprentice, tmp_path, monkeypatch, step, again
 ):

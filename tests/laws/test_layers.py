@@ -21,13 +21,14 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "report": {*FLOORS, "certificate", "apprentice", "gallery", "report"},
     "testing": {*FLOORS, "gallery", "testing"},
     "adapters": {*FLOORS, "certificate", "apprentice", "gallery", "report", "adapters"},
-    "cli": {*FLOORS, "gallery", "report", "cli", "journeyman"},
+    "runs": {*FLOORS, "certificate", "apprentice", "adapters", "runs"},
+    "cli": {*FLOORS, "gallery", "report", "adapters", "runs", "cli", "journeyman"},
     "journeyman": set(),
     "__main__": {"cli"},
 }
 COMPILER = {"numba", "llvmlite"}
 CORE_PACKAGES = {"numpy", "scipy", "highspy", "clarabel", "typer", "rich", *COMPILER}
-EXTRAS = {"testing": {"hypothesis"}, "adapters": {"gymnasium", "ray"}}
+EXTRAS = {"testing": {"hypothesis"}, "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"}}
 
 modules = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 

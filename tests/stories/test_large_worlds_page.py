@@ -1,4 +1,4 @@
-"""The page about large worlds: its code runs, and the example shows what it says."""
+"""The page about large worlds: the example shows what it says."""
 
 import re
 import subprocess
@@ -12,32 +12,6 @@ import journeyman as jm
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "large_world.py"
 PAGE = (ROOT / "docs" / "large-worlds.md").read_text(encoding="utf-8")
-SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-
-
-@pytest.fixture
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-
-
-def shown_by(number, capsys):
-    exec(compile(SNIPPETS[number], "large-worlds.md", "exec"), {})
-    return capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("_at_the_root")
-def test_the_world_of_the_page_keeps_its_promises(capsys):
-    assert len(SNIPPETS) == 2
-    assert shown_by(0, capsys) == "every successor has its predecessor\n"
-
-
-@pytest.mark.usefixtures("_at_the_root")
-def test_the_second_snippet_ends_with_a_certificate(capsys):
-    shown = shown_by(1, capsys)
-    assert shown.startswith("STEP_LIMIT")
-    assert "With probability 0.95 the policy costs at most" in shown
-    assert "vacuous" not in shown
 
 
 def test_the_example_has_three_policies_and_a_table():

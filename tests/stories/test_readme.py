@@ -1,20 +1,11 @@
-"""The documentation tells the truth: its code runs, its commands exist."""
+"""The documentation tells the truth: its commands and pages exist."""
 
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-
-
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_a_snippet_runs_and_shows_something(snippet, capsys):
-    exec(compile(snippet, "README.md", "exec"), {})
-    shown = capsys.readouterr().out
-    assert any(word in shown for word in ("OPTIMAL", "CONVERGED", "With probability"))
 
 
 def test_the_five_lines_are_five():

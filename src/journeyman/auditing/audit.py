@@ -20,6 +20,10 @@ are compared with exact expectations and with fresh draws, up to radii that an h
 with probability 1e-6; and with draws from the stored seed, where numpy has the version that the run
 was made with.
 
+A run in a large world names its code by reference. Nothing of that is imported or called unless
+whoever audits says `trust_code=True`; without it everything is compared that needs no code, and
+`Audit.not_derived` says what was not (`large_audit`).
+
 *Not audited*: who wrote the files. Somebody who makes up demonstrations or counts gets a sound
 certificate of them.
 """
@@ -33,6 +37,7 @@ from typing import Any
 
 from journeyman.auditing import other_claims, protocol
 from journeyman.auditing.gap_claims import check_gap
+from journeyman.auditing.large_audit import LARGE, audit_large
 from journeyman.auditing.ledger import Ledger
 from journeyman.auditing.premise_claims import check_premises
 from journeyman.auditing.reading import (
@@ -44,13 +49,15 @@ from journeyman.auditing.reading import (
     whole_file,
 )
 from journeyman.auditing.run import ALWAYS, SOMETIMES, Run, read_run
+from journeyman.auditing.schema import Schema
 from journeyman.errors import AuditFailed, InvalidFile
 
-KEYS = {
-    "alarm", "apprentice_intervals", "bound", "budgets", "combinations", "digest", "expectations",
-    "expert_intervals", "failure_probability", "gap_on_data", "inputs", "kind", "lower_bounds",
-    "premises", "seeds", "software", "trivial_bound", "vacuous", "valid", "version",
-}  # fmt: skip
+EXPLICIT = Schema(
+    protocol.KIND, protocol.VERSION, ALWAYS, SOMETIMES,
+    {"alarm", "apprentice_intervals", "budgets", "expectations", "expert_intervals", "gap_on_data",
+     "lower_bounds"},
+)  # fmt: skip
+EVERY_FILE = {CERTIFICATE, *EXPLICIT.inputs, *LARGE.inputs}
 SOFTWARE = ["journeyman", "numpy", "scipy"]
 
 
@@ -62,6 +69,13 @@ class Audit:
     findings: tuple[str, ...]
     checked: int
     """How many things were compared."""
+    not_derived: tuple[str, ...] = ()
+    """What needs the code of the run, which was not trusted."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every claim was derived again."""
+        return not self.not_derived
 
     def require(self) -> "Audit":
         """This audit, or `AuditFailed` when there are findings."""
@@ -70,20 +84,22 @@ class Audit:
         return self
 
     def __str__(self) -> str:
+        head = f"The audit failed: {len(self.findings)} findings in {self.checked} comparisons."
         if self.passed:
-            return f"The audit passed: {self.checked} comparisons, no finding."
-        listed = "\n".join(f"- {finding}" for finding in self.findings)
-        return (
-            f"The audit failed: {len(self.findings)} findings in {self.checked} comparisons.\n"
-            f"{listed}"
-        )
+            far = "" if self.complete else " as far as it goes"
+            head = f"The audit passed{far}: {self.checked} comparisons, no finding."
+        rest = ["Not derived again:"] * bool(self.not_derived)
+        lines = [*self.findings, *rest, *self.not_derived]
+        listed = (line if line in rest else f"- {line}" for line in lines)
+        return "\n".join([head, *listed])
 
 
-def audit(directory: str | os.PathLike[str]) -> Audit:
+def audit(directory: str | os.PathLike[str], *, trust_code: bool = False) -> Audit:
     """Derive every figure of a saved run again and compare.
 
     Damaged, missing, forged or foreign files are findings; only a directory that does not exist is
-    an error.
+    an error. `trust_code=True` calls the functions that a run in a large world names: that of a
+    stranger can do anything.
 
     >>> import tempfile
     >>> import journeyman as jm
@@ -97,43 +113,52 @@ def audit(directory: str | os.PathLike[str]) -> Audit:
     place = Path(directory)
     if not place.is_dir():
         raise InvalidFile(f"{place} is not a directory", "Give one that apprentice.save has made")
-    ledger = Ledger()
-    ledger.attempt("the run", partial(_audit, ledger, place))
-    return Audit(not ledger.findings, tuple(ledger.findings), ledger.checked)
+    ledger, open_claims = Ledger(), list[str]()
+    ledger.attempt("the run", partial(_audit, ledger, open_claims, place, trust_code is True))
+    return Audit(
+        not ledger.findings, tuple(ledger.findings), ledger.checked, tuple(open_claims)
+    )  # fmt: skip
 
 
-def _audit(ledger: Ledger, place: Path) -> None:
+def _audit(ledger: Ledger, open_claims: list[str], place: Path, trust_code: bool) -> None:
     paths = contents(place)
     if not ledger.check(CERTIFICATE in paths, f"there is no {CERTIFICATE}: no run was finished"):
         return
     files: dict[str, bytes] = {}
-    for name in {CERTIFICATE, *SOMETIMES, *ALWAYS} & set(paths):
+    for name in EVERY_FILE & set(paths):
         data = ledger.attempt(name, partial(whole_file, paths[name]))
         if data is not None:
             files[name] = data
     certificate = files.pop(CERTIFICATE, b"")
     facts = ledger.attempt(CERTIFICATE, partial(json_object, certificate))
-    if facts is None or not _is_sound(ledger, facts, certificate):
+    if facts is None:
         return
-    for name in sorted(set(paths) - {CERTIFICATE, *SOMETIMES, *ALWAYS}):
+    schema = LARGE if facts.get("kind") == protocol.LARGE_KIND else EXPLICIT
+    if not _is_sound(ledger, schema, facts, certificate):
+        return
+    for name in sorted(set(paths) - {CERTIFICATE, *schema.inputs}):
         ledger.check(False, f"{name} does not belong to a run")
-    _check_files(ledger, facts, files)
+    files = {name: data for name, data in files.items() if name in schema.inputs}
+    _check_files(ledger, schema, facts, files)
+    if schema is LARGE:
+        open_claims += audit_large(ledger, facts, files, place if trust_code else None)
+        return
     run = ledger.attempt("the inputs", lambda: read_run(files, facts))
     if run is not None:
         _check_claims(ledger, facts, run)
 
 
-def _is_sound(ledger: Ledger, facts: dict[str, Any], data: bytes) -> bool:
+def _is_sound(ledger: Ledger, schema: Schema, facts: dict[str, Any], data: bytes) -> bool:
     """Whether a certificate can be read by the rules of this version."""
-    ledger.equal("the kind of file", facts.get("kind"), protocol.KIND)
+    ledger.equal("the kind of file", facts.get("kind"), schema.kind)
     version = facts.get("version")
     if not ledger.check(
-        type(version) is int and version == protocol.VERSION,
-        f"version {version!r} of the schema cannot be audited, only {protocol.VERSION}: certify "
+        type(version) is int and version == schema.version,
+        f"version {version!r} of the schema cannot be audited, only {schema.version}: certify "
         "and save again",
     ):
         return False
-    lacking, strange = sorted(KEYS - set(facts)), sorted(set(facts) - KEYS)
+    lacking, strange = sorted(schema.keys - set(facts)), sorted(set(facts) - schema.keys)
     ledger.check(not strange, f"{CERTIFICATE} holds the unknown parts {strange}")
     if not ledger.check(not lacking, f"{CERTIFICATE} lacks the parts {lacking}"):
         return False
@@ -154,14 +179,16 @@ def _is_sound(ledger: Ledger, facts: dict[str, Any], data: bytes) -> bool:
     )
 
 
-def _check_files(ledger: Ledger, facts: dict[str, Any], files: dict[str, bytes]) -> None:
+def _check_files(
+    ledger: Ledger, schema: Schema, facts: dict[str, Any], files: dict[str, bytes]
+) -> None:
     """Every input there, none beside them, each as it was when it was certified."""
     hashes = dict(facts["inputs"])
-    for name in sorted({*ALWAYS, *hashes} - set(files)):
+    for name in sorted({*schema.always, *hashes} - set(files)):
         ledger.check(False, f"{name} is missing")
     for name in sorted(set(files) - set(hashes)):
         ledger.check(False, f"{name} was not certified")
-    for name in sorted(set(hashes) - {*ALWAYS, *SOMETIMES}):
+    for name in sorted(set(hashes) - set(schema.inputs)):
         ledger.check(False, f"{name} is no input of a run")
     for name in sorted(set(hashes) & set(files)):
         same = sha256(files[name]) == hashes[name]

@@ -15,6 +15,7 @@ from scipy import sparse
 from journeyman.auditing import protocol
 from journeyman.auditing.chain import Chain, column
 from journeyman.auditing.concentration import bernstein, data_independent, hoeffding
+from journeyman.auditing.costs import Costs
 from journeyman.auditing.inputs import Question, Records, World
 from journeyman.auditing.ledger import AGREEMENT, Figure
 from journeyman.auditing.reading import Refused
@@ -154,14 +155,29 @@ def plain_estimates(
 ) -> list[Estimate]:
     """The plain mean with the smallest data-independent radius, and with its own variance."""
     parts = protocol.SHAPED_PARTS if is_shaped(world, records) else protocol.PLAIN_PARTS
-    costs, count = question.costs, len(records)
     tails = tails_of(world, question.matrix, records)
     totals = recorded(world, question.matrix, records) + tails.totals
-    missing = math.fsum(tails.unknown_time) / count
-    mean = totals.mean(axis=0) + (costs.centre * missing if centred else 0.0)
-    cut = Figure.exactly("truncation", TRUNCATION, costs.smaller * missing, "recorded lengths")
+    shares = (parts[0] * delta, parts[1] * delta)
+    return mean_estimates(
+        question.costs, world.horizon, totals, tails.unknown_time, shares, centred=centred
+    )
+
+
+def mean_estimates(
+    costs: Costs,
+    horizon: float,
+    totals: Floats,
+    missing: Floats,
+    shares: tuple[float, float],
+    *,
+    centred: bool,
+) -> list[Estimate]:
+    """From totals and the time without a record behind each; `shares` are failure probabilities."""
+    count, unknown = len(totals), math.fsum(missing) / len(totals)
+    mean = totals.mean(axis=0) + (costs.centre * unknown if centred else 0.0)
+    cut = Figure.exactly("truncation", TRUNCATION, costs.smaller * unknown, "recorded lengths")
     sample = f"{count} demonstrations"
-    radii = data_independent(costs, world.horizon, count, parts[0] * delta)
+    radii = data_independent(costs, horizon, count, shares[0])
     least = min(radius for radius, _ in radii.values())
     found = [
         Estimate(
@@ -173,7 +189,7 @@ def plain_estimates(
         for name, (radius, formula) in radii.items()
         if radius <= least * (1 + AGREEMENT)
     ]
-    radius = _variance_radius(question, world, totals, tails, parts[1] * delta)
+    radius = _variance_radius(costs, horizon, totals, missing, shares[1])
     formula = "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))"
     adaptive = (
         Figure.exactly("sampling", formula, costs.spread_gap(radius), f"{sample} and their spread"),
@@ -189,25 +205,24 @@ def is_shaped(world: World, records: Records) -> bool:
 
 
 def _variance_radius(
-    question: Question, world: World, totals: Floats, tails: Tails, delta: float
+    costs: Costs, horizon: float, totals: Floats, missing: Floats, delta: float
 ) -> Floats:
     """Of every cost, when each of the two sides of each may fail with its part of delta."""
-    widths = question.costs.ranges * world.horizon
+    widths = costs.ranges * horizon
     return np.array([
         bernstein(float(one) ** 2, float(width), len(totals), delta / (2 * widths.size))
-        for one, width in zip(_spread(question, totals, tails), widths, strict=True)
+        for one, width in zip(_spread(costs, totals, missing), widths, strict=True)
     ])  # fmt: skip
 
 
-def _spread(question: Question, totals: Floats, tails: Tails) -> Floats:
+def _spread(costs: Costs, totals: Floats, missing: Floats) -> Floats:
     """At least the standard deviation of complete totals: with unknown tails at mid-range, and
     the root mean square of what these tails can differ by."""
     count, n = totals.shape
     if count < 2:
         return np.full(n, math.inf)
-    costs = question.costs
-    blur = costs.ranges / 2 * math.sqrt(math.fsum(tails.unknown_time**2) / (count - 1))
-    complete = totals + np.outer(tails.unknown_time, costs.centre)
+    blur = costs.ranges / 2 * math.sqrt(math.fsum(missing**2) / (count - 1))
+    complete = totals + np.outer(missing, costs.centre)
     squares = ((complete - complete.mean(axis=0)) ** 2).sum(axis=0)
     return np.asarray(np.sqrt(squares / (count - 1)) + blur)
 
@@ -226,5 +241,6 @@ def intervals(
         hoeffding(2 * float(one) * world.horizon, len(records), delta / (4 * half.size))
         for one in half
     ]
-    radius = np.minimum(plain, _variance_radius(question, world, totals, tails, delta / 2))
+    shaken = _variance_radius(question.costs, world.horizon, totals, tails.unknown_time, delta / 2)
+    radius = np.minimum(plain, shaken)
     return middle - radius - half * missing, middle + radius + half * missing

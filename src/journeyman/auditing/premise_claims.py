@@ -44,10 +44,10 @@ def check_premises(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         ledger.check(said, "the premise of independence speaks of another number of episodes")
     if records is not None and STARTS in told:
         evidence = log_evidence_of_starts(run.world, records)
-        _check_test(ledger, told[STARTS], evidence, len(records))
+        check_test(ledger, told[STARTS], evidence, len(records))
     if records is not None and STEPS in told:
         evidence = log_evidence_of_steps(run.world, records)
-        _check_test(ledger, told[STEPS], evidence, _steps(records))
+        check_test(ledger, told[STEPS], evidence, _steps(records))
     if MODEL in told:
         begins = " and ".join(_untested(run)) + " cannot be tested"
         said = told[MODEL]["detail"].startswith(begins)
@@ -104,7 +104,7 @@ def _steps(records: Records) -> int:
     return records.pair.size
 
 
-def _check_test(ledger: Ledger, stored: dict[str, Any], log_value: float, count: int) -> None:
+def check_test(ledger: Ledger, stored: dict[str, Any], log_value: float, count: int) -> None:
     """A test refutes its premise from an e-value of 1/level on."""
     name, threshold = stored["name"], -math.log(protocol.PREMISE_LEVEL)
     ledger.equal(f"the level of the test that {name}", stored["level"], protocol.PREMISE_LEVEL)

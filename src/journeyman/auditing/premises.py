@@ -35,8 +35,8 @@ class Draws:
 
     def on_counts(self, kappa: float) -> Floats:
         """Log wealth of rows(kappa), for every row that was drawn from."""
-        before = _rank(self.row)
-        seen = _rank(self.row * self.laws.shape[1] + self.outcome)
+        before = rank(self.row)
+        seen = rank(self.row * self.laws.shape[1] + self.outcome)
         gain = np.log1p(seen / (kappa * self.probability)) - np.log1p(before / kappa)
         _, place = np.unique(self.row, return_inverse=True)
         return np.bincount(place, gain).astype(float)
@@ -49,7 +49,7 @@ class Draws:
         return math.fsum(gain)
 
 
-def _rank(labels: Ints) -> Ints:
+def rank(labels: Ints) -> Ints:
     """How often each entry's label occurred before it."""
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]
@@ -62,14 +62,18 @@ def _rank(labels: Ints) -> Ints:
 
 def log_evidence_of_steps(world: World, records: Records) -> float:
     """log E against the transition law."""
-    draws = Draws.of(world.rows, records.pair, records.next_state)
+    return log_evidence_of(Draws.of(world.rows, records.pair, records.next_state))
+
+
+def log_evidence_of(draws: Draws) -> float:
+    """log E against the laws of many rows."""
     on_rows = []
     for kappa in protocol.CONCENTRATIONS:
         wealth = draws.on_counts(kappa)
         for share in protocol.WRONG_SHARES:
             mixed = wealth if share == 1 else _mixed(wealth, share)
             on_rows.append(math.fsum(mixed))
-    return _mean([_mean(on_rows), _mean([draws.on_temper(b) for b in protocol.TEMPERS])])
+    return log_mean([log_mean(on_rows), log_mean([draws.on_temper(b) for b in protocol.TEMPERS])])
 
 
 def log_evidence_of_starts(world: World, records: Records) -> float:
@@ -82,7 +86,9 @@ def log_evidence_of_starts(world: World, records: Records) -> float:
     on_counts = [
         math.fsum(draws.on_counts(kappa)) for draws in every for kappa in protocol.CONCENTRATIONS
     ]
-    return _mean([_mean(on_counts), _mean([every[0].on_temper(b) for b in protocol.TEMPERS])])
+    return log_mean(
+        [log_mean(on_counts), log_mean([every[0].on_temper(b) for b in protocol.TEMPERS])]
+    )
 
 
 def _start_draws(world: World, label: Ints, starts: Ints) -> Draws:
@@ -101,7 +107,7 @@ def _mixed(log_wealth: Floats, share: float) -> Floats:
     return np.asarray(np.logaddexp(math.log1p(-share), math.log(share) + log_wealth))
 
 
-def _mean(logs: list[float]) -> float:
+def log_mean(logs: list[float]) -> float:
     """The log of the mean of numbers whose logs are given."""
     top = max(logs)
     return top + math.log(math.fsum(math.exp(one - top) for one in logs) / len(logs))

@@ -38,3 +38,14 @@ CHUNK = 128
 """Steps of a rollout whose numbers are drawn at a time."""
 SLACK = 1e-9
 """Relative, on the norms and ranges of sampled rows."""
+
+LARGE_VERSION = 1
+LARGE_KIND = "journeyman certificate of a large world"
+LARGE_STREAMS = {"walks": 0x6C77616C, "rows": 0x6C726F77, "mixture": 0x6D697874}
+"""The same for worlds of callables, each followed by the first number of a shard."""
+WALK_SHARD, ROW_SHARD = 1 << 10, 1 << 14
+"""Walks and rows that are drawn from one stream."""
+COMPARED_STARTS, STARTS_STREAM = 1 << 13, 0x6C737472
+"""States that recorded starts are compared with, and the stream of seed 0 they come from."""
+TESTED_STEPS = 1 << 16
+"""Steps that are bet on: the first of the record."""

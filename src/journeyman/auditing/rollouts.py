@@ -15,6 +15,7 @@ from scipy import sparse
 from journeyman.auditing import protocol
 from journeyman.auditing.apprentice import Apprentice, Way
 from journeyman.auditing.concentration import bernstein, data_independent
+from journeyman.auditing.costs import Costs
 from journeyman.auditing.draws import (
     Moments,
     check_alike,
@@ -73,21 +74,8 @@ def check_rollouts(ledger: Ledger, apprentice: Apprentice, sample: Sample, *, ag
 
 def rollout_way(apprentice: Apprentice, sample: Sample, told: str | None, *, centred: bool) -> Way:
     """Kind E from its statistics; of radii that are equal, the one that is `told`."""
-    world, costs, count = apprentice.world, apprentice.question.costs, sample.count
-    delta, n = sample.failure_probability, costs.scale.size
-    independent, adaptive, _ = (part * delta for part in protocol.PLAIN_PARTS)
-    radii = [
-        (radius, formula, f"{count} rollouts")
-        for radius, formula in data_independent(costs, world.horizon, count, independent).values()
-    ]
-    each = [
-        bernstein(float(variance), float(width), count, adaptive / (2 * n))
-        for variance, width in zip(sample.variances, sample.ranges, strict=True)
-    ]
-    radii.append((costs.spread_gap(np.array(each)), SPREAD, f"{count} rollouts and their spread"))
-    least = min(radius for radius, _, _ in radii)
-    best = [one for one in radii if one[0] <= least * (1 + AGREEMENT)]
-    radius, formula, source = next((one for one in best if one[1] == told), best[0])
+    world, costs = apprentice.world, apprentice.question.costs
+    radius, formula, source = sample_radius(costs, world.horizon, sample, told)
     cut = costs.smaller * sample.unrecorded
     figures = (
         Figure.exactly("rollout sampling", formula, radius, source),
@@ -96,6 +84,26 @@ def rollout_way(apprentice: Apprentice, sample: Sample, told: str | None, *, cen
     )
     moved = costs.centre * sample.unrecorded if centred else 0.0
     return Way("E", sample.means + moved, figures)
+
+
+def sample_radius(
+    costs: Costs, horizon: float, sample: Sample, told: str | None
+) -> tuple[float, str, str]:
+    """Of the mean of rollouts, with its formula and source; of equal radii the one that is told."""
+    count, delta, n = sample.count, sample.failure_probability, costs.scale.size
+    independent, adaptive, _ = (part * delta for part in protocol.PLAIN_PARTS)
+    radii = [
+        (radius, formula, f"{count} rollouts")
+        for radius, formula in data_independent(costs, horizon, count, independent).values()
+    ]
+    each = [
+        bernstein(float(variance), float(width), count, adaptive / (2 * n))
+        for variance, width in zip(sample.variances, sample.ranges, strict=True)
+    ]
+    radii.append((costs.spread_gap(np.array(each)), SPREAD, f"{count} rollouts and their spread"))
+    least = min(radius for radius, _, _ in radii)
+    best = [one for one in radii if one[0] <= least * (1 + AGREEMENT)]
+    return next((one for one in best if one[1] == told), best[0])
 
 
 def _horizon(sample: Sample, apprentice: Apprentice) -> int:

@@ -14,43 +14,32 @@
 `certificate.json` last: without it a directory is not a run.
 """
 
-import hashlib
-import json
-import math
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-import scipy
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate import evaluation
 from journeyman.certificate.certificate import BudgetCertificate, Certificate
-from journeyman.certificate.evaluation import Statistics
-from journeyman.certificate.gap_bound import Combination
+from journeyman.certificate.claims import gap_claims, number, term_claim
 from journeyman.certificate.intervals import Interval
-from journeyman.certificate.premises import Premise
+from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.certificate.terms import Term
 from journeyman.demonstrations import ControlVariate, Demonstrations
-from journeyman.errors import InvalidFile, InvalidProblem
+from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship, Program
-from journeyman.storage import PathLike, save_arrays, write_atomically
+from journeyman.storage import PathLike, save_arrays
+
+__all__ = ["canonical", "certificate_facts", "digest_of", "save_run"]
 
 VERSION = 2
 """Of the schema; also of the rules by which the figures are to be derived again."""
 INPUT_VERSION = 1
 """Of the files that are written here."""
-KIND = "journeyman certificate"
 CSR = ("data", "indices", "indptr")
-CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
-INPUTS = (
-    "world.npz", "demonstrations.npz", "policy.npz", "problem.npz", "witness.npz", "features.npz",
-    "trace.npz",
-)  # fmt: skip
 
 
 def save_run(
@@ -68,8 +57,7 @@ def save_run(
     features and coefficients are inputs too. `bounds_trace` is that of the answer.
     """
     _require_rows(certificate, evaluation)
-    place = Path(directory)
-    _prepare(place)
+    place = prepared(directory)
     written = _write_inputs(certificate, place)
     if evaluation is not None:
         _save_features(evaluation, place / "features.npz")
@@ -77,94 +65,35 @@ def save_run(
     if bounds_trace is not None:
         save_arrays(place / "trace.npz", "trace", INPUT_VERSION, {"bounds": bounds_trace})
         written.append("trace.npz")
-    hashes = {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in written}
-    facts = certificate_facts(certificate) | {"inputs": hashes, "seeds": dict(seeds)}
-    _write(place / CERTIFICATE, canonical(facts | {"digest": digest_of(facts)}))
-    (place / UNFINISHED).unlink()
-
-
-def canonical(facts: Mapping[str, Any]) -> bytes:
-    """The one way to write facts as JSON; floats come back to the last bit."""
-    return (json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
-
-
-def digest_of(facts: Mapping[str, Any]) -> str:
-    """SHA-256 of facts in canonical form."""
-    return hashlib.sha256(canonical(facts)).hexdigest()
+    facts = certificate_facts(certificate) | {"seeds": dict(seeds)}
+    finish(place, facts, written)
 
 
 def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     """Everything a certificate claims, ready for JSON."""
     bounds = certificate.lower_bounds
-    return {
+    return gap_claims(certificate, certificate.failure_probability) | {
         "kind": KIND,
         "version": VERSION,
-        "software": {
-            "journeyman": metadata.version("journeyman"),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-        "failure_probability": certificate.failure_probability,
-        "bound": _number(certificate.bound),
-        "valid": certificate.valid,
-        "vacuous": certificate.vacuous,
         "alarm": certificate.alarm,
-        "trivial_bound": _number(certificate.trivial_bound),
-        "gap_on_data": _number(certificate.gap_on_data),
-        "expectations": [_number(value) for value in certificate.expectations],
-        "combinations": [_combination(way) for way in certificate.combinations],
-        "lower_bounds": {name: _number(value) for name, value in vars(bounds).items()},
-        "premises": [_premise(premise) for premise in certificate.premises],
+        "gap_on_data": number(certificate.gap_on_data),
+        "expectations": [number(value) for value in certificate.expectations],
+        "lower_bounds": {name: number(value) for name, value in vars(bounds).items()},
         "budgets": [_budget(budget) for budget in certificate.budgets],
         "expert_intervals": [_interval(one) for one in certificate.expert_intervals],
         "apprentice_intervals": [_interval(one) for one in certificate.apprentice_intervals],
     }
 
 
-def _number(value: float) -> float | str:
-    """JSON has no infinity: it is written as a word."""
-    return float(value) if math.isfinite(value) else str(float(value))
-
-
-def _term(term: Term) -> dict[str, Any]:
-    return {
-        "name": term.name, "value": _number(term.value), "formula": term.formula,
-        "source": term.source,
-    }  # fmt: skip
-
-
-def _combination(way: Combination) -> dict[str, Any]:
-    return {
-        "kind": way.kind, "estimate": way.estimate, "bound": _number(way.bound),
-        "terms": [_term(term) for term in way.terms],
-        "statistics": [_statistics(one) for one in way.statistics],
-    }  # fmt: skip
-
-
-def _statistics(statistics: Statistics) -> dict[str, Any]:
-    """What was sampled, with every figure ready for JSON."""
-    return {
-        name: [_number(one) for one in value] if isinstance(value, tuple) else value
-        for name, value in vars(statistics).items()
-    }
-
-
-def _premise(premise: Premise) -> dict[str, Any]:
-    return {
-        "name": premise.name, "verdict": premise.verdict.value, "detail": premise.detail,
-        "level": premise.level,
-    }  # fmt: skip
-
-
 def _budget(budget: BudgetCertificate) -> dict[str, Any]:
     return {
-        "name": budget.name, "spent": _number(budget.spent), "limit": budget.limit,
-        "is_kept": budget.is_kept, "terms": [_term(term) for term in budget.terms],
+        "name": budget.name, "spent": number(budget.spent), "limit": budget.limit,
+        "is_kept": budget.is_kept, "terms": [term_claim(term) for term in budget.terms],
     }  # fmt: skip
 
 
 def _interval(interval: Interval) -> dict[str, Any]:
-    return {"name": interval.name, "low": _number(interval.low), "high": _number(interval.high)}
+    return {"name": interval.name, "low": number(interval.low), "high": number(interval.high)}
 
 
 def _require_rows(certificate: Certificate, evaluation: SampledRows | None) -> None:
@@ -179,49 +108,6 @@ def _require_rows(certificate: Certificate, evaluation: SampledRows | None) -> N
             + ("not given" if evaluation is None else "that of another certificate"),
             "Give evaluation= exactly what certify was given, if that was SampledRows",
         )
-
-
-def _prepare(place: Path) -> None:
-    """An empty directory with the mark of an unfinished save."""
-    if place.exists() and not place.is_dir():
-        raise InvalidFile(f"{place} is a file", "Give a directory")
-    place.mkdir(parents=True, exist_ok=True)
-    if any(place.iterdir()) and not _is_run(place):
-        raise InvalidFile(
-            f"{place} holds other files and no saved run", "Give a new or an empty directory"
-        )
-    known = {CERTIFICATE, UNFINISHED, *INPUTS}
-    foreign = sorted(
-        path.name for path in place.iterdir() if path.name not in known and path.name[0] != "."
-    )
-    if foreign:
-        raise InvalidFile(
-            f"{place} holds {foreign[0]!r} beside a saved run, and the audit would refuse it",
-            "Move it elsewhere, or give a new directory",
-        )
-    _write(place / UNFINISHED, b"This run was not saved to its end.\n")
-    for name in (CERTIFICATE, *INPUTS):
-        (place / name).unlink(missing_ok=True)
-        for left_over in place.glob(f".{name}.*"):
-            left_over.unlink()
-
-
-def _is_run(place: Path) -> bool:
-    """Whether `place` holds a run, or what an interrupted save left."""
-    if (place / UNFINISHED).exists():
-        return True
-    try:
-        facts = json.loads((place / CERTIFICATE).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(facts, dict) and facts.get("kind") == KIND
-
-
-def _write(path: Path, content: bytes) -> None:
-    def write(stream: BinaryIO) -> None:
-        stream.write(content)
-
-    write_atomically(path, write)
 
 
 def _write_inputs(certificate: Certificate, place: Path) -> list[str]:

@@ -1,0 +1,139 @@
+"""Claims about premises in a large world; what starts and steps are possible only code can say."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from journeyman.auditing import protocol
+from journeyman.auditing.large_run import MIXTURE, ROWS, LargeRun
+from journeyman.auditing.ledger import Ledger
+from journeyman.auditing.premise_claims import (
+    DECLARED,
+    FAILED,
+    FRESH_ROLLOUTS,
+    FRESH_ROWS,
+    GIVEN,
+    INDEPENDENT,
+    TESTED,
+    check_test,
+)
+from journeyman.auditing.premise_claims import STARTS as LIKELY_STARTS
+from journeyman.auditing.premise_claims import STEPS as LIKELY_STEPS
+from journeyman.auditing.reading import Refused
+
+RANGES = "costs lie in their declared range"
+STARTS, STEPS = "start states are possible", "steps are possible"
+SIMULATOR = "the simulator is the world the expert acted in"
+CANDIDATES = "rollouts are independent of the candidates"
+TABLES = "costs of one factor are those of their tables"
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What code says: whether all recorded starts and steps can happen (None where the world does
+    not say, or there are none), log e-values against their laws, and whether costs have tables."""
+
+    starts: bool | None = None
+    steps: bool | None = None
+    log_starts: float | None = None
+    log_steps: float | None = None
+    tables: bool = False
+
+
+def check_large_premises(
+    ledger: Ledger, facts: dict[str, Any], run: LargeRun, found: Tested | None
+) -> None:
+    """That the list is complete, and each entry; verdicts of tests only where they were `found`."""
+    stored = facts["premises"]
+    names = [one["name"] for one in stored]
+    tables = [TABLES] * (run.kind == ROWS and TABLES in names)
+    told = dict(zip(names, stored, strict=True))
+    if not ledger.equal("the list of premises", names, [*_names(run, told), *tables]):
+        return
+    if found is not None and run.kind == ROWS:
+        ledger.equal("the premise about tables", bool(tables), found.tables)
+    for name in set(names) - {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS}:
+        outline = (told[name]["verdict"], told[name]["level"])
+        ledger.equal(f"the premise that {name}", outline, (DECLARED, None))
+    if run.episodes is not None:
+        said = f"the {len(run.episodes.totals)} episodes" in told[INDEPENDENT]["detail"]
+        ledger.check(said, "the premise of independence speaks of another number of episodes")
+    ledger.check(
+        re.match(_draws(run), told[names[-1 - len(tables)]]["detail"]) is not None,
+        "the premise about draws tells of another number or seed",
+    )
+    if run.walked is not None and STARTS in told:
+        _check_tests(ledger, run, told, found)
+
+
+def _check_tests(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tested | None) -> None:
+    """Possible starts and steps, and bets against their laws."""
+    if run.walked is None:
+        return
+    starts, steps = run.walked.lengths.size, run.walked.states.size
+    _check_outline(ledger, told[STARTS], f"{starts} starts")
+    _check_outline(ledger, told[STEPS], f"{steps} steps")
+    if found is not None:
+        _check_verdict(ledger, told[STARTS], found.starts)
+        _check_verdict(ledger, told[STEPS], found.steps)
+    bets = (
+        (LIKELY_STARTS, starts, found and found.log_starts),
+        (LIKELY_STEPS, min(steps, protocol.TESTED_STEPS), found and found.log_steps),
+    )
+    for name, count, log_value in bets:
+        if name in told:
+            check_test(ledger, told[name], _log_value(told[name], log_value), count)
+
+
+def _log_value(stored: dict[str, Any], derived: Any) -> float:
+    """Of a test, as the code gives it; without code, as it is told."""
+    if derived is not None:
+        return float(derived)
+    said = re.match(r"e-value (10\^)?(\S+) from ", stored["detail"])
+    if said is None:
+        raise Refused(f"the test that {stored['name']} tells of no e-value")
+    figure = float(said[2])
+    return figure * math.log(10) if said[1] else math.log(figure) if figure > 0 else -math.inf
+
+
+def _names(run: LargeRun, told: dict[str, Any]) -> list[str]:
+    """Which premises there have to be; laws are bet against where all is possible."""
+    found = [GIVEN]
+    if run.episodes is not None and run.question.sizes is None:
+        found = [RANGES, INDEPENDENT, SIMULATOR]
+    elif run.episodes is not None:
+        bets = ((STARTS, LIKELY_STARTS), (STEPS, LIKELY_STEPS))
+        possible = [law for name, law in bets if told.get(name, {}).get("verdict") == TESTED]
+        found = [RANGES, INDEPENDENT, STARTS, STEPS, *possible]
+    draws = {MIXTURE: CANDIDATES, ROWS: FRESH_ROWS}.get(run.kind, FRESH_ROLLOUTS)
+    return [*found, draws]
+
+
+def _draws(run: LargeRun) -> str:
+    """How the premise about draws begins."""
+    told = run.evaluation
+    if run.kind == ROWS:
+        return f"{told['rows']} rows for each sum from seed {told['seed']};"
+    if run.kind != MIXTURE:
+        return f"{told['trajectories']} rollouts from seed {told['seed']};"
+    sizes = ", ".join(str(size) for size in told["rounds"] or [run.weights.size])
+    return (
+        f"{told['trajectories']} rollouts of each from seed {told['seed']}, in rounds of {sizes} "
+        "candidates;"
+    )
+
+
+def _check_outline(ledger: Ledger, stored: dict[str, Any], sample: str) -> None:
+    """What a test says can be said without its code."""
+    verdict, level, detail = (stored[part] for part in ("verdict", "level", "detail"))
+    sound = (verdict, level) in ((TESTED, 0.0), (FAILED, 0.0), (DECLARED, None))
+    ledger.check(sound, f"the premise that {stored['name']} is {verdict!r} at level {level!r}")
+    if verdict == TESTED:
+        said = detail == f"{sample} have positive probability"
+        ledger.check(said, f"the test that {stored['name']} tells of another number")
+
+
+def _check_verdict(ledger: Ledger, stored: dict[str, Any], holds: bool | None) -> None:
+    verdict = DECLARED if holds is None else TESTED if holds else FAILED
+    ledger.equal(f"the verdict that {stored['name']}", stored["verdict"], verdict)
