@@ -239,6 +239,7 @@ class Demonstrations:
     def _load(cls, path: PathLike) -> Self:
         if files.is_csv(path):
             return cls(*files.read_csv(path))
+        files.refuse_foreign(path)
         _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION)
         parts = (
             take(path, arrays, name) for name in ("states", "actions", "offsets", "terminated")

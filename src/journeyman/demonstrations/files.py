@@ -1,33 +1,53 @@
-"""Demonstrations as comma-separated text, one row per visited state.
+"""Demonstrations as comma-separated text, in one of two layouts.
+
+One row per visited state; the last row of an episode has an empty action, it is the state where the
+record ends, and `terminated` is read from it:
 
     episode,t,state,action,terminated
     0,0,5,2,
     0,1,6,,1
 
-The last row of an episode has an empty action: it is the state where the record ends. `terminated`
-is read from that row (1/0, true/false; empty means truncated). Columns may stand in any order and
-further columns are ignored; rows of an episode must be consecutive, with t counting from 0.
+A log, one row per step, when there is a column `next_state`; `terminated` may be left out, and is
+read from the last step of an episode:
+
+    episode,t,state,action,next_state,terminated
+    0,0,5,2,6,1
+
+Flags are 1/0, true/false or yes/no; empty means truncated. Columns may stand in any order and
+further columns are ignored; rows of an episode must be consecutive, with t counting from 0. Rows
+are read one at a time, and kept as flat arrays.
 """
 
 import csv
 import io
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import Any, BinaryIO, TextIO
 
 from journeyman.arrays import BoolArray, IntArray
+from journeyman.demonstrations.table_rows import COLUMNS, NEXT_STATE, Log, Visits
 from journeyman.errors import InvalidFile
 from journeyman.storage import PathLike, write_atomically
 
-COLUMNS = ("episode", "t", "state", "action", "terminated")
-TRUE = {"1", "true", "yes"}
-FALSE = {"", "0", "false", "no"}
+LONGEST_ROW = 1 << 20
+"""Characters of a row; a file without line ends is refused before it fills the memory."""
+ROWS_BETWEEN_CHECKS = 4096
+FOREIGN_SUFFIXES = {".parquet", ".pq", ".hdf5", ".h5", ".arrow"}
+"""Formats that `read_demonstrations` knows and `Demonstrations.load` does not."""
 
 
 def is_csv(path: PathLike) -> bool:
     return Path(path).suffix.lower() == ".csv"
+
+
+def refuse_foreign(path: PathLike) -> None:
+    """Send those who bring a format of another package to the door that is meant for it."""
+    if Path(path).suffix.lower() in FOREIGN_SUFFIXES or Path(path).is_dir():
+        raise InvalidFile(
+            f"{path} is not in the native format",
+            "Read files and directories of other packages with jm.read_demonstrations(path)",
+        )
 
 
 def write_csv(
@@ -48,87 +68,89 @@ def write_csv(
     write_atomically(path, write)
 
 
-def read_csv(path: PathLike) -> tuple[Any, Any, Any, Any]:
-    """(states, actions, offsets, terminated); the first wrong line is named."""
-    reader = _Reader(path)
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            rows = csv.DictReader(stream)
-            missing = [name for name in COLUMNS[:4] if name not in (rows.fieldnames or ())]
-            if missing:
-                raise InvalidFile(
-                    f"{path} lacks the column(s) {', '.join(missing)}",
-                    f"Name the columns {','.join(COLUMNS)} in the first line",
-                )
-            for row in rows:
-                reader.take(rows.line_num, row)
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
+def no_limit(num_bytes: int) -> None:
+    """Allow any amount of memory."""
+
+
+def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[Any, Any, Any, Any]:
+    """(states, actions, offsets, terminated); the first wrong line is named.
+
+    `allow` is told now and then how many bytes the demonstrations take, and may raise.
+    """
+    with _opened(path) as stream:
+        rows = _rows(path, stream)
+        header = _header(rows)
+        reader = (Log if NEXT_STATE in header else Visits)(path, header)
+        for count, (line, row) in enumerate(rows, 1):
+            reader.take(line, row)
+            if count % ROWS_BETWEEN_CHECKS == 0:
+                allow(reader.num_bytes)
+        allow(reader.num_bytes)
     return reader.finish()
 
 
-class _Reader:
-    """Collects rows in order and refuses the first that does not fit."""
+def line_of(path: PathLike, episode: int, step: int) -> int:
+    """The line that holds a step, 0 for the first, of an episode, 0 for the first, of a sound file.
 
-    def __init__(self, path: PathLike) -> None:
-        self.path = path
-        self.states: list[int] = []
-        self.actions: list[int] = []
-        self.offsets = [0]
-        self.terminated: list[bool] = []
-        self.episode: str | None = None
-        self.finished: set[str] = set()
+    The step behind the last one is the row where the record ends; a log has none, and shows it in
+    the row of the last step.
+    """
+    with _opened(path) as stream:
+        rows = _rows(path, stream)
+        place, before, found, number, t = _header(rows).index(COLUMNS[0]), None, 0, -1, 0
+        for line, row in rows:
+            name = "".join(row[place : place + 1]).strip()
+            number, t = (number, t + 1) if name == before else (number + 1, 0)
+            before = name
+            if number > episode:
+                break
+            if number == episode and t <= step:
+                found = line
+    return found
 
-    def take(self, line: int, row: dict[str, str | None]) -> None:
-        episode = (row["episode"] or "").strip()
-        if self.episode is None:
-            if episode in self.finished:
-                raise self._refuse(line, f"episode {episode} goes on after its last row")
-            self.episode = episode
-        elif episode != self.episode:
-            raise self._refuse(line, f"episode {self.episode} has no last row with an empty action")
-        expected = len(self.actions) - self.offsets[-1]
-        if self._integer(line, "t", row["t"]) != expected:
-            raise self._refuse(line, f"t is {row['t']}, expected {expected}")
-        self.states.append(self._integer(line, "state", row["state"]))
-        if (row["action"] or "").strip():
-            self.actions.append(self._integer(line, "action", row["action"]))
-        else:
-            self._close(line, (row.get("terminated") or "").strip().lower())
 
-    def _close(self, line: int, flag: str) -> None:
-        if flag not in TRUE | FALSE:
-            raise self._refuse(line, f"terminated is {flag!r}, expected 1 or 0")
-        if len(self.actions) == self.offsets[-1]:
-            raise self._refuse(line, f"episode {self.episode} has no action")
-        self.terminated.append(flag in TRUE)
-        self.offsets.append(len(self.actions))
-        self.finished.add(self.episode or "")
-        self.episode = None
+def _opened(path: PathLike) -> TextIO:
+    try:
+        return Path(path).open(encoding="utf-8-sig", newline="")
+    except FileNotFoundError as fault:
+        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
+    except OSError as fault:
+        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
 
-    def finish(self) -> tuple[Any, Any, Any, Any]:
-        if self.episode is not None:
-            raise InvalidFile(
-                f"{self.path}: episode {self.episode} has no last row with an empty action",
-                "End each episode with the state where its record ends",
-            )
-        if not self.terminated:
-            raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
-        return self.states, self.actions, np.array(self.offsets), np.array(self.terminated)
 
-    def _integer(self, line: int, name: str, text: str | None) -> int:
-        try:
-            value = int((text or "").strip().removesuffix(".0"))
-        except ValueError:
-            raise self._refuse(line, f"{name} is {text!r}, expected a whole number") from None
-        if not 0 <= value < 2**63:
-            raise self._refuse(line, f"{name} is {value}, expected an id from 0")
-        return value
+def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    _, names = next(rows, (0, []))
+    return [name.strip() for name in names]
 
-    def _refuse(self, line: int, what: str) -> InvalidFile:
-        return InvalidFile(
-            f"{self.path}, line {line}: {what}",
-            "A row is episode,t,state,action,terminated; the last row of an episode has no action",
-        )
+
+def _rows(path: PathLike, stream: TextIO) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, each with the number of its last line."""
+    lines = _Lines(stream)
+    rows = csv.reader(lines)
+    try:
+        for row in rows:
+            lines.held = 0
+            if row:
+                yield rows.line_num, row
+    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
+
+
+class _Lines:
+    """The lines of a file, as long as a row is not too long."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.held = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self.stream.readline(LONGEST_ROW)
+        self.held += len(line)
+        if not line:
+            raise StopIteration
+        if self.held >= LONGEST_ROW:
+            raise csv.Error(f"a row has more than {LONGEST_ROW - 1} characters")
+        return line

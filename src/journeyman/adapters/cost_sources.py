@@ -1,0 +1,144 @@
+"""Every door through which cost features come in, by the form of their name.
+
+    costs.csv, costs.npz       a table: one row per state or per state-action pair
+    state-indicator, pair-indicator, coordinates, macro-cells:4, time
+                               built-in sets
+    gallery:grid, icu-sepsis   the costs of an example; options are those of its world
+    gym:FrozenLake-v1          the mean reward of every pair; options are those of its world
+    module:function            called with the world; returns a basis, a table, or (table, names)
+
+Tables hold costs, lower is better; `rewards:` in front of a table, a set or a function says that
+higher is. `module:function` *runs that module's code*, as typed by the user: it is the only source
+that does, besides environments, and no file can ask for it.
+"""
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from journeyman.adapters import gymnasium_worlds
+from journeyman.adapters.built_in_costs import PLAIN, built_in_costs
+from journeyman.adapters.cost_tables import read_csv_costs, read_npz_costs
+from journeyman.adapters.gallery_sources import PREFIX as GALLERY
+from journeyman.adapters.gallery_sources import read_gallery
+from journeyman.adapters.world_sources import ICU_SEPSIS, NO_OPTIONS
+from journeyman.costs import CostBasis
+from journeyman.errors import InvalidCosts, JourneymanError
+from journeyman.world import World, expected_rewards
+
+REWARDS = "rewards:"
+
+
+def read_costs(source: str, world: World, *, options: Mapping[str, str] = NO_OPTIONS) -> CostBasis:
+    """The cost features that `source` names, one row per state or pair of `world`.
+
+    >>> from journeyman.adapters.world_sources import read_world
+    >>> grid = read_world("gallery:grid", options={"size": "8"})
+    >>> read_costs("macro-cells:2", grid).names
+    ('cell 0,0', 'cell 0,1', 'cell 1,0', 'cell 1,1')
+    """
+    if source.startswith(REWARDS):
+        given = read_costs(source.removeprefix(REWARDS), world, options=options)
+        if given.rewards:
+            raise InvalidCosts(f"{source} are rewards anyway", f"Leave {REWARDS!r} out")
+        return CostBasis.from_rewards(given.matrix, given.names)
+    basis = _read(source, world, options)
+    basis.on(world)
+    return basis
+
+
+def runs_code(source: str) -> bool:
+    """Whether reading `source` runs code of a module the user has named."""
+    module, colon, function = source.removeprefix(REWARDS).partition(":")
+    names = [*module.split("."), function]
+    known = f"{module}:" in (GALLERY, gymnasium_worlds.PREFIX)
+    return bool(colon) and not known and all(name.isidentifier() for name in names)
+
+
+def _read(source: str, world: World, options: Mapping[str, str]) -> CostBasis:
+    if source.startswith(GALLERY) or source == ICU_SEPSIS:
+        return _of_example(source, world, options)
+    if source.startswith(gymnasium_worlds.PREFIX):
+        return _of_environment(source, world, options)
+    if options:
+        raise InvalidCosts(f"{source} takes no options", f"Leave out {', '.join(options)}")
+    suffix = Path(source).suffix.lower()
+    if suffix == ".csv":
+        return CostBasis(*read_csv_costs(source, world))
+    if suffix == ".npz":
+        return CostBasis(*read_npz_costs(source))
+    found = built_in_costs(source, world)
+    if found is not None:
+        return found
+    if runs_code(source):
+        return _by_function(source, world)
+    raise InvalidCosts(
+        f"{source!r} is not a source of costs",
+        f"Give a .csv or .npz file, {', '.join(PLAIN)}, macro-cells:4, gallery:NAME, gym:NAME, or "
+        "module:function",
+    )
+
+
+def _of_example(source: str, world: World, options: Mapping[str, str]) -> CostBasis:
+    name = f"{GALLERY}icu_sepsis" if source == ICU_SEPSIS else source
+    theirs, basis = read_gallery(name, options)
+    same = theirs.pairs == world.pairs and theirs.transition.shape == world.transition.shape
+    if not same or (theirs.transition != world.transition).nnz:
+        raise InvalidCosts(
+            f"the costs of {source} belong to another world ({theirs!r})",
+            "Give the options with which the world was made",
+        )
+    return basis
+
+
+def _of_environment(source: str, world: World, options: Mapping[str, str]) -> CostBasis:
+    environment = gymnasium_worlds.make_environment(
+        source.removeprefix(gymnasium_worlds.PREFIX), options
+    )
+    try:
+        rewards = expected_rewards(environment)
+    finally:
+        environment.close()
+    if rewards.size != world.num_pairs:
+        raise InvalidCosts(
+            f"{source} has {rewards.size} pairs, the world {world.num_pairs}",
+            "Give the options with which the world was made",
+        )
+    return CostBasis.from_rewards(rewards, ["reward"])
+
+
+def _by_function(source: str, world: World) -> CostBasis:
+    """Call the function that the user has named."""
+    module_name, _, name = source.partition(":")
+    here, known = str(Path.cwd()), list(sys.path)
+    sys.path.insert(0, here)
+    try:
+        function = getattr(importlib.import_module(module_name), name, None)
+        if not callable(function):
+            raise InvalidCosts(f"{module_name} has no function {name!r}", "Check the spelling")
+        made = function(world)
+    except JourneymanError:
+        raise
+    except ModuleNotFoundError as fault:
+        raise InvalidCosts(
+            f"there is no module {fault.name!r}", "Install it, or start where its file lies"
+        ) from fault
+    except Exception as fault:  # whatever the user's own code raises
+        raise InvalidCosts(
+            f"{source} failed: {type(fault).__name__}: {fault}", "Mend the function"
+        ) from fault
+    finally:
+        sys.path[:] = known
+    return _as_basis(made)
+
+
+def _as_basis(made: Any) -> CostBasis:
+    if isinstance(made, CostBasis):
+        return made
+    if isinstance(made, tuple) and len(made) == 2 and not np.isscalar(made[1]):
+        return CostBasis(made[0], list(made[1]))
+    return CostBasis(made)

@@ -1,0 +1,130 @@
+"""Demonstrations in and out, in the formats people have them in.
+
+| format | what it is |
+|---|---|
+| npz | the native file, small and quick |
+| csv | comma-separated text, with one row per visited state or one per step |
+| parquet | the same columns as a Parquet file, for large ones |
+| minari | a data set of Minari, a directory |
+| imitation | trajectories saved by the `imitation` package, a directory |
+
+Reading executes nothing, reads nothing outside the file, and asks for memory only after it has
+estimated how much a file will take.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from journeyman.adapters.demonstration_reading import MEMORY_LIMIT, Allowance, Reading
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.storage import PathLike
+from journeyman.world import World
+
+READERS = {
+    "npz": "npz_demonstrations", "csv": "csv_demonstrations", "parquet": "parquet_demonstrations",
+    "minari": "minari_demonstrations", "imitation": "imitation_demonstrations",
+}  # fmt: skip
+"""The module that reads each format."""
+WRITERS = READERS | {"minari": "minari_export"}
+SUFFIXES = {
+    ".npz": "npz", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".hdf5": "minari",
+}  # fmt: skip
+SIGNS = {"metadata.json": "minari", "data/metadata.json": "minari", "state.json": "imitation"}
+"""Files by which a directory is known."""
+
+
+def read_demonstrations(
+    path: PathLike,
+    *,
+    format: str | None = None,  # noqa: A002
+    world: World | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+) -> Demonstrations:
+    """Read demonstrations in any format journeyman knows.
+
+    Args:
+        path: a file, or the directory of a data set.
+        format: npz, csv, parquet, minari or imitation; None goes by the suffix of a file and by
+            what lies in a directory.
+        world: every step is checked to be possible in it, and the first that is not is named by its
+            place in the file. Terminated episodes whose last step it does not have are given its
+            sink as their last state, if it has one (records of Gymnasium name the state before).
+        memory_limit: bytes that reading may take. A file that would take more is refused first.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "log.csv"
+    >>> _ = path.write_text("episode,t,state,action,next_state\\n0,0,5,2,6\\n0,1,6,0,7\\n")
+    >>> read_demonstrations(path)
+    Demonstrations(1 episodes, 2 steps, 0 terminated)
+    """
+    source = Path(path)
+    chosen = _known(format) if format is not None else _recognised(source)
+    read: Callable[[Path, Allowance], Reading] = _module(READERS[chosen]).read
+    reading = read(source, Allowance(path, memory_limit))
+    reading.require_ids(path)
+    return reading.demonstrations if world is None else reading.fitted(path, world)
+
+
+def write_demonstrations(
+    demonstrations: Demonstrations,
+    path: PathLike,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> None:
+    """Write demonstrations to a file, or to a new directory for minari and imitation.
+
+    `format` None goes by the suffix: .npz, .csv or .parquet. Action sets are kept by npz only. A
+    Minari data set is named after its path, below MINARI_DATASETS_PATH if it lies there.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "demos.csv"
+    >>> write_demonstrations(Demonstrations([0, 1], [0], [0, 1]), path)
+    >>> path.read_text().splitlines()
+    ['episode,t,state,action,terminated', '0,0,0,0,', '0,1,1,,0']
+    """
+    target = Path(path)
+    chosen = SUFFIXES.get(target.suffix.lower()) if format is None else _known(format)
+    if chosen is None or (format is None and chosen == "minari"):
+        raise InvalidFile(f"{path} has no suffix of a known format", _choice("Give format="))
+    write: Callable[[Demonstrations, Path], None] = _module(WRITERS[chosen]).write
+    write(demonstrations, target)
+
+
+def _known(name: str) -> str:
+    if name not in READERS:
+        raise InvalidInput(f"format = {name!r} is not known", _choice("Give"))
+    return name
+
+
+def _recognised(path: Path) -> str:
+    if path.is_dir():
+        for sign, name in SIGNS.items():
+            if (path / sign).is_file():
+                return name
+        raise InvalidFile(
+            f"{path} is neither a data set of Minari (metadata.json) nor of imitation (state.json)",
+            "Give the directory that holds one of these files",
+        )
+    if path.suffix.lower() not in SUFFIXES:
+        if not path.exists():
+            raise InvalidFile(f"{path} does not exist", "Check the path")
+        raise InvalidFile(
+            f"{path} has the suffix {path.suffix!r}, which is of no known format",
+            _choice("Give format="),
+        )
+    return SUFFIXES[path.suffix.lower()]
+
+
+def _choice(verb: str) -> str:
+    *others, last = READERS
+    suffixes = " ".join(SUFFIXES)
+    return f"{verb} {', '.join(others)} or {last}; known suffixes are {suffixes}"
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"journeyman.adapters.{name}")

@@ -1,0 +1,140 @@
+"""Demonstrations in directories of the `imitation` package: one row per trajectory.
+
+    obs: list of T + 1 numbers, acts: list of T numbers, infos: list of T texts, terminal: flag
+
+in Arrow stream files that `state.json` names, as `imitation.data.serialize.save` writes them by way
+of HuggingFace's `datasets`. `infos` are instructions to build Python objects: they are never
+decoded, here not even read. `terminal` is what `imitation` says: its own recorder sets it also when
+a time limit has ended the episode, so give a world to have it checked.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from journeyman.adapters.arrow_messages import column, open_arrow
+from journeyman.adapters.arrow_numbers import filled
+from journeyman.adapters.demonstration_reading import Allowance, Reading, member, read_json
+from journeyman.adapters.directory_writing import write_directory
+from journeyman.adapters.episode_lists import EpisodeList
+from journeyman.arrays import IntArray
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidFile, MissingExtra
+
+STATE_FILE, INFO_FILE = "state.json", "dataset_info.json"
+DATA_FILE = "data-00000-of-00001.arrow"
+EMPTY_INFO = "{}"
+"""What the package writes for a step about which there is nothing more to say."""
+REMEDY = "Save trajectories of an environment whose observations and actions are numbers"
+
+
+def read(path: Path, allowance: Allowance) -> Reading:
+    """The trajectories of a directory."""
+    episodes = EpisodeList(path, allowance)
+    for name in _data_files(path):
+        file = member(path, name)
+        with open_arrow(file) as batches:
+            for batch in batches:
+                _take(file, batch, episodes)
+    return episodes.reading(lambda episode, step: f"trajectory {episode}, step {step}")
+
+
+def _data_files(path: Path) -> list[str]:
+    state = read_json(member(path, STATE_FILE))
+    if state.get("_indices_data_files") or state.get("_indices_files"):
+        raise InvalidFile(
+            f"{path} is a selection of rows by an index", "Save dataset.flatten_indices()"
+        )
+    entries = state.get("_data_files")
+    names = [
+        one.get("filename") if isinstance(one, dict) else None
+        for one in (entries if isinstance(entries, list) else [])
+    ]
+    if not names or not all(isinstance(one, str) and Path(one).name == one for one in names):
+        raise InvalidFile(f"{path / STATE_FILE} names no data files", "Copy the whole directory")
+    return [str(one) for one in names]
+
+
+def _take(file: Path, batch: Any, episodes: EpisodeList) -> None:
+    observed, num_observed = _lists(file, batch, "obs")
+    taken, num_taken = _lists(file, batch, "acts")
+    ended = filled(file, "terminal", column(file, batch, "terminal"))
+    first = sum(part.size for part in episodes.lengths)
+    for wrong, what in (
+        (num_taken < 1, "has no action"),
+        (num_observed != num_taken + 1, "does not have one observation more than actions"),
+        ((ended != 0) & (ended != 1), "has a flag that is neither true nor false"),
+    ):
+        if wrong.any():
+            raise InvalidFile(f"{file}: trajectory {first + int(np.argmax(wrong))} {what}", REMEDY)
+    episodes.allow(len(taken), num_taken.size)
+    states, actions = filled(file, "obs", observed), filled(file, "acts", taken)
+    episodes.add(states, actions, num_taken, ended.astype(bool))
+
+
+def _lists(file: Path, batch: Any, name: str) -> tuple[Any, IntArray]:
+    """(all numbers one after the other, how many of them each row has)."""
+    import pyarrow
+
+    found = column(file, batch, name)
+    kind = pyarrow.types
+    if not (kind.is_list(found.type) or kind.is_large_list(found.type)) or found.null_count:
+        raise InvalidFile(f"{file}: {name} holds {str(found.type)[:80]}, not lists", REMEDY)
+    return found.flatten(), found.value_lengths().to_numpy().astype(np.int64)
+
+
+def write(demonstrations: Demonstrations, path: Path) -> None:
+    """Write a new directory that `imitation.data.serialize.load` reads."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("pyarrow", "parquet") from None
+    table = _table(demonstrations)
+
+    def fill(directory: Path) -> Path:
+        content = directory / "content"
+        content.mkdir()
+        with (
+            pyarrow.OSFile(str(content / DATA_FILE), "wb") as sink,
+            pyarrow.ipc.new_stream(sink, table.schema) as stream,
+        ):
+            stream.write_table(table)
+        _describe(content)
+        return content
+
+    write_directory(path, fill)
+
+
+def _table(demonstrations: Demonstrations) -> Any:
+    import pyarrow
+
+    demos = demonstrations
+    starts = demos.offsets + np.arange(len(demos) + 1)
+    lists = pyarrow.LargeListArray if demos.num_steps >= 1 << 30 else pyarrow.ListArray
+    infos = pyarrow.array([EMPTY_INFO]).take(pyarrow.array(np.zeros(demos.num_steps, np.int64)))
+    return pyarrow.table({
+        "obs": lists.from_arrays(starts, demos.states),
+        "acts": lists.from_arrays(demos.offsets, demos.actions),
+        "infos": lists.from_arrays(demos.offsets, infos),
+        "terminal": demos.terminated,
+    })  # fmt: skip
+
+
+def _describe(directory: Path) -> None:
+    """Write what `datasets` wants to know."""
+    kinds = {"obs": "int64", "acts": "int64", "infos": "string"}
+    features: dict[str, Any] = {
+        name: {"feature": {"dtype": kind, "_type": "Value"}, "_type": "Sequence"}
+        for name, kind in kinds.items()
+    }
+    features["terminal"] = {"dtype": "bool", "_type": "Value"}
+    info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": DATA_FILE}], "_fingerprint": "journeyman",
+        "_format_columns": None, "_format_kwargs": {}, "_format_type": None,
+        "_output_all_columns": False, "_split": None,
+    }  # fmt: skip
+    for name, content in ((INFO_FILE, info), (STATE_FILE, state)):
+        (directory / name).write_text(json.dumps(content, indent=2), encoding="utf-8")

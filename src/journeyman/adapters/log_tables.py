@@ -1,0 +1,81 @@
+"""Columns of whole numbers from a CSV file, the form in which steps are logged."""
+
+import csv
+import re
+from array import array
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from journeyman.adapters.memory_limit import require_memory
+from journeyman.arrays import IntArray
+from journeyman.errors import InvalidFile
+
+Columns: TypeAlias = Mapping[str, IntArray]
+
+TRUE, FALSE = {"true", "yes"}, {"false", "no", ""}
+WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
+COLUMN_LIMIT = 1000
+PER_ENTRY = 24
+"""Bytes of an entry on its way from a file to an array."""
+FLAGS = ("terminated",)
+"""Columns of truth values; in the others an empty cell is an error."""
+
+
+def read_csv_columns(
+    path: str, required: Collection[str], optional: Collection[str], limit: int
+) -> Columns:
+    """The named columns of a CSV file whose first line names them; others are ignored."""
+    try:
+        size = Path(path).stat().st_size
+        require_memory(path, PER_ENTRY / 2 * size, limit)
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+            rows = csv.reader(stream, strict=True)
+            places = places_of(path, next(rows, []), required, optional)
+            kept = {name: array("q") for name in places}
+            for row in rows:
+                _keep(path, rows.line_num, row, places, kept)
+    except FileNotFoundError as fault:
+        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
+    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
+    return {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
+
+
+def places_of(
+    path: str, header: list[str], required: Collection[str], optional: Collection[str]
+) -> dict[str, int]:
+    """Where the columns stand among the names in `header`."""
+    names = [name.strip() for name in header[:COLUMN_LIMIT]]
+    for name in (*required, *optional):
+        if names.count(name) > 1:
+            raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise InvalidFile(
+            f"{path} lacks the column(s) {', '.join(missing)}; it has {', '.join(names[:20])}",
+            f"Name them in the first line: {','.join(required)}[,{'][,'.join(optional)}]",
+        )
+    return {name: names.index(name) for name in (*required, *optional) if name in names}
+
+
+def _keep(
+    path: str, line: int, row: list[str], places: Mapping[str, int], kept: Mapping[str, Any]
+) -> None:
+    if not row:
+        return
+    for name, place in places.items():
+        if place >= len(row):
+            raise InvalidFile(f"{path}, line {line}: {name} is missing", "Complete the row")
+        text = row[place].strip()
+        if name in FLAGS and text.lower() in TRUE | FALSE:
+            kept[name].append(text.lower() in TRUE)
+        elif WHOLE.fullmatch(text):
+            kept[name].append(int(text.partition(".")[0]))
+        else:
+            raise InvalidFile(
+                f"{path}, line {line}: {name} is {text[:40]!r}, expected a whole number",
+                "Number states and actions from 0",
+            )

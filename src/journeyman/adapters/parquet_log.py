@@ -1,0 +1,50 @@
+"""Columns of whole numbers from a Parquet file, the form in which long logs are kept."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from journeyman.adapters.log_tables import PER_ENTRY, Columns, places_of
+from journeyman.adapters.memory_limit import require_memory
+from journeyman.adapters.parquet_columns import open_parquet
+from journeyman.arrays import IntArray
+from journeyman.errors import InvalidFile
+
+EXACT = 2.0**53
+"""Whole numbers below this are exact as floating-point numbers."""
+
+
+def read_parquet_columns(
+    path: str, required: Collection[str], optional: Collection[str], limit: int
+) -> Columns:
+    """The named columns; how many rows there are is known before they are unpacked."""
+    known = [*required, *optional]
+
+    def allow_rows(count: int) -> None:
+        if not count:
+            raise InvalidFile(f"{path} holds no step", "Give one row per step")
+        require_memory(f"{path}, with {count} rows,", PER_ENTRY * count * len(known), limit)
+
+    with open_parquet(Path(path), known, allow_rows) as file:
+        names = list(places_of(path, file.names, required, optional))
+        parts: dict[str, list[IntArray]] = {name: [] for name in names}
+        for batch in file.batches(names):
+            for name in names:
+                parts[name].append(_whole(path, name, batch.column(name)))
+        return {name: np.concatenate(parts[name]) for name in names}
+
+
+def _whole(path: str, name: str, column: Any) -> IntArray:
+    if column.null_count:
+        raise InvalidFile(f"{path}: {name} has {column.null_count} empty cells", "Fill them in")
+    values = column.to_numpy(zero_copy_only=False)
+    kind = values.dtype.kind
+    whole = kind in "bi" or (kind in "uf" and bool((np.abs(values) < EXACT).all()))
+    if not whole or (kind == "f" and (values != np.floor(values)).any()):
+        raise InvalidFile(
+            f"{path}: {name} holds {column.type} and not whole numbers only",
+            "Number states and actions from 0",
+        )
+    return np.asarray(values, dtype=np.int64)

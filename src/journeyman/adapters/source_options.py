@@ -1,0 +1,124 @@
+"""Options of a source as they are typed on a command line: names and texts, turned into values.
+
+What a text means is decided by the argument it is for, not by how it looks: `is_slippery=no` is
+False, because the environment's own default is a truth value, and never the text "no", which Python
+would take for true.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.errors import InvalidWorld
+
+Options: TypeAlias = Mapping[str, str]
+
+TRUE = {"true", "yes", "on"}
+FALSE = {"false", "no", "off"}
+EVERYWHERE = ("memory_gb",)
+"""Options that every source takes."""
+
+
+def refuse_unknown(source: str, options: Options, known: Collection[str]) -> None:
+    """Name the first option that `source` does not have."""
+    allowed = [*known, *EVERYWHERE]
+    for name in options:
+        if name not in allowed:
+            raise InvalidWorld(
+                f"{source} has no option {name!r}", f"Its options are {', '.join(allowed)}"
+            )
+
+
+def discount_of(source: str, options: Options) -> float:
+    """The discount that a source cannot know."""
+    if "discount" not in options:
+        raise InvalidWorld(f"{source} has no discount", "Give one, for example discount=0.95")
+    return real_number("discount", options["discount"])
+
+
+def real_number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidWorld(f"{name} = {text!r} is not a number", "Give a number") from None
+
+
+def whole_number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidWorld(f"{name} = {text!r} is not a whole number", "Give digits only") from None
+
+
+def whole_numbers(name: str, text: str) -> list[int]:
+    """State ids separated by commas."""
+    return [whole_number(name, part) for part in text.split(",") if part.strip()]
+
+
+def truth_value(name: str, text: str) -> bool:
+    word = text.strip().lower()
+    if word not in TRUE | FALSE:
+        raise InvalidWorld(f"{name} = {text!r} is not a truth value", "Give true or false")
+    return word in TRUE
+
+
+def initial_law(source: str, options: Options, num_states: int, uniform: FloatArray) -> FloatArray:
+    """The law of the first state by the option `initial`: a state, or uniform over `uniform`."""
+    text = options.get("initial")
+    if text is None:
+        raise InvalidWorld(
+            f"{source} does not say where episodes start",
+            "Give initial=0 for state 0, or initial=uniform",
+        )
+    if text == "uniform":
+        return np.asarray(uniform / uniform.sum())
+    state = whole_number("initial", text)
+    if not 0 <= state < num_states:
+        raise InvalidWorld(
+            f"initial = {state} is outside 0..{num_states - 1}",
+            "Give the number of a state, or uniform",
+        )
+    law = np.zeros(num_states)
+    law[state] = 1.0
+    return law
+
+
+def arguments_for(source: str, function: Callable[..., Any], options: Options) -> dict[str, Any]:
+    """Arguments of `function` from texts, each of the type of the argument's default."""
+    parameters = inspect.signature(function).parameters
+    open_ended = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    named = [name for name, one in parameters.items() if one.kind not in _ANY_NUMBER]
+    given = {name: text for name, text in options.items() if name not in EVERYWHERE}
+    if not open_ended:
+        refuse_unknown(source, given, named)
+    defaults = {name: parameters[name].default for name in given if name in named}
+    return {name: typed(name, text, defaults.get(name)) for name, text in given.items()}
+
+
+_ANY_NUMBER = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+def typed(name: str, text: str, default: Any) -> Any:
+    """`text` as a value of the type of `default`; where that says nothing, as JSON, or as text.
+
+    >>> typed("is_slippery", "no", True), typed("map_name", "8x8", "4x4"), typed("slip", "1", 0.3)
+    (False, '8x8', 1.0)
+    >>> typed("walls", "[[0, 1]]", ()), typed("initial", "null", None), typed("desc", "SFG", None)
+    ([[0, 1]], None, 'SFG')
+    """
+    if isinstance(default, bool):
+        return truth_value(name, text)
+    if isinstance(default, int):
+        return whole_number(name, text)
+    if isinstance(default, float):
+        return real_number(name, text)
+    if isinstance(default, str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return truth_value(name, text) if text.lower() in TRUE | FALSE else text

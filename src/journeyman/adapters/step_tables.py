@@ -1,0 +1,98 @@
+"""A table of demonstrations, as columns, cut into episodes.
+
+The columns are those of `journeyman.demonstrations.files`, in either layout. The first row that
+does not fit is named, counted from 0.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from journeyman.adapters.demonstration_reading import Reading
+from journeyman.arrays import BoolArray, IntArray
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidFile
+
+BYTES_PER_ROW = 112
+"""What a row takes at the peak: the columns, the flat arrays, and those of the value."""
+REMEDY = (
+    "Rows are episode,t,state,action,terminated with an empty action in the last row of an "
+    "episode, or episode,t,state,action,next_state[,terminated]"
+)
+
+
+@dataclass
+class StepTable:
+    """Columns of equal length; `empty` are the rows without an action."""
+
+    path: Path
+    episode: IntArray
+    t: IntArray
+    state: IntArray
+    action: IntArray
+    empty: BoolArray
+    terminated: BoolArray
+    next_state: IntArray | None
+
+    def reading(self) -> Reading:
+        """The episodes, or an error that names the first wrong row."""
+        if not self.t.size:
+            raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
+        first = np.concatenate([[True], self.episode[1:] != self.episode[:-1]])
+        starts = np.flatnonzero(first)
+        lengths = np.diff(np.append(starts, self.t.size))
+        self._require_order(starts, lengths)
+        self._refuse_first(self.state < 0, "state is below 0")
+        self._refuse_first(~self.empty & (self.action < 0), "action is below 0")
+        last = starts + lengths - 1
+        return self._visits(last) if self.next_state is None else self._log(starts, last)
+
+    def _require_order(self, starts: IntArray, lengths: IntArray) -> None:
+        _, where = np.unique(self.episode[starts], return_index=True)
+        if where.size < starts.size:
+            again = np.ones(starts.size, dtype=bool)
+            again[where] = False
+            raise self._refused(int(starts[np.argmax(again)]), "an episode goes on after its end")
+        expected = np.arange(self.t.size) - np.repeat(starts, lengths)
+        wrong = self.t != expected
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise self._refused(row, f"t is {self.t[row]}, expected {expected[row]}")
+
+    def _visits(self, last: IntArray) -> Reading:
+        ends = np.zeros(self.t.size, dtype=bool)
+        ends[last] = True
+        self._refuse_first(self.empty & ~ends, "the action is empty before the last row")
+        self._refuse_first(ends & ~self.empty, "the last row of an episode has an action")
+        self._refuse_first(ends & (self.t == 0), "an episode has no action")
+        offsets = np.concatenate([[0], last - np.arange(last.size)])
+        demos = Demonstrations(self.state, self.action[~ends], offsets, self.terminated[last])
+        begins = np.concatenate([[0], last[:-1] + 1])
+        return Reading(demos, lambda episode, step: f"row {begins[episode] + step}")
+
+    def _log(self, starts: IntArray, last: IntArray) -> Reading:
+        assert self.next_state is not None
+        self._refuse_first(self.empty, "action is empty")
+        self._refuse_first(self.next_state < 0, "next_state is below 0")
+        within = np.ones(self.t.size, dtype=bool)
+        within[starts] = False
+        torn = within.copy()
+        torn[1:] &= self.state[1:] != self.next_state[:-1]
+        self._refuse_first(torn, "state is not where the row before led to")
+        early = within.copy()
+        early[1:] &= self.terminated[:-1]
+        self._refuse_first(early, "an episode goes on after it terminated")
+        states = np.insert(self.state, last + 1, self.next_state[last])
+        offsets = np.concatenate([[0], last + 1])
+        demos = Demonstrations(states, self.action, offsets, self.terminated[last])
+        return Reading(
+            demos, lambda episode, step: f"row {min(starts[episode] + step, last[episode])}"
+        )
+
+    def _refuse_first(self, wrong: BoolArray, what: str) -> None:
+        if wrong.any():
+            raise self._refused(int(np.argmax(wrong)), what)
+
+    def _refused(self, row: int, what: str) -> InvalidFile:
+        return InvalidFile(f"{self.path}, row {row}: {what}", REMEDY)

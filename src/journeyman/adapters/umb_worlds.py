@@ -1,0 +1,206 @@
+"""Worlds from UMB files, the exchange format of probabilistic model checkers (PRISM, Storm).
+
+    index.json                  what kind of model it is, and how many states, choices, branches
+    state-to-choices.bin        offsets: the choices of state x are state[x]:state[x+1]
+    choice-to-branches.bin      offsets: the branches of a choice
+    branch-to-target.bin        next states
+    branch-to-probability.bin   probabilities
+    state-is-initial.bin        one bit per state
+
+Offsets and targets are 64-bit, little-endian. The choices of a state become its actions, in their
+order. Rewards, labels and valuations are not read: costs have their own door.
+
+*Reference*: specification of the unified Markov binary format, version 1 (2026).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from journeyman.adapters.memory_limit import memory_limit, require_memory, world_bytes
+from journeyman.adapters.source_options import Options, discount_of, initial_law, refuse_unknown
+from journeyman.adapters.umb_archive import Member, read_members
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.errors import InvalidFile
+from journeyman.world import World
+
+OPTIONS = ("discount", "initial")
+INDEX, INITIAL = "index.json", "state-is-initial.bin"
+CHOICES, BRANCHES = "state-to-choices.bin", "choice-to-branches.bin"
+TARGETS, PROBABILITIES = "branch-to-target.bin", "branch-to-probability.bin"
+INDEX_LIMIT = 16 << 20
+UNPACKED = 4
+"""A file may unpack to this many times the memory it is allowed: most of it is skipped."""
+LARGEST_COUNT = 1 << 60
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the index says about the model."""
+
+    states: int
+    choices: int
+    branches: int
+    rational: bool
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every member that is read."""
+        return {
+            CHOICES: 8 * (self.states + 1),
+            BRANCHES: 8 * (self.choices + 1),
+            TARGETS: 8 * self.branches,
+            PROBABILITIES: (16 if self.rational else 8) * self.branches,
+            INITIAL: 8 * -(-self.states // 64),
+        }
+
+
+def read_umb_world(path: str, options: Options) -> World:
+    """The Markov decision process in a UMB file."""
+    refuse_unknown(path, options, OPTIONS)
+    limit = memory_limit(options)
+    counts = _counts(path, limit)
+    need = 2 * sum(counts.sizes().values())
+    need += world_bytes(counts.states, counts.choices, counts.branches)
+    require_memory(path, need, limit)
+    parts = _parts(path, counts, limit)
+    offsets = _offsets(path, parts, CHOICES, counts.states, counts.choices)
+    rows = _offsets(path, parts, BRANCHES, counts.choices, counts.branches)
+    transition = (_probabilities(path, parts, counts), _targets(path, parts, counts), rows)
+    return World(
+        sparse.csr_array(transition, shape=(counts.choices, counts.states)),
+        _initial(path, parts, counts, options),
+        discount_of(path, options),
+        choice_offsets=offsets,
+    )
+
+
+def _counts(path: str, limit: int) -> Counts:
+    """The index, of a model that is a Markov decision process (or chain) without observations."""
+
+    def is_index(member: Member) -> bool:
+        if member.name == INDEX and member.size > INDEX_LIMIT:
+            raise InvalidFile(f"{path}: {INDEX} has {member.size} bytes", "Write it again")
+        return member.name == INDEX
+
+    found = read_members(path, is_index, UNPACKED * limit)
+    if INDEX not in found:
+        raise InvalidFile(f"{path} is not a UMB file: it lacks {INDEX}", "Give a .umb file")
+    try:
+        index = json.loads(found[INDEX])
+        version, model = index["format-version"], index["transition-system"]
+        kind = (model["time"], model["#players"], model.get("#observations", 0))
+        probability = model["branch-probability-type"]
+        states, choices, branches = (
+            model[f"#{what}"] for what in ("states", "choices", "branches")
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+        raise InvalidFile(
+            f"{path}: {INDEX} does not describe a model with probabilities ({fault!r})",
+            "Export a Markov decision process",
+        ) from fault
+    if version != VERSION:
+        raise InvalidFile(f"{path} has format version {version!r}", f"Only {VERSION} is known")
+    if kind not in (("discrete", 1, 0), ("discrete", 0, 0)):
+        raise InvalidFile(
+            "{}: a model in {} time with {} players and {} observations".format(path, *kind),
+            "Export a Markov decision process: discrete time, one player, no observations",
+        )
+    sizes = (states, choices, branches)
+    if not all(type(size) is int and 1 <= size <= LARGEST_COUNT for size in sizes):
+        raise InvalidFile(f"{path}: {INDEX} counts {sizes} states, choices, branches", "Mend it")
+    return Counts(*sizes, rational=_is_rational(path, probability))
+
+
+def _is_rational(path: str, kind: Any) -> bool:
+    """Whether probabilities are fractions of 64-bit integers; otherwise they are doubles."""
+    name, size = (kind.get("type"), kind.get("size")) if isinstance(kind, dict) else (kind, None)
+    known = {"double": (None, 64), "rational": (None, 128)}
+    if not isinstance(name, str) or size not in known.get(name, ()):
+        raise InvalidFile(
+            f"{path} has probabilities of type {name!r} (size {size})",
+            "Export doubles, or rationals of 128 bits",
+        )
+    return name == "rational"
+
+
+def _parts(path: str, counts: Counts, limit: int) -> Mapping[str, bytes]:
+    """The binary members, of exactly the sizes that follow from the index."""
+    sizes = counts.sizes()
+
+    def fits(member: Member) -> bool:
+        if member.name in sizes and member.size != sizes[member.name]:
+            raise InvalidFile(
+                f"{path}: {member.name} has {member.size} bytes, expected {sizes[member.name]}",
+                "The index and the arrays disagree: write the file again",
+            )
+        return member.name in sizes
+
+    return read_members(path, fits, UNPACKED * limit)
+
+
+def _offsets(
+    path: str, parts: Mapping[str, bytes], name: str, sources: int, targets: int
+) -> IntArray:
+    """Offsets from 0 to `targets` that do not decrease; without a member, one target for each."""
+    if name not in parts:
+        if sources != targets:
+            raise InvalidFile(
+                f"{path} lacks {name}", f"{sources} do not go into {targets} in order"
+            )
+        return np.arange(sources + 1)
+    offsets = np.frombuffer(parts[name], dtype="<u8")
+    wrong = (offsets[1:] < offsets[:-1]) | (offsets[1:] > targets)
+    if offsets[0] != 0 or offsets[-1] != targets or wrong.any():
+        where = int(np.argmax(wrong)) + 1 if wrong.any() else 0 if offsets[0] else sources
+        raise InvalidFile(
+            f"{path}: {name}[{where}] = {offsets[where]}",
+            f"Offsets start at 0, never decrease, and end at {targets}",
+        )
+    return offsets.astype(np.int64)
+
+
+def _targets(path: str, parts: Mapping[str, bytes], counts: Counts) -> IntArray:
+    targets = np.frombuffer(_held(path, parts, TARGETS), dtype="<u8")
+    outside = targets >= counts.states
+    if outside.any():
+        where = int(np.argmax(outside))
+        raise InvalidFile(
+            f"{path}: {TARGETS}[{where}] = {targets[where]} is outside 0..{counts.states - 1}",
+            "Lead every branch to a state",
+        )
+    return targets.astype(np.int64)
+
+
+def _probabilities(path: str, parts: Mapping[str, bytes], counts: Counts) -> FloatArray:
+    data = _held(path, parts, PROBABILITIES)
+    if not counts.rational:
+        return np.frombuffer(data, dtype="<f8").astype(np.float64)
+    words: NDArray[Any] = np.frombuffer(data, dtype=[("above", "<i8"), ("below", "<u8")])
+    if not words["below"].all():
+        where = int(np.argmin(words["below"]))
+        raise InvalidFile(f"{path}: {PROBABILITIES}[{where}] divides by 0", "Write it again")
+    return np.asarray(words["above"].astype(float) / words["below"].astype(float))
+
+
+def _initial(path: str, parts: Mapping[str, bytes], counts: Counts, options: Options) -> FloatArray:
+    """The initial state; between several, or without one, the user has to choose."""
+    bits = np.unpackbits(np.frombuffer(parts.get(INITIAL, b""), np.uint8), bitorder="little")
+    marked = bits[: counts.states].astype(float)
+    if bits[counts.states :].any():
+        raise InvalidFile(f"{path}: {INITIAL} marks states beyond the last", "Write it again")
+    if "initial" not in options and marked.sum() == 1:
+        return marked
+    several = f"{path} (with {int(marked.sum())} initial states)"
+    return initial_law(several, options, counts.states, marked if marked.any() else marked + 1)
+
+
+def _held(path: str, parts: Mapping[str, bytes], name: str) -> bytes:
+    if name not in parts:
+        raise InvalidFile(f"{path} lacks {name}", "Export the model with its transitions")
+    return parts[name]
