@@ -40,7 +40,8 @@ $(INTEGRATION)/.ready: requirements/integration.txt pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and compare the two
-	@$(BIN)/journeyman demo
+	@mkdir -p build
+	@$(BIN)/journeyman demo --report build/report.html
 
 test: $(VENV)/.dev  ## Run all tests except the slow ones
 	$(BIN)/python -m pytest -q -n $(JOBS)

@@ -153,6 +153,14 @@ def test_a_file_is_an_npz_without_pickle(name, tmp_path):
         assert f'"kind": "{name}"'.encode() in archive["header.json"]
 
 
+def test_equal_values_make_equal_files_whatever_the_time(tmp_path, monkeypatch):
+    policy = jm.Policy([[0.25, 0.75], [1.0, 0.0]])
+    policy.save(tmp_path / "one.npz")
+    monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
+    policy.save(tmp_path / "two.npz")
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+
+
 def test_a_file_of_an_older_schema_is_read(tmp_path):
     save_arrays(tmp_path / "old", "test", 1, {"a": np.arange(3)})
     _, arrays = load_arrays(tmp_path / "old", "test", 2)

@@ -6,6 +6,7 @@ quick, beyond that the reduced program over default features; either policy is c
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 
 from journeyman.certificate import Certificate, certify
 from journeyman.certificate.dossier import save_run
@@ -52,6 +53,14 @@ class Apprentice:
         """
         trace = self.answer.bounds_trace
         save_run(self.certificate, directory, seeds={"solver": self.seed}, bounds_trace=trace)
+
+    def report(self, path: PathLike) -> None:
+        """Write all that is known as one self-contained HTML page (`jm.report.write_report`)."""
+        import_module("journeyman.report").write_report(self, path)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return str(import_module("journeyman.report").as_html(self))
 
     def __repr__(self) -> str:
         return f"Apprentice({self.answer.engine}; {self.certificate!r})"

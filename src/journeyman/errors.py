@@ -9,6 +9,7 @@
     │   ├── InvalidProblem          parts that do not fit together
     │   ├── InvalidSolver           hyperparameters out of range
     │   └── InvalidFile             unreadable, foreign, damaged or hostile file
+    │       └── TooLarge                more memory than it may take
     ├── MissingExtra            an optional package is not installed (also an ImportError)
     ├── NoSolution              an answer was asked for a policy it does not have
     ├── NotCertified            a certificate does not reach what was required
@@ -62,6 +63,10 @@ class InvalidSolver(InvalidInput):
 
 class InvalidFile(InvalidInput):
     """A file cannot be trusted or understood."""
+
+
+class TooLarge(InvalidFile):
+    """A file would take more memory than is allowed; the message holds the estimate."""
 
 
 class MissingExtra(JourneymanError, ImportError):

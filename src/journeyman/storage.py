@@ -59,12 +59,19 @@ def save_arrays(path: PathLike, kind: str, version: int, arrays: Arrays, **facts
 
     def write(stream: BinaryIO) -> None:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(HEADER, header)
+            archive.writestr(_undated(HEADER), header)
             for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                with archive.open(_undated(f"{name}.npy"), "w", force_zip64=True) as member:
                     npy.write_array(member, np.asarray(array), allow_pickle=False)
 
     write_atomically(path, write)
+
+
+def _undated(name: str) -> zipfile.ZipInfo:
+    """A member without the time of day: equal contents make equal files."""
+    member = zipfile.ZipInfo(name)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    return member
 
 
 def load_arrays(path: PathLike, kind: str, version: int) -> tuple[dict[str, Any], Arrays]:

@@ -82,6 +82,19 @@ def test_the_bound_covers_the_gap(kind, cost_class):
     assert missed <= 20  # a binomial with 60 trials at 0.2 exceeds that once in 200
 
 
+def test_estimated_laws_are_refused():
+    """Walks and rows are drawn from the model, and nothing bounds how far that is from the world:
+    here action 0 costs 6 in truth, 1 in the model, and the expert 1 in both."""
+    laws = np.repeat(np.eye(3), 2, axis=0)
+    laws[:2] = [0, 0.9, 0.1]
+    model = jm.World(laws, [1, 0, 0], 0.9, transition_error=[1.0, 0, 0, 0, 0, 0])
+    costs = jm.CostFunctions(lambda x, a: (x == 2)[:, None], ["bad"], lowest=0, highest=1)
+    for expert in (jm.ExpertExpectation([0.9]), forged([0, 1])):
+        with pytest.raises(jm.InvalidProblem, match="are estimates") as refusal:
+            jm.LargeApprenticeship(model, costs, expert)
+        assert "jm.Apprenticeship" in str(refusal.value)
+
+
 def one_hot(states, actions):
     return np.eye(3)[states]
 

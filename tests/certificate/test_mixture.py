@@ -219,3 +219,46 @@ def test_any_policy_is_certified_by_rollouts_in_a_simulator():
         for one in (problem, simulated)
     ]
     assert bounds[0] == bounds[1]
+
+
+class Lasting:
+    """Episodes that last, and cost one, as many steps as a die shows, and nothing afterwards."""
+
+    names, discount, observation_axes = ("steps",), 0.5, 0
+
+    def __init__(self, lowest):
+        self.lowest, self.highest = np.array([lowest]), np.ones(1)
+
+    def totals(self, policy, trajectories, horizon, rng):
+        lengths = rng.integers(1, 7, size=(trajectories, 1))
+        return jm.EpisodeTotals(2 - 2 * 0.5**lengths)
+
+
+def test_totals_outside_the_declared_range_are_refused():
+    """With a range that steps behind the end do not have radii would be zero, and bounds false."""
+    records = Lasting(0.0).totals(None, 9, 9, np.random.default_rng(0))
+    rule, expert = (lambda x, rng: np.zeros(len(x))), jm.ExpertExpectation([1.0])
+    with pytest.raises(jm.InvalidProblem, match="'steps'; by the declared range it lies between"):
+        jm.SimulatedApprenticeship(Lasting(1.0), records)
+    beyond = jm.EpisodeTotals(records.totals + 1)
+    with pytest.raises(jm.InvalidProblem, match="episode 0 has a total of"):
+        jm.SimulatedApprenticeship(Lasting(0.0), beyond)
+    jm.SimulatedApprenticeship(Lasting(0.0), records)
+    evaluations = jm.Rollouts(9, 9, seed=0), jm.MixtureRollouts(9, 9, seed=0)
+    policies = rule, jm.MixturePolicy([rule], [1.0])
+    for policy, evaluation in zip(policies, evaluations, strict=True):
+        wide, narrow = (jm.SimulatedApprenticeship(Lasting(low), expert) for low in (0.0, 1.0))
+        jm.certify(wide, policy, evaluation=evaluation)
+        with pytest.raises(jm.InvalidProblem, match="lies between 2.0 and 2.0"):
+            jm.certify(narrow, policy, evaluation=evaluation)
+
+
+def test_unrecorded_time_narrows_what_a_total_can_be():
+    """Half of the time is recorded, so more than 1 is too much for costs of at most 1."""
+    for total, possible in ((1.0, True), (1.0 + 1e-6, False)):
+        records = jm.EpisodeTotals([[total]], unrecorded=1.0)
+        if possible:
+            jm.SimulatedApprenticeship(Lasting(0.0), records)
+        else:
+            with pytest.raises(jm.InvalidProblem, match="between 0.0 and 1.0"):
+                jm.SimulatedApprenticeship(Lasting(0.0), records)

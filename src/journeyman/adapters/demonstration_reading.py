@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.demonstrations import Demonstrations
-from journeyman.errors import InvalidDemonstrations, InvalidFile
+from journeyman.errors import InvalidDemonstrations, InvalidFile, TooLarge
 from journeyman.storage import PathLike
 from journeyman.world import World
 
@@ -38,7 +38,7 @@ class Allowance:
     def require(self, num_bytes: int) -> None:
         """Refuse to take more than the limit, before it is taken."""
         if num_bytes > self.limit:
-            raise InvalidFile(
+            raise TooLarge(
                 f"{self.path} would take about {num_bytes / 1e6:,.0f} MB of memory, more than the "
                 f"{self.limit / 1e6:,.0f} MB it is allowed",
                 "If it comes from where you think and is as large as you expect, give "

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.errors import InvalidInput, TooLarge
 
 MEMORY_LIMIT = 500_000_000
 """Bytes a source may take unless its reader was told otherwise (`memory_gb`)."""
@@ -29,7 +29,7 @@ def memory_limit(options: Mapping[str, str]) -> int:
 def require_memory(what: str, estimate: float, limit: int) -> None:
     """Refuse what would take more than `limit` bytes, with the estimate."""
     if estimate > limit:
-        raise InvalidFile(
+        raise TooLarge(
             f"{what} would take about {estimate / 1e9:.2g} GB, {limit / 1e9:.2g} GB are allowed",
             f"If it is what you expect, give memory_gb={estimate / 1e9 * 1.2:.2g}",
         )

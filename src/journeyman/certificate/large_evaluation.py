@@ -38,7 +38,7 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.simulated_apprenticeship import SimulatedProblem
+from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
 WALKS, ROWS = 0x6C77616C, 0x6C726F77
 """Which of a seed's streams walks and rows are drawn from."""
@@ -86,6 +86,7 @@ def mean_of_walks(
     """Totals of independent walks of a policy; the shards do not depend on the executor."""
     count, horizon, seed = rollouts.trajectories, rollouts.horizon, rollouts.seed
     (record,) = simulate(problem.simulator, [(policy, (WALKS,))], count, horizon, seed, executor)
+    require_possible(record, problem.simulator)
     return PlainMean(problem, record.totals, record.unrecorded, "rollouts")
 
 

@@ -26,7 +26,7 @@ from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedProblem
+from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
 
 def mixed(
@@ -44,6 +44,8 @@ def mixed(
     drawn = [int(k) for k in np.flatnonzero(policy.weights)]
     parts = rollouts.parts(len(policy.candidates))
     records = rollouts.totals(problem.simulator, policy.candidates, drawn, executor)
+    for record in records:
+        require_possible(record, problem.simulator)
     found = [
         _Candidate.of(
             PlainMean(problem, record.totals, record.unrecorded, "rollouts"),

@@ -1,6 +1,12 @@
-"""The main job on an embedded example, from recording to a certificate, told in a page of text."""
+"""`journeyman demo`: the main job on an embedded example, told in a page of text."""
 
+from __future__ import annotations
+
+from pathlib import Path
 from textwrap import wrap
+from typing import Annotated
+
+import typer
 
 import journeyman as jm
 
@@ -9,12 +15,27 @@ WIDEST_MAP = 40
 WIDTH = 100
 
 
-def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
+def demo(
+    size: Annotated[int, typer.Option(help="Cells along each side of the grid.", min=4)] = 16,
+    trajectories: Annotated[int, typer.Option(help="Demonstrations to record.", min=1)] = 2000,
+    horizon: Annotated[int, typer.Option(help="Steps of each demonstration.", min=1)] = 150,
+    seed: Annotated[int, typer.Option(help="Seed of the expert and of the recording.", min=0)] = 0,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+) -> None:
+    """Record an expert on an embedded grid world, learn from it, and certify what was learned."""
+    typer.echo(run_demo(size, trajectories, horizon, seed, report))
+
+
+def run_demo(
+    size: int, trajectories: int, horizon: int, seed: int, report: Path | None = None
+) -> str:
     """What `journeyman demo` prints."""
     world, basis, expert = jm.gallery.grid(size, seed=seed)
     demos = jm.record(world, expert, trajectories=trajectories, horizon=horizon, seed=seed)
     apprentice = jm.learn(world, basis, demos)
     problem, answer = apprentice.problem, apprentice.answer
+    if report is not None:
+        apprentice.report(report)
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "
@@ -36,6 +57,7 @@ def run_demo(size: int, trajectories: int, horizon: int, seed: int) -> str:
             "",
             apprentice.certificate.advice(),
             *(_map(world, answer.policy) if size <= WIDEST_MAP else ()),
+            *(["", f"The report, to be opened in a browser: {report}"] if report else []),
         ]
     )
 

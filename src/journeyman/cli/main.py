@@ -5,15 +5,33 @@ from typing import Annotated
 import typer
 
 import journeyman
+from journeyman.cli.audit import audit
+from journeyman.cli.certify import certify
+from journeyman.cli.commands import TRACEBACK, Commands
+from journeyman.cli.demo import demo
+from journeyman.cli.doctor import doctor
+from journeyman.cli.learn import learn
+from journeyman.cli.record import record
+from journeyman.cli.report import report
+from journeyman.cli.requirements import requirements
+from journeyman.cli.world_check import check_world
+from journeyman.cli.world_import import import_world
+from journeyman.cli.world_show import show_world
 
 app = typer.Typer(
     name="journeyman",
+    cls=Commands,
     help="Apprenticeship learning with guarantees: from demonstrations to a policy and a "
     "certificate of how far it can fall short of the expert, for every cost your features express.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
+world = typer.Typer(
+    name="world", help="Worlds: bring in, check, look at.", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
 
 
 def _show_version(asked: bool) -> None:
@@ -24,24 +42,25 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def journeyman_command(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where an error comes from.")
+    ] = False,
 ) -> None:
     """Options that stand before the command."""
+    context.obj = {TRACEBACK: traceback}
 
 
-@app.command()
-def demo(
-    size: Annotated[int, typer.Option(help="Cells along each side of the grid.", min=4)] = 16,
-    trajectories: Annotated[int, typer.Option(help="Demonstrations to record.", min=1)] = 2000,
-    horizon: Annotated[int, typer.Option(help="Steps of each demonstration.", min=1)] = 150,
-    seed: Annotated[int, typer.Option(help="Seed of the expert and of the recording.", min=0)] = 0,
-) -> None:
-    """Record an expert on an embedded grid world, learn from it, and certify what was learned."""
-    from journeyman.cli.demo import run_demo
-
-    typer.echo(run_demo(size, trajectories, horizon, seed))
+app.command()(demo)
+app.add_typer(world)
+world.command("import")(import_world)
+world.command("check")(check_world)
+world.command("show")(show_world)
+for command in (record, learn, certify, audit, report, requirements, doctor):
+    app.command()(command)
 
 
 def main() -> None:

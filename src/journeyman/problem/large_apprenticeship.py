@@ -43,8 +43,8 @@ class LargeApprenticeship:
     """Imitate an expert under every cost of a class, in a `LargeWorld`.
 
     Args:
-        world: a `LargeWorld`; an explicit `World` is one. A world that can only be sampled is
-            enough for `PolicyMixture` and for certificates by rollouts.
+        world: a `LargeWorld`; an explicit `World` is one, unless its laws are estimates. A world
+            that can only be sampled is enough for `PolicyMixture` and certificates by rollouts.
         costs: the costs that may matter, as `CostFunctions`.
         expert: demonstrations, or expectations. From 20 demonstrations on their means are taken
             with the control variate of `large_control_variate`, where the world has `successors`
@@ -66,6 +66,12 @@ class LargeApprenticeship:
         cost_class: CostClass | None = None,
     ) -> None:
         require_sampled_world(world)
+        if getattr(world, "is_estimated", False):
+            raise InvalidProblem(
+                "the laws of this world are estimates, and no bound by rollouts or drawn rows has "
+                "a term for their error",
+                "State the problem as a jm.Apprenticeship, whose certificates have one",
+            )
         if not isinstance(costs, CostFunctions):
             raise InvalidProblem(
                 f"costs is a {type(costs).__name__}",

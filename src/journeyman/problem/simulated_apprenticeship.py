@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
+
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import ExpertExpectation, MonteCarlo
@@ -22,6 +24,8 @@ from journeyman.problem.large_apprenticeship import extreme_rows
 from journeyman.world.laws import discount as checked_discount
 
 MEMBERS = ("names", "lowest", "highest", "discount", "observation_axes", "totals")
+SLACK = 1e-9
+"""Relative to the largest total: more than sums can lose to rounding."""
 
 
 class SimulatedProblem(CostProblem, Protocol):
@@ -75,6 +79,8 @@ class SimulatedApprenticeship:
         if not isinstance(chosen, CostClass):
             raise InvalidProblem(f"cost_class is {chosen!r}", "Give a value, for example Simplex()")
         chosen.scaling(count)
+        if isinstance(expert, EpisodeTotals):
+            require_possible(expert, simulator)
         assign(
             self, simulator=simulator, cost_class=chosen, expectation=expectation,
             records=expert if isinstance(expert, EpisodeTotals) else None,
@@ -103,6 +109,28 @@ class SimulatedApprenticeship:
     def trivial_bound(self) -> float:
         """2 N/(1 - discount): no gap between two policies can be larger."""
         return 2 * self.cost_class.pointwise_bound(self.cost_matrix) * self.effective_horizon
+
+
+def require_possible(records: EpisodeTotals, simulator: Simulator) -> None:
+    """Refuse totals that the declared ranges rule out.
+
+    lowest (h - unrecorded) <= total <= highest (h - unrecorded), whatever happened: every step
+    counts, those behind the end of a complete episode too. Radii rest on these ranges.
+    """
+    horizon = 1.0 / (1.0 - simulator.discount)
+    low, high = np.asarray(simulator.lowest), np.asarray(simulator.highest)
+    time = np.maximum(horizon - records.unrecorded, 0.0)[:, np.newaxis]
+    slack = SLACK * horizon * np.maximum(np.abs(low), np.abs(high))
+    outside = (records.totals < time * low - slack) | (records.totals > time * high + slack)
+    if outside.any():
+        episode, cost = (int(part[0]) for part in np.nonzero(outside))
+        least, most = (float(time[episode, 0] * end[cost]) for end in (low, high))
+        raise InvalidProblem(
+            f"episode {episode} has a total of {records.totals[episode, cost]} for "
+            f"{simulator.names[cost]!r}; by the declared range it lies between {least} and {most}",
+            "Declare the range that every step has, those behind an end included, and say by "
+            "unrecorded what discounted time is missing",
+        )
 
 
 def _expectation(expert: Any) -> ExpertExpectation:

@@ -1,0 +1,89 @@
+"""How a command can end, for scripts.
+
+    0    done
+    1    a fault of journeyman itself
+    2    the command is not understood, or the settings of a run
+    3    world, costs, demonstrations, policy or another file are not usable
+    4    not certified to the level that was asked for, or the audit failed
+    5    the machine sets a limit: memory, disk, time, permissions, a package, a directory in use
+    130  interrupted (Ctrl-C), after a checkpoint
+    143  terminated (SIGTERM), after a checkpoint
+
+Every error ends in one paragraph on standard error.
+"""
+
+import errno
+from typing import NamedTuple
+
+from journeyman.errors import (
+    AuditFailed,
+    InvalidInput,
+    JourneymanError,
+    NoSolution,
+    NotCertified,
+    TooLarge,
+)
+
+FAULT, USAGE, BAD_DATA, NOT_CERTIFIED, LIMIT = 1, 2, 3, 4, 5
+SIGNALLED = 128
+"""Plus the number of the signal, as shells do."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+BROAD = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
+
+
+class Ending(NamedTuple):
+    """An exit code, and what is said on standard error."""
+
+    code: int
+    words: str
+
+
+def ending_of(fault: BaseException) -> Ending | None:
+    """How a fault ends a command; None for one that nobody thought of."""
+    if isinstance(fault, JourneymanError):
+        return Ending(_code(fault), str(fault))
+    if isinstance(fault, MemoryError):
+        detail = f" ({fault})" if str(fault) else ""
+        return Ending(
+            LIMIT,
+            f"The memory does not suffice{detail}. Use a smaller world or a solver over features "
+            "(--solver sgd-al), or a machine with more memory.",
+        )
+    if isinstance(fault, OSError):
+        return _of_system(fault)
+    return None
+
+
+def _code(fault: JourneymanError) -> int:
+    from journeyman.runs.description import InvalidSettings
+
+    if isinstance(fault, InvalidSettings):
+        return USAGE
+    if isinstance(fault, TooLarge):
+        return LIMIT
+    if isinstance(fault, InvalidInput):
+        return BAD_DATA
+    if isinstance(fault, NotCertified | AuditFailed | NoSolution):
+        return NOT_CERTIFIED
+    return LIMIT
+
+
+def _of_system(fault: OSError) -> Ending | None:
+    place = f" ({fault.filename})" if fault.filename else ""
+    if fault.errno in FULL:
+        return Ending(
+            LIMIT,
+            f"There is no space left to write{place}: {fault.strerror}. Free some, or give a "
+            "directory elsewhere; a run is continued with --resume.",
+        )
+    if fault.errno in CLOSED:
+        return Ending(
+            LIMIT,
+            f"Not permitted{place}: {fault.strerror}. Give a place that you may read and write.",
+        )
+    if isinstance(fault, FileNotFoundError | IsADirectoryError | NotADirectoryError):
+        return Ending(BAD_DATA, f"{fault.strerror}{place}. Check the path.")
+    if fault.errno in BROAD:
+        return Ending(LIMIT, f"The system refuses{place}: {fault.strerror}. Try again later.")
+    return None

@@ -1,0 +1,137 @@
+"""`journeyman learn`: from a description to a certified policy in a run directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from journeyman.cli.options import AsJson, Budgets, Gap, Quiet, Rewards, WorldOption, parsed_options
+
+RESUME = "Go on with an interrupted run, to the same answer."
+
+
+def learn(
+    run: Annotated[Path, typer.Argument(help="The run directory to make, or to go on in.")],
+    config: Annotated[Path | None, typer.Option(help="A TOML file that describes the run.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value, before what the TOML file says.")
+    ] = None,
+    world: Annotated[str | None, typer.Option(help="A file, gym:ID, gallery:NAME, …")] = None,
+    option: WorldOption = None,
+    costs: Annotated[str | None, typer.Option(help="A file, a name, module:function.")] = None,
+    demonstrations: Annotated[str | None, typer.Option(help="A file or directory.")] = None,
+    cost_class: Annotated[
+        str | None, typer.Option(help="infinity-ball, euclidean-ball or simplex.")
+    ] = None,
+    rewards: Rewards = None,
+    budget: Budgets = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(help="auto, linear-program, column-generation, reduced-program, sgd-al."),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
+    failure_probability: Annotated[
+        float | None, typer.Option(help="With which the certificate may fail; 0.05.")
+    ] = None,
+    gap: Gap = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything drawn; 0.", min=0)] = None,
+    resume: Annotated[bool, typer.Option("--resume", help=RESUME)] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a policy from demonstrations and certify it; everything goes into a run directory."""
+    if resume and overwrite:
+        raise typer.BadParameter("it contradicts --overwrite", param_hint="--resume")
+    given = {
+        "world": world, "costs": costs, "demonstrations": demonstrations, "gap": gap,
+        "cost_class": cost_class, "rewards": rewards, "seed": seed,
+        "failure_probability": failure_probability, "world_options": parsed_options(option),
+        "solver": {"name": solver, "time_limit": time_limit},
+    }  # fmt: skip
+    _Learning(run, config, set_ or [], given, budget, resume, overwrite).go(as_json, quiet)
+
+
+@dataclass(frozen=True)
+class _Learning:
+    """One call of the command."""
+
+    run: Path
+    config: Path | None
+    settings: list[str]
+    given: dict[str, Any]
+    budgets: list[str] | None
+    resume: bool
+    overwrite: bool
+
+    def go(self, as_json: bool, quiet: bool) -> None:
+        """Learn, show the result, and say what is lacking."""
+        from journeyman.cli.output import certificate_text, progress, require_level, show, teller
+        from journeyman.runs.interruption import Interrupted, stopping_gently
+
+        tell = teller(quiet)
+        try:
+            with stopping_gently(), progress(quiet) as observer:
+                from journeyman.runs.directory import RunDirectory
+                from journeyman.runs.learning import LIMITS, learn_in
+
+                place = RunDirectory(self.run)
+                with place.opened(resume=self.resume, overwrite=self.overwrite):
+                    description = self._description(place)
+                    result = learn_in(place, description, observer=observer, tell=tell)
+        except Interrupted as stop:
+            self._say_goodbye(stop.signal_number)
+        show({"run": str(self.run), **result}, certificate_text(result), as_json=as_json)
+        require_level(result, description.gap)
+        if result["status"] in LIMITS:
+            self._say_limit(result["message"])
+        tell(f"Everything is in {self.run}; next: journeyman audit {self.run}")
+
+    def _description(self, place: Any) -> Any:
+        """What is stored or in the TOML file, then --set, then the options."""
+        from journeyman.runs.description import RunDescription, overlaid, overridden, parsed_budget
+        from journeyman.runs.toml_text import read_toml
+
+        table: dict[str, Any] = {}
+        if self.config is not None:
+            asked = RunDescription.of(read_toml(self.config), str(self.config))
+            table = asked.standing_in(self.config.parent).table()
+        elif self.resume and (place.was_begun or not self.given["world"]):
+            table = place.stored()
+        if self.budgets is not None:
+            table["budgets"] = [parsed_budget(one) for one in self.budgets]
+        table = overlaid(overridden(table, self.settings), self.given)
+        described = RunDescription.of(table).standing_in(Path.cwd())
+        self._refuse_code(described)
+        return described
+
+    def _refuse_code(self, description: Any) -> None:
+        """Whoever runs a module's code has to name it on the command line."""
+        from journeyman.errors import InvalidFile
+        from journeyman.runs.inputs import code_named_in
+
+        source = code_named_in(description)
+        typed = [self.given["world"], self.given["costs"], *(self.budgets or ()), *self.settings]
+        if source is not None and not any(source in words for words in typed if words):
+            raise InvalidFile(
+                f"the description asks to run code: {source}",
+                f"If you trust it, say so: give {source} on the command line as well",
+            )
+
+    def _say_goodbye(self, signal_number: int) -> None:
+        from journeyman.cli.commands import say
+        from journeyman.cli.exit_codes import SIGNALLED
+
+        say(f"Interrupted. Go on with: journeyman learn {self.run} --resume")
+        raise typer.Exit(SIGNALLED + signal_number)
+
+    def _say_limit(self, message: str) -> None:
+        from journeyman.cli.commands import say
+        from journeyman.cli.exit_codes import LIMIT
+
+        say(
+            f"What is shown is the best at hand: {message}. Allow more with --time-limit and go on "
+            f"with: journeyman learn {self.run} --resume"
+        )
+        raise typer.Exit(LIMIT)

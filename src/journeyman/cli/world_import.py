@@ -1,0 +1,36 @@
+"""`journeyman world import`: any source of worlds, written as one native file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from journeyman.cli.options import AsJson, WorldOption, parsed_options
+
+
+def import_world(
+    source: Annotated[str, typer.Argument(help="A file, gym:ID, seals:ID, icu-sepsis, gallery:…")],
+    target: Annotated[Path, typer.Argument(help="The NPZ file to write.")],
+    option: WorldOption = None,
+    discount: Annotated[
+        float | None, typer.Option(help="Between 0 and 1; the same as --option discount=….")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a world from any source and write it as one native file."""
+    from journeyman.cli.output import show
+    from journeyman.cli.world_show import facts_of, text_of
+    from journeyman.runs.inputs import world_from
+
+    options = parsed_options(option)
+    if discount is not None:
+        options["discount"] = repr(discount)
+    if target.suffix != ".npz":
+        raise typer.BadParameter(f"{target} does not end in .npz", param_hint="TARGET")
+    world = world_from(source, options)
+    world.save(target)
+    show(
+        {"file": str(target), **facts_of(world)},
+        f"{target}\n{text_of(world)}",
+        as_json=as_json,
+    )

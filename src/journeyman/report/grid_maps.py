@@ -1,0 +1,211 @@
+"""Maps of a grid world: where expert and apprentice spend their time, and where they go."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.demonstrations import Demonstrations
+from journeyman.policy import Policy, occupancy
+from journeyman.report.drawing import scaled_picture
+from journeyman.report.figures import share
+from journeyman.report.grid_layout import GridLayout, grid_of
+from journeyman.report.markup import Element, tag
+from journeyman.report.sections import Place
+from journeyman.report.subject import Subject
+from journeyman.report.tables import figures, table
+from journeyman.world import World
+
+CELL = 40
+"""Units of the drawing along a square."""
+LEVELS = 8
+"""Shades of the time spent, each a step of its square root."""
+UNDECIDED = 0.15
+"""Mean directions shorter than this are drawn as a dot."""
+MOST_LISTED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Behaviour:
+    """Shares of the discounted time and mean directions, square by square."""
+
+    time: FloatArray
+    arrows: FloatArray
+    seen: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """Squares in which something is known of the actions."""
+
+
+def maps(subject: Subject, place: Place) -> Element | None:
+    """None where the world is no plane grid."""
+    layout, certificate = grid_of(subject.world), subject.explicit
+    if layout is None or certificate is None:
+        return None
+    ours = of_policy(layout, certificate.policy)
+    demos = subject.demonstrations
+    theirs = None if demos is None else of_record(layout, demos)
+    most = max(float(one.time.max()) for one in (ours, theirs) if one is not None)
+    figures_of = [
+        _figure(layout, one, most, who, place)
+        for who, one in (("expert", theirs), ("apprentice", ours))
+        if one is not None
+    ]
+    return place.section(
+        "maps", "Where they go",
+        tag("p", _introduction(layout, demos)),
+        tag("div", *figures_of, cls="maps"),
+        _scale(most),
+        tag("div", _table(layout, theirs, ours), cls="narrow"),
+    )  # fmt: skip
+
+
+def _introduction(layout: GridLayout, demos: Demonstrations | None) -> str:
+    step = layout.step
+    squares = f" A square stands for {step} × {step} cells." if step > 1 else ""
+    squares += "" if layout.inhabited().all() else " Grey squares hold no state."
+    record = (
+        "" if demos is None
+        else f" The expert is seen in {len(demos):,} demonstrations; where it was never seen no "
+        "arrow is drawn."
+    )  # fmt: skip
+    return (
+        "Shades tell the share of the discounted time that is spent in a square, arrows the mean "
+        f"direction of the policy: the longer, the more decided; a dot where none stands out."
+        f"{squares}{record}"
+    )
+
+
+def of_policy(layout: GridLayout, policy: Policy) -> Behaviour:
+    """The exact occupancy of a policy."""
+    world = layout.world
+    visits = occupancy(world, policy).of_states / world.effective_horizon
+    everywhere = np.maximum(visits, 1e-300)
+    arrows = layout.arrows(policy.on(world), everywhere)
+    return Behaviour(layout.total(visits), arrows, layout.inhabited())
+
+
+def of_record(layout: GridLayout, demos: Demonstrations) -> Behaviour:
+    """Discounted visits of the recorded steps, ends of terminated episodes added, as shares of
+    the time that is known; directions are the frequencies of actions."""
+    world = layout.world
+    visits = recorded_visits(world, demos)
+    counts = np.bincount(demos.pairs_in(world), minlength=world.num_pairs).astype(float)
+    seen = world.pairs.total(counts)
+    law = counts / np.maximum(world.pairs.spread(seen), 1.0)
+    return Behaviour(layout.total(visits), layout.arrows(law, seen), layout.total(seen) > 0)
+
+
+def recorded_visits(world: World, demos: Demonstrations) -> FloatArray:
+    """The share of the recorded discounted time that was spent in each state."""
+    weights = world.discount**demos.step_times
+    found = np.bincount(demos.step_states, weights=weights, minlength=world.num_states)
+    ended = demos.terminated
+    tails = world.discount ** demos.lengths[ended] * world.effective_horizon
+    found += np.bincount(demos.last_states[ended], weights=tails, minlength=world.num_states)
+    return np.asarray(found / found.sum())
+
+
+def _figure(
+    layout: GridLayout, behaviour: Behaviour, most: float, who: str, place: Place
+) -> Element:
+    rows, columns = layout.shape
+    busiest = int(behaviour.time.argmax())
+    at = f"row {busiest // columns}, column {busiest % columns}"
+    drawing = scaled_picture(
+        place.name(f"map-{who}"), f"Map of the {who}",
+        f"{rows} rows and {columns} columns of squares. The {who} spends most time in {at}: "
+        f"{share(float(behaviour.time[busiest]))} of its discounted time.",
+        (CELL * columns, CELL * rows),
+        tag("rect", width=f"{CELL * columns}", height=f"{CELL * rows}", cls="free"),
+        *_shades(layout, behaviour, most), _arrows(layout, behaviour),
+    )  # fmt: skip
+    return tag("figure", drawing, tag("figcaption", who.capitalize()))
+
+
+def _shades(layout: GridLayout, behaviour: Behaviour, most: float) -> list[Element]:
+    """One path for the walls and one for every shade; neighbours of a shade are one piece."""
+    levels = np.ceil(LEVELS * np.sqrt(behaviour.time / most)).astype(int)
+    levels = np.where(layout.inhabited(), levels, -1).reshape(layout.shape)
+    paths = []
+    for level in (-1, *range(1, LEVELS + 1)):
+        pieces = [
+            f"M{CELL * first} {CELL * row}h{CELL * (behind - first)}v{CELL}H{CELL * first}z"
+            for row, line in enumerate(levels == level)
+            for first, behind in _runs(line)
+        ]
+        if pieces:
+            kind = "wall" if level < 0 else f"v{level}"
+            paths.append(tag("path", d="".join(pieces), cls=kind))
+    return paths
+
+
+def _runs(line: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[tuple[int, int]]:
+    """First and one behind the last of every row of True."""
+    turns = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))
+    return [(int(first), int(behind)) for first, behind in turns.reshape(-1, 2)]
+
+
+def _arrows(layout: GridLayout, behaviour: Behaviour) -> Element:
+    """All arrows as one path."""
+    columns = layout.shape[1]
+    parts = []
+    for index in np.flatnonzero(behaviour.seen).tolist():
+        down, right = (float(part) for part in behaviour.arrows[index])
+        row, column = divmod(index, columns)
+        parts.append(_arrow(CELL * column + CELL // 2, CELL * row + CELL // 2, right, down))
+    return tag("path", d="".join(parts), cls="arrow")
+
+
+def _arrow(x: int, y: int, right: float, down: float) -> str:
+    """A notched head around (x, y), longer the surer the direction; a dot where there is none."""
+    length = math.hypot(right, down)
+    if length < UNDECIDED:
+        return f"M{x - 2} {y}a2 2 0 1 0 4 0a2 2 0 1 0-4 0z"
+    along, across = right / length, down / length
+    reach = 7 + 8 * min(length, 1.0)
+    corners = [(reach, 0.0), (-reach, 7.0), (-0.55 * reach, 0.0), (-reach, -7.0)]
+    places = [
+        (round(x + ahead * along - aside * across), round(y + ahead * across + aside * along))
+        for ahead, aside in corners
+    ]
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(places)]
+    return f"M{_joined(*places[0])}" + "".join(f"l{_joined(*step)}" for step in steps) + "z"
+
+
+def _joined(x: int, y: int) -> str:
+    """Two numbers, without a blank where a sign parts them."""
+    return f"{x}{y}" if y < 0 else f"{x} {y}"
+
+
+def _scale(most: float) -> Element:
+    """Shades and what they stand for."""
+    shown = (1, 2, 4, 6, LEVELS)
+    return tag(
+        "ul", tag("li", "share of the time, up to"),
+        *(tag("li", tag("span", cls=f"key shade s{level}", aria_hidden="true"),
+              share(most * (level / LEVELS) ** 2)) for level in shown),
+        cls="legend",
+    )  # fmt: skip
+
+
+def _table(layout: GridLayout, theirs: Behaviour | None, ours: Behaviour) -> Element:
+    """The squares in which the two differ most or, alone, those with most of the time."""
+    parts = {"apprentice": ours.time}
+    if theirs is not None:
+        difference = ours.time - theirs.time
+        parts = {"expert": theirs.time, **parts, "difference": difference}
+    telling = np.abs(list(parts.values())[-1])
+    order = np.argsort(-telling, kind="stable")[:MOST_LISTED]
+    order = order[telling[order] > 0]
+    like = [100 * float(ours.time[index]) for index in order]
+    cells = [
+        figures([100 * float(part[index]) for index in order], like) for part in parts.values()
+    ]
+    which = "visited" if theirs is None else "in which expert and apprentice differ"
+    names = [f"row {row}, column {column}" for row, column in
+             zip(*divmod(order, layout.shape[1]), strict=True)]  # fmt: skip
+    return table(
+        f"Squares {which} most, counted from 0 at the top left; per cent of the discounted time",
+        ["square", *parts], list(zip(names, *cells, strict=True)),
+    )  # fmt: skip

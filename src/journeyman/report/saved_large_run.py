@@ -1,0 +1,79 @@
+"""A run in a large world read back: its figures, and what is told of a problem without its code."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from journeyman.arrays import FloatArray
+from journeyman.certificate import LargeCertificate
+from journeyman.costs import CostBasis, CostClass, EuclideanBall, InfinityBall, Simplex
+from journeyman.demonstrations import Demonstrations, ExpertExpectation
+from journeyman.report.saved_claims import combinations_of, number, premises_of
+from journeyman.storage import load_arrays, take
+
+COST_CLASSES: dict[str, type[CostClass]] = {
+    kind.__name__: kind for kind in (InfinityBall, EuclideanBall, Simplex)
+}
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class SavedWorld:
+    """Sizes of a world that is told of by reference."""
+
+    num_states: int
+    num_actions: int
+    discount: float
+
+
+@dataclass(frozen=True, eq=False)
+class SavedProblem:
+    """What a report says of a problem; its world and costs are code, which is not run."""
+
+    basis: CostBasis
+    cost_class: CostClass
+    expectation: ExpertExpectation
+    demonstrations: Demonstrations | None
+    world: SavedWorld | None
+    discount: float
+
+    @property
+    def target(self) -> FloatArray:
+        return self.expectation.values
+
+    @property
+    def effective_horizon(self) -> float:
+        return 1.0 / (1.0 - self.discount)
+
+
+def large_certificate(place: Path, facts: dict[str, Any]) -> LargeCertificate:
+    """The claims of `certificate.json`; the policy is not there, for it is code."""
+    return LargeCertificate(
+        problem=cast(Any, _problem(place, facts["inputs"])),
+        policy=cast(Any, None),
+        failure_probability=facts["failure_probability"],
+        combinations=combinations_of(facts),
+        trivial_bound=number(facts["trivial_bound"]),
+        premises=premises_of(facts),
+    )
+
+
+def _problem(place: Path, files: dict[str, str]) -> SavedProblem:
+    path = place / "problem.npz"
+    told, arrays = load_arrays(path, "large problem", VERSION)
+    if told["declared"]:
+        expectation = ExpertExpectation(take(path, arrays, "target"))
+    else:
+        _, records = load_arrays(place / "totals.npz", "totals", VERSION)
+        expectation = ExpertExpectation.from_totals(records["totals"], records["unrecorded"])
+    discount = float(told["discount"])
+    sizes = (told["num_states"], told["num_actions"])
+    recorded = "demonstrations.npz" in files
+    return SavedProblem(
+        CostBasis(take(path, arrays, "extremes"), told["names"]),
+        COST_CLASSES[told["cost_class"]](arrays.get("scale")),
+        expectation,
+        Demonstrations.load(place / "demonstrations.npz") if recorded else None,
+        None if None in sizes else SavedWorld(*sizes, discount),
+        discount,
+    )

@@ -1,0 +1,91 @@
+"""What a report is about: a certificate and, where they are known, how its policy was found and
+which files it was saved in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TypeAlias
+
+import numpy as np
+import scipy
+
+from journeyman.apprentice import Apprentice
+from journeyman.arrays import FloatArray
+from journeyman.certificate import Certificate, LargeCertificate
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidInput
+from journeyman.solvers import Answer
+from journeyman.solvers.large_answer import LargeAnswer
+from journeyman.solvers.mixture_answer import MixtureAnswer
+from journeyman.world import World
+
+AnyAnswer: TypeAlias = Answer | LargeAnswer | MixtureAnswer
+AnyCertificate: TypeAlias = Certificate | LargeCertificate
+Reportable: TypeAlias = Apprentice | Certificate | LargeCertificate
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """What is known of a run that was read from a directory."""
+
+    name: str
+    files: Mapping[str, str]
+    """SHA-256 of every file, checked when it was read."""
+    software: Mapping[str, str]
+    bounds_trace: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A certificate with all that a report may say about it."""
+
+    certificate: AnyCertificate
+    answer: AnyAnswer | None = None
+    seeds: Mapping[str, int | None] = field(default_factory=dict)
+    run: SavedRun | None = None
+
+    @classmethod
+    def of(cls, subject: Reportable, answer: AnyAnswer | None = None) -> "Subject":
+        """From an apprentice, or from a certificate and perhaps the answer that it certifies."""
+        if isinstance(subject, Apprentice):
+            return cls(subject.certificate, subject.answer, {"solver": subject.seed})
+        if isinstance(subject, Certificate | LargeCertificate):
+            return cls(subject, answer)
+        raise InvalidInput(
+            f"there is no report on a {type(subject).__name__}",
+            "Give what jm.learn or jm.certify returned",
+        )
+
+    @property
+    def explicit(self) -> Certificate | None:
+        """The certificate, where its world was enumerated."""
+        return self.certificate if isinstance(self.certificate, Certificate) else None
+
+    @property
+    def world(self) -> World | None:
+        return None if self.explicit is None else self.explicit.problem.world
+
+    @property
+    def demonstrations(self) -> Demonstrations | None:
+        return getattr(self.certificate.problem, "demonstrations", None)
+
+    @property
+    def horizon(self) -> float:
+        """1/(1 - discount)."""
+        return self.certificate.problem.effective_horizon
+
+    @property
+    def has_expert(self) -> bool:
+        """Whether costs are compared with those of an expert; a known cost is not."""
+        return hasattr(self.certificate.problem, "expectation")
+
+    @property
+    def software(self) -> dict[str, str]:
+        """Versions under which the figures were made."""
+        if self.run is not None:
+            return dict(self.run.software)
+        return {
+            "journeyman": metadata.version("journeyman"), "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        }  # fmt: skip

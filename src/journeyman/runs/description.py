@@ -1,0 +1,267 @@
+"""What a run is asked to do, as a TOML file says it.
+
+    world = "world.npz"            every source that `journeyman world import` takes
+    costs = "costs.csv"
+    demonstrations = "demos.csv"
+    cost_class = "infinity-ball"   or "euclidean-ball", "simplex"
+    failure_probability = 0.05
+    seed = 0
+
+    [world_options]                settings of the source, such as a discount; [cost_options]
+    discount = 0.95                alike, by default those of the world if the source is the same
+
+    [solver]
+    name = "auto"                  or "linear-program", "column-generation", "reduced-program",
+    time_limit = 60.0              "sgd-al"
+
+    [[budgets]]                    a limit on the expected discounted total of a known cost
+    cost = "wear"                  one of the costs, or a source with a single one
+    at_most = 8.0
+
+A file is named relative to the TOML file, on the command line relative to where one stands.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from journeyman.errors import InvalidProblem
+from journeyman.runs.toml_text import toml_value
+
+
+class InvalidSettings(InvalidProblem):
+    """A run is described in words that are not understood."""
+
+
+COST_CLASSES = ("infinity-ball", "euclidean-ball", "simplex")
+SOLVERS = ("auto", "linear-program", "column-generation", "reduced-program", "sgd-al")
+PROVENANCE = "made_from"
+"""The table of a stored description that says what the inputs were; it asks for nothing."""
+SOURCES = ("world", "costs", "demonstrations")
+
+
+@dataclass(frozen=True)
+class SolverDescription:
+    """Which solver, and its settings; the last four are for solvers over features."""
+
+    name: str = "auto"
+    time_limit: float | None = None
+    tolerance: float | None = None
+    cells: int = 64
+    steps: int = 2_000_000
+    accuracy: float | None = None
+    batch: int = 32
+
+
+@dataclass(frozen=True)
+class BudgetDescription:
+    """A limit on a cost: the name of one of the costs, or a source with a single one."""
+
+    cost: str = ""
+    at_most: float = 0.0
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """Everything that decides the outcome of a run, and the level that is asked of it."""
+
+    world: str = ""
+    costs: str = ""
+    demonstrations: str = ""
+    demonstrations_format: str | None = None
+    cost_class: str = "infinity-ball"
+    rewards: bool | None = None
+    """Whether the features are rewards; by default costs, unless a name says otherwise."""
+    failure_probability: float = 0.05
+    gap: float | None = None
+    """What the certificate is asked to show; nothing by default."""
+    keep_budgets: bool = True
+    seed: int = 0
+    world_options: Mapping[str, str] = field(default_factory=dict)
+    cost_options: Mapping[str, str] = field(default_factory=dict)
+    solver: SolverDescription = field(default_factory=SolverDescription)
+    budgets: tuple[BudgetDescription, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_choice("cost_class", self.cost_class, COST_CLASSES)
+        _require_choice("solver.name", self.solver.name, SOLVERS)
+        if self.seed < 0:
+            raise InvalidSettings(f"seed = {self.seed}", "Give a whole number from 0")
+        if not 0 < self.failure_probability < 1:
+            raise InvalidSettings(
+                f"failure_probability = {self.failure_probability}",
+                "Give a number between 0 and 1, for example 0.05",
+            )
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], where: str = "the description") -> Self:
+        """From the tables of a TOML file."""
+        given = {name: value for name, value in table.items() if name != PROVENANCE}
+        solver, budgets = given.pop("solver", {}), given.pop("budgets", [])
+        options, more = given.pop("world_options", {}), given.pop("cost_options", {})
+        if not isinstance(budgets, list):
+            raise InvalidSettings(f"{where}: budgets is no list", "Write [[budgets]] as a heading")
+        return cls(
+            **_checked(cls, given, where),
+            world_options=_options(options, f"{where}, world_options"),
+            cost_options=_options(more, f"{where}, cost_options"),
+            solver=SolverDescription(**_checked(SolverDescription, solver, f"{where}, solver")),
+            budgets=tuple(_budget(one, f"{where}, budgets") for one in budgets),
+        )
+
+    def table(self) -> dict[str, Any]:
+        """The tables that `of` reads, all defaults written out; what is not set is left out."""
+        plain = {name: value for name, value in vars(self).items() if name not in _TABLES}
+        tables: dict[str, Any] = {name: dict(getattr(self, name)) for name in OPTIONS}
+        tables["budgets"] = [_set(vars(one)) for one in self.budgets]
+        filled = {name: table for name, table in tables.items() if table}
+        return _set(plain) | {"solver": _set(vars(self.solver))} | filled
+
+    def standing_in(self, folder: Path) -> Self:
+        """The same with every source that is a file there named by its absolute path."""
+
+        def placed(source: str) -> str:
+            path = folder / source
+            return str(path.resolve()) if path.is_file() else source
+
+        records = folder / self.demonstrations
+
+        return replace(
+            self,
+            world=placed(self.world),
+            costs=placed(self.costs),
+            demonstrations=str(records.resolve())
+            if self.demonstrations and records.exists()
+            else self.demonstrations,
+            budgets=tuple(replace(one, cost=placed(one.cost)) for one in self.budgets),
+        )
+
+    def require_sources(self) -> None:
+        """Refuse a description that lacks one of its three sources."""
+        for name in SOURCES:
+            if not getattr(self, name):
+                raise InvalidSettings(
+                    f"no {name} given", f"Give --{name} FILE, or a line {name} = ... in the TOML"
+                )
+
+
+OPTIONS = ("world_options", "cost_options")
+_TABLES = (*OPTIONS, "solver", "budgets")
+
+
+def overridden(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """A copy of the tables with every `key=value` put in; dots in a key lead into tables.
+
+    >>> overridden({"seed": 0}, ["seed=3", "solver.name=sgd-al"])
+    {'seed': 3, 'solver': {'name': 'sgd-al'}}
+    """
+    result = {k: dict(v) if isinstance(v, Mapping) else v for k, v in table.items()}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        *rooms, last = key.strip().split(".")
+        if not sign or not last or len(rooms) > 1:
+            raise InvalidSettings(f"--set {setting!r} is not understood", "Write it as key=value")
+        place: Any = result
+        for room in rooms:
+            place = place.setdefault(room, {})
+        if not isinstance(place, dict):
+            raise InvalidSettings(f"--set {setting!r}: {rooms[0]} is no table", "Leave out the dot")
+        place[last] = toml_value(text.strip())
+    return result
+
+
+def parsed_budget(words: str) -> dict[str, Any]:
+    """The table of a budget that is typed as a comparison.
+
+    >>> parsed_budget("wear <= 8")
+    {'cost': 'wear', 'at_most': 8.0}
+    """
+    cost, sign, limit = words.rpartition("<=")
+    try:
+        if not sign or not cost.strip():
+            raise ValueError("no limit")
+        return {"cost": cost.strip(), "at_most": float(limit)}
+    except ValueError as fault:
+        raise InvalidSettings(
+            f"the budget {words!r} is not understood", "Write it as 'cost <= number'"
+        ) from fault
+
+
+def overlaid(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables with `more` put over them, entry by entry; None says nothing.
+
+    >>> overlaid({"seed": 1, "solver": {"cells": 9}}, {"seed": None, "solver": {"name": "sgd-al"}})
+    {'seed': 1, 'solver': {'cells': 9, 'name': 'sgd-al'}}
+    """
+    result = dict(table)
+    for name, value in more.items():
+        before = result.get(name, {})
+        if not isinstance(value, Mapping):
+            result |= _set({name: value})
+        elif isinstance(before, Mapping) and _set(value):
+            result[name] = {**before, **_set(value)}
+    return result
+
+
+def _set(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value is not None}
+
+
+def _options(table: Any, where: str) -> Mapping[str, str]:
+    """Options travel as text, as they do on the command line."""
+    if not isinstance(table, Mapping):
+        raise InvalidSettings(f"{where} is no table", "Write its name as a heading")
+    return MappingProxyType(
+        {
+            str(name): str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in table.items()
+        }
+    )
+
+
+def _budget(table: Any, where: str) -> BudgetDescription:
+    given = _checked(BudgetDescription, table, where)
+    if not {"cost", "at_most"} <= set(given):
+        raise InvalidSettings(f"{where}: cost or at_most is missing", "Give every budget both")
+    return BudgetDescription(**given)
+
+
+def _checked(kind: type, table: Any, where: str) -> dict[str, Any]:
+    """The entries of a table, each known and of the right kind."""
+    if not isinstance(table, Mapping):
+        raise InvalidSettings(
+            f"{where} = {table!r} is no table", "Name a setting in it, such as solver.name"
+        )
+    types = {one.name: str(one.type) for one in fields(kind)}
+    found = {}
+    for name, value in table.items():
+        if name not in types:
+            close = get_close_matches(name, types, n=1)
+            hint = f"Did you mean {close[0]!r}" if close else f"Known are {', '.join(types)}"
+            raise InvalidSettings(f"{where}: there is no setting {name!r}", hint)
+        found[name] = _of_type(types[name], value, f"{where}: {name}")
+    return found
+
+
+def _of_type(wanted: str, value: Any, where: str) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if "str" in wanted and isinstance(value, str):
+        return value
+    if "bool" in wanted and isinstance(value, bool):
+        return value
+    if "float" in wanted and is_number:
+        return float(value)
+    if "int" in wanted and isinstance(value, int) and is_number:
+        return value
+    kinds = {"str": "text in quotes", "bool": "true or false", "float": "a number"}
+    right = next((words for kind, words in kinds.items() if kind in wanted), "a whole number")
+    raise InvalidSettings(f"{where} = {value!r}", f"Give {right}")
+
+
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidSettings(f"{name} = {value!r}", f"Give one of {', '.join(choices)}")

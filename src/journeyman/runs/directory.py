@@ -1,0 +1,192 @@
+"""The directory of a run: begun once, continued by the same run only, ended with its result."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from journeyman.errors import InvalidFile
+from journeyman.runs.description import (
+    OPTIONS,
+    PROVENANCE,
+    SOURCES,
+    RunDescription,
+    SolverDescription,
+)
+from journeyman.runs.lock import LOCK, locked
+from journeyman.runs.toml_text import read_toml, toml_text
+from journeyman.storage import write_atomically
+
+DESCRIPTION, METRICS, RESULT = "run.toml", "metrics.jsonl", "result.json"
+CHECKPOINTS, CERTIFIED, UNFINISHED = "checkpoints", "certified", ".certified"
+REPORT, CERTIFICATE = "report.html", "certificate.json"
+OWN = (DESCRIPTION, METRICS, RESULT, CHECKPOINTS, CERTIFIED, UNFINISHED, REPORT, LOCK)
+MAY_CHANGE = ("time_limit", "steps", "accuracy")
+"""Settings of a solver that say when to stop, and nothing about the way."""
+LARGEST_RESULT = 64 << 20
+
+
+class RunDirectory:
+    """Where a run lives. Files are read and written by its methods only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.metrics = path / METRICS
+        self.checkpoints = path / CHECKPOINTS
+        self.certified = path / CERTIFIED
+        self.report = path / REPORT
+
+    @property
+    def was_begun(self) -> bool:
+        return (self.path / DESCRIPTION).exists()
+
+    @property
+    def has_ended(self) -> bool:
+        return (self.path / RESULT).exists()
+
+    @contextmanager
+    def opened(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
+        """Hold the lock; refuse foreign files, and earlier runs unless told what to do."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InvalidFile(f"{self.path} is a file", "Give a directory for the run")
+        self.path.mkdir(parents=True, exist_ok=True)
+        foreign = sorted(
+            one.name for one in self.path.iterdir() if one.is_symlink() or not _is_own(one.name)
+        )
+        if foreign:
+            raise InvalidFile(
+                f"{self.path} holds {foreign[0]!r}, which belongs to no run",
+                "Give a new or an empty directory",
+            )
+        with locked(self.path):
+            if overwrite:
+                self._clear()
+            elif self.was_begun and not resume:
+                state = "a run that has ended" if self.has_ended else "an unfinished run"
+                raise InvalidFile(
+                    f"{self.path} holds {state}",
+                    "Say --resume to go on with it, --overwrite to replace it, or give another "
+                    "directory",
+                )
+            yield
+
+    def _clear(self) -> None:
+        for name in OWN:
+            place = self.path / name
+            if place.is_dir():
+                shutil.rmtree(place)
+            elif name != LOCK:
+                place.unlink(missing_ok=True)
+
+    def stored(self) -> dict[str, Any]:
+        """The tables of the stored description."""
+        if not self.was_begun:
+            raise InvalidFile(
+                f"{self.path} holds no {DESCRIPTION}: no run was begun there",
+                "Give the directory of a run, or describe one with --world, --costs and "
+                "--demonstrations",
+            )
+        return read_toml(self.path / DESCRIPTION)
+
+    def begin(self, description: RunDescription, provenance: Mapping[str, str]) -> bool:
+        """Store the description, or compare it with the stored one and refuse another run.
+
+        Whether it says otherwise than before when to stop.
+        """
+        changed = self.was_begun and self._compare(description, provenance) != description.solver
+        text = toml_text({**description.table(), PROVENANCE: dict(provenance)})
+        _write(self.path / DESCRIPTION, text.encode())
+        return changed
+
+    def _compare(
+        self, description: RunDescription, provenance: Mapping[str, str]
+    ) -> SolverDescription:
+        """The solver that was asked for earlier, if all that decides its way is the same."""
+        table = self.stored()
+        earlier = RunDescription.of(table, str(self.path / DESCRIPTION))
+        known = table.get(PROVENANCE, {})
+        for part, word in provenance.items():
+            if known.get(part) != word:
+                what = "version" if part == "journeyman" else "content"
+                raise InvalidFile(
+                    f"{self.path} was begun with another {part}: the {what} was "
+                    f"{str(known.get(part))[:12]} and is {word[:12]} now",
+                    "Give what it was begun with, or begin another run in a new directory",
+                )
+        for name, was, now in _differences(earlier, description):
+            raise InvalidFile(
+                f"{self.path} was begun with {name} = {was!r}, and {now!r} is asked for now",
+                "Leave the setting as it was, or begin another run in a new directory",
+            )
+        return earlier.solver
+
+    def end(self, save: Any, result: Mapping[str, Any]) -> None:
+        """Let `save` write the evidence into a directory, move it into place, write the result."""
+        unfinished = self.path / UNFINISHED
+        for earlier in (self.path / RESULT, self.report):
+            earlier.unlink(missing_ok=True)
+        if unfinished.exists():
+            shutil.rmtree(unfinished)
+        save(unfinished)
+        if self.certified.exists():
+            shutil.rmtree(self.certified)
+        unfinished.rename(self.certified)
+        text = json.dumps(result, indent=1, sort_keys=True, allow_nan=False)
+        _write(self.path / RESULT, (text + "\n").encode())
+
+    def result(self) -> dict[str, Any]:
+        """The stored outcome of a run that has ended."""
+        path = self.path / RESULT
+        try:
+            if path.stat().st_size > LARGEST_RESULT:
+                raise ValueError("it is too long")
+            found = json.loads(path.read_bytes())
+            if not isinstance(found, dict):
+                raise ValueError("it is no object")
+            return found
+        except (OSError, ValueError, RecursionError) as fault:
+            raise InvalidFile(
+                f"{path} cannot be read ({fault})", "Run journeyman learn --overwrite again"
+            ) from fault
+
+
+def evidence_in(path: Path) -> Path:
+    """Where certificate and inputs lie: in a run's `certified`, or in a directory of
+    `apprentice.save`."""
+    if not path.is_dir():
+        raise InvalidFile(f"{path} is not a directory", "Give the directory of a run")
+    for place in (path / CERTIFIED, path):
+        if (place / CERTIFICATE).exists():
+            return place
+    begun = (path / DESCRIPTION).exists()
+    raise InvalidFile(
+        f"{path} holds no certificate: " + ("the run has not ended" if begun else "it is no run"),
+        f"Run journeyman learn --resume {path}" if begun else "Give the directory of a run",
+    )
+
+
+def _is_own(name: str) -> bool:
+    """Whether a run has such a file, or leaves it when it is killed while writing."""
+    return name in OWN or any(name.startswith(f".{own}.") for own in OWN)
+
+
+def _differences(was: RunDescription, now: RunDescription) -> Iterator[tuple[str, Any, Any]]:
+    """What decides the outcome and differs; inputs are known by their content."""
+    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "rewards", "demonstrations_format"}
+    pairs = [
+        (was, now, apart | {"solver"}, ""),
+        (was.solver, now.solver, set(MAY_CHANGE), "solver."),
+    ]
+    for one, other, ignored, prefix in pairs:
+        for name, value in vars(one).items():
+            if name not in ignored and vars(other)[name] != value:
+                yield prefix + name, value, vars(other)[name]
+
+
+def _write(path: Path, content: bytes) -> None:
+    def write(stream: BinaryIO) -> None:
+        stream.write(content)
+
+    write_atomically(path, write)

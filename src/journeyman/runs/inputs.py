@@ -1,0 +1,146 @@
+"""The inputs of a run, read from wherever its description says, and what they are known by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from journeyman.costs import CostBasis, CostClass, EuclideanBall, InfinityBall, Simplex
+from journeyman.demonstrations import Demonstrations
+from journeyman.digest import digest
+from journeyman.errors import InvalidCosts, InvalidInput
+from journeyman.problem import Apprenticeship, Budget
+from journeyman.runs.description import BudgetDescription, RunDescription
+from journeyman.world import World
+
+CLASSES: dict[str, type[CostClass]] = {
+    "infinity-ball": InfinityBall,
+    "euclidean-ball": EuclideanBall,
+    "simplex": Simplex,
+}
+REWARDING = ("reward", "return", "utility")
+"""What a feature is not called when lower is better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A world, costs, demonstrations and budgets that fit together."""
+
+    world: World
+    basis: CostBasis
+    demonstrations: Demonstrations
+    cost_class: CostClass
+    budgets: tuple[Budget, ...]
+
+    @classmethod
+    def of(cls, description: RunDescription) -> "Inputs":
+        """Read everything; what does not fit is refused with its source."""
+        description.require_sources()
+        world = world_from(description.world, description.world_options)
+        same = description.costs == description.world
+        options = description.cost_options or (description.world_options if same else {})
+        basis = costs_from(description.costs, world, options, rewards=description.rewards)
+        demos = demonstrations_from(
+            description.demonstrations, world, description.demonstrations_format
+        )
+        budgets = tuple(_budget(one, basis, world) for one in description.budgets)
+        return cls(world, basis, demos, CLASSES[description.cost_class](), budgets)
+
+    def problem(self) -> Apprenticeship:
+        """The apprenticeship that they state."""
+        return Apprenticeship(
+            self.world, self.basis, self.demonstrations, self.cost_class, self.budgets
+        )
+
+    def digests(self) -> dict[str, str]:
+        """A word for each part: the same content, the same word."""
+        world, basis, demos = self.world, self.basis, self.demonstrations
+        counts = () if world.transition_counts is None else (world.transition_counts,)
+        return {
+            "world": digest(
+                world.transition, world.initial, world.discount, world.pairs.offsets, counts
+            ),
+            "costs": digest(basis.matrix, list(basis.names), basis.rewards),
+            "demonstrations": digest(demos.states, demos.actions, demos.offsets, demos.terminated),
+            "budgets": digest([(one.cost, one.at_most, one.name) for one in self.budgets]),
+        }
+
+
+def code_named_in(description: RunDescription) -> str | None:
+    """The first source whose reading imports a module by name; a file may not ask for that."""
+    from journeyman.adapters.cost_sources import runs_code
+
+    for source in (description.costs, *(one.cost for one in description.budgets)):
+        if runs_code(source):
+            return source
+    is_environment = description.world.startswith("gym:")
+    return description.world if is_environment and description.world.count(":") > 1 else None
+
+
+def world_from(source: str, options: Mapping[str, str]) -> World:
+    """The world that a source names, with settings of the source."""
+    from journeyman.adapters.world_sources import read_world
+
+    return read_world(source, options=options)
+
+
+def costs_from(
+    source: str, world: World, options: Mapping[str, str], *, rewards: bool | None = None
+) -> CostBasis:
+    """The cost features that a source names; `rewards` says that higher is better."""
+    from journeyman.adapters.cost_sources import read_costs
+
+    basis = read_costs(source, world, options=options)
+    if rewards is None and not basis.rewards:
+        _refuse_rewards(basis, source)
+    if not rewards or basis.rewards:
+        return basis
+    return CostBasis.from_rewards(basis.matrix, basis.names)
+
+
+def demonstrations_from(
+    source: str, world: World | None, named_format: str | None = None
+) -> Demonstrations:
+    """The demonstrations in a file or directory, checked step by step against the world."""
+    from journeyman.adapters.demonstration_formats import read_demonstrations
+
+    return read_demonstrations(Path(source), format=named_format, world=world)
+
+
+def _refuse_rewards(basis: CostBasis, source: str) -> None:
+    for name in basis.names:
+        if any(word in name.lower() for word in REWARDING):
+            raise InvalidCosts(
+                f"{source}: the feature {name!r} sounds as if more of it were better, and costs "
+                "are better when they are lower",
+                "Say --rewards if the features are rewards, or --no-rewards if they are costs",
+            )
+
+
+def _budget(asked: BudgetDescription, basis: CostBasis, world: World) -> Budget:
+    """A budget on one of the costs, or on the single cost of another source."""
+    name = asked.name or (asked.cost if asked.cost in basis.names else Path(asked.cost).stem)
+    if asked.cost not in basis.names:
+        basis = _own_source(asked.cost, basis, world)
+    column = basis.names.index(asked.cost) if asked.cost in basis.names else 0
+    sign = -1.0 if basis.rewards else 1.0
+    cost: Any = basis.on(world)[:, [column]]
+    dense = cost.toarray() if hasattr(cost, "toarray") else cost
+    return Budget(cost=sign * dense[:, 0], at_most=asked.at_most, name=name)
+
+
+def _own_source(source: str, basis: CostBasis, world: World) -> CostBasis:
+    try:
+        own = costs_from(source, world, {}, rewards=False)
+    except InvalidInput as fault:
+        raise InvalidCosts(
+            f"the budget's cost {source!r} is none of {', '.join(basis.names)}, and no source of "
+            f"costs either ({fault.what})",
+            "Name one of the costs, or a file with a single column",
+        ) from fault
+    if own.num_costs != 1:
+        raise InvalidCosts(
+            f"{source} has {own.num_costs} costs, and a budget limits one",
+            "Give a file with a single column",
+        )
+    return own

@@ -1,0 +1,90 @@
+"""A run from its description to its result, begun or continued."""
+
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+from journeyman.apprentice import Apprentice, learn
+from journeyman.certificate import Certificate
+from journeyman.certificate.dossier import certificate_facts
+from journeyman.progress import Event, Observer
+from journeyman.runs.description import RunDescription
+from journeyman.runs.directory import RunDirectory
+from journeyman.runs.inputs import Inputs
+from journeyman.runs.metrics import Metrics
+from journeyman.runs.solver_choice import chosen_solver
+from journeyman.runs.steady_solver import SteadySolver
+from journeyman.solvers import Status
+
+SHOWN = (
+    "alarm", "bound", "budgets", "expectations", "failure_probability", "gap_on_data",
+    "lower_bounds", "premises", "trivial_bound", "vacuous", "valid",
+)  # fmt: skip
+LIMITS = (Status.TIME_LIMIT.name, Status.MEMORY_LIMIT.name)
+"""Outcomes that more time or memory would improve."""
+
+
+def learn_in(
+    place: RunDirectory,
+    description: RunDescription,
+    *,
+    observer: Observer,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Learn as described, in an opened directory; the result as it is stored there."""
+    inputs = Inputs.of(description)
+    made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
+    goes_on = place.begin(description, made_from)
+    if place.has_ended and not goes_on:
+        result = place.result()
+        if result.get("status") not in LIMITS:
+            tell(f"the run in {place.path} has ended before; this is its result")
+            return result
+    problem = inputs.problem()
+    solver = SteadySolver(
+        chosen_solver(description.solver, problem, description.seed), place.checkpoints, tell
+    )
+    if goes_on:
+        solver.forget_later_solves()
+    with Metrics(place.metrics, observer) as metrics:
+
+        def watching(event: Event, /) -> None:
+            metrics(event)
+            solver.keep()
+
+        apprentice = learn(
+            inputs.world,
+            inputs.basis,
+            problem.expectation,
+            cost_class=inputs.cost_class,
+            constraints=inputs.budgets,
+            solver=solver,
+            failure_probability=description.failure_probability,
+            keep_budgets=description.keep_budgets,
+            seed=description.seed,
+            observer=watching,
+        )
+    result = result_of(apprentice)
+    place.end(apprentice.save, result)
+    return result
+
+
+def result_of(apprentice: Apprentice) -> dict[str, Any]:
+    """The outcome of a run: figures of certificate and solver, and what to say about them."""
+    answer = apprentice.answer
+    return certificate_result(apprentice.certificate) | {
+        "status": answer.status.name,
+        "message": answer.status.message,
+        "engine": answer.engine,
+        "seed": apprentice.seed,
+    }
+
+
+def certificate_result(certificate: Certificate) -> dict[str, Any]:
+    """What a certificate says, ready for JSON and for people."""
+    facts = certificate_facts(certificate)
+    return {name: facts[name] for name in SHOWN} | {
+        "summary": certificate.summary(),
+        "table": certificate.table(),
+        "advice": certificate.advice(),
+    }

@@ -1,0 +1,95 @@
+"""A solver that can be stopped and continued: what a run gives to `learn`.
+
+Around a solver that draws nothing and is quick there is little to do: it starts again. SGD-AL goes
+on from its last state. `learn` may solve more than once, with lowered budgets: every solve has its
+own checkpoints.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from journeyman.problem import Program
+from journeyman.runs.checkpoints import Checkpoints
+from journeyman.runs.interruption import Stop
+from journeyman.solvers import Answer, Solver, Status
+from journeyman.solvers.stochastic_subgradient import (
+    RELATIVE_ACCURACY,
+    TRIVIAL_ACCURACY,
+    StochasticSubgradient,
+    next_evaluation,
+)
+from journeyman.solvers.watch import Watch
+
+
+class SteadySolver:
+    """Runs a solver, keeps its states, and raises `Stop` when it was interrupted."""
+
+    def __init__(self, solver: Solver, directory: Path, tell: Callable[[str], None]) -> None:
+        self.solver, self.directory, self.tell = solver, directory, tell
+        self.solves = 0
+        self._checkpoints: Checkpoints | None = None
+
+    @property
+    def time_limit(self) -> float | None:
+        return self.solver.time_limit
+
+    def keep(self) -> None:
+        """Look for a new state; to be called now and then while the solver runs."""
+        if self._checkpoints is not None:
+            self._checkpoints.keep()
+
+    def forget_later_solves(self) -> None:
+        """Drop the states of all solves but the first: they follow from an answer that may change
+        when the first one stops elsewhere."""
+        for place in self.directory.glob("solve-*"):
+            if place.name != "solve-1":
+                shutil.rmtree(place)
+
+    def run(self, problem: Program, watch: Watch, /) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        self.solves += 1
+        watch.task = type(self.solver).__name__
+        if isinstance(self.solver, StochasticSubgradient):
+            answer = self._continued(self.solver, problem, watch)
+        else:
+            answer = self.solver.run(problem, watch)
+        if watch.interrupted:
+            raise Stop
+        return answer
+
+    def _continued(self, solver: StochasticSubgradient, problem: Program, watch: Watch) -> Answer:
+        self._checkpoints = Checkpoints(self.directory / f"solve-{self.solves}")
+        step = self._checkpoints.mend()
+        steady = replace(solver, checkpoint=self._checkpoints.latest)
+        if step is not None:
+            self.tell(f"going on from step {step}")
+            ended = _ended_there(steady, problem, watch, step)
+            if ended is not None:
+                return ended
+        answer = steady.run(problem, watch)
+        self._checkpoints.keep()
+        return answer
+
+
+def _ended_there(
+    solver: StochasticSubgradient, problem: Program, watch: Watch, step: int
+) -> Answer | None:
+    """The answer of a descent that had reached its accuracy at the very step it was saved at.
+
+    A descent asks whether it is accurate after an evaluation, not before its first step: continued
+    from its end it would go on to the next evaluation, and to other bits.
+    """
+    if step != next_evaluation(step - 1):
+        return None
+    answer = replace(solver, steps=step).run(problem, watch)
+    found = answer.reduced
+    if found is None or answer.status is not Status.STEP_LIMIT:
+        return None
+    wanted = solver.accuracy
+    if wanted is None:
+        wanted = max(RELATIVE_ACCURACY * found.loss, TRIVIAL_ACCURACY * problem.trivial_bound)
+    if wanted <= 0 or found.optimisation_error > wanted:
+        return None
+    return replace(answer, status=Status.CONVERGED)

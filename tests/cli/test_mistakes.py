@@ -1,0 +1,271 @@
+"""Typical mistakes: each ends in a paragraph that says what to do, with its exit code, and without
+a traceback."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import journeyman as jm
+from journeyman.cli.exit_codes import ending_of
+from journeyman.cli.main import app
+
+
+class Place(NamedTuple):
+    """Where a mistake is made: fresh files of its own, and a run that has ended."""
+
+    here: Path
+    files: Path
+    finished: Path
+
+    def write(self, name, text):
+        (self.here / name).write_text(text)
+        return self.here / name
+
+    def changed(self, name, change):
+        """A copy of one of the files, changed."""
+        return self.write(name, change((self.files / name).read_text()))
+
+    def learn(self, *more, **other):
+        """The command that would be right, but for what is given."""
+        sources = {"world": "world.npz", "costs": "costs.csv", "demonstrations": "demos.csv"}
+        named = {
+            key: other.get(key, self.files / value)
+            for key, value in sources.items()
+            if other.get(key, 1) is not None
+        }
+        options = [word for key, value in named.items() for word in (f"--{key}", value)]
+        return ("learn", other.get("run", self.here / "run"), *options, *more)
+
+    def copied_run(self):
+        shutil.copytree(self.finished, self.here / "copy")
+        return self.here / "copy"
+
+
+class Mistake(NamedTuple):
+    name: str
+    command: Callable[[Place], tuple]
+    code: int
+    words: tuple[str, ...]
+
+
+def arrays(place, P):
+    np.savez(place.here / "arrays.npz", P=P)
+    options = ("-o", "discount=0.9", "-o", "initial=0", "-o", "layout=rows")
+    return ("world", "import", place.here / "arrays.npz", place.here / "w.npz", *options)
+
+
+def logged(place, text, *more):
+    path = place.write("log.csv", text)
+    return ("world", "import", path, place.here / "w.npz", *more)
+
+
+def config(place, text):
+    return place.learn("--config", place.write("asked.toml", text))
+
+
+def unfinished_run(place):
+    run = place.copied_run()
+    (run / "result.json").unlink()
+    shutil.rmtree(run / "certified")
+    return run
+
+
+def tampered_run(place):
+    run = place.copied_run()
+    path = run / "certified" / "certificate.json"
+    path.write_text(path.read_text().replace('"valid": true', '"valid": false'))
+    return run
+
+
+def other_world(place):
+    world, _, _ = jm.gallery.grid(4, macro_cells=2, slip=0.2)
+    world.save(place.here / "other.npz")
+    return place.here / "other.npz"
+
+
+def larger_policy(place):
+    world, _, _ = jm.gallery.grid(5)
+    jm.Policy.uniform(world).save(place.here / "policy.npz")
+    return place.here / "policy.npz"
+
+
+def text_in_second_row(text):
+    lines = text.splitlines()
+    lines[2] = "much," + lines[2].partition(",")[2]
+    return "\n".join(lines)
+
+
+def elsewhere(text):
+    """An expert who jumps from the first state to the last."""
+    lines = text.splitlines()
+    head, rows = lines[0], ["0,0,0,0,", "0,1,15,,0"]
+    return "\n".join([head, *rows])
+
+
+MISTAKES = [
+    Mistake("unknown command", lambda p: ("lern", p.here), 2, ("No such command",)),
+    Mistake("unknown option", lambda p: ("learn", p.here, "--wrld", "x"), 2, ("No such option",)),
+    Mistake("no run directory", lambda p: ("learn",), 2, ("Missing argument",)),
+    Mistake("text for a number", lambda p: p.learn("--seed", "one"), 2, ("--seed",)),
+    Mistake("contradiction", lambda p: p.learn("--resume", "--overwrite"), 2, ("contradicts",)),
+    Mistake("option without a value", lambda p: p.learn("-o", "size"), 2, ("key=value",)),
+    Mistake("import to a foreign suffix",
+            lambda p: ("world", "import", "gallery:grid", p.here / "w.mat"), 2, (".npz",)),
+    Mistake("no world", lambda p: p.learn(world=None), 2, ("no world given", "--world")),
+    Mistake("no costs", lambda p: p.learn(costs=None), 2, ("no costs given", "--costs")),
+    Mistake("no demonstrations", lambda p: p.learn(demonstrations=None), 2, ("--demonstrations",)),
+    Mistake("a world that is not there", lambda p: p.learn(world=p.here / "w.npz"), 3,
+            ("does not exist",)),
+    Mistake("a world that is text",
+            lambda p: p.learn(world=p.write("w.npz", "state,action")), 3, ("w.npz",)),
+    Mistake("demonstrations as a world",
+            lambda p: p.learn(world=p.files / "demos.csv", run=p.here / "r"), 3, ("next_state",)),
+    Mistake("an unknown kind of world", lambda p: p.learn(world="world.xlsx"), 3,
+            ("not a source of worlds", ".npz")),
+    Mistake("a gallery without it", lambda p: p.learn(world="gallery:grit"), 3, ("gallery:grid",)),
+    Mistake("wrong column", lambda p: logged(p, "s,a,next\n0,0,1\n", "--discount", 0.9), 3,
+            ("state",)),
+    Mistake("no discount", lambda p: logged(p, "state,action,next_state\n0,0,0\n"), 3,
+            ("discount=0.95",)),
+    Mistake("discount 1",
+            lambda p: ("world", "import", p.files / "transitions.csv", p.here / "w.npz",
+                       "--discount", 1.0), 3, ("discount",)),
+    Mistake("laws that do not sum to one", lambda p: arrays(p, [[0.5, 0.4], [0.0, 1.0]]), 3,
+            ("sum",)),
+    Mistake("a law that is not a number", lambda p: arrays(p, [[0.5, np.nan], [0.0, 1.0]]), 3,
+            ("nan",)),
+    Mistake("costs for another world",
+            lambda p: p.learn(costs=p.write("c.csv", "a,b\n1,0\n0,1\n")), 3, ("2 rows",)),
+    Mistake("text among the costs",
+            lambda p: p.learn(costs=p.changed("costs.csv", text_in_second_row)), 3, ("much",)),
+    Mistake("a cost that is not finite",
+            lambda p: p.learn(costs=p.changed(
+                "costs.csv", lambda t: t.replace("\n0,", "\nnan,", 1))), 3, ("finite",)),
+    Mistake("reward instead of cost",
+            lambda p: p.learn(costs=p.changed("costs.csv", lambda t: t.replace("cell", "reward"))),
+            3, ("lower", "--rewards")),
+    Mistake("unknown costs", lambda p: p.learn(costs="the-right-ones"), 3, ("source of costs",)),
+    Mistake("a module that is not there", lambda p: p.learn(costs="my_costs:of"), 3, ("my_costs",)),
+    Mistake("demonstrations with a wrong column",
+            lambda p: p.learn(demonstrations=p.changed(
+                "demos.csv", lambda t: t.replace("action", "move", 1))), 3, ("action",)),
+    Mistake("impossible transition",
+            lambda p: p.learn(demonstrations=p.changed("demos.csv", elsewhere)), 3,
+            ("episode 0", "state 15")),
+    Mistake("a state that is not there",
+            lambda p: p.learn(demonstrations=p.changed(
+                "demos.csv", lambda t: t.replace("\n0,0,", "\n0,0,99", 1))), 3, ("99",)),
+    Mistake("empty demonstrations",
+            lambda p: p.learn(demonstrations=p.write("demos.csv", "")), 3, ("demos.csv",)),
+    Mistake("demonstrations of an unknown format",
+            lambda p: p.learn(demonstrations=p.write("demos.txt", "0 0 1")), 3, ("known",)),
+    Mistake("a probability above 1", lambda p: p.learn("--failure-probability", 1.5), 2,
+            ("between 0 and 1",)),
+    Mistake("an unknown class", lambda p: p.learn("--cost-class", "sphere"), 2, ("simplex",)),
+    Mistake("an unknown solver", lambda p: p.learn("--solver", "magic"), 2, ("sgd-al",)),
+    Mistake("a negative time limit", lambda p: p.learn("--time-limit", -1), 3, ("above 0",)),
+    Mistake("a budget without a limit", lambda p: p.learn("--budget", "wear"), 2, ("<=",)),
+    Mistake("a budget on nothing", lambda p: p.learn("--budget", "wear <= 1"), 3,
+            ("'wear'", "cell 0-0")),
+    Mistake("a budget nobody can keep", lambda p: p.learn("--budget", "cell 0-0 <= 0.001"), 4,
+            ("INFEASIBLE", "give way")),
+    Mistake("a level that is out of reach", lambda p: p.learn("--gap", 1e-6), 4,
+            ("was asked for", "demonstrations")),
+    Mistake("a config that is not there", lambda p: p.learn("--config", p.here / "no.toml"), 3,
+            ("does not exist",)),
+    Mistake("a config that is not TOML", lambda p: config(p, "world: w.npz\n"), 3, ("not TOML",)),
+    Mistake("a misspelt setting", lambda p: config(p, "cost_clas = 'simplex'\n"), 2,
+            ("'cost_class'",)),
+    Mistake("a setting of the wrong kind", lambda p: config(p, "seed = 'zero'\n"), 2,
+            ("whole number",)),
+    Mistake("a setting without a value", lambda p: p.learn("--set", "seed"), 2, ("key=value",)),
+    Mistake("a setting in the wrong place", lambda p: p.learn("--set", "solver=sgd-al"), 2,
+            ("solver",)),
+    Mistake("code in a config", lambda p: p.learn(
+                "--config", p.write("a.toml", 'costs = "os:getcwd"\n'), costs=None), 3,
+            ("run code", "command line")),
+    Mistake("a directory with other files",
+            lambda p: p.learn(run=p.write("notes.txt", "mine").parent), 3, ("notes.txt", "empty")),
+    Mistake("a file as a directory", lambda p: p.learn(run=p.write("run", "")), 3, ("is a file",)),
+    Mistake("a place that cannot be", lambda p: p.learn(run=Path("/dev/null/run")), 3,
+            ("Check the path",)),
+    Mistake("a run that is there already", lambda p: p.learn(run=p.copied_run()), 3,
+            ("--resume", "--overwrite")),
+    Mistake("resume with another seed",
+            lambda p: ("learn", p.copied_run(), "--resume", "--seed", 8), 3,
+            ("seed = 0", "new directory")),
+    Mistake("resume with another world",
+            lambda p: ("learn", p.copied_run(), "--resume", "--world", other_world(p)), 3,
+            ("another world",)),
+    Mistake("resume of nothing", lambda p: ("learn", p.here / "run", "--resume"), 3,
+            ("no run was begun",)),
+    Mistake("audit of nothing", lambda p: ("audit", p.here), 3, ("holds no certificate",)),
+    Mistake("audit of a forged run", lambda p: ("audit", tampered_run(p)), 4, ()),
+    Mistake("report on an unfinished run", lambda p: ("report", unfinished_run(p)), 3,
+            ("--resume",)),
+    Mistake("a policy of another world",
+            lambda p: ("certify", larger_policy(p), *p.learn()[2:]), 3, ("states",)),
+    Mistake("an expert that is not there",
+            lambda p: ("record", p.files / "world.npz", p.here / "d.csv"), 3, ("--expert",)),
+    Mistake("an accuracy of nothing",
+            lambda p: ("requirements", *p.learn()[2:6], "--accuracy", 0.0), 3, ("accuracy",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[one.name for one in MISTAKES])
+def test_a_mistake_ends_in_words_that_help(mistake, call, files, finished, tmp_path):
+    shown = call(*mistake.command(Place(tmp_path, files, finished)))
+    said = shown.err + (shown.out if mistake.name == "audit of a forged run" else "")
+    assert shown.code == mistake.code, said
+    words = " ".join(said.split())
+    assert words
+    assert "Traceback" not in said
+    assert "nobody thought of" not in said
+    assert words.startswith(("Error: ", "Usage: ", "The audit failed"))
+    for expected in mistake.words:
+        assert expected in words
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(call, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    shown = call("world", "import", "gym:FrozenLake-v1", tmp_path / "w.npz", "--discount", 0.9)
+    assert shown.code == 5
+    assert "pip install 'journeyman[gymnasium]'" in " ".join(shown.err.split())
+
+
+def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):
+    def broken(*_, **__):
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr("journeyman.adapters.world_sources.read_world", broken)
+    shown = call("world", "show", files / "world.npz")
+    assert shown.code == 1
+    assert "ZeroDivisionError: on purpose" in shown.err
+    assert "--traceback" in shown.err
+    with pytest.raises(ZeroDivisionError):
+        CliRunner().invoke(app, ["--traceback", "world", "show", "x"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "word"),
+    [
+        (MemoryError("Unable to allocate 7 GiB"), 5, "7 GiB"),
+        (OSError(28, "No space left on device", "run/x"), 5, "run/x"),
+        (PermissionError(13, "Permission denied", "run"), 5, "Not permitted"),
+        (OSError(30, "Read-only file system", "run"), 5, "Not permitted"),
+        (OSError(24, "Too many open files"), 5, "refuses"),
+        (FileNotFoundError(2, "No such file or directory", "run"), 3, "Check the path"),
+        (jm.ShardFailed("lost"), 5, "lost"),
+        (jm.AuditFailed("no"), 4, "no"),
+    ],
+)
+def test_faults_of_the_machine_have_words_too(fault, code, word):
+    ending = ending_of(fault)
+    assert ending.code == code
+    assert word in ending.words

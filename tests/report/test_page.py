@@ -1,0 +1,296 @@
+"""The page: its structure, its figures, and nothing from anywhere else."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.report.page import WHOLE, page
+from journeyman.report.sides import comparison_of
+from journeyman.report.subject import Subject
+
+HOSTILE = (
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "🦊 'quotes' & \"more\"",
+    "\u202eשלום עולם", "</title></style></svg>", "a name that is much longer than the others " * 4,
+)  # fmt: skip
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes in order, text by place, and whether all is closed."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.open, self.texts, self.problems = [], [], [], []
+
+    def handle_starttag(self, name, attrs):
+        self.tags.append((name, dict(attrs)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        if not self.open or self.open.pop() != name:
+            self.problems.append(name)
+
+    def handle_data(self, data):
+        self.texts.append((tuple(self.open), data))
+
+    def of(self, name):
+        return [attrs for tag, attrs in self.tags if tag == name]
+
+    def words(self, name):
+        return [data for places, data in self.texts if name in places]
+
+
+def outline(html):
+    found = Outline()
+    found.feed(html)
+    found.close()
+    return found
+
+
+@cache
+def grid_apprentice():
+    world, basis, expert = jm.gallery.grid(5, macro_cells=2, walls=[(1, 1)])
+    demos = jm.record(world, expert, trajectories=60, horizon=60, seed=0)
+    wear = jm.Budget(cost=np.arange(world.num_pairs) % 2, at_most=12.0, name="wear")
+    return jm.learn(world, basis, demos, constraints=[wear], solver=jm.ColumnGeneration())
+
+
+@cache
+def hostile_apprentice():
+    world, basis, expert = jm.gallery.grid(3, macro_cells=2)
+    named = jm.CostBasis(basis.matrix, HOSTILE[:4])
+    demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
+    budget = jm.Budget(cost=np.ones(world.num_pairs), at_most=30.0, name=HOSTILE[4])
+    return jm.learn(world, named, demos, constraints=[budget])
+
+
+@cache
+def driving_apprentice():
+    world, basis, expert = jm.gallery.driving()
+    return jm.learn(world, basis, expert, cost_class=jm.Simplex())
+
+
+@cache
+def large():
+    """A small network of queues, treated as if it were large."""
+    network = jm.gallery.queues(4, buffers=(3, 3, 3, 3))
+    demos = jm.record(network.world, network.longer, trajectories=40, horizon=40, seed=0)
+    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    rollouts = jm.Rollouts(trajectories=200, horizon=60, seed=1)
+    return jm.certify(problem, network.lbfs, evaluation=rollouts)
+
+
+@cache
+def forward():
+    world, _, _ = jm.gallery.grid(3, macro_cells=1)
+    problem = jm.Forward(world, np.arange(world.num_pairs) % 3 / 3.0)
+    return jm.certify(problem, jm.solve(problem))
+
+
+SUBJECTS = {
+    "grid": grid_apprentice, "hostile": hostile_apprentice, "driving": driving_apprentice,
+    "large": large, "forward": forward,
+}  # fmt: skip
+
+
+@pytest.fixture(params=SUBJECTS)
+def subject(request):
+    return SUBJECTS[request.param]()
+
+
+@pytest.fixture
+def html(subject):
+    return page(Subject.of(subject))
+
+
+def test_the_document_is_whole(html):
+    found = outline(html)
+    assert html.startswith("<!DOCTYPE html>")
+    assert not found.problems
+    assert not found.open
+    assert found.of("html") == [{"lang": "en"}]
+    assert found.words("title")
+
+
+def test_landmarks_and_headings_are_in_order(html):
+    found = outline(html)
+    for landmark in ("header", "nav", "main", "footer"):
+        assert len(found.of(landmark)) == 1
+    ranks = [int(tag[1]) for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)]
+    assert ranks[0] == 1
+    assert ranks.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(ranks))
+
+
+def test_every_name_is_unique_and_every_reference_has_one(html):
+    found = outline(html)
+    names = [attrs["id"] for _, attrs in found.tags if "id" in attrs]
+    assert len(names) == len(set(names))
+    used = [word for _, attrs in found.tags for word in attrs.get("aria-labelledby", "").split()]
+    links = [attrs["href"][1:] for attrs in found.of("a")]
+    assert set(used) | set(links) <= set(names)
+    assert len(links) == len(found.of("section"))
+
+
+def test_every_picture_speaks_and_has_a_table_beside_it(html):
+    found = outline(html)
+    pictures = [attrs for attrs in found.of("svg") if "role" in attrs]
+    assert all(attrs["role"] == "img" and attrs["aria-labelledby"] for attrs in pictures)
+    assert len(found.of("desc")) == len(pictures)
+    sections = re.findall("<section.*?</section>", html, re.DOTALL)
+    assert all("<table" in part or 'role="img"' not in part for part in sections[1:])
+
+
+def test_every_table_has_a_caption_and_scopes(html):
+    found = outline(html)
+    assert len(found.of("caption")) == len(found.of("table"))
+    assert {attrs.get("scope") for attrs in found.of("th")} <= {"col", "row"}
+
+
+def test_nothing_comes_from_elsewhere(html):
+    found = outline(html)
+    assert not {"script", "link", "iframe", "img", "object", "base", "form"} & {
+        tag for tag, _ in found.tags
+    }
+    for _, attrs in found.tags:
+        assert not any(name.startswith("on") for name in attrs)
+        assert not {"src", "xlink:href", "data"} & set(attrs)
+        assert attrs.get("href", "#").startswith("#")
+    assert "url(" not in html
+    assert "default-src 'none'" in html
+
+
+def test_equal_subjects_give_equal_bytes(subject):
+    first, second = (page(Subject.of(subject)).encode() for _ in range(2))
+    assert first == second
+
+
+def test_usual_pages_are_small(html):
+    assert len(html.encode()) < 60_000
+
+
+def test_hostile_names_stay_text():
+    html = page(Subject.of(hostile_apprentice()), title="<b>t</b>", note="</p><script>n")
+    found = outline(html)
+    shown = [data for _, data in found.texts]
+    assert "<b>t</b>" in shown
+    assert "</p><script>n" in shown
+    for name in HOSTILE[:5]:
+        plain = name.replace("\u202e", "")
+        assert any(plain in data for data in shown), name
+    assert "\u202e" not in html
+
+
+def exact_values(html):
+    return {float(attrs["value"]) for attrs in outline(html).of("data")}
+
+
+def test_the_figures_are_those_of_the_certificate():
+    certificate = grid_apprentice().certificate
+    shown = exact_values(page(Subject.of(grid_apprentice())))
+    horizon = certificate.problem.world.effective_horizon
+    wanted = [
+        certificate.bound, certificate.normalised_bound, certificate.failure_probability,
+        certificate.gap_on_data, certificate.lower_bound, certificate.true_lower_bound,
+        *(term.value for term in certificate.terms),
+        *(term.value / horizon for term in certificate.terms),
+        *(way.bound for way in certificate.combinations),
+        *(end for one in certificate.expert_intervals for end in (one.low, one.high)),
+        *certificate.expectations, *certificate.problem.target,
+        *(value for one in certificate.budgets for value in (one.spent, one.limit)),
+    ]  # fmt: skip
+    assert {float(value) for value in wanted} <= shown
+
+
+def test_the_sentence_premises_and_advice_are_told():
+    certificate = grid_apprentice().certificate
+    text = "".join(data for _, data in outline(page(Subject.of(grid_apprentice()))).texts)
+    assert f"at most {certificate.bound:.4g} more than the expert" in text
+    for premise in certificate.premises:
+        assert premise.name in text
+        assert premise.detail in text
+    for sentence in certificate.advice().split("\n"):
+        assert sentence in text
+
+
+def test_rewards_are_shown_as_they_were_given():
+    found = comparison_of(Subject.of(driving_apprentice()))
+    assert found.rewards
+    assert found.expert.middle == pytest.approx([5.25, 4.15, 5.0])
+    assert (found.expert.low <= found.expert.high).all()
+    assert (found.apprentice.middle >= found.expert.middle - 1e-6).all()
+
+
+def sections_of(html):
+    return [attrs["id"] for attrs in outline(html).of("section")]
+
+
+def test_sections_without_data_are_left_out():
+    assert len(sections_of(page(Subject.of(grid_apprentice())))) == len(WHOLE)
+    assert not {"maps", "budgets"} & set(sections_of(page(Subject.of(driving_apprentice()))))
+    assert not {"maps", "budgets", "convergence"} & set(sections_of(page(Subject.of(large()))))
+    assert "costs" in sections_of(page(Subject.of(large())))
+    assert not {"costs", "budgets"} & set(sections_of(page(Subject.of(forward()))))
+
+
+def test_a_failed_premise_is_told_at_once():
+    world = jm.World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9)
+    demos = jm.Demonstrations([0, 0] * 30, [0] * 30, range(31))
+    apprentice = jm.learn(world, jm.CostBasis([[0.0], [1.0]]), demos)
+    assert not apprentice.certificate.valid
+    html = page(Subject.of(apprentice))
+    assert "not valid: a premise failed" in html
+    assert "this sum proves nothing" in html
+
+
+def test_a_broken_budget_is_told():
+    apprentice = grid_apprentice()
+    problem = apprentice.problem
+    tight = jm.Budget(cost=problem.constraints[0].cost, at_most=0.5, name="wear")
+    strict = jm.Apprenticeship(
+        problem.world, problem.basis, problem.expectation, constraints=[tight]
+    )
+    html = page(Subject.of(jm.certify(strict, jm.Policy.uniform(problem.world))))
+    assert "a budget is not shown to be kept" in html
+    assert "NOT certified" in html
+
+
+def test_many_costs_are_cut_with_a_word_about_it():
+    world, basis, expert = jm.gallery.grid(9, macro_cells=9)
+    demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
+    html = page(Subject.of(jm.certify(jm.Apprenticeship(world, basis, demos), expert)))
+    assert "Drawn are the 16 of 81 with the largest differences." in html
+    assert html.count("cell ") < 4 * 81
+
+
+def test_writing_and_reading_back(tmp_path):
+    apprentice = grid_apprentice()
+    path = tmp_path / "report.html"
+    apprentice.report(path)
+    assert path.read_bytes() == page(Subject.of(apprentice)).encode()
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(InvalidFile, match="not a directory"):
+        apprentice.report(tmp_path / "nowhere" / "report.html")
+
+
+def test_something_else_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="no report on a int"):
+        jm.report.write_report(3, tmp_path / "report.html")
+
+
+def test_notebooks_show_the_same_figures():
+    apprentice = grid_apprentice()
+    for thing in (apprentice, apprentice.certificate):
+        html = thing._repr_html_()
+        found = outline(html)
+        assert not found.problems
+        assert exact_values(html) >= {apprentice.certificate.bound}
+        assert not {"html", "script", "h1"} & {tag for tag, _ in found.tags}
+        assert len(html) < 60_000

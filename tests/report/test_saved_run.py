@@ -1,0 +1,132 @@
+"""A saved run can be reported on, with the same figures, and only as it was saved."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from journeyman.errors import InvalidFile
+from journeyman.report.page import page
+from journeyman.report.saved_run import subject_of_run
+from journeyman.report.subject import Subject
+
+
+@pytest.fixture(scope="module")
+def apprentice():
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=40, horizon=60, seed=0)
+    wear = jm.Budget(cost=np.arange(world.num_pairs) % 2, at_most=12.0, name="<wear>")
+    chosen = jm.EuclideanBall(scale=[1.0, 2.0, 0.5, 1.0])
+    return jm.learn(
+        world, basis, demos, cost_class=chosen, constraints=[wear], solver=jm.ColumnGeneration()
+    )
+
+
+@pytest.fixture
+def run(apprentice, tmp_path):
+    apprentice.save(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def section(html, name):
+    return re.search(f'<section id="{name}".*?</section>', html, re.DOTALL).group()
+
+
+def test_the_sections_are_those_of_the_apprentice(apprentice, run):
+    live, read = page(Subject.of(apprentice)), jm.report.report_of_run(run)
+    for name in ("result", "terms", "costs", "maps", "budgets", "remedies", "premises"):
+        assert section(read, name) == section(live, name)
+    assert "trace-title" in section(read, "convergence")
+
+
+def test_the_files_and_their_digests_are_listed(run):
+    html = section(jm.report.report_of_run(run), "reproduction")
+    facts = json.loads((run / "certificate.json").read_text())
+    assert facts["inputs"]
+    for name, word in facts["inputs"].items():
+        assert name in html
+        assert word in html
+    assert "jm.audit('run')" in html.replace("&#x27;", "'")
+
+
+def test_the_same_run_gives_the_same_bytes(run, tmp_path):
+    for name in ("first.html", "second.html"):
+        jm.report.write_report(run, tmp_path / name)
+    assert (tmp_path / "first.html").read_bytes() == (tmp_path / "second.html").read_bytes()
+
+
+def test_declared_expectations_of_rewards_come_back(tmp_path):
+    world, basis, expert = jm.gallery.driving()
+    learned = jm.learn(world, basis, expert, cost_class=jm.Simplex())
+    learned.save(tmp_path / "run")
+    live, read = page(Subject.of(learned)), jm.report.report_of_run(tmp_path / "run")
+    assert section(read, "costs") == section(live, "costs")
+    assert section(read, "result") == section(live, "result")
+
+
+def test_a_known_cost_comes_back(tmp_path):
+    world, _, _ = jm.gallery.grid(3, macro_cells=1)
+    problem = jm.Forward(world, np.arange(world.num_pairs) % 3 / 3.0)
+    certificate = jm.certify(problem, jm.solve(problem))
+    certificate.save(tmp_path / "run")
+    html = jm.report.report_of_run(tmp_path / "run")
+    assert section(html, "result") == section(page(Subject.of(certificate)), "result")
+
+
+def test_rollouts_come_back(tmp_path, apprentice):
+    drawn = jm.Rollouts(trajectories=50, horizon=60, seed=3)
+    certificate = jm.certify(apprentice.problem, apprentice.policy, evaluation=drawn)
+    certificate.save(tmp_path / "run")
+    read = subject_of_run(tmp_path / "run").certificate
+    assert read.best.statistics == certificate.best.statistics
+    assert read.summary() == certificate.summary()
+
+
+@pytest.mark.parametrize("name", ["world.npz", "policy.npz", "problem.npz"])
+def test_a_changed_file_is_refused(run, name):
+    path = run / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(InvalidFile, match=f"{name} was changed"):
+        jm.report.report_of_run(run)
+
+
+def test_a_changed_certificate_is_refused(run):
+    path = run / "certificate.json"
+    facts = json.loads(path.read_text())
+    facts["trivial_bound"] = 1.0
+    path.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    with pytest.raises(InvalidFile, match="was changed"):
+        jm.report.report_of_run(run)
+
+
+def test_what_is_no_run_is_refused(run, tmp_path):
+    with pytest.raises(InvalidFile, match=r"holds no certificate\.json"):
+        jm.report.report_of_run(tmp_path)
+    (run / "policy.npz").unlink()
+    with pytest.raises(InvalidFile, match="missing"):
+        jm.report.report_of_run(run)
+    (run / "certificate.json").write_text("[1]")
+    with pytest.raises(InvalidFile, match="not the certificate"):
+        jm.report.report_of_run(run)
+    (run / "certificate.json").write_text("{")
+    with pytest.raises(InvalidFile, match="cannot be read"):
+        jm.report.report_of_run(run)
+
+
+def test_a_run_in_a_large_world_comes_back_without_running_its_code(tmp_path):
+    code = jm.Reference("journeyman:gallery.queues", queues=4, buffers=[3, 3, 3, 3])
+    network = code.made
+    demos = jm.record(network.world, network.longer, trajectories=40, horizon=40, seed=0)
+    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    drawn = jm.Rollouts(trajectories=100, horizon=40, seed=1)
+    certificate = jm.certify(problem, network.lbfs, evaluation=drawn)
+    certificate.save(tmp_path / "run", code=code)
+    live, read = page(Subject.of(certificate)), jm.report.report_of_run(tmp_path / "run")
+    for name in ("result", "terms", "remedies", "premises"):
+        assert section(read, name) == section(live, name)
+    assert "256 states" in read
+    assert "trust_code=True" in read
