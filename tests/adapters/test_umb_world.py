@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.adapters.world_sources import read_world
+from journeyman.adapters.world_files.world_sources import read_world
 from journeyman.testing.strategies import worlds
 
 OPTIONS = {"discount": "0.9"}

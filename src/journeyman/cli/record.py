@@ -29,7 +29,7 @@ def record(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a policy in a world and write what it did, to try things out."""
-    from journeyman.adapters.demonstration_formats import write_demonstrations
+    from journeyman.adapters.demonstration_files.demonstration_formats import write_demonstrations
     from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from
 
@@ -55,8 +55,8 @@ def _policy(expert: str, source: str, options: dict[str, str], world: jm.World) 
 
 def _own_expert(source: str, options: dict[str, str], world: jm.World) -> jm.Policy:
     """The expert that an example of the gallery comes with."""
-    from journeyman.adapters.gallery_sources import NAMES, PREFIX
-    from journeyman.adapters.source_options import EVERYWHERE, arguments_for
+    from journeyman.adapters.world_files.gallery_sources import NAMES, PREFIX
+    from journeyman.adapters.world_files.source_options import EVERYWHERE, arguments_for
 
     name = source.removeprefix(PREFIX).replace("-", "_")
     if name in NAMES:

@@ -24,7 +24,7 @@ def check_world(
 
     Reading refuses laws that do not sum to one, wrong ids, a discount outside (0, 1) and the like.
     """
-    from journeyman.adapters.world_check import check_transitions
+    from journeyman.adapters.world_files.world_check import check_transitions
     from journeyman.cli.exit_codes import BAD_DATA
     from journeyman.cli.output import show
     from journeyman.cli.world_show import facts_of, text_of
@@ -48,6 +48,6 @@ def check_world(
 
 
 def _environment(name: str, options: dict[str, str]) -> Any:
-    from journeyman.adapters.gymnasium_worlds import PREFIX, make_environment
+    from journeyman.adapters.world_files.gymnasium_worlds import PREFIX, make_environment
 
     return make_environment(name.removeprefix(PREFIX), options)

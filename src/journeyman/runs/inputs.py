@@ -68,7 +68,7 @@ class Inputs:
 
 def code_named_in(description: RunDescription) -> str | None:
     """The first source whose reading imports a module by name; a file may not ask for that."""
-    from journeyman.adapters.cost_sources import runs_code
+    from journeyman.adapters.world_files.cost_sources import runs_code
 
     for source in (description.costs, *(one.cost for one in description.budgets)):
         if runs_code(source):
@@ -79,7 +79,7 @@ def code_named_in(description: RunDescription) -> str | None:
 
 def world_from(source: str, options: Mapping[str, str]) -> World:
     """The world that a source names, with settings of the source."""
-    from journeyman.adapters.world_sources import read_world
+    from journeyman.adapters.world_files.world_sources import read_world
 
     return read_world(source, options=options)
 
@@ -88,7 +88,7 @@ def costs_from(
     source: str, world: World, options: Mapping[str, str], *, rewards: bool | None = None
 ) -> CostBasis:
     """The cost features that a source names; `rewards` says that higher is better."""
-    from journeyman.adapters.cost_sources import read_costs
+    from journeyman.adapters.world_files.cost_sources import read_costs
 
     basis = read_costs(source, world, options=options)
     if rewards is None and not basis.rewards:
@@ -102,7 +102,7 @@ def demonstrations_from(
     source: str, world: World | None, named_format: str | None = None
 ) -> Demonstrations:
     """The demonstrations in a file or directory, checked step by step against the world."""
-    from journeyman.adapters.demonstration_formats import read_demonstrations
+    from journeyman.adapters.demonstration_files.demonstration_formats import read_demonstrations
 
     return read_demonstrations(Path(source), format=named_format, world=world)
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters import gymnasium_worlds
-from journeyman.adapters.built_in_costs import PLAIN, built_in_costs
-from journeyman.adapters.cost_tables import read_csv_costs, read_npz_costs
-from journeyman.adapters.gallery_sources import PREFIX as GALLERY
-from journeyman.adapters.gallery_sources import read_gallery
-from journeyman.adapters.world_sources import ICU_SEPSIS, NO_OPTIONS
+from journeyman.adapters.world_files import gymnasium_worlds
+from journeyman.adapters.world_files.built_in_costs import PLAIN, built_in_costs
+from journeyman.adapters.world_files.cost_tables import read_csv_costs, read_npz_costs
+from journeyman.adapters.world_files.gallery_sources import PREFIX as GALLERY
+from journeyman.adapters.world_files.gallery_sources import read_gallery
+from journeyman.adapters.world_files.world_sources import ICU_SEPSIS, NO_OPTIONS
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, JourneymanError
 from journeyman.world import World, expected_rewards
@@ -36,7 +36,7 @@ REWARDS = "rewards:"
 def read_costs(source: str, world: World, *, options: Mapping[str, str] = NO_OPTIONS) -> CostBasis:
     """The cost features that `source` names, one row per state or pair of `world`.
 
-    >>> from journeyman.adapters.world_sources import read_world
+    >>> from journeyman.adapters.world_files.world_sources import read_world
     >>> grid = read_world("gallery:grid", options={"size": "8"})
     >>> read_costs("macro-cells:2", grid).names
     ('cell 0,0', 'cell 0,1', 'cell 1,0', 'cell 1,1')

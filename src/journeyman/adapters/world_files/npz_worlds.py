@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from journeyman.adapters.memory_limit import memory_limit, require_memory, world_bytes
-from journeyman.adapters.npz_arrays import NpzArrays, open_npz
-from journeyman.adapters.source_options import (
+from journeyman.adapters.formats.memory_limit import memory_limit, require_memory, world_bytes
+from journeyman.adapters.formats.npz_arrays import NpzArrays, open_npz
+from journeyman.adapters.world_files.source_options import (
     Options,
     discount_of,
     initial_law,

@@ -22,7 +22,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.adapters.observed_steps import END, ObservedSteps, WorldSimulator, observe
+from journeyman.adapters.world_files.observed_steps import (
+    END,
+    ObservedSteps,
+    WorldSimulator,
+    observe,
+)
 from journeyman.arrays import BoolArray, IntArray, require_between
 from journeyman.certificate.betting import start_evidence, step_evidence
 from journeyman.certificate.model_error import l1_radius, transition_radii

@@ -22,9 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from journeyman.adapters.memory_limit import memory_limit, require_memory, world_bytes
-from journeyman.adapters.source_options import Options, discount_of, initial_law, refuse_unknown
-from journeyman.adapters.umb_archive import Member, read_members
+from journeyman.adapters.formats.memory_limit import memory_limit, require_memory, world_bytes
+from journeyman.adapters.world_files.source_options import (
+    Options,
+    discount_of,
+    initial_law,
+    refuse_unknown,
+)
+from journeyman.adapters.world_files.umb_archive import Member, read_members
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidFile
 from journeyman.world import World

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from journeyman.adapters.memory_limit import require_memory
+from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from journeyman.adapters.source_options import (
+from journeyman.adapters.world_files.source_options import (
     EVERYWHERE,
     Options,
     arguments_for,

@@ -13,10 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.demonstration_reading import Allowance, Reading, member, read_json
-from journeyman.adapters.episode_lists import EpisodeList
-from journeyman.adapters.minari_arrow import NAMES, read_episode
-from journeyman.adapters.minari_hdf5 import EpisodeFile, open_episodes
+from journeyman.adapters.demonstration_files.demonstration_reading import (
+    Allowance,
+    Reading,
+    member,
+    read_json,
+)
+from journeyman.adapters.demonstration_files.episode_lists import EpisodeList
+from journeyman.adapters.demonstration_files.minari_arrow import NAMES, read_episode
+from journeyman.adapters.demonstration_files.minari_hdf5 import EpisodeFile, open_episodes
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 

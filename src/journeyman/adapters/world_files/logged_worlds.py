@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.adapters.log_tables import Columns
-from journeyman.adapters.memory_limit import require_memory
-from journeyman.adapters.source_options import (
+from journeyman.adapters.formats.memory_limit import require_memory
+from journeyman.adapters.world_files.log_tables import Columns
+from journeyman.adapters.world_files.source_options import (
     Options,
     discount_of,
     initial_law,

@@ -9,10 +9,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from journeyman.adapters.arrow_numbers import filled, whole_numbers
-from journeyman.adapters.demonstration_reading import Allowance, Reading
-from journeyman.adapters.parquet_columns import open_parquet
-from journeyman.adapters.step_tables import BYTES_PER_ROW, StepTable
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.step_tables import BYTES_PER_ROW, StepTable
+from journeyman.adapters.formats.arrow_numbers import filled, whole_numbers
+from journeyman.adapters.formats.parquet_columns import open_parquet
 from journeyman.arrays import IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.table_rows import COLUMNS, NEXT_STATE, require_columns

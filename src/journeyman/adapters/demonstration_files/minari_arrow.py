@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.arrow_messages import column, open_arrow
-from journeyman.adapters.arrow_numbers import filled
-from journeyman.adapters.demonstration_reading import member
-from journeyman.adapters.episode_lists import EpisodeList
-from journeyman.adapters.parquet_columns import open_parquet
+from journeyman.adapters.demonstration_files.demonstration_reading import member
+from journeyman.adapters.demonstration_files.episode_lists import EpisodeList
+from journeyman.adapters.formats.arrow_messages import column, open_arrow
+from journeyman.adapters.formats.arrow_numbers import filled
+from journeyman.adapters.formats.parquet_columns import open_parquet
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from journeyman.adapters.parquet_pages import announced_rows
+from journeyman.adapters.formats.parquet_pages import announced_rows
 from journeyman.errors import InvalidFile, JourneymanError, MissingExtra
 
 BATCH_ROWS = 1 << 16

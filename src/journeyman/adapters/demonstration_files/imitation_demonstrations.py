@@ -14,11 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.arrow_messages import column, open_arrow
-from journeyman.adapters.arrow_numbers import filled
-from journeyman.adapters.demonstration_reading import Allowance, Reading, member, read_json
-from journeyman.adapters.directory_writing import write_directory
-from journeyman.adapters.episode_lists import EpisodeList
+from journeyman.adapters.demonstration_files.demonstration_reading import (
+    Allowance,
+    Reading,
+    member,
+    read_json,
+)
+from journeyman.adapters.demonstration_files.episode_lists import EpisodeList
+from journeyman.adapters.formats.arrow_messages import column, open_arrow
+from journeyman.adapters.formats.arrow_numbers import filled
+from journeyman.adapters.formats.directory_writing import write_directory
 from journeyman.arrays import IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, MissingExtra

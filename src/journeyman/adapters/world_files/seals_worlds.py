@@ -6,8 +6,8 @@ which is a time limit and not part of the world.
 
 from typing import Any
 
-from journeyman.adapters.gymnasium_worlds import make_environment
-from journeyman.adapters.source_options import Options, discount_of
+from journeyman.adapters.world_files.gymnasium_worlds import make_environment
+from journeyman.adapters.world_files.source_options import Options, discount_of
 from journeyman.errors import InvalidWorld, MissingExtra
 from journeyman.world import World
 

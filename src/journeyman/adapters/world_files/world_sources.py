@@ -16,16 +16,16 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 
-from journeyman.adapters import gymnasium_worlds, seals_worlds
-from journeyman.adapters.gallery_sources import PREFIX as GALLERY
-from journeyman.adapters.gallery_sources import read_gallery_world
-from journeyman.adapters.log_tables import read_csv_columns
-from journeyman.adapters.logged_worlds import OPTIONAL, REQUIRED, logged_world
-from journeyman.adapters.memory_limit import memory_limit
-from journeyman.adapters.npz_worlds import read_npz_world
-from journeyman.adapters.parquet_log import read_parquet_columns
-from journeyman.adapters.source_options import Options
-from journeyman.adapters.umb_worlds import read_umb_world
+from journeyman.adapters.formats.memory_limit import memory_limit
+from journeyman.adapters.world_files import gymnasium_worlds, seals_worlds
+from journeyman.adapters.world_files.gallery_sources import PREFIX as GALLERY
+from journeyman.adapters.world_files.gallery_sources import read_gallery_world
+from journeyman.adapters.world_files.log_tables import read_csv_columns
+from journeyman.adapters.world_files.logged_worlds import OPTIONAL, REQUIRED, logged_world
+from journeyman.adapters.world_files.npz_worlds import read_npz_world
+from journeyman.adapters.world_files.parquet_log import read_parquet_columns
+from journeyman.adapters.world_files.source_options import Options
+from journeyman.adapters.world_files.umb_worlds import read_umb_world
 from journeyman.errors import InvalidWorld
 from journeyman.world import World
 

@@ -17,7 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from journeyman.adapters.demonstration_reading import MEMORY_LIMIT, Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import (
+    MEMORY_LIMIT,
+    Allowance,
+    Reading,
+)
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.storage import PathLike

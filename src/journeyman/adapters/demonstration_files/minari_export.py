@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.directory_writing import write_directory
+from journeyman.adapters.formats.directory_writing import write_directory
 from journeyman.blas_threads import environment
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, MissingExtra

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.memory_limit import MEMORY_LIMIT, require_memory
-from journeyman.adapters.npz_arrays import NpzArrays, open_npz
+from journeyman.adapters.formats.memory_limit import MEMORY_LIMIT, require_memory
+from journeyman.adapters.formats.npz_arrays import NpzArrays, open_npz
 from journeyman.arrays import FloatArray, integer_array
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World

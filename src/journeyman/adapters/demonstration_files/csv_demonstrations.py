@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from journeyman.adapters.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.files import line_of, read_csv, write_csv
 

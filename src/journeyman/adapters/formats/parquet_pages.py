@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from journeyman.adapters.compact_thrift import CompactReader, Wanted
+from journeyman.adapters.formats.compact_thrift import CompactReader, Wanted
 from journeyman.errors import InvalidFile
 
 PAGE_LIMIT = 32 << 20

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.lib import format as npy
 
-from journeyman.adapters.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from journeyman.adapters.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile

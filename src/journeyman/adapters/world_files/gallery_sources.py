@@ -5,8 +5,8 @@ import math
 from typing import Any
 
 from journeyman import gallery
-from journeyman.adapters.memory_limit import memory_limit, require_memory, world_bytes
-from journeyman.adapters.source_options import EVERYWHERE, Options, arguments_for
+from journeyman.adapters.formats.memory_limit import memory_limit, require_memory, world_bytes
+from journeyman.adapters.world_files.source_options import EVERYWHERE, Options, arguments_for
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidWorld
 from journeyman.gallery import Queues

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.log_tables import PER_ENTRY, Columns, places_of
-from journeyman.adapters.memory_limit import require_memory
-from journeyman.adapters.parquet_columns import open_parquet
+from journeyman.adapters.formats.memory_limit import require_memory
+from journeyman.adapters.formats.parquet_columns import open_parquet
+from journeyman.adapters.world_files.log_tables import PER_ENTRY, Columns, places_of
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 

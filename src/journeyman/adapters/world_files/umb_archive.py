@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from journeyman.adapters.umb_tape import Tape
+from journeyman.adapters.world_files.umb_tape import Tape
 from journeyman.errors import InvalidFile
 
 RECORD = 512

@@ -1,0 +1,1 @@
+"""Demonstrations in and out: `read_demonstrations`, `write_demonstrations`, one format a file."""

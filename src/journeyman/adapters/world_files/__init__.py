@@ -1,0 +1,1 @@
+"""Worlds and costs in, and worlds tested: `read_world`, `read_costs`, `check_transitions`."""
