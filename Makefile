@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 RAY := $(VENV)/ray
 DOCS := $(VENV)/docs
+BROWSER := $(VENV)/browser
 INTEGRATION := $(VENV)/integration
 PIP := -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray test-integration check docs slow bench bench-exact bench-ray dist lock clean
+.PHONY: help demo test test-ray test-integration test-browser check docs report-pictures slow bench bench-exact bench-ray dist lock clean
 
 help:  ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("journeyman needs Python 3.11 or later; try make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
@@ -26,7 +27,7 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@touch $@
 
 # Environments of their own, for what is large or must not meet the rest.
-$(RAY)/.ready $(DOCS)/.ready: $(VENV)/%/.ready: requirements/%.txt pyproject.toml
+$(RAY)/.ready $(DOCS)/.ready $(BROWSER)/.ready: $(VENV)/%/.ready: requirements/%.txt pyproject.toml
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python $(PIP) --no-deps -r $<
 	$(@D)/bin/python $(PIP) --no-deps --no-build-isolation -e .
@@ -38,6 +39,9 @@ $(INTEGRATION)/.ready: requirements/integration.txt pyproject.toml
 	$(@D)/bin/python $(PIP) -r $<
 	$(@D)/bin/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
+
+/usr/bin/chromium:
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu fonts-noto-color-emoji
 
 demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and compare the two
 	@mkdir -p build
@@ -52,6 +56,9 @@ test-ray: $(RAY)/.ready  ## Run the tests of the Ray executor, in an environment
 test-integration: $(INTEGRATION)/.ready  ## Run policies inside Stable-Baselines3 and Gymnasium
 	$(INTEGRATION)/bin/python -m pytest -q tests_integration
 
+test-browser: $(BROWSER)/.ready /usr/bin/chromium  ## Look at reports in a real browser (Debian's Chromium)
+	$(BROWSER)/bin/python -m pytest -q tests_browser
+
 check: $(VENV)/.dev  ## Format, lint and type checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -59,6 +66,9 @@ check: $(VENV)/.dev  ## Format, lint and type checks
 
 docs: $(DOCS)/.ready  ## Build the documentation into build/docs; warnings are errors
 	$(DOCS)/bin/mkdocs build --strict
+
+report-pictures: $(BROWSER)/.ready /usr/bin/chromium  ## Draw the pictures of reports in docs/images anew
+	$(BROWSER)/bin/python -P examples/report_pictures.py
 
 slow: $(VENV)/.dev  ## Run the slow statistical tests
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
@@ -88,6 +98,7 @@ lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
 	$(COMPILE) --group build -o requirements/runtime.txt
 	$(COMPILE) --all-extras --group dev --excludes requirements/excluded.txt -o requirements/dev.txt
 	$(COMPILE) --extra ray --group ray-tests -o requirements/ray.txt
+	$(COMPILE) --extra icu --group browser-tests --excludes requirements/excluded.txt -o requirements/browser.txt
 	$(COMPILE) --group docs -o requirements/docs.txt
 	$(COMPILE) --extra gymnasium --group integration-tests --excludes requirements/excluded-integration.txt -o requirements/integration.txt
 

@@ -95,6 +95,40 @@ def test_estimated_laws_are_refused():
         assert "jm.Apprenticeship" in str(refusal.value)
 
 
+class Contrary:
+    """A policy made of another one, whose actions it avoids."""
+
+    def __init__(self, policy):
+        self.policy = policy
+
+
+class Sampled(Contrary):
+    def sample(self, states, seed):
+        return 1 - self.policy.sample(states, seed)
+
+
+class Predicted(Contrary):
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return 1 - self.policy.actions(observation), state
+
+
+class Called(Contrary):
+    def __call__(self, states, rng):
+        return 1 - self.policy.actions(states)
+
+
+@pytest.mark.parametrize("kind", [Sampled, Predicted, Called])
+def test_a_policy_made_of_another_is_certified_itself(kind):
+    """Action 1 costs one step of two, action 0 nothing: the gaps are 5 and 0."""
+    world = jm.World(np.full((4, 2), 0.5), [0.5, 0.5], 0.9)
+    costs = jm.CostFunctions(lambda x, a: (x * a)[:, None], ["bad"], lowest=0, highest=1)
+    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([0.0]), jm.Simplex())
+    inner = jm.RulePolicy(np.zeros_like, 2)
+    outer = kind(inner)
+    bounds = [jm.certify(problem, one, evaluation=ROLLOUTS).bound for one in (inner, outer)]
+    assert bounds[0] < 5 < bounds[1]
+
+
 def one_hot(states, actions):
     return np.eye(3)[states]
 

@@ -170,3 +170,26 @@ def test_tables_that_contradict_the_costs_are_refused():
         policy = jm.FeaturePolicy(features, np.full(features.num_features, 0.01))
         with pytest.raises(jm.InvalidCosts, match="by_factor says"):
             jm.certify(problem, policy, evaluation=ROWS)
+
+
+class Negated(LargeFeatures):
+    """Features with one column below zero, drawn from as if it were above."""
+
+    def __init__(self, features):
+        self.features, self.num_features = features, features.num_features
+        self.world = features.world
+
+    def rows(self, states, actions):
+        rows = self.features.rows(states, actions).copy()
+        rows.data[rows.indices == 0] *= -1
+        return rows
+
+    def draw(self, rng, count):
+        return self.features.draw(rng, count)
+
+
+def test_negative_features_are_refused():
+    """Their samples are not within the ranges that the radii rest on."""
+    policy = jm.FeaturePolicy(Negated(FEATURES), THETA)
+    with pytest.raises(jm.InvalidCosts, match=r"a feature is -\d.* in state \d+, action \d"):
+        jm.certify(problem_of(), policy, evaluation=ROWS)

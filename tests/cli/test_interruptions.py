@@ -147,11 +147,14 @@ def test_one_process_at_a_time(inputs, call, tmp_path):
     run = tmp_path / "run"
     child = started("learn", run, *inputs, *SGD)
     wait_for_a_state(child, run)
-    second = call("learn", run, "--resume")
+    child.send_signal(signal.SIGSTOP)  # so that it does not end before the second one begins
+    try:
+        second = call("learn", run, "--resume")
+    finally:
+        child.kill()
+        child.communicate()
     assert second.code == 5
     assert f"in use by process {child.pid}" in second.err
-    child.kill()
-    child.communicate()
     assert call("learn", run, "--overwrite", *inputs).code == 0
 
 

@@ -134,7 +134,7 @@ def certify_large(
     executor: Executor | None = None,
 ) -> LargeCertificate:
     """What is known about the gap of a policy; `certify` comes here for large worlds."""
-    policy = getattr(answer, "policy", answer)
+    policy = answer if can_act(answer) else getattr(answer, "policy", answer)
     if evaluation is None:
         evaluation = getattr(answer, "rollouts", None)
     delta = require_probability(failure_probability)
@@ -146,6 +146,12 @@ def certify_large(
         problem, policy, delta, combinations(problem, found, estimates), trivial(problem),
         (*expert_premises(problem), *found.premises),
     )  # fmt: skip
+
+
+def can_act(answer: Any) -> bool:
+    """Whether it is a policy itself, whatever policy it may be made of."""
+    ways = (getattr(answer, name, None) for name in ("sample", "predict", "__call__"))
+    return any(callable(way) for way in ways)
 
 
 def expert_estimates(

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import Evaluation, Statistics
 from journeyman.certificate.expert import WITHOUT_SHAPING, PlainMean, coordinatewise
@@ -33,11 +33,13 @@ from journeyman.certificate.premises import Premise, declared
 from journeyman.certificate.rollouts import Rollouts, floats, require_whole
 from journeyman.certificate.terms import Term, above, total
 from journeyman.demonstrations.episode_totals import simulate
+from journeyman.errors import InvalidCosts
 from journeyman.execution import Executor, Serial
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.large_features import LargeFeatures
+from journeyman.problem.mixture_rollouts import executor_for
 from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
 WALKS, ROWS = 0x6C77616C, 0x6C726F77
@@ -85,7 +87,8 @@ def mean_of_walks(
 ) -> PlainMean:
     """Totals of independent walks of a policy; the shards do not depend on the executor."""
     count, horizon, seed = rollouts.trajectories, rollouts.horizon, rollouts.seed
-    (record,) = simulate(problem.simulator, [(policy, (WALKS,))], count, horizon, seed, executor)
+    run = executor_for([policy], executor)
+    (record,) = simulate(problem.simulator, [(policy, (WALKS,))], count, horizon, seed, run)
     require_possible(record, problem.simulator)
     return PlainMean(problem, record.totals, record.unrecorded, "rollouts")
 
@@ -190,6 +193,7 @@ def _rows(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ROWS, first)))
     pairs = features.draw(rng, count)
     rows = features.rows(*pairs)
+    _require_nonnegative(rows, pairs)
     law = features.pair_law(rows)
     costs = problem.costs.at(*pairs)
     features.require_tables(problem.costs, pairs[0], costs)
@@ -201,6 +205,17 @@ def _rows(
     flow, initial = features.flow(states), np.asarray(world.initial_probability(states))
     violated = np.abs(flow.rows @ theta - initial) / ((flow.law + initial) / 2)
     return expected, np.maximum(-(rows @ theta) / law, 0.0), np.asarray(violated)
+
+
+def _require_nonnegative(rows: SparseMatrix, pairs: tuple[IntArray, IntArray]) -> None:
+    """Refuse features to which the ranges of the samples do not apply."""
+    least = rows.min(axis=1).toarray().ravel()
+    if (least < 0).any():
+        at = int(np.argmin(least))
+        raise InvalidCosts(
+            f"a feature is {least[at]} in state {pairs[0][at]}, action {pairs[1][at]}",
+            "Features of large worlds are at least 0; coefficients may have either sign",
+        )
 
 
 def _unknown(theta: FloatArray, known: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from textwrap import wrap
 from typing import Annotated
@@ -13,17 +14,36 @@ import journeyman as jm
 WIDEST_MAP = 40
 """Cells along each side up to which the policy is drawn."""
 WIDTH = 100
+GRID_TRAJECTORIES = 2000
+
+
+class Case(Enum):
+    """Worlds with an expert that the demo can tell about."""
+
+    GRID = "grid"
+    ICU_SEPSIS = "icu-sepsis"
 
 
 def demo(
+    case: Annotated[
+        Case, typer.Option(help="A grid, or learning from clinicians: not for clinical use.")
+    ] = Case.GRID,
     size: Annotated[int, typer.Option(help="Cells along each side of the grid.", min=4)] = 16,
-    trajectories: Annotated[int, typer.Option(help="Demonstrations to record.", min=1)] = 2000,
-    horizon: Annotated[int, typer.Option(help="Steps of each demonstration.", min=1)] = 150,
+    trajectories: Annotated[
+        int | None,
+        typer.Option(help="Demonstrations: 2000 in the grid, 50000 in icu-sepsis.", min=1),
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="Steps of each in the grid.", min=1)] = 150,
     seed: Annotated[int, typer.Option(help="Seed of the expert and of the recording.", min=0)] = 0,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
 ) -> None:
-    """Record an expert on an embedded grid world, learn from it, and certify what was learned."""
-    typer.echo(run_demo(size, trajectories, horizon, seed, report))
+    """Record an expert on an embedded world, learn from it, and certify what was learned."""
+    if case is Case.ICU_SEPSIS:
+        from journeyman.cli.sepsis_text import run_case
+
+        typer.echo(run_case(trajectories, seed, report))
+        return
+    typer.echo(run_demo(size, trajectories or GRID_TRAJECTORIES, horizon, seed, report))
 
 
 def run_demo(

@@ -128,12 +128,14 @@ def learn_case(
         solver=jm.ColumnGeneration(),
     )  # fmt: skip
     matching = jm.learn(world, basis, demos, solver=jm.ColumnGeneration())
-    return SepsisCase(example, demos, surpassing, matching, _best())
+    return SepsisCase(example, demos, surpassing, matching, _most_survivals(world))
 
 
-def _best() -> jm.Policy:
-    """A policy of the most survivals."""
-    world = jm.gallery.icu_sepsis(discount=ALMOST_ONE).world
+def _most_survivals(world: jm.World) -> jm.Policy:
+    """A policy under which most patients survive."""
+    farsighted = jm.World(
+        world.transition, world.initial, ALMOST_ONE, choice_offsets=world.pairs.offsets
+    )
     surviving = world.transition[:, [SURVIVED]].toarray().ravel()
     surviving[world.pairs.states >= PATIENTS] = 0.0
-    return jm.plan(world, -surviving).policy
+    return jm.plan(farsighted, -surviving).policy

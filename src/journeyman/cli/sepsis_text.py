@@ -28,11 +28,9 @@ LIMITS_OF_IT = (
 )
 
 
-def run_case(
-    demonstrations: int = DEMONSTRATIONS, seed: int = 0, report: Path | None = None
-) -> str:
+def run_case(demonstrations: int | None = None, seed: int = 0, report: Path | None = None) -> str:
     """What `journeyman demo --case icu-sepsis` prints, and the report if one is asked for."""
-    case = learn_case(demonstrations, seed)
+    case = learn_case(demonstrations or DEMONSTRATIONS, seed)
     if report is None:
         return case_text(case)
     write_case_report(case, report)
@@ -53,16 +51,16 @@ def case_text(case: SepsisCase) -> str:
 def _setting(case: SepsisCase) -> list[str]:
     world, demos = case.example.world, case.demonstrations
     treatments = int((world.pairs.states < PATIENTS).sum())
-    ended = "all of them" if demos.terminated.all() else f"{int(demos.terminated.sum())} of them"
+    ended = "all" if demos.terminated.all() else f"{int(demos.terminated.sum())}"
     return [
         *wrap(WARNING, WIDTH),
         "",
         *wrap(
             f"ICU-Sepsis: {PATIENTS} groups of patients, {treatments} treatments (levels of fluids "
-            f"and of vasopressors), discount {world.discount:g}. The demonstrations are "
-            f"{len(demos)} stays drawn from the clinicians' policy in the model, {ended} to their "
-            f"end: {demos.num_steps} steps, and not one patient's record. Two apprentices know "
-            "them, the model and four costs:",
+            f"and of vasopressors), discount {world.discount:g}. As demonstrations, stays are "
+            f"drawn from the clinicians' policy in the model: {len(demos)} of them, {ended} to "
+            f"their end, {demos.num_steps} steps, and not one patient's record. Two apprentices "
+            "know them, the model and four costs:",
             WIDTH,
         ),
         f"  surpass  no cost above the clinicians', vasopressors at most {_limit(case):g} a stay",
@@ -121,13 +119,14 @@ def _certified(case: SepsisCase) -> list[str]:
         *_terms(case.surpassing.certificate),
         *_entry("match", matching_in_words(case)),
         *_terms(case.matching.certificate),
+        *_entry("rests on", premises_in_words(case.surpassing.certificate)),
     ]
 
 
 def surpassing_in_words(case: SepsisCase) -> str:
     """The bound of the one-sided class, and the budget."""
     certificate = case.surpassing.certificate
-    if not certificate.valid:
+    if certificate.vacuous or not certificate.valid:
         return certificate.summary()
     (budget,) = certificate.budgets
     exactly = _bound_in_words(case.exact_gap(case.surpassing))
@@ -147,13 +146,21 @@ def _bound_in_words(gap: float) -> str:
 def matching_in_words(case: SepsisCase) -> str:
     """The bound of the infinity ball, which is one on a sum of distances."""
     certificate = case.matching.certificate
-    if not certificate.valid:
+    if certificate.vacuous or not certificate.valid:
         return certificate.summary()
     return (
         f"With probability {1 - certificate.failure_probability:g} its four costs are within "
         f"{certificate.bound:.4f} of the clinicians', all distances added up (exactly: "
         f"{case.exact_gap(case.matching):.4f})."
     )
+
+
+def premises_in_words(certificate: jm.Certificate) -> str:
+    """What it all rests on, grouped by how it was treated."""
+    groups: dict[str, list[str]] = {}
+    for premise in certificate.premises:
+        groups.setdefault(premise.verdict.value, []).append(premise.name)
+    return "; ".join(f"{', '.join(names)} ({verdict})" for verdict, names in groups.items()) + "."
 
 
 def _terms(certificate: jm.Certificate) -> list[str]:

@@ -131,4 +131,4 @@ def _choice(verb: str) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"journeyman.adapters.{name}")
+    return import_module(f"journeyman.adapters.demonstration_files.{name}")
