@@ -208,6 +208,15 @@ def test_the_incremental_form_takes_the_same_steps(
     )
 
 
+def test_a_run_that_had_converged_is_not_continued(tmp_path, grid_problem, grid_features):
+    solver = StochasticSubgradient(
+        grid_features, steps=200_000, accuracy=2.0, checkpoint=tmp_path / "state.npz"
+    )
+    first, again = (jm.solve(grid_problem, solver) for _ in range(2))
+    assert first.status is again.status is jm.Status.CONVERGED
+    assert same(first, again)
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, grid_problem, grid_features):
     solver = StochasticSubgradient(grid_features, steps=300, checkpoint=tmp_path / "state.npz")
     jm.solve(grid_problem, solver)

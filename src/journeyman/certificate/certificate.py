@@ -8,7 +8,6 @@ holds.
 """
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from journeyman.arrays import FloatArray
@@ -142,10 +141,6 @@ class Certificate(GapBound):
         from journeyman.certificate.dossier import save_run
 
         save_run(self, directory, seeds={"solver": None}, evaluation=evaluation)
-
-    def _repr_html_(self) -> str:
-        """For notebooks; the report room lies above this one and is asked for by name."""
-        return str(import_module("journeyman.report").as_html(self))
 
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "

@@ -1,6 +1,7 @@
 """A bound on a gap with its grounds: what all certificates have in common."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from journeyman.certificate.evaluation import Statistics
@@ -75,3 +76,7 @@ class GapBound:
                 f"the bound is {self.bound:.6g}, a gap of {gap:.6g} was required. Largest terms: "
                 f"{named}. certificate.advice() says what would help"
             )
+
+    def _repr_html_(self) -> str:
+        """For notebooks; the report room lies above this one and is asked for by name."""
+        return str(import_module("journeyman.report").as_html(self))

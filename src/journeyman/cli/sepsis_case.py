@@ -111,9 +111,7 @@ class SepsisCase:
         return np.asarray(np.linalg.solve(staying.T, self.example.world.initial[:PATIENTS]))
 
 
-def learn_case(
-    demonstrations: int = DEMONSTRATIONS, seed: int = 0, dose_limit: float = DOSE_LIMIT
-) -> SepsisCase:
+def learn_case(demonstrations: int = DEMONSTRATIONS, seed: int = 0) -> SepsisCase:
     """Record the clinicians of the model and learn from them twice.
 
     Raises `MissingExtra` when icu-sepsis is not installed.
@@ -122,7 +120,7 @@ def learn_case(
     world, basis, clinicians = example
     demos = jm.record(world, clinicians, trajectories=demonstrations, horizon=HORIZON, seed=seed)
     doses = np.asarray(basis.on(world))[:, basis.names.index(BUDGETED)]
-    budget = jm.Budget(cost=doses, at_most=dose_limit, name=BUDGETED)
+    budget = jm.Budget(cost=doses, at_most=DOSE_LIMIT, name=BUDGETED)
     surpassing = jm.learn(
         world, basis, demos, cost_class=jm.Simplex(), constraints=budget,
         solver=jm.ColumnGeneration(),

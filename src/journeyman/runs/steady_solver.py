@@ -13,13 +13,8 @@ from pathlib import Path
 from journeyman.problem import Program
 from journeyman.runs.checkpoints import Checkpoints
 from journeyman.runs.interruption import Stop
-from journeyman.solvers import Answer, Solver, Status
-from journeyman.solvers.stochastic_subgradient import (
-    RELATIVE_ACCURACY,
-    TRIVIAL_ACCURACY,
-    StochasticSubgradient,
-    next_evaluation,
-)
+from journeyman.solvers import Answer, Solver
+from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.watch import Watch
 
 
@@ -65,31 +60,7 @@ class SteadySolver:
         steady = replace(solver, checkpoint=self._checkpoints.latest)
         if step is not None:
             self.tell(f"going on from step {step}")
-            ended = _ended_there(steady, problem, watch, step)
-            if ended is not None:
-                return ended
         answer = steady.run(problem, watch)
         self._checkpoints.keep()
         return answer
 
-
-def _ended_there(
-    solver: StochasticSubgradient, problem: Program, watch: Watch, step: int
-) -> Answer | None:
-    """The answer of a descent that had reached its accuracy at the very step it was saved at.
-
-    A descent asks whether it is accurate after an evaluation, not before its first step: continued
-    from its end it would go on to the next evaluation, and to other bits.
-    """
-    if step != next_evaluation(step - 1):
-        return None
-    answer = replace(solver, steps=step).run(problem, watch)
-    found = answer.reduced
-    if found is None or answer.status is not Status.STEP_LIMIT:
-        return None
-    wanted = solver.accuracy
-    if wanted is None:
-        wanted = max(RELATIVE_ACCURACY * found.loss, TRIVIAL_ACCURACY * problem.trivial_bound)
-    if wanted <= 0 or found.optimisation_error > wanted:
-        return None
-    return replace(answer, status=Status.CONVERGED)

@@ -205,6 +205,8 @@ class _Run:
     def descend(self) -> Status:
         """Take steps until one of the limits."""
         state, solver = self.state, self.solver
+        if self._continues_from_evaluation and self._is_accurate:
+            return Status.CONVERGED
         stride = BLOCK if self.replicas is None else ROUND
         while state.step < solver.steps:
             goal = min(next_evaluation(state.step), solver.steps)
@@ -216,9 +218,19 @@ class _Run:
             if not state.is_finite:
                 return Status.NOT_FINITE
             self._evaluate_and_keep()
-            if self.reduced_solution.optimisation_error <= self._wanted_accuracy():
+            if self._is_accurate:
                 return Status.CONVERGED
         return Status.STEP_LIMIT
+
+    @property
+    def _continues_from_evaluation(self) -> bool:
+        """Whether the state was saved where its loss had just been evaluated."""
+        trace = self.state.trace
+        return bool(trace) and trace[-1][0] == self.state.step
+
+    @property
+    def _is_accurate(self) -> bool:
+        return self.reduced_solution.optimisation_error <= self._wanted_accuracy()
 
     def _take(self, count: int) -> None:
         if self.replicas is None:
