@@ -201,7 +201,8 @@ def _policy(problem: Program, answer: Policy | HasPolicy) -> Policy:
             f"a {type(problem).__name__} is not a problem",
             "Give certify(problem, policy): an Apprenticeship or a Forward, then a policy",
         )
-    policy = answer if isinstance(answer, Policy) else getattr(answer, "policy", None)
+    wraps = any(callable(getattr(answer, way, None)) for way in ("predict", "sample"))
+    policy = answer if isinstance(answer, Policy) or wraps else getattr(answer, "policy", None)
     if not isinstance(policy, Policy):
         raise InvalidProblem(
             f"there is no policy in a {type(answer).__name__}",

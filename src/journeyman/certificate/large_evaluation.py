@@ -39,7 +39,6 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.mixture_rollouts import executor_for
 from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
 WALKS, ROWS = 0x6C77616C, 0x6C726F77
@@ -87,8 +86,7 @@ def mean_of_walks(
 ) -> PlainMean:
     """Totals of independent walks of a policy; the shards do not depend on the executor."""
     count, horizon, seed = rollouts.trajectories, rollouts.horizon, rollouts.seed
-    run = executor_for([policy], executor)
-    (record,) = simulate(problem.simulator, [(policy, (WALKS,))], count, horizon, seed, run)
+    (record,) = simulate(problem.simulator, [(policy, (WALKS,))], count, horizon, seed, executor)
     require_possible(record, problem.simulator)
     return PlainMean(problem, record.totals, record.unrecorded, "rollouts")
 

@@ -18,7 +18,8 @@ from journeyman.arrays import FloatArray, real_array
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor, Serial
 from journeyman.frozen import assign
-from journeyman.policy.acting import AnyPolicy
+from journeyman.policy.acting import AnyPolicy, asked_by_predict
+from journeyman.policy.mixture_policy import MixturePolicy
 
 SHARD = 1 << 10
 """Episodes of one shard."""
@@ -134,7 +135,7 @@ def simulate(
         for first in firsts
     ]
     shared = (simulator, tuple(policy for policy, _ in policies))
-    run = Serial() if executor is None else executor
+    run = _executor_for([policy for policy, _ in policies], executor)
     parts = run.map(_shard, tasks, shared=shared)
     count = len(firsts)
     return [
@@ -160,6 +161,24 @@ def record_totals(
             raise InvalidDemonstrations(f"{name} = {value!r}", f"Give a whole number from {least}")
     policies = [(expert, (EXPERT,))]
     return simulate(simulator, policies, trajectories, horizon, seed, executor)[0]
+
+
+def _executor_for(policies: Sequence[AnyPolicy], executor: Executor | None) -> Executor:
+    """`executor`, or one shard after the other where a policy may have its own stream.
+
+    Workers would have copies of that stream: their episodes would share their luck, and not be
+    independent.
+    """
+    if executor is None or any(has_own_stream(policy) for policy in policies):
+        return Serial()
+    return executor
+
+
+def has_own_stream(policy: AnyPolicy) -> bool:
+    """Whether it may draw from something else than the generator of the rollout."""
+    if isinstance(policy, MixturePolicy):
+        return any(has_own_stream(candidate) for candidate in policy.candidates)
+    return asked_by_predict(policy) and not hasattr(policy, "seeded")
 
 
 def _shard(

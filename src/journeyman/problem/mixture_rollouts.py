@@ -25,8 +25,7 @@ from journeyman.demonstrations.episode_totals import EpisodeTotals, Simulator, s
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.frozen import assign
-from journeyman.policy.acting import AnyPolicy, asked_by_predict
-from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.policy.acting import AnyPolicy
 
 STREAM = 0x6D697874
 """Which of a seed's streams the candidates are rolled out from."""
@@ -82,8 +81,7 @@ class MixtureRollouts:
         places = self._places(len(candidates))
         asked = range(len(candidates)) if which is None else which
         policies = [(candidates[k], (STREAM, *places[k])) for k in asked]
-        run = executor_for([policy for policy, _ in policies], executor)
-        return simulate(simulator, policies, self.trajectories, self.horizon, self.seed, run)
+        return simulate(simulator, policies, self.trajectories, self.horizon, self.seed, executor)
 
     def _sizes(self, count: int) -> tuple[tuple[int, ...], int]:
         if self.rounds is None:
@@ -103,22 +101,6 @@ class MixtureRollouts:
         return [(number, place) for number, size in enumerate(sizes, 1) for place in range(size)][
             :count
         ]
-
-
-def executor_for(policies: Sequence[AnyPolicy], executor: Executor | None) -> Executor | None:
-    """`executor`, or None for one shard after the other where a policy may have its own stream.
-
-    Workers would have copies of that stream: their episodes would share their luck, and not be
-    independent.
-    """
-    return None if any(has_own_stream(policy) for policy in policies) else executor
-
-
-def has_own_stream(policy: AnyPolicy) -> bool:
-    """Whether it may draw from something else than the generator of the rollout."""
-    if isinstance(policy, MixturePolicy):
-        return any(has_own_stream(candidate) for candidate in policy.candidates)
-    return asked_by_predict(policy) and not hasattr(policy, "seeded")
 
 
 def share_of_round(number: int, most_rounds: int) -> Fraction:

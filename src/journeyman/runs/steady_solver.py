@@ -63,4 +63,3 @@ class SteadySolver:
         answer = steady.run(problem, watch)
         self._checkpoints.keep()
         return answer
-

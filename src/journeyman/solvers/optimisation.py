@@ -7,8 +7,10 @@ probability at least 1 - delta
     L(average) - min L <= [sum_t w_t <g_t, theta_t> + rho |sum_t w_t g_t|_2
                            + 2 rho sigma sqrt(2 log(1/delta) sum_t w_t^2)] / sum_t w_t
 
-the realised regret plus the noise of the estimates. It often exceeds the trivial bound and is then
-called vacuous.
+the realised regret plus the noise of the estimates. A run that may end at any of its evaluations,
+because it is accurate enough there, pays for having looked: at the j-th one delta/(j (j + 1)) takes
+the place of delta. The clock and Ctrl-C are taken to know nothing of the draws. It often exceeds the
+trivial one and is then called vacuous.
 """
 
 from dataclasses import dataclass
@@ -67,12 +69,14 @@ def optimisation_of(
     radius: float,
     batch: int,
     failure_probability: float,
+    looks: int = 0,
 ) -> Optimisation:
-    """Read the figures off the state of a run."""
+    """Read the figures off the state of a run that could have ended at `looks` evaluations."""
     totals = state.iterate.totals
     weight = max(float(totals[WEIGHT]), np.finfo(float).tiny)
     regret = totals[REGRET] + radius * np.linalg.norm(state.iterate.weighted_gradient)
-    spread = np.sqrt(2 * np.log(1 / failure_probability) * totals[SQUARED_WEIGHT])
+    share = failure_probability / (looks * (looks + 1) if looks else 1)
+    spread = np.sqrt(2 * np.log(1 / share) * totals[SQUARED_WEIGHT])
     noise = 2 * radius * surrogate.noise_bound(batch, batch) * spread
     rows = [dict(zip(TRACE_FIELDS, row, strict=True)) for row in state.trace]
     return Optimisation(

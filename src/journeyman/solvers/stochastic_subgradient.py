@@ -276,8 +276,9 @@ class _Run:
         """The policy of the average, with everything that is known about it."""
         found, problem = self.reduced_solution, self.surrogate.reduced.problem
         optimisation = optimisation_of(
-            self.surrogate, self.state, self.radius, self.motion.batch, FAILURE_PROBABILITY
-        )
+            self.surrogate, self.state, self.radius, self.motion.batch, FAILURE_PROBABILITY,
+            looks=0 if self.solver.accuracy == 0 else max(len(self.state.trace), 1),
+        )  # fmt: skip
         return Answer(
             problem,
             status,
