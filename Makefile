@@ -68,7 +68,7 @@ docs: $(DOCS)/.ready  ## Build the documentation into build/docs; warnings are e
 	$(DOCS)/bin/mkdocs build --strict
 
 report-pictures: $(BROWSER)/.ready /usr/bin/chromium  ## Draw the pictures of reports in docs/images anew
-	$(BROWSER)/bin/python -P examples/report_pictures.py
+	$(BROWSER)/bin/python examples/report_pictures.py
 
 slow: $(VENV)/.dev  ## Run the slow statistical tests
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow

@@ -37,6 +37,8 @@ SHOTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    here = Path(__file__).resolve().parent  # icu_sepsis.py beside this file is not the package
+    sys.path[:] = [place for place in sys.path if Path(place).resolve() != here]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=list(PAGES), default=list(PAGES))
     parser.add_argument("--pages", type=Path, help="keep the pages in this directory")

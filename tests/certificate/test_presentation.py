@@ -21,6 +21,15 @@ def test_the_summary_has_bound_probability_and_grounds(grid):
     assert "declared: independent trajectories" in said
 
 
+def test_a_negative_bound_says_less_instead_of_more(grid):
+    world, basis, expert, _ = grid
+    spent = jm.occupancy(world, expert).expectations(basis)
+    dearer = jm.Apprenticeship(world, basis, jm.ExpertExpectation(spent + 1.0), jm.Simplex())
+    certificate = jm.certify(dearer, expert)
+    assert certificate.bound == pytest.approx(-1.0)
+    assert "the policy costs at least 1 less than the expert" in certificate.summary()
+
+
 def test_a_budget_that_is_not_kept_is_said_everywhere(grid):
     world, basis, expert, demos = grid
     budget = jm.Budget(cost=np.ones(25), at_most=1.0, name="time")

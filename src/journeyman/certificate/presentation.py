@@ -41,10 +41,8 @@ def _claim(certificate: Certificate) -> str:
     if not isinstance(problem, Apprenticeship):
         return f"{chance}{'T' if sure else 't'}he policy's expected cost is at most {bound}"
     declared = "If the declared expectations are the expert's, " if sure else chance
-    return (
-        f"{declared}the policy costs at most {bound} more than the expert under every cost of the "
-        "class"
-    )
+    spent = f"at most {bound} more" if certificate.bound >= 0 else f"at least {bound[1:]} less"
+    return f"{declared}the policy costs {spent} than the expert under every cost of the class"
 
 
 def _is_certain(certificate: Certificate) -> bool:

@@ -38,6 +38,8 @@ def _headline(subject: Subject) -> Element:
     told = f"{share(part)} of the trivial bound {figure(certificate.trivial_bound)}"
     long = len(figure(certificate.bound)) > SHORT
     than = "more than the expert, at most" if subject.has_expert else "expected cost, at most"
+    if subject.has_expert and certificate.bound < 0:
+        than += ": it surpasses the expert"
     return tag(
         "div",
         tag("p", exactly(certificate.bound), cls="big long" if long else "big"),
