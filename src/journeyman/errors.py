@@ -29,12 +29,17 @@ class InvalidInput(JourneymanError, ValueError):
     """Wrong input. `what` says what is wrong and where, `remedy` how to mend it."""
 
     def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}. {remedy}.")
+        super().__init__(f"{_ended(what)} {_ended(remedy)}")
         self.what = what
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.what, self.remedy), self.__dict__
+
+
+def _ended(sentence: str) -> str:
+    """A sentence with the mark at its end."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 class InvalidWorld(InvalidInput):

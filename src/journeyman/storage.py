@@ -9,7 +9,8 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -33,9 +34,26 @@ COMPRESSION_LIMIT = 1100
 def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     """Call `write` on a temporary neighbour of `path`, then move it into place in one step.
 
-    Killed at any moment, the old file or the new one is there, whole.
+    Killed at any moment, the old file or the new one is there, whole. Faults of the system name
+    `path`, and not the neighbour.
     """
     target = Path(path)
+    with naming(target):
+        _write_beside(target, write)
+
+
+@contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """Faults of the system name `target`, if they name nothing, or a temporary neighbour of it."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.filename is None or Path(fault.filename).name.startswith(f".{target.name}."):
+            fault.filename = str(target)
+        raise
+
+
+def _write_beside(target: Path, write: Callable[[BinaryIO], None]) -> None:
     if not target.parent.is_dir():
         raise InvalidFile(f"{target.parent} is not a directory", "Create it before saving there")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

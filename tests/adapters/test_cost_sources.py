@@ -68,7 +68,7 @@ def test_actions_are_read_in_recorded_numbers(tmp_path):
         ("", "holds no costs"),
         ("energy\n", "holds no costs"),
         ("1.0,2.0\n3,4\n", "a cost is named '1.0'"),
-        ("energy\n1\n2\n3\n4\n", "4 rows, but the world has 2 states and 3"),
+        ("energy\n1\n2\n3\n4\n", "costs.csv has 4 rows .* line 5; the world has 2 states and 3"),
         ("energy\n1\nhigh\n", "line 3: could not convert"),
         ("energy,delay\n1\n", "line 2: 1 cells, the first line names 2"),
         ("energy\n1\nnan\n", "not finite"),

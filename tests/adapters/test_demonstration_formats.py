@@ -268,10 +268,14 @@ def test_the_first_impossible_step_is_named_by_its_place(tmp_path, form, place):
 
 def test_the_line_is_right_behind_empty_lines_and_for_the_end_of_an_episode(tmp_path):
     text = "episode,t,state,action\n\n0,0,0,1\n\n0,1,0,0\n0,2,9,\n"
-    with pytest.raises(jm.InvalidDemonstrations, match=r"line 6: episode 0 ends in state 9"):
+    with pytest.raises(
+        jm.InvalidDemonstrations, match=r"line 6: episode 0, step 2: state 9 is too large"
+    ):
         jm.read_demonstrations(written(tmp_path, text), world=CORRIDOR)
     log = "episode,t,state,action,next_state\n\n0,0,0,1,0\n\n0,1,0,0,9\n"
-    with pytest.raises(jm.InvalidDemonstrations, match=r"line 5: episode 0 ends in state 9"):
+    with pytest.raises(
+        jm.InvalidDemonstrations, match=r"line 5: episode 0, step 2: state 9 is too large"
+    ):
         jm.read_demonstrations(written(tmp_path, log), world=CORRIDOR)
 
 

@@ -491,6 +491,18 @@ def untested_laws_tested(facts):
     facts["premises"][1] |= {"verdict": "tested, not refuted", "level": 1e-3}
 
 
+def another_agreement(old, new):
+    """Text about the comparison with the estimated laws, changed."""
+
+    def change(facts):
+        (premise,) = (one for one in facts["premises"] if one["name"].startswith("demonstrations"))
+        assert old in str(premise)
+        for part in ("verdict", "detail"):
+            premise[part] = premise[part].replace(old, new)
+
+    return change
+
+
 OF_THE_CERTIFICATE = {
     "smaller model term": a_smaller_model_term,
     "narrower ranges": narrower_ranges,
@@ -505,6 +517,11 @@ OF_THE_CERTIFICATE = {
     "true lower bound": edit(("lower_bounds", "true"), lambda value: value + 1e-3),
     "premise about the model removed": drop("premises", 1),
     "premise about the model tested": untested_laws_tested,
+    "agreement refuted": another_agreement("tested, not refuted", "failed"),
+    "agreement of more steps": another_agreement(" steps (", "0 steps ("),
+    "agreement at another distance": another_agreement("at distance ", "at distance 1"),
+    "agreement with a larger limit": another_agreement(", 0.", ", 1."),
+    "agreement removed": drop("premises", 2),
     "premise about other laws": edit(("premises", 1, "detail"), "steps cannot be tested"),
     "statistics of nothing": edit(("combinations", 0, "statistics"), [{"name": "x"}]),
     "another probability": edit(("failure_probability",), 0.04),

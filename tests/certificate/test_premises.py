@@ -370,6 +370,7 @@ def test_declared_expectations_are_one_declared_premise():
 
 
 UNKNOWN = "the expert acts in the world the model describes"
+AGREES = "demonstrations agree with the estimated laws"
 
 
 @pytest.mark.parametrize(
@@ -382,17 +383,17 @@ UNKNOWN = "the expert acts in the world the model describes"
         ({"initial_error": 0.1, "transition_error": 0.1}, [UNKNOWN], "starts and steps cannot"),
     ],
 )
-def test_a_law_that_is_an_estimate_is_not_tested_against(facts, names, words):
-    """The record contradicts both laws of the model, which therefore says nothing."""
+def test_a_law_that_is_an_estimate_is_not_bet_against(facts, names, words):
+    """The record contradicts both laws of the model, by less than errors may explain."""
     demos = jm.Demonstrations([0, 0] * 40, [0] * 40, range(41))
     exact = jm.World([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], 0.9)
     assert len(refuted(premises_of(exact, demos).values())) == 2
     estimated = jm.World([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], 0.9, **facts)
     found = premises_of(estimated, demos)
-    assert list(found) == ["independent trajectories", *names]
+    assert list(found) == ["independent trajectories", *names, AGREES]
     assert found[UNKNOWN].verdict is Verdict.DECLARED
     assert words in found[UNKNOWN].detail
-    assert [premise.name for premise in refuted(found.values())] == names[:-1]
+    assert [one.name for one in refuted(found.values()) if one.name != AGREES] == names[:-1]
 
 
 def test_estimates_without_their_demonstrations_are_refused():

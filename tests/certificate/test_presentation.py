@@ -80,3 +80,21 @@ def test_a_problem_is_asked_for(grid):
     _, _, expert, demos = grid
     with pytest.raises(jm.InvalidProblem, match="a Demonstrations is not a problem"):
         jm.certify(demos, expert)
+
+
+def test_a_lower_bound_that_says_nothing_is_not_said(grid):
+    world, basis, expert, demos = grid
+    attained = jm.certify(jm.Apprenticeship(world, basis, demos), expert)
+    assert attained.lower_bound <= 1e-9
+    assert "on this data its gap is" in attained.summary()
+    assert "no policy can be below" not in attained.summary()
+    spent = jm.occupancy(world, expert).expectations(basis)
+    cheaper = jm.ExpertExpectation(spent - 0.5)
+    problem = jm.Apprenticeship(world, basis, cheaper)
+    solved = jm.certify(problem, jm.solve(problem))
+    assert solved.lower_bound > 0
+    assert f"and no policy can be below {solved.lower_bound:.4g}" in solved.summary()
+    for cost, said in ((np.zeros(25), False), (np.arange(25) - 30.0, True)):
+        forward = jm.Forward(world, cost)
+        words = jm.certify(forward, jm.solve(forward)).summary()
+        assert ("no policy can be below" in words) is said

@@ -89,6 +89,17 @@ def other_world(place):
     return place.here / "other.npz"
 
 
+def larger_world(place):
+    world, _, _ = jm.gallery.grid(6, macro_cells=2)
+    world.save(place.here / "larger.npz")
+    return place.here / "larger.npz"
+
+
+def infinite_table(place):
+    np.savez(place.here / "c.npz", costs=np.full((16, 2), np.inf))
+    return place.here / "c.npz"
+
+
 def larger_policy(place):
     world, _, _ = jm.gallery.grid(5)
     jm.Policy.uniform(world).save(place.here / "policy.npz")
@@ -132,7 +143,7 @@ MISTAKES = [
     Mistake("wrong column", lambda p: logged(p, "s,a,next\n0,0,1\n", "--discount", 0.9), 3,
             ("state",)),
     Mistake("no discount", lambda p: logged(p, "state,action,next_state\n0,0,0\n"), 3,
-            ("discount=0.95",)),
+            ("discount=0.95", "--discount 0.95", "--option discount=0.95")),
     Mistake("discount 1",
             lambda p: ("world", "import", p.files / "transitions.csv", p.here / "w.npz",
                        "--discount", 1.0), 3, ("discount",)),
@@ -141,12 +152,35 @@ MISTAKES = [
     Mistake("a law that is not a number", lambda p: arrays(p, [[0.5, np.nan], [0.0, 1.0]]), 3,
             ("nan",)),
     Mistake("costs for another world",
-            lambda p: p.learn(costs=p.write("c.csv", "a,b\n1,0\n0,1\n")), 3, ("2 rows",)),
+            lambda p: p.learn(costs=p.write("c.csv", "a,b\n1,0\n0,1\n")), 3,
+            ("c.csv has 2 rows", "line 3", "16 states and 64")),
     Mistake("text among the costs",
             lambda p: p.learn(costs=p.changed("costs.csv", text_in_second_row)), 3, ("much",)),
     Mistake("a cost that is not finite",
             lambda p: p.learn(costs=p.changed(
-                "costs.csv", lambda t: t.replace("\n0,", "\nnan,", 1))), 3, ("finite",)),
+                "costs.csv", lambda t: t.replace("\n0,", "\nnan,", 1))), 3,
+            ("costs.csv, line ", "is nan", "finite")),
+    Mistake("a table of costs that is not finite",
+            lambda p: p.learn(costs=infinite_table(p)), 3, ("c.npz", "finite")),
+    Mistake("costs separated by semicolons",
+            lambda p: p.learn(costs=p.changed("costs.csv", lambda t: t.replace(",", ";"))), 3,
+            ("costs.csv", "Separate columns by commas")),
+    Mistake("steps separated by semicolons",
+            lambda p: logged(p, "state;action;next_state\n0;0;1\n", "--discount", 0.9), 3,
+            ("log.csv", "Separate columns by commas")),
+    Mistake("demonstrations separated by tabs",
+            lambda p: p.learn(demonstrations=p.changed(
+                "demos.csv", lambda t: t.replace(",", "\t"))), 3, ("Separate columns by commas",)),
+    Mistake("steps of nobody", lambda p: logged(p, ""), 3, ("it has none",)),
+    Mistake("a step from below zero",
+            lambda p: logged(p, "state,action,next_state\n0,0,0\n\n-1,0,0\n"), 3,
+            ("log.csv, line 4: state is -1",)),
+    Mistake("a step to nowhere",
+            lambda p: logged(p, "state,action,next_state\n0,0,0\n0,0,900000000000\n"), 3,
+            ("log.csv, line 3: next_state is 900000000000, too large",)),
+    Mistake("nobody knows where to start",
+            lambda p: logged(p, "state,action,next_state\n0,0,0\n", "--discount", 0.9), 3,
+            ("initial=0", "--initial 0", "--option initial=uniform", "episode,t")),
     Mistake("reward instead of cost",
             lambda p: p.learn(costs=p.changed("costs.csv", lambda t: t.replace("cell", "reward"))),
             3, ("lower", "--rewards")),
@@ -160,7 +194,19 @@ MISTAKES = [
             ("episode 0", "state 15")),
     Mistake("a state that is not there",
             lambda p: p.learn(demonstrations=p.changed(
-                "demos.csv", lambda t: t.replace("\n0,0,", "\n0,0,99", 1))), 3, ("99",)),
+                "demos.csv", lambda t: t.replace("\n0,0,", "\n0,0,99", 1))), 3,
+            ("demos.csv, line 2", "99", "too large", "states 0..15")),
+    Mistake("a state below zero",
+            lambda p: p.learn(demonstrations=p.changed(
+                "demos.csv", lambda t: t.replace("\n0,0,", "\n0,0,-", 1))), 3,
+            ("demos.csv, line 2: state is -",)),
+    Mistake("a state of another planet",
+            lambda p: p.learn(demonstrations=p.changed(
+                "demos.csv", lambda t: t.replace("\n0,1,", "\n0,1,900000000000", 1))), 3,
+            ("demos.csv, line 3", "too large")),
+    Mistake("demonstrations as JSON",
+            lambda p: p.learn(demonstrations=p.write("demos.json", "{}")), 3,
+            ("ends in .npz, .csv, .parquet", "--set demonstrations_format=")),
     Mistake("empty demonstrations",
             lambda p: p.learn(demonstrations=p.write("demos.csv", "")), 3, ("demos.csv",)),
     Mistake("demonstrations of an unknown format",
@@ -176,12 +222,12 @@ MISTAKES = [
     Mistake("a budget nobody can keep", lambda p: p.learn("--budget", "cell 0-0 <= 0.001"), 4,
             ("INFEASIBLE", "give way")),
     Mistake("a level that is out of reach", lambda p: p.learn("--gap", 1e-6), 4,
-            ("was asked for", "demonstrations")),
+            ("was asked for. The bound", "About", "halve it")),
     Mistake("a config that is not there", lambda p: p.learn("--config", p.here / "no.toml"), 3,
             ("does not exist",)),
     Mistake("a config that is not TOML", lambda p: config(p, "world: w.npz\n"), 3, ("not TOML",)),
     Mistake("a misspelt setting", lambda p: config(p, "cost_clas = 'simplex'\n"), 2,
-            ("'cost_class'",)),
+            ("Did you mean 'cost_class'?",)),
     Mistake("a setting of the wrong kind", lambda p: config(p, "seed = 'zero'\n"), 2,
             ("whole number",)),
     Mistake("a setting without a value", lambda p: p.learn("--set", "seed"), 2, ("key=value",)),
@@ -203,6 +249,9 @@ MISTAKES = [
     Mistake("resume with another world",
             lambda p: ("learn", p.copied_run(), "--resume", "--world", other_world(p)), 3,
             ("another world",)),
+    Mistake("resume with a larger world",
+            lambda p: ("learn", p.copied_run(), "--resume", "--world", larger_world(p)), 3,
+            ("begun with another world",)),
     Mistake("resume of nothing", lambda p: ("learn", p.here / "run", "--resume"), 3,
             ("no run was begun",)),
     Mistake("audit of nothing", lambda p: ("audit", p.here), 3, ("holds no certificate",)),
@@ -228,6 +277,7 @@ def test_a_mistake_ends_in_words_that_help(mistake, call, files, finished, tmp_p
     assert "Traceback" not in said
     assert "nobody thought of" not in said
     assert words.startswith(("Error: ", "Usage: ", "The audit failed"))
+    assert "?." not in words
     for expected in mistake.words:
         assert expected in words
 
@@ -237,6 +287,12 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(call, tmp_
     shown = call("world", "import", "gym:FrozenLake-v1", tmp_path / "w.npz", "--discount", 0.9)
     assert shown.code == 5
     assert "pip install 'journeyman[gymnasium]'" in " ".join(shown.err.split())
+
+
+def test_questions_of_gymnasium_end_as_they_do(call, tmp_path):
+    pytest.importorskip("gymnasium")
+    shown = call("world", "import", "gym:FrozenLak-v1", tmp_path / "w.npz", "--discount", 0.9)
+    assert (shown.code, "`FrozenLake`? Give" in " ".join(shown.err.split())) == (3, True)
 
 
 def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):

@@ -230,7 +230,7 @@ def _spread(costs: Costs, totals: Floats, missing: Floats) -> Floats:
 def intervals(
     world: World, question: Question, records: Records | None, delta: float
 ) -> tuple[Floats, Floats]:
-    """Both ends of the expert's interval for every cost."""
+    """Both ends of the expert's interval for every cost, none where no total can be."""
     if records is None:
         return question.target, question.target
     tails = tails_of(world, question.matrix, records)
@@ -243,4 +243,6 @@ def intervals(
     ]
     shaken = _variance_radius(question.costs, world.horizon, totals, tails.unknown_time, delta / 2)
     radius = np.minimum(plain, shaken)
-    return middle - radius - half * missing, middle + radius + half * missing
+    least, most = (end * world.horizon for end in question.costs.ends)
+    low, high = middle - radius - half * missing, middle + radius + half * missing
+    return np.clip(low, least, most), np.clip(high, least, most)

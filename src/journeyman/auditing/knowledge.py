@@ -86,8 +86,8 @@ class Knowledge:
         if self.error is not None:
             transition = self.error
         if self.counts is not None:
-            sizes = self._successors(num_pairs, num_states)
-            laws = self._num_laws(num_pairs, num_states)
+            sizes = self.successors(num_pairs, num_states)
+            laws = self.num_laws(num_pairs, num_states)
             observed = [
                 weissman(int(n), int(size), laws, steps_part)
                 for n, size in zip(self.counts, sizes, strict=True)
@@ -101,12 +101,14 @@ class Knowledge:
         counted = self.counts is not None or self.starts is not None
         return Distances(transition, initial, part if counted else 0.0)
 
-    def _successors(self, num_pairs: int, num_states: int) -> Ints:
+    def successors(self, num_pairs: int, num_states: int) -> Ints:
+        """How many next states each pair may have."""
         if self.support is None:
             return np.full(num_pairs, num_states)
         return np.asarray(np.diff(self.support.indptr))
 
-    def _num_laws(self, num_pairs: int, num_states: int) -> int:
+    def num_laws(self, num_pairs: int, num_states: int) -> int:
+        """K: the laws that might have been observed."""
         if self.actions is None:
             return num_pairs
         most = 1 + int(self.actions.max())

@@ -49,13 +49,16 @@ def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
     hidden = np.zeros(own.size)
     if run.distances is not None:
         hidden = run.question.costs.ranges / 2 * distance_of(run, run.distances)
+    least, most = (end * run.world.horizon for end in run.question.costs.ends)
     low_guard, high_guard = _evaluation_guard(facts, run)
     found = _stored_intervals(ledger, "apprentice", facts["apprentice_intervals"], run)
     for k, (low, high) in enumerate(found):
         what, floor = f"the apprentice's interval of {run.question.names[k]!r}", float(sizes[k])
-        ledger.close(f"the middle of {what}", (low + high) / 2, float(own[k]), floor)
-        ends = [float(share[k] * guard + hidden[k]) for guard in (low_guard, high_guard)]
-        ledger.within(f"half the width of {what}", (high - low) / 2, ends[0], ends[1], floor)
+        less, more = (float(share[k] * guard + hidden[k]) for guard in (low_guard, high_guard))
+        for end, value, side in (("lower", low, -1), ("upper", high, 1)):
+            ends = sorted(float(own[k]) + side * half for half in (less, more))
+            cut = np.clip(ends, least[k], most[k]).tolist()
+            ledger.within(f"the {end} end of {what}", value, cut[0], cut[1], floor)
 
 
 def _evaluation_guard(facts: dict[str, Any], run: Run) -> tuple[float, float]:

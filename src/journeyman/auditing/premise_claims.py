@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from journeyman.auditing import protocol
+from journeyman.auditing.agreement import largest_excess, unobserved
 from journeyman.auditing.inputs import Records
 from journeyman.auditing.ledger import Ledger
 from journeyman.auditing.premises import log_evidence_of_starts, log_evidence_of_steps
@@ -18,12 +19,13 @@ GIVEN = "the declared expectations are those of the expert"
 INDEPENDENT = "independent trajectories"
 STARTS, STEPS = "start states follow the initial law", "steps follow the transition law"
 MODEL = "the expert acts in the world the model describes"
+AGREES = "demonstrations agree with the estimated laws"
 FRESH_ROLLOUTS = "fresh rollouts are independent of the policy"
 FRESH_ROWS = "fresh rows are independent of the coefficients"
 SUPPORT = "support of q: every row that counts can be drawn"
 ALARM = "a policy of this world can have made the demonstrations"
 UNDECIDED = 1e-6
-"""Of the logarithm of an e-value: so close to the threshold rounding decides."""
+"""Of the logarithm of an e-value, or of a distance: so close to the threshold rounding decides."""
 PRINTED = 0.01
 """Relative error of a figure in a text."""
 
@@ -49,9 +51,11 @@ def check_premises(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         evidence = log_evidence_of_steps(run.world, records)
         check_test(ledger, told[STEPS], evidence, _steps(records))
     if MODEL in told:
-        begins = " and ".join(_untested(run)) + " cannot be tested"
+        begins = " and ".join(_untested(run)) + " cannot be tested exactly"
         said = told[MODEL]["detail"].startswith(begins)
         ledger.check(said, "the premise about the model speaks of other laws")
+    if records is not None and AGREES in told:
+        _check_agreement(ledger, told[AGREES], run, records)
     _check_draws(ledger, told, run)
     if ALARM in told:
         verdict = FAILED if facts["alarm"] else TESTED
@@ -66,7 +70,7 @@ def _names(run: Run) -> list[str]:
     known, found = run.world.knowledge, []
     if run.estimated:
         found = [INDEPENDENT, *[STARTS] * known.of_starts, *[STEPS] * known.of_steps]
-        found += [MODEL] * known.is_estimate
+        found += [MODEL, AGREES] * known.is_estimate
     elif run.question.expectation.get("kind") == "declared":
         found = [GIVEN]
     if run.sampling is not None:
@@ -77,6 +81,25 @@ def _names(run: Run) -> list[str]:
 def _untested(run: Run) -> list[str]:
     known = run.world.knowledge
     return ["starts"] * (not known.of_starts) + ["steps"] * (not known.of_steps)
+
+
+def _check_agreement(ledger: Ledger, stored: dict[str, Any], run: Run, records: Records) -> None:
+    """The test refutes its premise when a distance exceeds what is allowed."""
+    name, detail = stored["name"], stored["detail"]
+    excess = largest_excess(run.world, records, protocol.PREMISE_LEVEL)
+    ledger.equal(f"the level of the test that {name}", stored["level"], protocol.PREMISE_LEVEL)
+    if abs(excess) > UNDECIDED:
+        verdict = FAILED if excess > 0 else TESTED
+        ledger.equal(f"the verdict that {name}", stored["verdict"], verdict)
+    told = re.search(r"draws at distance (\S+), (\S+) is allowed$", detail)
+    sizes = (float(told[1]), float(told[2])) if told else (math.nan, math.nan)
+    close = abs(sizes[0] - sizes[1] - excess) <= PRINTED * sum(sizes) + UNDECIDED
+    ledger.check(close, f"the test that {name} tells of other distances: {excess!r} is the excess")
+    if run.world.knowledge.counts is None:
+        return
+    count, total = unobserved(run.world, records), _steps(records)
+    begins = f"{count} of {total} steps ({count / max(total, 1):.0%}) were never seen"
+    ledger.check(detail.startswith(begins), f"the test that {name} does not begin: {begins}")
 
 
 def _check_draws(ledger: Ledger, told: dict[str, Any], run: Run) -> None:

@@ -3,9 +3,9 @@
 import math
 
 from journeyman.certificate.certificate import Certificate
-from journeyman.certificate.estimated_world import MODEL_SHARE
+from journeyman.certificate.estimated_world import enough_transitions
 from journeyman.certificate.expert import SHAPED_FROM, WITH_SHAPING, WITHOUT_SHAPING
-from journeyman.certificate.model_error import WORTHWHILE, transitions_needed
+from journeyman.certificate.model_error import WORTHWHILE
 from journeyman.certificate.premises import refuted
 from journeyman.certificate.sample_sizes import fewest, radii, recorded_length
 from journeyman.certificate.terms import Term
@@ -107,10 +107,14 @@ def _known(certificate: Certificate) -> str:
     model = sum(term.value for term in certificate.terms if term.name == "model")
     if model < LARGE * certificate.best.bound or problem.world.transition_counts is None:
         return ""
-    visits = occupancy(problem.world, certificate.policy)
-    delta = MODEL_SHARE * certificate.failure_probability
+    trivial = certificate.trivial_bound
+    if model <= WORTHWHILE * trivial or trivial <= 0:
+        return ""
+    share = WORTHWHILE * trivial / problem.trivial_bound
+    policy, delta = certificate.policy, certificate.failure_probability
+    visits = occupancy(problem.world, policy)
     try:
-        needed = transitions_needed(problem, visits, failure_probability=delta)
+        needed = enough_transitions(problem, policy, visits, delta, share)
     except InvalidInput as refusal:
         return f"No number of transitions helps alone: {refusal}"
     return (

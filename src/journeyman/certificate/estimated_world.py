@@ -10,17 +10,22 @@ from journeyman.certificate.model_error import (
     ModelError,
     budget_terms,
     model_term,
+    radii_at,
     robust_budgets,
     robust_ranges,
     transition_radii,
+    transitions_needed,
 )
-from journeyman.certificate.terms import Term, above
+from journeyman.certificate.terms import Term, above, total
 from journeyman.costs import KnownCost, Simplex
+from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy
 from journeyman.problem import Program
 
 MODEL_SHARE = 0.25
 """Of the failure probability, for transition and start counts."""
+FAR_TOO_MANY = 1 << 40
+"""Transitions of a pair: where these do not help, others do not."""
 
 
 def model_error(problem: Program, failure_probability: float) -> ModelError | None:
@@ -53,6 +58,36 @@ def _worst_laws(problem: Program, policy: Policy, error: ModelError) -> Evaluati
     value = above(coordinatewise(problem.cost_class, half))
     term = Term("model", value, "gap_W of half the ranges under all laws", _source(error))
     return Evaluation("D, worst laws", greatest - half, (term,), error.failure_probability)
+
+
+def enough_transitions(
+    problem: Program, policy: Policy, visits: Occupancy, failure_probability: float, share: float
+) -> int:
+    """So many transitions of every pair bring the smaller of the two model terms to `share` of the
+    trivial bound, by an eighth too many at most; `InvalidProblem` where none do."""
+    delta, target = MODEL_SHARE * failure_probability, share * problem.trivial_bound
+
+    def suffice(count: int) -> bool:
+        counts = np.full(problem.world.num_pairs, count)
+        error = radii_at(problem.world, counts, delta)
+        return total(_worst_laws(problem, policy, error).terms) <= target
+
+    one_sided = isinstance(problem.cost_class, Simplex | KnownCost)
+    try:
+        high = transitions_needed(problem, visits, failure_probability=delta, share=share)
+    except InvalidProblem:
+        if one_sided or not suffice(FAR_TOO_MANY):
+            raise
+        high = FAR_TOO_MANY
+    if one_sided:
+        return high
+    while high > 1 and suffice(high // 2):
+        high //= 2
+    low = high // 2
+    while high - low > max(1, low // 8):
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffice(middle) else (middle, high)
+    return high
 
 
 def model_terms_of_budgets(

@@ -3,6 +3,9 @@
 The expert's intervals hold together: R_i sqrt(log(2n/delta)/(2m)) to both sides of the plain mean,
 or the empirical Bernstein radius, whichever is smaller at half of delta each, and the unrecorded
 tails. They are a statement of their own, beside the bound.
+
+No interval reaches beyond min psi_i h and max psi_i h, with h = 1/(1 - discount): there every total
+lies. Expectations that were declared are left as they are.
 """
 
 from dataclasses import dataclass
@@ -18,6 +21,8 @@ from journeyman.certificate.terms import total
 from journeyman.policy import Occupancy
 from journeyman.problem import Apprenticeship, Program
 
+EPSILON = float(np.finfo(float).eps)
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -31,7 +36,7 @@ class Interval:
 def expert_intervals(problem: Program, failure_probability: float) -> tuple[Interval, ...]:
     """One for each cost; a point where the expectations were declared."""
     if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
-        return _intervals(problem, problem.target, np.zeros(problem.basis.num_costs))
+        return _intervals(problem, problem.target, problem.target)
     mean, share = PlainMean.of(problem, problem.demonstrations), failure_probability / 4
     share /= problem.basis.num_costs
     radius = np.array([
@@ -44,7 +49,7 @@ def expert_intervals(problem: Program, failure_probability: float) -> tuple[Inte
     missing = float(mean.missing.mean())
     middle = mean.totals.mean(axis=0) + problem.basis.centre * missing
     tails = (problem.basis.highest - problem.basis.lowest) / 2 * missing
-    return _intervals(problem, middle, radius + tails)
+    return _within_range(problem, middle, radius + tails)
 
 
 def apprentice_intervals(
@@ -55,9 +60,18 @@ def apprentice_intervals(
     width = basis.norms / largest * total(exact_evaluation(problem, visits).terms)
     if error is not None:
         width = width + (basis.highest - basis.lowest) / 2 * occupancy_distance(visits, error)
-    return _intervals(problem, visits.expectations(problem.basis), width)
+    return _within_range(problem, visits.expectations(problem.basis), width)
 
 
-def _intervals(problem: Program, middle: FloatArray, radius: FloatArray) -> tuple[Interval, ...]:
-    ends = zip(problem.basis.names, middle - radius, middle + radius, strict=True)
-    return tuple(Interval(name, float(low), float(high)) for name, low, high in ends)
+def _within_range(problem: Program, middle: FloatArray, radius: FloatArray) -> tuple[Interval, ...]:
+    """Cut where no total can be, with room for rounding."""
+    basis, h = problem.basis, problem.world.effective_horizon
+    room = EPSILON * (problem.world.num_pairs + 8) * basis.norms * h
+    least, most = basis.lowest * h - room, basis.highest * h + room
+    ends = (np.clip(end, least, most) for end in (middle - radius, middle + radius))
+    return _intervals(problem, *ends)
+
+
+def _intervals(problem: Program, low: FloatArray, high: FloatArray) -> tuple[Interval, ...]:
+    ends = zip(problem.basis.names, low, high, strict=True)
+    return tuple(Interval(name, float(least), float(most)) for name, least, most in ends)

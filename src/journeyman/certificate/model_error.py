@@ -88,7 +88,7 @@ def transition_radii(world: World, failure_probability: float) -> ModelError:
     [0.191, 0.0]
     """
     delta = require_probability(failure_probability)
-    return _model_error(world, world.transition_counts, delta)
+    return radii_at(world, world.transition_counts, delta)
 
 
 def l1_radius(
@@ -207,7 +207,7 @@ def transitions_needed(
 
     def term(count: int) -> float:
         counts = np.full(world.num_pairs, count, dtype=float)
-        return model_term(problem, visits, _model_error(world, counts, delta))
+        return model_term(problem, visits, radii_at(world, counts, delta))
 
     high = 1
     while term(high) > target:
@@ -229,17 +229,17 @@ def transitions_needed(
 def _initial_part(problem: Program, visits: Occupancy, delta: float) -> float:
     """The model term when transitions are exact."""
     rows = np.zeros(problem.world.num_pairs)
-    known = ModelError(rows, _model_error(problem.world, rows, delta).initial, delta)
+    known = ModelError(rows, radii_at(problem.world, rows, delta).initial, delta)
     return model_term(problem, visits, known)
 
 
-def _model_error(world: World, counts: ArrayLike | None, delta: float) -> ModelError:
+def radii_at(world: World, counts: ArrayLike | None, delta: float) -> ModelError:
     """The distances of `world` if its pairs had the given counts."""
     starts = world.initial_count
     share = INITIAL_SHARE if counts is not None and starts is not None else 0.0
     rows = _declared(world.transition_error, counts is not None, world.num_pairs)
     if counts is not None:
-        radii = l1_radius(counts, _support_sizes(world), _num_laws(world), (1 - share) * delta)
+        radii = l1_radius(counts, support_sizes(world), num_laws(world), (1 - share) * delta)
         rows = np.minimum(rows, radii)
     initial = _declared(world.initial_error, starts is not None, 1)
     if starts is not None:
@@ -254,14 +254,14 @@ def _declared(error: FloatArray | float | None, counted: bool, size: int) -> Flo
     return np.full(size, unknown if error is None else error, dtype=float)
 
 
-def _support_sizes(world: World) -> FloatArray:
+def support_sizes(world: World) -> FloatArray:
     """How many next states are possible, as far as is known."""
     if world.support is None:
         return np.full(world.num_pairs, float(world.num_states))
     return np.asarray(np.diff(world.support.indptr), dtype=float)
 
 
-def _num_laws(world: World) -> int:
+def num_laws(world: World) -> int:
     """K: what the union over pairs costs."""
     if world.observed_actions is None:
         return world.num_pairs

@@ -6,8 +6,9 @@ a stated level each; a sound record is refused with probability 2 level at most.
 
 *Not tested*: that trajectories are independent, that one expert made them, that none was left out
 because of what its expert did; nor the costs. A test that does not refute is no proof: an error
-that is small, or in pairs never visited, goes unnoticed. A law that is only an estimate is not
-tested against: the expert acts in the true world.
+that is small, or in pairs never visited, goes unnoticed. A law that is only an estimate cannot be
+bet against, for the expert acts in the true world: there the demonstrations are compared with the
+observations behind the model (`model_agreement`), once for starts and steps.
 """
 
 import math
@@ -19,6 +20,7 @@ import numpy as np
 
 from journeyman.arrays import require_between
 from journeyman.certificate.betting import start_evidence, step_evidence
+from journeyman.certificate.model_agreement import agreement, num_unobserved
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
@@ -96,10 +98,11 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
     untested = " and ".join(what for what, (known, _) in tests.items() if not known)
     if untested:
         name = "the expert acts in the world the model describes"
-        cause = "cannot be tested, for the model is only an estimate of their law, made of "
+        cause = "cannot be tested exactly, for the model is only an estimate of their law, made of "
         cause += "independent draws, with no more states than are known"
         warning = "demonstrations simulated in the model break this premise"
         found.append(declared(name, f"{untested} {cause}; {warning}"))
+        found.append(_agreement(world, demos, level))
     return (independence, *found)
 
 
@@ -127,6 +130,17 @@ def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
     where = f"{world.describe_pair(pair)} to state {outcome}"
     worst = f"{strongest.tendency}most out of line is {where}: {frequencies}"
     return _judged("steps follow the transition law", sample, log_value, worst, level)
+
+
+def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
+    closest, unobserved = agreement(world, demos, level), num_unobserved(world, demos)
+    detail = str(closest)
+    if unobserved is not None:
+        share = unobserved / max(demos.num_steps, 1)
+        counted = f"{unobserved} of {demos.num_steps} steps ({share:.0%})"
+        detail = f"{counted} were never seen in the record of the model; {detail}"
+    name = "demonstrations agree with the estimated laws"
+    return Premise(name, Verdict.FAILED if closest.is_refuted else Verdict.TESTED, detail, level)
 
 
 def _judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:

@@ -1,11 +1,14 @@
 """Certificates in words and as a table."""
 
 from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.model_agreement import num_unobserved
 from journeyman.certificate.premises import Verdict
 from journeyman.problem import Apprenticeship
 
 ROUNDING = 1e-10
 """Of the trivial bound: less is shown as zero in a sentence."""
+NOTABLE = 0.01
+"""Of the demonstrated steps: so many that a model does not know are worth a word."""
 MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED: "FAILED"}
 
 
@@ -13,24 +16,47 @@ def summary(certificate: Certificate) -> str:
     """The bound and its probability, what to compare it with, and what it rests on."""
     if not certificate.valid:
         failed = [one.name for one in certificate.premises if one.verdict is Verdict.FAILED]
-        return (
+        first = (
             f"Nothing is certified because a premise failed ({'; '.join(failed)}); only the "
             f"trivial bound {certificate.trivial_bound:.4g} holds."
         )
-    near, least = (
-        _figure(certificate, x) for x in (certificate.gap_on_data, certificate.lower_bound)
-    )
+        return " ".join([first, *_unobserved(certificate)])
     share = certificate.bound / (certificate.trivial_bound or 1.0)
     vacuous = " and therefore vacuous" if certificate.vacuous else ""
     first = (
         f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), which is "
-        f"{share:.2g} of the trivial bound {certificate.trivial_bound:.4g}{vacuous}; "
+        f"{share:.2g} of the trivial bound {certificate.trivial_bound:.4g}{vacuous}"
     )
-    if isinstance(certificate.problem, Apprenticeship):
-        first += f"on this data its gap is {near}, and no policy can be below {least}."
-    else:
-        first += f"no policy can be below {least}."
-    return " ".join([first, *_broken(certificate), *_grounds(certificate)])
+    first += f"{_beside(certificate)}."
+    parts = (_broken, _unobserved, _grounds)
+    return " ".join([first, *(words for part in parts for words in part(certificate))])
+
+
+def _beside(certificate: Certificate) -> str:
+    """The gap on the data, and what no policy can be below if that is not known anyway."""
+    problem, least = certificate.problem, certificate.lower_bound
+    known = 0.0
+    if not isinstance(problem, Apprenticeship):
+        known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
+    said = least > known + ROUNDING * certificate.trivial_bound
+    floor = f"no policy can be below {_figure(certificate, least)}" if said else ""
+    if not isinstance(problem, Apprenticeship):
+        return f"; {floor}" if floor else ""
+    near = f"; on this data its gap is {_figure(certificate, certificate.gap_on_data)}"
+    return f"{near}, and {floor}" if floor else near
+
+
+def _unobserved(certificate: Certificate) -> list[str]:
+    """Demonstrated steps that an estimated world does not know."""
+    problem = certificate.problem
+    if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
+        return []
+    demos = problem.demonstrations
+    count = num_unobserved(problem.world, demos)
+    if not count or count < NOTABLE * demos.num_steps:
+        return []
+    share = f"{count / demos.num_steps:.0%}"
+    return [f"{share} of the demonstrated steps were never seen in the record of the model."]
 
 
 def _claim(certificate: Certificate) -> str:

@@ -20,7 +20,11 @@ def audit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a saved certificate follows from its saved inputs. Exit 4 when it does not."""
+    """Derive every figure of a run again, by other code.
+
+    Exit 4 when one does not follow from the saved inputs, when
+    nothing is certified, or when a budget is not shown to be kept.
+    """
     from journeyman.cli.exit_codes import NOT_CERTIFIED
     from journeyman.cli.output import require_level, show
     from journeyman.runs.directory import evidence_in
@@ -41,11 +45,19 @@ def audit(
             "Not every claim was derived again: that needs the code of the run. If you trust it, "
             "say --trust-code."
         )
-    require_level(facts, gap)
+    require_level(facts, gap, lambda: _advice(evidence))
+
+
+def _advice(evidence: Path) -> str:
+    """What would lower the bound, from the saved certificate."""
+    from journeyman.report.saved_run import subject_of_run
+
+    return subject_of_run(evidence).certificate.advice()
 
 
 def _claim(facts: dict[str, Any]) -> str:
     if not facts["valid"]:
         return "The certificate says that a premise is refuted: it shows nothing."
     level = 1 - facts["failure_probability"]
-    return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}."
+    vacuous = ", which is vacuous" if facts["vacuous"] else ""
+    return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}{vacuous}."

@@ -35,7 +35,10 @@ def certify(
     save: Annotated[Path | None, typer.Option(help="A new directory for the evidence.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Certify a policy against the expert: say how far it can fall short, and why."""
+    """Say how far a policy can fall short of the expert, and why.
+
+    Exit 4 when nothing is certified, or a budget is not shown to be kept.
+    """
     from journeyman.cli.output import certificate_text, require_level, show
     from journeyman.runs.description import BudgetDescription, RunDescription, parsed_budget
     from journeyman.runs.directory import evidence_in

@@ -37,7 +37,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the expert and of the recording.", min=0)] = 0,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
 ) -> None:
-    """Record an expert on an embedded world, learn from it, and certify what was learned."""
+    """Record an expert, learn and certify, on an embedded example."""
     if case is Case.ICU_SEPSIS:
         from journeyman.cli.sepsis_text import run_case
 

@@ -19,7 +19,10 @@ OPTIONAL = ("gymnasium", "seals", "icu-sepsis", "minari", "pyarrow", "ray", "hyp
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Show versions and engines, and try out recording, learning, saving and auditing."""
+    """Show versions and engines, and try everything out.
+
+    A few seconds of recording, learning, saving and auditing.
+    """
     from journeyman.cli.exit_codes import LIMIT
     from journeyman.cli.output import aligned, show
 

@@ -4,7 +4,8 @@
     1    a fault of journeyman itself
     2    the command is not understood, or the settings of a run
     3    world, costs, demonstrations, policy or another file are not usable
-    4    not certified to the level that was asked for, or the audit failed
+    4    nothing is certified (a premise failed), the level that was asked for is not reached, a
+         budget is not shown to be kept or no policy keeps it, or the audit failed
     5    the machine sets a limit: memory, disk, time, permissions, a package, a directory in use
     130  interrupted (Ctrl-C), after a checkpoint
     143  terminated (SIGTERM), after a checkpoint

@@ -41,7 +41,11 @@ def learn(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a policy from demonstrations and certify it; everything goes into a run directory."""
+    """Learn from demonstrations, and certify.
+
+    Policy, certificate and all they rest on go into a run directory. Exit 4 when nothing is
+    certified, or a budget is not shown to be kept; the result is saved all the same.
+    """
     if resume and overwrite:
         raise typer.BadParameter("it contradicts --overwrite", param_hint="--resume")
     given = {
@@ -67,6 +71,7 @@ class _Learning:
 
     def go(self, as_json: bool, quiet: bool) -> None:
         """Learn, show the result, and say what is lacking."""
+        from journeyman.cli.exit_codes import LIMIT
         from journeyman.cli.output import certificate_text, progress, require_level, show, teller
         from journeyman.runs.interruption import Interrupted, stopping_gently
 
@@ -83,9 +88,12 @@ class _Learning:
         except Interrupted as stop:
             self._say_goodbye(stop.signal_number)
         show({"run": str(self.run), **result}, certificate_text(result), as_json=as_json)
-        require_level(result, description.gap)
-        if result["status"] in LIMITS:
+        limited = result["status"] in LIMITS
+        if limited:
             self._say_limit(result["message"])
+        require_level(result, description.gap)
+        if limited:
+            raise typer.Exit(LIMIT)
         tell(f"Everything is in {self.run}; next: journeyman audit {self.run}")
 
     def _description(self, place: Any) -> Any:
@@ -128,10 +136,8 @@ class _Learning:
 
     def _say_limit(self, message: str) -> None:
         from journeyman.cli.commands import say
-        from journeyman.cli.exit_codes import LIMIT
 
         say(
             f"What is shown is the best at hand: {message}. Allow more with --time-limit and go on "
             f"with: journeyman learn {self.run} --resume"
         )
-        raise typer.Exit(LIMIT)

@@ -44,7 +44,13 @@ def _show_version(asked: bool) -> None:
 def journeyman_command(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version of journeyman and exit.",
+        ),
     ] = False,
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where an error comes from.")

@@ -12,6 +12,13 @@ import typer
 from journeyman.cli.commands import WIDTH, say
 from journeyman.progress import Observer, Terminal, quiet
 
+FAILED = "failed"
+"""The verdict on a premise that the data refute, as it is stored."""
+VACUOUS = (
+    "Note: the bound is vacuous. It is not below the trivial one, which holds for every policy, so "
+    "it shows nothing about this one."
+)
+
 
 def show(result: Mapping[str, Any], text: str, *, as_json: bool) -> None:
     """Print a result."""
@@ -49,20 +56,26 @@ def certificate_text(result: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def require_level(result: Mapping[str, Any], gap: float | None) -> None:
-    """Raise `NotCertified` unless the stored certificate shows the gap that was asked for."""
+def require_level(
+    result: Mapping[str, Any], gap: float | None, advice: Callable[[], str] | None = None
+) -> None:
+    """Raise `NotCertified` unless the stored certificate is valid, shows that budgets are kept, and
+    shows the gap if one was asked for; `advice` tells what would help, if the result does not."""
     from journeyman.errors import NotCertified
 
-    if gap is None:
-        return
     bound = float(result["bound"])
     broken = [str(one["name"]) for one in result.get("budgets", []) if not one["is_kept"]]
     if not result["valid"]:
-        raise NotCertified("The data refute a premise of the certificate: see its table.")
+        failed = [str(one["name"]) for one in result["premises"] if one["verdict"] == FAILED]
+        raise NotCertified(f"Nothing is certified: a premise failed ({'; '.join(failed)}).")
     if broken:
         raise NotCertified(f"The budget {broken[0]!r} is not shown to be kept.")
-    if not bound <= gap:
+    if gap is None:
+        if result["vacuous"]:
+            say(VACUOUS)
+    elif not bound <= gap:
+        helpful = str(result["advice"]) if advice is None else advice()
         raise NotCertified(
-            f"The certificate shows a gap of at most {bound:.6g}, and {gap:g} was asked for. "
-            "What would help stands in its advice: usually more or longer demonstrations."
+            f"The certificate shows a gap of at most {bound:.6g}, and {gap:g} was asked for.\n"
+            f"{helpful}"
         )

@@ -28,7 +28,7 @@ def record(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a policy in a world and write what it did, to try things out."""
+    """Simulate a policy and write what it did, to try things out."""
     from journeyman.adapters.demonstration_files.demonstration_formats import write_demonstrations
     from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from

@@ -31,7 +31,10 @@ def requirements(
     cells: Annotated[int, typer.Option(help="Cells of the features of SGD-AL.", min=1)] = 64,
     as_json: AsJson = False,
 ) -> None:
-    """How many demonstrations, how long, and how many steps of SGD-AL guarantee an accuracy."""
+    """Say how many demonstrations and steps an accuracy needs.
+
+    Steps are those of SGD-AL; the length of demonstrations is told as well.
+    """
     from journeyman.cli.output import show
     from journeyman.runs.inputs import CLASSES, costs_from, world_from
 

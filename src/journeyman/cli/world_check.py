@@ -20,7 +20,7 @@ def check_world(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Read a world with all checks; with --env, also test its laws against a simulator.
+    """Check a world; with --env, also against a simulator.
 
     Reading refuses laws that do not sum to one, wrong ids, a discount outside (0, 1) and the like.
     """

@@ -15,9 +15,13 @@ def import_world(
     discount: Annotated[
         float | None, typer.Option(help="Between 0 and 1; the same as --option discount=….")
     ] = None,
+    initial: Annotated[
+        str | None,
+        typer.Option(help="The first state's number, or uniform; like --option initial=…."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read a world from any source and write it as one native file."""
+    """Read a world from any source, and write it as one file."""
     from journeyman.cli.output import show
     from journeyman.cli.world_show import facts_of, text_of
     from journeyman.runs.inputs import world_from
@@ -25,6 +29,8 @@ def import_world(
     options = parsed_options(option)
     if discount is not None:
         options["discount"] = repr(discount)
+    if initial is not None:
+        options["initial"] = initial
     if target.suffix != ".npz":
         raise typer.BadParameter(f"{target} does not end in .npz", param_hint="TARGET")
     world = world_from(source, options)

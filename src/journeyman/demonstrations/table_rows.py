@@ -22,8 +22,19 @@ BYTES_PER_STEP, BYTES_PER_EPISODE = 56, 240
 """What reading takes at its peak, together with the value that is built in the end."""
 
 
+def require_commas(path: PathLike, header: Sequence[str]) -> None:
+    """Refuse a table whose first line is separated by something else."""
+    signs = [sign for sign in (";", "\t") if len(header) == 1 and sign in header[0]]
+    if signs:
+        raise InvalidFile(
+            f"{path} separates its columns by {signs[0]!r}: the first line is {header[0][:80]!r}",
+            "Separate columns by commas, and write decimal points",
+        )
+
+
 def require_columns(path: PathLike, found: Sequence[str]) -> None:
     """Refuse a table that lacks a column, and say which of its columns may be meant by it."""
+    require_commas(path, found)
     names = [*REQUIRED, *({NEXT_STATE, COLUMNS[4]} & set(found))]
     twice = [name for name in names if list(found).count(name) > 1]
     if twice:

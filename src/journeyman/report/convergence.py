@@ -19,6 +19,7 @@ LEFT = 13
 """Per cents of the width for the figures of the upright axis."""
 WIDE = 1000
 """Units across the nested picture that holds the lines."""
+OUTCOME = "The solver and its outcome"
 MOST_POINTS, MOST_ROWS = 160, 8
 STEEP = 30.0
 """From this ratio on equal ratios have equal distances."""
@@ -27,11 +28,20 @@ STEEP = 30.0
 def convergence(subject: Subject, place: Place) -> Element | None:
     """None when neither the answer nor a trace of it is known."""
     trace = trace_of(subject)
-    told = None if subject.answer is None else _outcome(subject.answer)
+    told = _told(subject)
     if trace is None and told is None:
         return None
     drawn = [] if trace is None else _drawn(trace, place)
     return place.section("convergence", "How it was found", told, *drawn)
+
+
+def _told(subject: Subject) -> Element | None:
+    """Solver, status and times, from the answer or from what was kept of it."""
+    if subject.answer is not None:
+        return _outcome(subject.answer)
+    if subject.run is None or not subject.run.found:
+        return None
+    return facts(OUTCOME, list(subject.run.found.items()))
 
 
 def _outcome(answer: AnyAnswer) -> Element:
@@ -42,7 +52,7 @@ def _outcome(answer: AnyAnswer) -> Element:
     )
     clock = [(name, seconds(time)) for name, time in (before,) if time > 0]
     return facts(
-        "The solver and its outcome",
+        OUTCOME,
         [
             ("solver", answer.engine),
             ("status", f"{answer.status.name}: {answer.status.message}"),

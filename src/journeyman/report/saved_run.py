@@ -6,7 +6,9 @@ first; whether the figures follow from the files, only `jm.audit` says.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,16 +35,18 @@ CERTIFICATE = "certificate.json"
 INPUT_VERSION = 1
 CSR = ("data", "indices", "indptr")
 LONGEST_TEXT = 256 << 20
+NOT_KEPT: Mapping[str, str] = MappingProxyType({})
+"""Nothing is known about how the answer was found."""
 REMEDY = "Give a directory written by apprentice.save; jm.audit says more about it"
 
 
-def subject_of_run(directory: PathLike) -> Subject:
+def subject_of_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> Subject:
     """The certificate of a saved run with everything a report says about it."""
     place = Path(directory)
     facts = _facts(place / CERTIFICATE)
     _compare(place, facts)
     try:
-        return _subject(place, facts)
+        return _subject(place, facts, found)
     except InvalidInput:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -78,17 +82,17 @@ def _compare(place: Path, facts: dict[str, Any]) -> None:
             raise InvalidFile(f"{path} was changed after the run was saved", REMEDY)
 
 
-def _subject(place: Path, facts: dict[str, Any]) -> Subject:
+def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> Subject:
     trace = None
     if "trace.npz" in facts["inputs"]:
         _, arrays = load_arrays(place / "trace.npz", "trace", INPUT_VERSION)
         trace = take(place / "trace.npz", arrays, "bounds")
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
-    run = SavedRun(name, facts["inputs"], software, trace)
+    run = SavedRun(name, facts["inputs"], software, trace, found)
     large = facts["kind"] == LARGE_KIND
-    found = large_certificate(place, facts) if large else _certificate(place, facts)
-    return Subject(found, None, facts["seeds"], run)
+    certificate = large_certificate(place, facts) if large else _certificate(place, facts)
+    return Subject(certificate, None, facts["seeds"], run)
 
 
 def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:

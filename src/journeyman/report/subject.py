@@ -34,6 +34,8 @@ class SavedRun:
     """SHA-256 of every file, checked when it was read."""
     software: Mapping[str, str]
     bounds_trace: FloatArray | None = None
+    found: Mapping[str, str] = field(default_factory=dict)
+    """Solver, status and time, where somebody has kept them beside the evidence."""
 
 
 @dataclass(frozen=True, eq=False)

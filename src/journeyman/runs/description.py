@@ -241,7 +241,7 @@ def _checked(kind: type, table: Any, where: str) -> dict[str, Any]:
     for name, value in table.items():
         if name not in types:
             close = get_close_matches(name, types, n=1)
-            hint = f"Did you mean {close[0]!r}" if close else f"Known are {', '.join(types)}"
+            hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(types)}"
             raise InvalidSettings(f"{where}: there is no setting {name!r}", hint)
         found[name] = _of_type(types[name], value, f"{where}: {name}")
     return found

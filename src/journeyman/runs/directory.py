@@ -104,9 +104,18 @@ class RunDirectory:
         self, description: RunDescription, provenance: Mapping[str, str]
     ) -> SolverDescription:
         """The solver that was asked for earlier, if all that decides its way is the same."""
-        table = self.stored()
-        earlier = RunDescription.of(table, str(self.path / DESCRIPTION))
-        known = table.get(PROVENANCE, {})
+        earlier = RunDescription.of(self.stored(), str(self.path / DESCRIPTION))
+        self.require_same(provenance)
+        for name, was, now in _differences(earlier, description):
+            raise InvalidFile(
+                f"{self.path} was begun with {name} = {was!r}, and {now!r} is asked for now",
+                "Leave the setting as it was, or begin another run in a new directory",
+            )
+        return earlier.solver
+
+    def require_same(self, provenance: Mapping[str, str]) -> None:
+        """Refuse inputs other than those that the run was begun with."""
+        known = self.stored().get(PROVENANCE, {})
         for part, word in provenance.items():
             if known.get(part) != word:
                 what = "version" if part == "journeyman" else "content"
@@ -115,12 +124,6 @@ class RunDirectory:
                     f"{str(known.get(part))[:12]} and is {word[:12]} now",
                     "Give what it was begun with, or begin another run in a new directory",
                 )
-        for name, was, now in _differences(earlier, description):
-            raise InvalidFile(
-                f"{self.path} was begun with {name} = {was!r}, and {now!r} is asked for now",
-                "Leave the setting as it was, or begin another run in a new directory",
-            )
-        return earlier.solver
 
     def end(self, save: Any, result: Mapping[str, Any]) -> None:
         """Let `save` write the evidence into a directory, move it into place, write the result."""

@@ -55,15 +55,18 @@ class Inputs:
     def digests(self) -> dict[str, str]:
         """A word for each part: the same content, the same word."""
         world, basis, demos = self.world, self.basis, self.demonstrations
-        counts = () if world.transition_counts is None else (world.transition_counts,)
         return {
-            "world": digest(
-                world.transition, world.initial, world.discount, world.pairs.offsets, counts
-            ),
+            "world": world_digest(world),
             "costs": digest(basis.matrix, list(basis.names), basis.rewards),
             "demonstrations": digest(demos.states, demos.actions, demos.offsets, demos.terminated),
             "budgets": digest([(one.cost, one.at_most, one.name) for one in self.budgets]),
         }
+
+
+def world_digest(world: World) -> str:
+    """A word for the world's content."""
+    counts = () if world.transition_counts is None else (world.transition_counts,)
+    return digest(world.transition, world.initial, world.discount, world.pairs.offsets, counts)
 
 
 def code_named_in(description: RunDescription) -> str | None:

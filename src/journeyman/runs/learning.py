@@ -7,10 +7,11 @@ from typing import Any
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
 from journeyman.certificate.dossier import certificate_facts
+from journeyman.errors import InvalidInput
 from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
 from journeyman.runs.directory import RunDirectory
-from journeyman.runs.inputs import Inputs
+from journeyman.runs.inputs import Inputs, world_digest, world_from
 from journeyman.runs.metrics import Metrics
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.runs.steady_solver import SteadySolver
@@ -32,7 +33,7 @@ def learn_in(
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
     """Learn as described, in an opened directory; the result as it is stored there."""
-    inputs = Inputs.of(description)
+    inputs = _inputs(place, description)
     made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
     goes_on = place.begin(description, made_from)
     if place.has_ended and not goes_on:
@@ -67,6 +68,17 @@ def learn_in(
     result = result_of(apprentice)
     place.end(apprentice.save, result)
     return result
+
+
+def _inputs(place: RunDirectory, description: RunDescription) -> Inputs:
+    """All inputs; where they do not fit, another world than at the beginning is named first."""
+    try:
+        return Inputs.of(description)
+    except InvalidInput:
+        if place.was_begun and description.world:
+            world = world_from(description.world, description.world_options)
+            place.require_same({"world": world_digest(world)})
+        raise
 
 
 def result_of(apprentice: Apprentice) -> dict[str, Any]:

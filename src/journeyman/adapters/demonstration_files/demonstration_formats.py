@@ -94,7 +94,10 @@ def write_demonstrations(
     target = Path(path)
     chosen = SUFFIXES.get(target.suffix.lower()) if format is None else _known(format)
     if chosen is None or (format is None and chosen == "minari"):
-        raise InvalidFile(f"{path} has no suffix of a known format", _choice("Give format="))
+        raise InvalidFile(
+            f"{path} has no suffix of a known format",
+            _choice("Give format= (--format with journeyman record)"),
+        )
     write: Callable[[Demonstrations, Path], None] = _module(WRITERS[chosen]).write
     write(demonstrations, target)
 
@@ -119,15 +122,19 @@ def _recognised(path: Path) -> str:
             raise InvalidFile(f"{path} does not exist", "Check the path")
         raise InvalidFile(
             f"{path} has the suffix {path.suffix!r}, which is of no known format",
-            _choice("Give format="),
+            f"Give a file that ends in {', '.join(SUFFIXES)}, or name the format, {_formats()}: "
+            "format= in Python, --set demonstrations_format= with journeyman learn",
         )
     return SUFFIXES[path.suffix.lower()]
 
 
 def _choice(verb: str) -> str:
+    return f"{verb} {_formats()}; known suffixes are {' '.join(SUFFIXES)}"
+
+
+def _formats() -> str:
     *others, last = READERS
-    suffixes = " ".join(SUFFIXES)
-    return f"{verb} {', '.join(others)} or {last}; known suffixes are {suffixes}"
+    return f"{', '.join(others)} or {last}"
 
 
 def _module(name: str) -> ModuleType:

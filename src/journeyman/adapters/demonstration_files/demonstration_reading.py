@@ -63,14 +63,30 @@ class Reading:
         below = np.flatnonzero(demos.states < 0)
         if below.size:
             at = int(below[0])
-            episode = int(np.searchsorted(demos.offsets + np.arange(len(demos) + 1), at, "right"))
-            step = at - int(demos.offsets[episode - 1]) - episode + 1
-            raise self._refused(path, "state", int(demos.states[at]), episode - 1, step)
+            raise self._refused(path, "state", int(demos.states[at]), *self._visit(at))
         below = np.flatnonzero(demos.actions < 0)
         if below.size:
             at = int(below[0])
             episode, step = int(demos.step_episodes[at]), int(demos.step_times[at])
             raise self._refused(path, "action", int(demos.actions[at]), episode, step)
+
+    def _visit(self, at: int) -> tuple[int, int]:
+        """Episode and step of an entry of the states."""
+        offsets = self.demonstrations.offsets
+        episode = int(np.searchsorted(offsets + np.arange(offsets.size), at, "right"))
+        return episode - 1, at - int(offsets[episode - 1]) - episode + 1
+
+    def _require_known(self, path: PathLike, world: World) -> None:
+        """Refuse states beyond the last one of `world`."""
+        states = self.demonstrations.states
+        beyond = np.flatnonzero(states >= world.num_states)
+        if beyond.size:
+            episode, step = self._visit(int(beyond[0]))
+            raise InvalidDemonstrations(
+                f"{path}, {self.place(episode, step)}: episode {episode}, step {step}: state "
+                f"{states[beyond[0]]} is too large, the world has states 0..{world.num_states - 1}",
+                "Check that demonstrations and world number states and actions alike",
+            )
 
     def _refused(
         self, path: PathLike, what: str, value: int, episode: int, step: int
@@ -86,6 +102,7 @@ class Reading:
         Terminated episodes whose last step the world does not have end in the world's sink, if it
         has one: records of an environment have no state for "the episode is over".
         """
+        self._require_known(path, world)
         demos = _brought_to_rest(self.demonstrations, world)
         try:
             demos.pairs_in(world)

@@ -70,7 +70,7 @@ def _read(source: str, world: World, options: Mapping[str, str]) -> CostBasis:
     if suffix == ".csv":
         return CostBasis(*read_csv_costs(source, world))
     if suffix == ".npz":
-        return CostBasis(*read_npz_costs(source))
+        return _from_npz(source, world)
     found = built_in_costs(source, world)
     if found is not None:
         return found
@@ -81,6 +81,16 @@ def _read(source: str, world: World, options: Mapping[str, str]) -> CostBasis:
         f"Give a .csv or .npz file, {', '.join(PLAIN)}, macro-cells:4, gallery:NAME, gym:NAME, or "
         "module:function",
     )
+
+
+def _from_npz(path: str, world: World) -> CostBasis:
+    """The table in a file, whose name stands before whatever is wrong with it."""
+    try:
+        basis = CostBasis(*read_npz_costs(path))
+        basis.on(world)
+    except InvalidCosts as fault:
+        raise InvalidCosts(f"{path}: {fault.what}", fault.remedy) from None
+    return basis
 
 
 def _of_example(source: str, world: World, options: Mapping[str, str]) -> CostBasis:

@@ -6,6 +6,7 @@ holds one table of numbers and, if it likes, their `names`.
 """
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from journeyman.adapters.formats.memory_limit import MEMORY_LIMIT, require_memory
 from journeyman.adapters.formats.npz_arrays import NpzArrays, open_npz
 from journeyman.arrays import FloatArray, integer_array
+from journeyman.demonstrations.table_rows import require_commas
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World
 
@@ -33,7 +35,9 @@ def read_csv_costs(path: str, world: World) -> tuple[FloatArray, list[str]]:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.reader(stream, strict=True)
             header = [name.strip() for name in next(rows, [])]
+            require_commas(path, header)
             table = [_numbers(path, rows.line_num, row, header) for row in rows if row]
+            last = rows.line_num
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
@@ -46,6 +50,12 @@ def read_csv_costs(path: str, world: World) -> tuple[FloatArray, list[str]]:
     costs = [place for place, name in enumerate(header) if name not in KEYS]
     if not costs:
         raise InvalidFile(f"{path} has no column of costs", "Add one column per cost")
+    if not keys and len(table) not in (world.num_states, world.num_pairs):
+        raise InvalidCosts(
+            f"{path} has {len(table)} rows of costs, the last in line {last}; the world has "
+            f"{world.num_states} states and {world.num_pairs} state-action pairs",
+            "Give one row per state, or one per pair",
+        )
     ordered = _ordered(path, values[:, costs], keys, world)
     return ordered, [header[place] for place in costs]
 
@@ -79,9 +89,15 @@ def _numbers(path: str, line: int, row: list[str], header: list[str]) -> list[fl
             "Give one cell for each column",
         )
     try:
-        return [float(cell) for cell in row]
+        numbers = [float(cell) for cell in row]
     except ValueError as fault:
         raise InvalidFile(f"{path}, line {line}: {fault}", "Give plain numbers") from None
+    for name, value in zip(header, numbers, strict=True):
+        if not math.isfinite(value):
+            raise InvalidCosts(
+                f"{path}, line {line}: {name} is {value}, which is not finite", "Give finite costs"
+            )
+    return numbers
 
 
 def _require_names(path: str, header: list[str]) -> None:

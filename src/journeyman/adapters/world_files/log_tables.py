@@ -11,6 +11,7 @@ import numpy as np
 
 from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.arrays import IntArray
+from journeyman.demonstrations.table_rows import require_commas
 from journeyman.errors import InvalidFile
 
 Columns: TypeAlias = Mapping[str, IntArray]
@@ -20,6 +21,8 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
 COLUMN_LIMIT = 1000
 PER_ENTRY = 24
 """Bytes of an entry on its way from a file to an array."""
+IDS = ("state", "action", "next_state")
+LARGEST_ID = 1 << 31
 FLAGS = ("terminated",)
 """Columns of truth values; in the others an empty cell is an error."""
 
@@ -48,14 +51,16 @@ def places_of(
     path: str, header: list[str], required: Collection[str], optional: Collection[str]
 ) -> dict[str, int]:
     """Where the columns stand among the names in `header`."""
+    require_commas(path, header)
     names = [name.strip() for name in header[:COLUMN_LIMIT]]
     for name in (*required, *optional):
         if names.count(name) > 1:
             raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
     missing = [name for name in required if name not in names]
     if missing:
+        found = ", ".join(names[:20]) or "none"
         raise InvalidFile(
-            f"{path} lacks the column(s) {', '.join(missing)}; it has {', '.join(names[:20])}",
+            f"{path} lacks the column(s) {', '.join(missing)}; it has {found}",
             f"Name them in the first line: {','.join(required)}[,{'][,'.join(optional)}]",
         )
     return {name: names.index(name) for name in (*required, *optional) if name in names}
@@ -73,9 +78,19 @@ def _keep(
         if name in FLAGS and text.lower() in TRUE | FALSE:
             kept[name].append(text.lower() in TRUE)
         elif WHOLE.fullmatch(text):
-            kept[name].append(int(text.partition(".")[0]))
+            kept[name].append(_allowed(path, line, name, int(text.partition(".")[0])))
         else:
             raise InvalidFile(
                 f"{path}, line {line}: {name} is {text[:40]!r}, expected a whole number",
                 "Number states and actions from 0",
             )
+
+
+def _allowed(path: str, line: int, name: str, value: int) -> int:
+    """A number that may be an id, where one is expected."""
+    if name not in IDS or 0 <= value < LARGEST_ID:
+        return value
+    wrong = "expected an id from 0" if value < 0 else f"too large: ids are below {LARGEST_ID}"
+    raise InvalidFile(
+        f"{path}, line {line}: {name} is {value}, {wrong}", "Number states and actions from 0"
+    )

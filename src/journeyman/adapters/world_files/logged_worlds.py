@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.adapters.formats.memory_limit import require_memory
-from journeyman.adapters.world_files.log_tables import Columns
+from journeyman.adapters.world_files.log_tables import LARGEST_ID, Columns
 from journeyman.adapters.world_files.source_options import (
     Options,
     discount_of,
@@ -32,7 +32,6 @@ from journeyman.world import World, recorded
 REQUIRED = ("state", "action", "next_state")
 OPTIONAL = ("count", "episode", "t", "terminated")
 OPTIONS = ("discount", "initial", "num_states", "absorbing")
-LARGEST_ID = 1 << 31
 MOST_STEPS = 1 << 53
 """Counts beyond this are not exact as floating-point numbers."""
 PER_ROW, PER_STATE = 200, 100
@@ -72,8 +71,9 @@ def _counted(path: str, columns: Columns) -> dict[str, IntArray]:
         wrong = (columns[name] < 0) | (columns[name] >= LARGEST_ID)
         if wrong.any():
             row = int(np.argmax(wrong))
+            large = "" if columns[name][row] < 0 else ", which is too large"
             raise InvalidFile(
-                f"{path}: row {row} has {name} {columns[name][row]}", "Number ids from 0"
+                f"{path}: row {row} has {name} {columns[name][row]}{large}", "Number ids from 0"
             )
     if {"count", "episode"} <= set(columns):
         raise InvalidFile(

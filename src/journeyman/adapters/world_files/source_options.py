@@ -36,7 +36,11 @@ def refuse_unknown(source: str, options: Options, known: Collection[str]) -> Non
 def discount_of(source: str, options: Options) -> float:
     """The discount that a source cannot know."""
     if "discount" not in options:
-        raise InvalidWorld(f"{source} has no discount", "Give one, for example discount=0.95")
+        raise InvalidWorld(
+            f"{source} has no discount",
+            "Give one, for example discount=0.95; on the command line --discount 0.95 with world "
+            "import, --option discount=0.95 elsewhere",
+        )
     return real_number("discount", options["discount"])
 
 
@@ -72,7 +76,9 @@ def initial_law(source: str, options: Options, num_states: int, uniform: FloatAr
     if text is None:
         raise InvalidWorld(
             f"{source} does not say where episodes start",
-            "Give initial=0 for state 0, or initial=uniform",
+            "Give initial=0 for state 0, or initial=uniform; on the command line --initial 0 with "
+            "world import, --option initial=uniform elsewhere; a log may also tell it in the "
+            "columns episode,t",
         )
     if text == "uniform":
         return np.asarray(uniform / uniform.sum())
