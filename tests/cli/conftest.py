@@ -16,6 +16,11 @@ class Shown(NamedTuple):
     out: str
     err: str
 
+    @property
+    def words(self) -> str:
+        """What was said on standard error, wherever its lines were broken."""
+        return " ".join(self.err.split())
+
 
 @pytest.fixture(scope="session")
 def call():

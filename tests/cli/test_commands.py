@@ -51,7 +51,7 @@ def test_a_finished_run_is_certified_to_a_level_or_not(call, finished):
     assert call("audit", finished, "--gap", bound * 1.01).code == 0
     lacking = call("audit", finished, "--gap", bound * 0.99)
     assert lacking.code == 4
-    assert "was asked for" in lacking.err
+    assert "was asked for" in lacking.words
 
 
 def test_code_of_a_run_is_called_only_when_it_is_trusted(call, tmp_path):
@@ -65,7 +65,7 @@ def test_code_of_a_run_is_called_only_when_it_is_trusted(call, tmp_path):
     assert (shown.code, bool(json.loads(shown.out)["not_derived"])) == (0, True)
     level = ("--gap", 1e6)
     doubted = call("audit", tmp_path / "run", *level)
-    assert (doubted.code, "--trust-code" in doubted.err) == (4, True)
+    assert (doubted.code, "--trust-code" in doubted.words) == (4, True)
     assert call("audit", tmp_path / "run", *level, "--trust-code").code == 0
 
 

@@ -71,7 +71,7 @@ def test_interrupted_terminated_and_killed_it_still_gives_the_same_bits(
     code, _ = interrupted(signal.SIGKILL, run, "--resume")
     assert (code, 0 < last_step(run) < STEPS) == (-signal.SIGKILL, True)
     resumed = call("learn", run, "--resume")
-    assert (resumed.code, "going on from step" in resumed.err) == (0, True)
+    assert (resumed.code, "going on from step" in resumed.words) == (0, True)
     assert_same(run, whole)
     assert len(list((run / "checkpoints" / "solve-1").glob("step-*.npz"))) == 3
     assert call("audit", run).code == 0
@@ -126,7 +126,7 @@ def test_more_steps_can_be_asked_for_afterwards(call, inputs, whole, tmp_path):
     assert call("learn", run, *inputs, *SGD, "--set", "solver.steps=7000").code == 0
     assert json.loads((run / "result.json").read_text())["status"] == "STEP_LIMIT"
     longer = call("learn", run, "--resume", "--set", f"solver.steps={STEPS}")
-    assert (longer.code, "going on from step 7000" in longer.err) == (0, True)
+    assert (longer.code, "going on from step 7000" in longer.words) == (0, True)
     assert_same(run, whole)
 
 
@@ -136,7 +136,7 @@ def test_every_solve_of_a_run_with_budgets_has_states_of_its_own(call, inputs, w
     budget = ("--budget", f"cell 0-0 <= {0.7 * spent}", "--set", "solver.steps=5000")
     for place in (run, other):
         shown = call("learn", place, *inputs, *SGD, *budget)
-        assert (shown.code, "not shown to be kept" in shown.err) == (4, True)
+        assert (shown.code, "not shown to be kept" in shown.words) == (4, True)
     assert len(list((run / "checkpoints").iterdir())) > 1
     (run / "result.json").unlink()
     assert call("learn", run, "--resume").code == 4
@@ -155,7 +155,7 @@ def test_one_process_at_a_time(inputs, call, tmp_path):
         child.kill()
         child.communicate()
     assert second.code == 5
-    assert f"in use by process {child.pid}" in second.err
+    assert f"in use by process {child.pid}" in second.words
     assert call("learn", run, "--overwrite", *inputs).code == 0
 
 

@@ -286,13 +286,13 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(call, tmp_
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     shown = call("world", "import", "gym:FrozenLake-v1", tmp_path / "w.npz", "--discount", 0.9)
     assert shown.code == 5
-    assert "pip install 'journeyman[gymnasium]'" in " ".join(shown.err.split())
+    assert "pip install 'journeyman[gymnasium]'" in shown.words
 
 
 def test_questions_of_gymnasium_end_as_they_do(call, tmp_path):
     pytest.importorskip("gymnasium")
     shown = call("world", "import", "gym:FrozenLak-v1", tmp_path / "w.npz", "--discount", 0.9)
-    assert (shown.code, "`FrozenLake`? Give" in " ".join(shown.err.split())) == (3, True)
+    assert (shown.code, "`FrozenLake`? Give" in shown.words) == (3, True)
 
 
 def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):
@@ -302,8 +302,8 @@ def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):
     monkeypatch.setattr("journeyman.adapters.world_files.world_sources.read_world", broken)
     shown = call("world", "show", files / "world.npz")
     assert shown.code == 1
-    assert "ZeroDivisionError: on purpose" in shown.err
-    assert "--traceback" in shown.err
+    assert "ZeroDivisionError: on purpose" in shown.words
+    assert "--traceback" in shown.words
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(app, ["--traceback", "world", "show", "x"], catch_exceptions=False)
 

@@ -27,7 +27,7 @@ def test_a_refuted_premise_is_not_certified_by_any_command(call, refuted, tmp_pa
                     ("learn", run, "--resume")):  # fmt: skip
         shown = call(*command)
         assert shown.code == 4, shown.out
-        words = " ".join(shown.err.split())
+        words = shown.words
         assert "Nothing is certified: a premise failed (steps follow the transition law)" in words
     assert not json.loads((run / "result.json").read_text())["valid"]
     assert call("report", run).code == 0
@@ -40,7 +40,7 @@ def test_a_budget_that_is_not_shown_to_be_kept_is_told_by_the_exit_code(
     certified = call("certify", finished, *inputs, *budget, "--save", tmp_path / "evidence")
     audited = call("audit", tmp_path / "evidence")
     for shown in (certified, audited):
-        assert (shown.code, "'cell 0-0' is not shown to be kept" in shown.err) == (4, True)
+        assert (shown.code, "'cell 0-0' is not shown to be kept" in shown.words) == (4, True)
 
 
 def test_a_vacuous_bound_says_so(call, inputs, files, tmp_path):
@@ -49,14 +49,14 @@ def test_a_vacuous_bound_says_so(call, inputs, files, tmp_path):
     run, few = tmp_path / "run", (*inputs[:4], "--demonstrations", tmp_path / "few.csv")
     for command in (("learn", run, *few), ("audit", run), ("certify", run, *few)):
         shown = call(*command)
-        assert (shown.code, "the bound is vacuous" in shown.err) == (0, True)
+        assert (shown.code, "the bound is vacuous" in shown.words) == (0, True)
     assert "which is vacuous" in call("audit", run).out
     assert "vacuous" not in call("audit", run, "--gap", 1e6).err
 
 
 def test_a_level_that_is_not_reached_comes_with_the_advice_of_the_run(call, finished):
     advice = json.loads((finished / "result.json").read_text())["advice"]
-    said = " ".join(call("audit", finished, "--gap", 0).err.split())
+    said = call("audit", finished, "--gap", 0).words
     assert " ".join(advice.split()) in said
 
 
