@@ -18,7 +18,7 @@ HOSTILE = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "🦊 'quotes' & \"more\"",
     "\u202eשלום עולם", "</title></style></svg>", "a name that is much longer than the others " * 4,
 )  # fmt: skip
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+VOID = {"meta", "br", "link", "img", "input", "hr", "wbr"}
 
 
 class Outline(HTMLParser):

@@ -117,6 +117,8 @@ def _ranges(side: Side, like: list[float]) -> list[Element | None]:
     ends = figures([float(value) for value in (*side.low, *side.high)], like)
     count = len(side.low)
     return [
-        None if side.low[i] == side.high[i] else tag("span", ends[i], " … ", ends[count + i])
+        None
+        if side.low[i] == side.high[i]
+        else tag("span", ends[i], " … ", tag("wbr"), ends[count + i])
         for i in range(count)
     ]
