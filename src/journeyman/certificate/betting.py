@@ -129,8 +129,8 @@ class Bet:
 def step_evidence(world: World, demos: Demonstrations) -> tuple[Bet, float]:
     """The strongest bet against the transition law, and log E of all."""
     tally = Tally.of(world.transition, demos.pairs_in(world), demos.next_states)
-    rows = [bet for kappa in CONCENTRATIONS for bet in _bets_on_counts(tally, kappa, WRONG_SHARES)]
-    return _together(rows, _bets_on_temper(tally))
+    rows = [bet for kappa in CONCENTRATIONS for bet in bets_on_counts(tally, kappa, WRONG_SHARES)]
+    return _together(rows, bets_on_temper(tally))
 
 
 def start_evidence(world: World, demos: Demonstrations) -> tuple[Bet, float]:
@@ -141,8 +141,8 @@ def start_evidence(world: World, demos: Demonstrations) -> tuple[Bet, float]:
         for block in (np.arange(world.num_states), *blocks)
     ]
     choices = [(tally, kappa) for tally in tallies for kappa in CONCENTRATIONS]
-    counts = [bet for choice in choices for bet in _bets_on_counts(*choice, shares=(1.0,))]
-    return _together(counts, _bets_on_temper(tallies[0]))
+    counts = [bet for choice in choices for bet in bets_on_counts(*choice, shares=(1.0,))]
+    return _together(counts, bets_on_temper(tallies[0]))
 
 
 def _start_tally(initial: FloatArray, block: IntArray, starts: IntArray) -> Tally:
@@ -158,7 +158,7 @@ def _blocks(initial: FloatArray, num_blocks: int) -> IntArray:
     return np.asarray(first[place])
 
 
-def _bets_on_counts(tally: Tally, concentration: float, shares: Iterable[float]) -> list[Bet]:
+def bets_on_counts(tally: Tally, concentration: float, shares: Iterable[float]) -> list[Bet]:
     per_row = tally.against_counts(concentration)
     bets = []
     for share in shares:
@@ -168,7 +168,7 @@ def _bets_on_counts(tally: Tally, concentration: float, shares: Iterable[float])
     return bets
 
 
-def _bets_on_temper(tally: Tally) -> list[Bet]:
+def bets_on_temper(tally: Tally) -> list[Bet]:
     bets = []
     for exponent in TEMPERS:
         per_row = tally.against_temper(exponent)

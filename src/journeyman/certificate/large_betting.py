@@ -31,10 +31,10 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.certificate.betting import (
     CONCENTRATIONS,
     START_BLOCKS,
-    TEMPERS,
     WRONG_SHARES,
-    Bet,
     Tally,
+    bets_on_counts,
+    bets_on_temper,
 )
 from journeyman.world.large_world import LargeWorld
 
@@ -86,7 +86,8 @@ def step_evidence(
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     tally = Tally.of(matrix, rows.ravel(), np.searchsorted(reached, following))
-    counts, tempers = _bets_on_rows(tally), _bets_on_temper(tally)
+    counts = [bet for kappa in CONCENTRATIONS for bet in bets_on_counts(tally, kappa, WRONG_SHARES)]
+    tempers = bets_on_temper(tally)
     strongest = max(counts + tempers, key=lambda bet: bet.log_wealth)
     row, outcome, frequencies = strongest.most_out_of_line()
     state, action = (int(part) for part in pairs[row])
@@ -152,26 +153,6 @@ def _most_out_of_line(sizes: FloatArray, counts: FloatArray) -> str:
         f"most out of line is block {worst}, with {int(counts[worst])} of {int(counts.sum())} "
         f"starts, {expected[worst]:.3g} expected"
     )
-
-
-def _bets_on_rows(tally: Tally) -> list[Bet]:
-    bets = []
-    for kappa in CONCENTRATIONS:
-        per_row = tally.against_counts(kappa)
-        for share in WRONG_SHARES:
-            kept = per_row + math.log(share)
-            mixed = kept if share == 1 else np.logaddexp(math.log1p(-share), kept)
-            bets.append(Bet(tally, float(mixed.sum()), per_row))
-    return bets
-
-
-def _bets_on_temper(tally: Tally) -> list[Bet]:
-    bets = []
-    for exponent in TEMPERS:
-        per_row = tally.against_temper(exponent)
-        tendency = f"unlikely states come too {'rarely' if exponent > 1 else 'often'}; "
-        bets.append(Bet(tally, float(per_row.sum()), per_row, tendency))
-    return bets
 
 
 def _log_mean(logs: list[float]) -> float:

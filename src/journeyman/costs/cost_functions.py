@@ -77,16 +77,7 @@ class CostFunctions:
                 f"function is a {type(function).__name__}",
                 "Give a function of states and actions; a matrix goes into CostBasis",
             )
-        given = _distinct(names)
-        low, high = (
-            _bound(*part, len(given)) for part in (("lowest", lowest), ("highest", highest))
-        )
-        if (low > high).any():
-            which = int(np.argmax(low > high))
-            raise InvalidCosts(
-                f"{given[which]!r} is declared between {low[which]} and {high[which]}",
-                "Give its least value as lowest and its greatest as highest",
-            )
+        given, low, high = declared_ranges(names, lowest, highest)
         most = float(np.maximum(np.abs(low), np.abs(high)).sum())
         assign(
             self, function=function, names=given, lowest=low, highest=high,
@@ -166,6 +157,21 @@ class CostFunctions:
     def __repr__(self) -> str:
         shown = [*self.names[:4], "…"] if self.num_costs > 4 else self.names
         return f"CostFunctions({self.num_costs} costs: {', '.join(shown)})"
+
+
+def declared_ranges(
+    names: Sequence[str], lowest: ArrayLike, highest: ArrayLike
+) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    """Names of costs with their least and greatest values, checked."""
+    given = _distinct(names)
+    low, high = (_bound(*part, len(given)) for part in (("lowest", lowest), ("highest", highest)))
+    if (low > high).any():
+        which = int(np.argmax(low > high))
+        raise InvalidCosts(
+            f"{given[which]!r} is declared between {low[which]} and {high[which]}",
+            "Give its least value as lowest and its greatest as highest",
+        )
+    return given, low, high
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, IntArray, plain_array, real_array
-from journeyman.costs.cost_functions import ROUNDING, CostFunctions
+from journeyman.arrays import FloatArray, plain_array, real_array
+from journeyman.costs.cost_functions import ROUNDING, declared_ranges
 from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 
@@ -23,11 +23,6 @@ StepFunction: TypeAlias = Callable[
     [NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, NDArray[np.bool_]], Any
 ]
 """Called with n observations, actions, next observations, rewards and ends; returns (n x costs)."""
-
-
-def _no_function(states: IntArray, actions: IntArray) -> FloatArray:
-    """In the place of a function of states, where only names and ranges are to be checked."""
-    raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -69,22 +64,19 @@ class StepCosts:
                 "Give a function of (observations, actions, next_observations, rewards, "
                 "terminated)",
             )
-        ranges = CostFunctions(_no_function, names, lowest=lowest, highest=highest)
-        count = ranges.num_costs
+        given_names, low, high = declared_ranges(names, lowest, highest)
+        count = len(given_names)
         given = np.full(count, after_end) if np.ndim(after_end) == 0 else after_end
         rest = real_array("after_end", given, ndim=1, size=count, refusal=InvalidCosts)
-        outside = (rest < ranges.lowest) | (rest > ranges.highest)
+        outside = (rest < low) | (rest > high)
         if outside.any():
             which = int(np.argmax(outside))
             raise InvalidCosts(
-                f"{ranges.names[which]!r} is {rest[which]} after the end of an episode, declared "
-                f"between {ranges.lowest[which]} and {ranges.highest[which]}",
+                f"{given_names[which]!r} is {rest[which]} after the end of an episode, declared "
+                f"between {low[which]} and {high[which]}",
                 "Say what it costs by after_end, or declare a range that holds it",
             )
-        assign(
-            self, function=function, names=ranges.names, lowest=ranges.lowest,
-            highest=ranges.highest, after_end=rest,
-        )  # fmt: skip
+        assign(self, function=function, names=given_names, lowest=low, highest=high, after_end=rest)
 
     @property
     def num_costs(self) -> int:

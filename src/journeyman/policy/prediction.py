@@ -1,6 +1,7 @@
 """Policies in front of an environment: `predict` in the form of Stable-Baselines3."""
 
 import warnings
+from abc import ABC, abstractmethod
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -13,12 +14,12 @@ from journeyman.frozen import assign
 from journeyman.world.row_draws import draw_columns
 
 
-class Predicting:
+class Predicting(ABC):
     """A policy that says in given states how likely every action is; the rest follows from that."""
 
+    @abstractmethod
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """(len(states) x actions) laws."""
-        raise NotImplementedError
 
     def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
         """One action for each state; one uniform number is spent on each."""
