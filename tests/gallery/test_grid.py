@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.gallery.grid import ACTIONS
+from journeyman.gallery.grid import MOVES
 
 UP, RIGHT, DOWN, LEFT = range(4)
 
@@ -96,7 +96,7 @@ def test_the_seed_decides_the_expert_and_only_it():
 def test_the_default_grid_has_the_stated_size():
     world, basis, expert = jm.gallery.grid()
     assert (world.num_states, world.num_pairs, basis.num_costs) == (256, 1024, 16)
-    assert world.action_names == ACTIONS
+    assert world.action_names == tuple(MOVES)
     assert expert.pairs == world.pairs
 
 
@@ -115,3 +115,14 @@ def test_the_default_grid_has_the_stated_size():
 def test_grids_that_cannot_be_are_refused(arguments, message):
     with pytest.raises(jm.InvalidWorld, match=message):
         jm.gallery.grid(**arguments)
+
+
+def test_staying_is_an_action_on_request():
+    world, _, expert = jm.gallery.grid(3, macro_cells=1, slip=0.5, stay=True)
+    assert world.action_names == ("up", "right", "down", "left", "stay")
+    staying = world.transition[[4 * 5 + 4]].toarray().ravel()
+    expected = np.zeros(9)
+    expected[[1, 3, 5, 7]] = 0.1
+    expected[4] = 0.6
+    np.testing.assert_allclose(staying, expected, atol=1e-15)
+    assert expert.pairs == world.pairs

@@ -1,8 +1,9 @@
 """Grid worlds with slippery floor.
 
-A cell is left in one of four directions. With probability `slip` the direction is replaced by a
-uniformly drawn one. Walls and the border reflect. Costs are the indicators of square macro cells,
-so the largest possible gap is 2/(1 - discount); the expert is optimal for hidden weights of them.
+A cell is left in one of four directions, or kept where staying is an action. With probability
+`slip` the action is replaced by a uniformly drawn one. Walls and the border reflect. Costs are the
+indicators of square macro cells, so the largest possible gap is 2/(1 - discount); the expert is
+optimal for hidden weights of them.
 """
 
 from collections.abc import Iterable
@@ -18,8 +19,8 @@ from journeyman.gallery.example import Example
 from journeyman.gallery.hidden_cost import expert_of_hidden_cost
 from journeyman.world import World
 
-ACTIONS = ("up", "right", "down", "left")
-MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+MOVES = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+STAY = {"stay": (0, 0)}
 
 
 def grid(
@@ -31,6 +32,7 @@ def grid(
     walls: Iterable[tuple[int, int]] = (),
     initial: ArrayLike | None = None,
     randomness: float = 0.3,
+    stay: bool = False,
     seed: Seed = 0,
 ) -> Example:
     """A `size` x `size` grid with `macro_cells` x `macro_cells` costs.
@@ -40,6 +42,7 @@ def grid(
         initial: a start cell (row, column), or a law over the free cells in reading order; uniform
             by default.
         randomness: share of uniform actions in the expert's policy.
+        stay: whether staying in a cell is a fifth action.
         seed: of the expert's hidden cost weights.
 
     >>> world, basis, expert = grid(4, macro_cells=2)
@@ -54,12 +57,13 @@ def grid(
     state_of = _numbered_cells(size, walls)
     rows, columns = np.nonzero(state_of >= 0)
     coordinates = np.column_stack([rows, columns]).astype(float)
+    actions = MOVES | STAY if stay else MOVES
     world = World(
-        _transition(state_of, rows, columns, slip),
+        _transition(state_of, rows, columns, slip, tuple(actions.values())),
         _initial(initial, state_of, rows.size),
         discount,
         coordinates=coordinates,
-        action_names=ACTIONS,
+        action_names=tuple(actions),
     )
     cell = (rows * macro_cells // size) * macro_cells + columns * macro_cells // size
     indicators = sparse.csr_array(
@@ -87,24 +91,28 @@ def _numbered_cells(size: int, walls: Iterable[tuple[int, int]]) -> NDArray[np.i
 
 
 def _transition(
-    state_of: NDArray[np.int64], rows: NDArray[np.int64], columns: NDArray[np.int64], slip: float
+    state_of: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    slip: float,
+    moves: tuple[tuple[int, int], ...],
 ) -> sparse.coo_array:
     size, num_states = len(state_of), rows.size
     here = np.arange(num_states)
     targets = []
-    for down, right in MOVES:
+    for down, right in moves:
         there = state_of[np.clip(rows + down, 0, size - 1), np.clip(columns + right, 0, size - 1)]
         targets.append(np.where(there >= 0, there, here))
     entries = []
-    for wanted in range(len(MOVES)):
-        for taken in range(len(MOVES)):
-            probability = slip / len(MOVES) + (1 - slip) * (wanted == taken)
+    for wanted in range(len(moves)):
+        for taken in range(len(moves)):
+            probability = slip / len(moves) + (1 - slip) * (wanted == taken)
             entries.append(
-                (here * len(MOVES) + wanted, targets[taken], np.full(num_states, probability))
+                (here * len(moves) + wanted, targets[taken], np.full(num_states, probability))
             )
     pairs, reached, probabilities = (np.concatenate(part) for part in zip(*entries, strict=True))
     return sparse.coo_array(
-        (probabilities, (pairs, reached)), shape=(num_states * len(MOVES), num_states)
+        (probabilities, (pairs, reached)), shape=(num_states * len(moves), num_states)
     )
 
 

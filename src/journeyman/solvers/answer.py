@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import NoSolution
 from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Program, Witness, lower_bound
 from journeyman.solvers.status import Status
+from journeyman.solvers.work import Work
 
 if TYPE_CHECKING:
     from journeyman.solvers.coefficients import ReducedSolution
@@ -87,6 +89,12 @@ class Answer:
     """For `ColumnGeneration`: seconds, lower and upper bound after every call (calls x 3)."""
     total_surplus: float | None = None
     """For `Simplex`: how much less the policy costs than the expert, summed over scaled costs."""
+    work: Work | None = None
+    """For the classic methods: iterations, forward solves, drawn steps, questions to the expert."""
+    mixture: MixturePolicy | None = None
+    """For methods that mix policies: the mixture whose stationary equivalent `policy` is."""
+    recovered: FloatArray | None = None
+    """For methods that infer the expert's cost: its weights, in the method's own scale."""
     build_seconds: float = 0.0
     solve_seconds: float = 0.0
     log: str = field(default="", repr=False)
@@ -105,7 +113,12 @@ class Answer:
 
     @property
     def cost_weights(self) -> FloatArray:
-        """The weights of the cost that separates best: under it no policy beats this one."""
+        """The expert's cost where the method infers one; otherwise the cost that separates best.
+
+        At an optimum no policy beats this one under the latter (`witness.cost_weights`).
+        """
+        if self.recovered is not None:
+            return self.recovered
         return self._solution.witness.cost_weights
 
     @property

@@ -41,6 +41,7 @@ from journeyman.solvers.column_search import ColumnSearch, generate, keep_budget
 from journeyman.solvers.column_surplus import FIRST_SHARE, has_second_stage, near, surpass
 from journeyman.solvers.column_verdict import SAFETY, evaluated, is_optimal
 from journeyman.solvers.dual_set import Task
+from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -70,10 +71,8 @@ class ColumnGeneration:
                 "tolerance", self.tolerance, 0, np.inf, InvalidSolver,
                 "Give a positive difference of costs, or None",
             )  # fmt: skip
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InvalidSolver(f"time_limit = {self.time_limit}", "Give seconds above 0, or None")
-        if not isinstance(self.max_calls, int) or self.max_calls < 1:
-            raise InvalidSolver(f"max_calls = {self.max_calls!r}", "Allow at least one call")
+        require_time_limit(self.time_limit)
+        require_count("max_calls", self.max_calls)
         if self.memory_limit is not None and not self.memory_limit > 0:
             raise InvalidSolver(
                 f"memory_limit = {self.memory_limit}", "Give bytes above 0, or None"

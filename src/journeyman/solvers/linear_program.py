@@ -43,6 +43,7 @@ from journeyman.problem import (
 from journeyman.solvers.answer import Answer, Solution, total_surplus
 from journeyman.solvers.engine import Effort, Engine
 from journeyman.solvers.highs import SMALL_PROGRAM, engines_for
+from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.occupancy_program import exact_program, matched_program
 from journeyman.solvers.proposal import Proposal, propose_euclidean, propose_linear
 from journeyman.solvers.relaxation import relax
@@ -75,10 +76,8 @@ class LinearProgram:
     def __post_init__(self) -> None:
         if not isinstance(self.engine, Engine | None):
             raise InvalidSolver(f"engine = {self.engine!r}", "Give a jm.Engine, or None")
-        if self.threads < 1:
-            raise InvalidSolver(f"threads = {self.threads}", "Use at least one thread")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InvalidSolver(f"time_limit = {self.time_limit}", "Give seconds above 0, or None")
+        require_count("threads", self.threads)
+        require_time_limit(self.time_limit)
         require_between("tolerance", self.tolerance, 0, 1, InvalidSolver, "Use for example 1e-7")
 
     def run(self, problem: Program, watch: Watch) -> Answer:

@@ -58,6 +58,7 @@ from journeyman.solvers.box_dual import (
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
 from journeyman.solvers.engine import Engine
 from journeyman.solvers.highs import engines_for
+from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -178,10 +179,8 @@ def check_limits(
     """Refuse hyperparameters that no engine can use."""
     if not isinstance(engine, Engine | None):
         raise InvalidSolver(f"engine = {engine!r}", "Give a jm.Engine, or None")
-    if threads < 1:
-        raise InvalidSolver(f"threads = {threads}", "Use at least one thread")
-    if time_limit is not None and not time_limit > 0:
-        raise InvalidSolver(f"time_limit = {time_limit}", "Give seconds above 0, or None")
+    require_count("threads", threads)
+    require_time_limit(time_limit)
     require_between("tolerance", tolerance, 0, 1, InvalidSolver, "Use for example 1e-8")
 
 

@@ -11,8 +11,9 @@ class Status(Enum):
         "nothing to do",
     )
     CONVERGED = (
-        "the loss is within the asked accuracy of the least one over the features",
-        "richer features lower the loss itself",
+        "the method's own objective is within the asked accuracy of its least value",
+        "answer.value and answer.lower_bound say what that means for the gap; richer features "
+        "lower a loss over features itself",
     )
     INFEASIBLE = (
         "the constraints exclude each other",

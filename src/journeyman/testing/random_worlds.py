@@ -6,7 +6,8 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray, Seed, generator
 from journeyman.costs import CostBasis, CostClass, InfinityBall
-from journeyman.demonstrations import ExpertExpectation
+from journeyman.demonstrations import Demonstrations, ExpertExpectation
+from journeyman.demonstrations.recording import record
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.problem import Apprenticeship, Budget
 from journeyman.world import World
@@ -63,12 +64,16 @@ def random_problem(
     num_costs: int = 3,
     num_budgets: int = 0,
     discount: float = 0.9,
+    trajectories: int = 0,
 ) -> Apprenticeship:
-    """A problem whose target is mostly out of reach and whose budgets are possible but bind."""
+    """A problem whose target is mostly out of reach and whose budgets are possible but bind.
+
+    With `trajectories` the expert is given by as many demonstrations instead.
+    """
     rng = generator(seed)
     world = random_world(rng, shape, num_states=num_states, discount=discount)
     basis = CostBasis(rng.uniform(-1, 1, (world.num_pairs, num_costs)))
-    expert = occupancy(world, random_policy(world, rng)).expectations(basis)
+    policy = random_policy(world, rng)
     noise = rng.normal(size=num_costs) * 0.1 * world.effective_horizon
     keeper = occupancy(world, random_policy(world, rng)).measure
     budgets = []
@@ -77,7 +82,12 @@ def random_problem(
         spare = 0.01 * world.effective_horizon
         budgets.append(Budget(cost, float(keeper @ cost) + spare, name=f"budget {j}"))
     chosen = InfinityBall() if cost_class is None else cost_class
-    return Apprenticeship(world, basis, ExpertExpectation(expert + noise), chosen, budgets)
+    expert: Demonstrations | ExpertExpectation
+    if trajectories:
+        expert = record(world, policy, trajectories=trajectories, horizon=20, seed=rng)
+    else:
+        expert = ExpertExpectation(occupancy(world, policy).expectations(basis) + noise)
+    return Apprenticeship(world, basis, expert, chosen, budgets)
 
 
 def _rows(rng: np.random.Generator, shape: Shape, states: IntArray, num_states: int) -> FloatArray:

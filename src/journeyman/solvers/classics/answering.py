@@ -1,0 +1,102 @@
+"""From what a method has found to an answer with bounds; what methods ask of a problem."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, read_only
+from journeyman.costs import Simplex
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidProblem
+from journeyman.policy import Policy, extract, occupancy
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.problem import Apprenticeship, Program, telling_witness
+from journeyman.solvers.answer import Answer, Solution, total_surplus
+from journeyman.solvers.status import Status
+from journeyman.solvers.work import Work
+
+AGREEMENT = 1e-7
+"""Bounds that differ by at most this share of the trivial bound are called OPTIMAL."""
+
+
+def require_apprenticeship(problem: Program, method: str) -> Apprenticeship:
+    """The problem as one with an expert and without budgets, which these methods cannot keep."""
+    if not isinstance(problem, Apprenticeship):
+        raise InvalidProblem(
+            f"{method} learns from an expert, and a {type(problem).__name__} has none",
+            "Give an Apprenticeship; LinearProgram() and ColumnGeneration() minimise known costs",
+        )
+    if problem.constraints:
+        raise InvalidProblem(
+            f"{method} cannot keep budgets, and the problem has {len(problem.constraints)}",
+            "Use LinearProgram() or ColumnGeneration(), or leave the budgets out",
+        )
+    return problem
+
+
+def require_demonstrations(problem: Apprenticeship, method: str) -> Demonstrations:
+    """What the expert did step by step."""
+    if problem.demonstrations is None:
+        raise InvalidProblem(
+            f"{method} needs demonstrations, and this expert is given by expectations only",
+            "Give Apprenticeship(world, basis, demos); jm.record makes demonstrations of a policy",
+        )
+    return problem.demonstrations
+
+
+def answer_of(
+    problem: Apprenticeship,
+    policy: Policy,
+    status: Status,
+    *,
+    engine: str,
+    work: Work,
+    weights: FloatArray | None = None,
+    recovered: FloatArray | None = None,
+    mixture: MixturePolicy | None = None,
+    seconds: float = 0.0,
+    log: str = "",
+) -> Answer:
+    """The answer with a policy; its figures decide whether it is OPTIMAL.
+
+    `weights` are a dual point for the lower bound, by default the policy's own worst case;
+    `recovered` the cost that the method has inferred, where it infers one.
+    """
+    point = weights
+    if point is None:
+        difference = problem.difference(occupancy(problem.world, policy).measure)
+        point = problem.cost_class.worst_case(difference)
+    witness = telling_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
+    solution = Solution.of(problem, policy, witness)
+    close = solution.value - solution.lower_bound <= AGREEMENT * problem.trivial_bound
+    one_sided = isinstance(problem.cost_class, Simplex)
+    return Answer(
+        problem,
+        Status.OPTIMAL if close and status is Status.CONVERGED else status,
+        engine,
+        solution,
+        total_surplus=total_surplus(problem, solution) if one_sided else None,
+        work=work,
+        recovered=None if recovered is None else read_only(np.array(recovered, dtype=float)),
+        mixture=mixture,
+        solve_seconds=seconds,
+        log=log,
+    )
+
+
+def mixed(
+    problem: Apprenticeship,
+    policies: Sequence[Policy],
+    measures: Sequence[FloatArray],
+    weights: FloatArray,
+) -> tuple[Policy, MixturePolicy]:
+    """The stationary policy with the occupancy of a mixture (Proposition 1), and the mixture.
+
+    `measures` are the occupancies of `policies`.
+    """
+    positive = np.maximum(weights, 0.0)
+    share = positive / positive.sum()
+    used = np.flatnonzero(share).tolist()
+    measure = sum((share[k] * measures[k] for k in used), np.zeros(problem.world.num_pairs))
+    mixture = MixturePolicy([policies[k] for k in used], share[used])
+    return extract(problem.world, measure), mixture
