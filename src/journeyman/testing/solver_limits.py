@@ -25,9 +25,7 @@ def require(holds: bool, where: str, what: str) -> None:
 
 def check_hyperparameters(solver: Any) -> None:
     """Every number among the hyperparameters is refused when it is not one."""
-    if isinstance(solver, type) or not is_dataclass(solver):
-        return
-    for field in fields(solver):
+    for field in fields(solver) if is_dataclass(solver) else ():
         value: Any = getattr(solver, field.name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
