@@ -1,7 +1,7 @@
 """`check_solver` passes our solver and names what is wrong with broken ones."""
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -69,6 +69,24 @@ class Mumbler(Broken):
         return replace(answer, status="fine")
 
 
+class Deaf(Broken):
+    """Does not say that it was stopped."""
+
+    def run(self, problem, watch):
+        answer = super().run(problem, watch)
+        return replace(answer, status=jm.Status.FAILED) if watch.must_stop else answer
+
+    def tampered(self, answer):
+        return answer
+
+
+@dataclass(frozen=True)
+class Careless(Deaf):
+    """Takes any number."""
+
+    rate: float = 0.5
+
+
 def with_policy(answer, policy):
     return replace(answer, solution=jm.Solution.of(answer.problem, policy, answer.witness))
 
@@ -95,6 +113,8 @@ def test_every_engine_keeps_the_promises(engine):
         (Gambler(), "two runs gave different policies"),
         (Stranger(), "policy of another world"),
         (Mumbler(), "status is not a Status"),
+        (Deaf(), "Deaf: time limit ends as Status.FAILED"),
+        (Careless(), "Careless: rate = nan is accepted"),
     ],
 )
 def test_broken_promise_is_named(solver, trouble):
