@@ -419,7 +419,7 @@ BAD_SOLVER = [
      "LinearProgram'> is not a solver", r"LinearProgram\(\)"),
     ("a word is no solver", lambda: jm.solve(PROBLEM, "highs"), "'highs' is not a solver", "value"),
     ("a flag is no observer", lambda: jm.solve(PROBLEM, observer=True), "observer = True", "Event"),
-    ("no thread", lambda: jm.LinearProgram(threads=0), "threads = 0", "at least one"),
+    ("no thread", lambda: jm.LinearProgram(threads=0), "threads = 0", "whole number from 1"),
     ("no time", lambda: jm.LinearProgram(time_limit=0), "time_limit = 0", "above 0, or None"),
     ("nan time", lambda: jm.LinearProgram(time_limit=NAN), "time_limit = nan", "above 0, or None"),
     ("tolerance 2", lambda: jm.LinearProgram(tolerance=2), r"tolerance = 2\.0", "1e-7"),

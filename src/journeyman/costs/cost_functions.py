@@ -19,8 +19,13 @@ from journeyman.arrays import (
     IntArray,
     first_index,
     integer_array,
-    plain_array,
     real_array,
+)
+from journeyman.costs.declared_ranges import (
+    ROUNDING,
+    declared_ranges,
+    out_of_range,
+    returned_values,
 )
 from journeyman.costs.extreme_rows import extreme_rows, least_costs
 from journeyman.errors import InvalidCosts
@@ -28,8 +33,6 @@ from journeyman.frozen import assign
 
 CostFunction: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
 """Called with n states and n actions; returns (n x costs)."""
-ROUNDING = 1e-12
-"""Relative to the largest cost: values outside by less are brought back to the bound."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -103,18 +106,10 @@ class CostFunctions:
         """(pairs x costs) at given pairs; a value outside its declared range is refused."""
         x = integer_array("states", states, refusal=InvalidCosts)
         a = integer_array("actions", actions, refusal=InvalidCosts, size=x.size)
-        given = plain_array("what the cost function returns", self.function(x, a), InvalidCosts)
-        if given.shape != (x.size, self.num_costs):
-            raise InvalidCosts(
-                f"the cost function returns shape {given.shape} for {x.size} pairs and "
-                f"{self.num_costs} costs",
-                f"Return an array of shape ({x.size}, {self.num_costs})",
-            )
-        values = given.astype(np.float64)
-        slack = ROUNDING * np.maximum(np.abs(self.lowest), np.abs(self.highest))
-        inside = (values >= self.lowest - slack) & (values <= self.highest + slack)
-        if not inside.all():
-            self._refuse(~inside, x, a, values)
+        values = returned_values(self.function(x, a), f"{x.size} pairs", x.size, self.num_costs)
+        outside = out_of_range(values, self.lowest, self.highest)
+        if outside.any():
+            self._refuse(outside, x, a, values)
         self._require_small_sums(x, a, values)
         return np.clip(values, self.lowest, self.highest)
 
@@ -157,34 +152,6 @@ class CostFunctions:
     def __repr__(self) -> str:
         shown = [*self.names[:4], "…"] if self.num_costs > 4 else self.names
         return f"CostFunctions({self.num_costs} costs: {', '.join(shown)})"
-
-
-def declared_ranges(
-    names: Sequence[str], lowest: ArrayLike, highest: ArrayLike
-) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
-    """Names of costs with their least and greatest values, checked."""
-    given = _distinct(names)
-    low, high = (_bound(*part, len(given)) for part in (("lowest", lowest), ("highest", highest)))
-    if (low > high).any():
-        which = int(np.argmax(low > high))
-        raise InvalidCosts(
-            f"{given[which]!r} is declared between {low[which]} and {high[which]}",
-            "Give its least value as lowest and its greatest as highest",
-        )
-    return given, low, high
-
-
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    given = tuple(str(name) for name in names)
-    if isinstance(names, str) or not given or len(set(given)) < len(given):
-        raise InvalidCosts(f"names = {names!r}", "Name each cost once, in a list")
-    return given
-
-
-def _bound(name: str, values: ArrayLike, count: int) -> FloatArray:
-    """One figure per cost; a single one stands for all."""
-    array = np.full(count, values) if np.ndim(values) == 0 else values
-    return real_array(name, array, ndim=1, size=count, refusal=InvalidCosts)
 
 
 def _sum_bound(largest: float, low: FloatArray, high: FloatArray) -> float:

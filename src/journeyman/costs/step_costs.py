@@ -14,8 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, plain_array, real_array
-from journeyman.costs.cost_functions import ROUNDING, declared_ranges
+from journeyman.arrays import FloatArray, real_array
+from journeyman.costs.declared_ranges import (
+    declared_ranges,
+    out_of_range,
+    returned_values,
+)
 from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 
@@ -92,18 +96,11 @@ class StepCosts:
     ) -> FloatArray:
         """(steps x costs); a value outside its declared range is refused."""
         found = self.function(observations, actions, following, rewards, terminated)
-        given = plain_array("what the cost function returns", found, InvalidCosts)
-        if given.shape != (len(rewards), self.num_costs):
-            raise InvalidCosts(
-                f"the cost function returns shape {given.shape} for {len(rewards)} steps and "
-                f"{self.num_costs} costs",
-                f"Return an array of shape ({len(rewards)}, {self.num_costs})",
-            )
-        values = given.astype(np.float64)
-        slack = ROUNDING * np.maximum(np.abs(self.lowest), np.abs(self.highest))
-        inside = (values >= self.lowest - slack) & (values <= self.highest + slack)
-        if not inside.all():
-            row, which = (int(part[0]) for part in np.nonzero(~inside))
+        steps = len(rewards)
+        values = returned_values(found, f"{steps} steps", steps, self.num_costs)
+        outside = out_of_range(values, self.lowest, self.highest)
+        if outside.any():
+            row, which = (int(part[0]) for part in np.nonzero(outside))
             raise InvalidCosts(
                 f"{self.names[which]!r} is {values[row, which]} when {actions[row]!r} is done at "
                 f"{observations[row]!r}, declared between {self.lowest[which]} and "

@@ -44,6 +44,8 @@ from journeyman.solvers.answer import Answer
 from journeyman.solvers.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.coefficients import policy_solution
 from journeyman.solvers.engine import Engine
+from journeyman.solvers.fitting_features import called, tabled
+from journeyman.solvers.hyperparameters import require_count
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.large_sample import LargeSample
 from journeyman.solvers.reduced_program import (
@@ -98,11 +100,8 @@ class SampledProgram:
             raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
         if not isinstance(self.sampling, RowSampling):
             raise InvalidSolver(f"sampling = {self.sampling!r}", "Give for example RowNorms()")
-        for name, number, least in (
-            ("num_rows", self.num_rows, 1), ("fresh_rows", self.fresh_rows, 2),
-        ):  # fmt: skip
-            if number < least:
-                raise InvalidSolver(f"{name} = {number}", f"Draw at least {least}")
+        require_count("num_rows", self.num_rows)
+        require_count("fresh_rows", self.fresh_rows, least=2)
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
     @overload
@@ -115,13 +114,8 @@ class SampledProgram:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         if isinstance(problem, LargeApprenticeship):
             return self._in_large_world().run(problem, watch)
-        if not isinstance(self.features, Features):
-            raise InvalidSolver(
-                f"{self.features!r} are features of a large world",
-                "State the problem as a jm.LargeApprenticeship, or give jm.Features(matrix)",
-            )
         started = time.perf_counter()
-        surrogate = Surrogate(Reduced(problem, self.features), self.penalty, self.sampling)
+        surrogate = Surrogate(Reduced(problem, tabled(self.features)), self.penalty, self.sampling)
         rng = np.random.default_rng(self.seed)
         box = sampled_box(surrogate, draw(surrogate, self.num_rows, rng))
         built = time.perf_counter()
@@ -137,13 +131,8 @@ class SampledProgram:
         )  # fmt: skip
 
     def _in_large_world(self) -> LargeSample:
-        if not isinstance(self.features, LargeFeatures):
-            raise InvalidSolver(
-                f"features is a {type(self.features).__name__}, which holds a row for every pair",
-                "Give features by callables, such as jm.features.factored(...)",
-            )
         return LargeSample(
-            self.features, self.penalty, self.num_rows, self.fresh_rows, self.engine,
+            called(self.features), self.penalty, self.num_rows, self.fresh_rows, self.engine,
             self.threads, self.tolerance, int(self.seed),
         )  # fmt: skip
 

@@ -41,6 +41,13 @@ from journeyman.problem.row_sampling import RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
+from journeyman.solvers.fitting_features import called, tabled
+from journeyman.solvers.hyperparameters import (
+    require_count,
+    require_not_negative,
+    require_positive,
+    require_time_limit,
+)
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.large_descent import LargeDescent
 from journeyman.solvers.optimisation import optimisation_of
@@ -106,15 +113,13 @@ class StochasticSubgradient:
 
     def __post_init__(self) -> None:
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise InvalidSolver(f"{name} = {value!r}", f"Give a whole number from {least}")
-        if self.radius is not None and not self.radius > 0:
-            raise InvalidSolver(f"radius = {self.radius}", "Give a positive radius, or None")
-        if not self.average_power >= 0:
-            raise InvalidSolver(f"average_power = {self.average_power}", "Give a number from 0")
-        if self.accuracy is not None and not self.accuracy >= 0:
-            raise InvalidSolver(f"accuracy = {self.accuracy}", "Give a number from 0, or None")
+            require_count(name, getattr(self, name), least=least)
+        if self.radius is not None:
+            require_positive("radius", self.radius)
+        require_not_negative("average_power", self.average_power)
+        if self.accuracy is not None:
+            require_not_negative("accuracy", self.accuracy)
+        require_time_limit(self.time_limit)
         if self.replicas > 1 and self.checkpoint is not None:
             raise InvalidSolver(
                 f"checkpoint = {str(self.checkpoint)!r} with {self.replicas} replicas",
@@ -131,13 +136,8 @@ class StochasticSubgradient:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         if isinstance(problem, LargeApprenticeship):
             return self._in_large_world().run(problem, watch)
-        if not isinstance(self.features, Features):
-            raise InvalidSolver(
-                f"{self.features!r} are features of a large world",
-                "State the problem as a jm.LargeApprenticeship, or give jm.Features(matrix)",
-            )
         started = time.perf_counter()
-        surrogate = Surrogate(Reduced(problem, self.features), self.penalty, self.sampling)
+        surrogate = Surrogate(Reduced(problem, tabled(self.features)), self.penalty, self.sampling)
         run = _Run(self, surrogate, watch)
         built = time.perf_counter()
         status = run.descend()
@@ -147,13 +147,8 @@ class StochasticSubgradient:
         )
 
     def _in_large_world(self) -> LargeDescent:
-        if not isinstance(self.features, LargeFeatures):
-            raise InvalidSolver(
-                f"features is a {type(self.features).__name__}, which holds a row for every pair",
-                "Give features by callables, such as jm.features.factored(...)",
-            )
         return LargeDescent(
-            self.features, self.penalty, self.step_rule, self.batch, self.average_power,
+            called(self.features), self.penalty, self.step_rule, self.batch, self.average_power,
             self.radius, self.nonnegative, self.steps, int(self.seed), self.executor,
             int(self.replicas),
         )  # fmt: skip

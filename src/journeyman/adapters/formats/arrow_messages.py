@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from journeyman.errors import InvalidFile, JourneymanError, MissingExtra
+from journeyman.adapters.formats.damaged_files import told_as_damaged
+from journeyman.errors import InvalidFile, MissingExtra
 
 MAGIC, MAGIC_BYTES = b"ARROW1", 8
 """What the file format puts before the messages."""
@@ -24,18 +25,9 @@ HEADER, COMPRESSION = 2, 3
 def open_arrow(path: Path) -> Iterator[Iterator[Any]]:
     """The record batches of `path`, to be used within the block."""
     pyarrow = _pyarrow()
-    try:
-        with pyarrow.memory_map(str(path)) as source:
-            source.seek(MAGIC_BYTES if source.read(len(MAGIC)) == MAGIC else 0)
-            yield _batches(path, source)
-    except JourneymanError:
-        raise
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except Exception as fault:  # pyarrow has many ways to say "damaged"
-        raise InvalidFile(
-            f"{path} is not a whole Arrow file: {str(fault)[:200]}", "Write it again"
-        ) from fault
+    with told_as_damaged(path, "Arrow"), pyarrow.memory_map(str(path)) as source:
+        source.seek(MAGIC_BYTES if source.read(len(MAGIC)) == MAGIC else 0)
+        yield _batches(path, source)
 
 
 def column(path: Path, batch: Any, name: str) -> Any:

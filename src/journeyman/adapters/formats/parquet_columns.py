@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from journeyman.adapters.formats.damaged_files import told_as_damaged
 from journeyman.adapters.formats.parquet_pages import announced_rows
-from journeyman.errors import InvalidFile, JourneymanError, MissingExtra
+from journeyman.errors import InvalidFile, MissingExtra
 
 BATCH_ROWS = 1 << 16
 BUFFER = 1 << 20
@@ -33,7 +34,7 @@ def open_parquet(
     columns `as_codes` is read as codes of a dictionary.
     """
     parquet = _parquet()
-    try:
+    with told_as_damaged(path, "Parquet"):
         num_rows = announced_rows(path, names)
         allow_rows(num_rows)
         with parquet.ParquetFile(
@@ -41,14 +42,6 @@ def open_parquet(
             thrift_string_size_limit=LONGEST_TEXT, thrift_container_size_limit=LONGEST_LIST,
         ) as file:  # fmt: skip
             yield ParquetColumns(path, file, num_rows)
-    except JourneymanError:
-        raise
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except Exception as fault:  # pyarrow has many ways to say "damaged"
-        raise InvalidFile(
-            f"{path} is not a whole Parquet file: {str(fault)[:200]}", "Write it again"
-        ) from fault
 
 
 @dataclass(frozen=True)
