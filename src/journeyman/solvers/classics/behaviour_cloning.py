@@ -1,0 +1,215 @@
+"""Behaviour cloning: repeat the expert's decisions, state by state, whatever they lead to.
+
+    maximise over policies   sum_{x,a} (count(x, a) + smoothing) log pi(a | x)
+
+where count(x, a) says how often the demonstrations take action a in state x. Over all policies the
+solution is the smoothed frequency of `jm.clone`, uniform in states that were never visited. Over
+features it is the log-linear policy
+
+    pi(a | x) proportional to exp(<phi(x, a), theta>)
+
+of maximum likelihood with a ridge (`decision_likelihood`), where smoothing adds to the visited
+states only: what was seen there speaks about the others through their features.
+
+Guarantee. Let d_E be the discounted law of the expert's states, of mass one, and
+
+    eps = E_{x ~ d_E} |pi(. | x) - pi_E(. | x)|_1 / 2
+
+for a deterministic expert the probability of doing anything else in the states that it visits.
+Then for every cost with |c| <= N, and so for the gap to the true expert over the whole class,
+
+    |<mu_pi, c> - <mu_E, c>|  <=  min( 2 N/(1 - discount),  2 N eps/(1 - discount)^2 )
+
+because the difference is sum_x mu_E(x) sum_a (pi - pi_E)(a | x) Q_pi(x, a), and the values Q_pi of
+one state differ by at most 2 N/(1 - discount). Errors cascade: one power of the horizon counts the
+occasions for a mistake, the other how long each is paid for, in states that the expert never
+showed. It is no weakness of the proof: where one mistake costs 1 in every step ever after, the gap
+is eps/((1 - discount)(1 - discount + discount eps)), with 2 N replaced by the range of the cost.
+The expert has to be a stationary policy; nothing else is assumed. eps itself is not known. Maximum
+likelihood aims at it through eps^2 <= KL/2 (Pinsker), KL the expert's mean surprise about pi beyond
+its own entropy, but counts every recorded step alike where d_E discounts it. The papers have a
+finite horizon T, costs in [0, 1] and a deterministic expert: T^2 eps.
+
+Cost. Counting is one pass over the demonstrations. With features every iteration of L-BFGS-B is
+about one product with the rows of the visited states and one with their transpose; the exact slope
+proves how much is left to gain, and CONVERGED means that it is at most `tolerance`.
+
+References: Pomerleau, "Efficient training of artificial neural networks for autonomous navigation",
+Neural Computation 1991; Ross and Bagnell, "Efficient reductions for imitation learning", AISTATS
+2010, Theorem 2.1; Syed and Schapire, "A reduction from apprenticeship learning to classification",
+NIPS 2010.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.demonstrations import Demonstrations, clone
+from journeyman.errors import InvalidDemonstrations, InvalidSolver
+from journeyman.frozen import assign
+from journeyman.policy import Policy
+from journeyman.policy.softmax import softmax
+from journeyman.problem import Program
+from journeyman.problem.features import Features
+from journeyman.problem.large_features import LargeFeatures
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import (
+    answer_of,
+    require_apprenticeship,
+    require_demonstrations,
+)
+from journeyman.solvers.classics.decision_likelihood import DecisionLikelihood, unit_columns
+from journeyman.solvers.fitting_features import tabled
+from journeyman.solvers.hyperparameters import (
+    require_count,
+    require_not_negative,
+    require_positive,
+    require_time_limit,
+)
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
+from journeyman.world import World
+
+MEMORY = 20
+"""Pairs of steps and slopes from which L-BFGS-B infers the curvature."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cloned:
+    """A policy that repeats decisions, and how the search for it ended."""
+
+    policy: Policy
+    status: Status
+    iterations: int
+    loss: float
+    """Nats per decision; with features including the ridge."""
+
+
+@dataclass(frozen=True)
+class BehaviourCloning:
+    """Clone the expert from the problem's demonstrations.
+
+    Args:
+        smoothing: added to the count of every action in visited states.
+        features: phi, one row per state-action pair: a matrix, dense or sparse, or `jm.Features`
+            without a base measure. None: the frequencies themselves, every state on its own.
+        ridge: price of |theta|^2/2 in nats per decision, for columns of unit size.
+        tolerance: asked-for error of the loss with features, in nats per decision.
+        max_iterations: of L-BFGS-B.
+        time_limit: seconds.
+
+    >>> import journeyman as jm
+    >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    >>> demos = jm.record(world, expert, trajectories=20, horizon=50, seed=0)
+    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.BehaviourCloning())
+    >>> answer.status.name, bool(answer.value < 0.2 * answer.problem.trivial_bound)
+    ('CONVERGED', True)
+    """
+
+    smoothing: float = 0.1
+    features: Any = None
+    ridge: float = 1e-6
+    tolerance: float = 1e-8
+    max_iterations: int = 1000
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        require_not_negative("smoothing", self.smoothing)
+        require_positive("ridge", self.ridge)
+        require_positive("tolerance", self.tolerance)
+        require_count("max_iterations", self.max_iterations)
+        require_time_limit(self.time_limit)
+        if self.features is not None:
+            assign(self, features=_checked(self.features))
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        own = require_apprenticeship(problem, "BehaviourCloning")
+        demos = require_demonstrations(own, "BehaviourCloning")
+        cloned = self.fit(own.world, demos, watch)
+        columns = "counts" if self.features is None else f"{self.features.num_features} features"
+        return answer_of(
+            own,
+            cloned.policy,
+            cloned.status,
+            engine=f"BehaviourCloning, {columns}",
+            work=Work(iterations=cloned.iterations),
+            seconds=time.perf_counter() - started,
+            log=f"{cloned.loss:.6g} nats per decision after {cloned.iterations} iterations",
+        )
+
+    def fit(self, world: World, decisions: Demonstrations, watch: Watch) -> Cloned:
+        """The policy that explains `decisions` best; where they led plays no part."""
+        seen = world.pairs.index(decisions.step_states, decisions.actions, InvalidDemonstrations)
+        if self.features is not None:
+            return self._fit_features(world, seen, watch)
+        policy = clone(labelled(world, decisions), smoothing=self.smoothing)
+        loss = -float(np.log(policy.per_pair[seen]).mean())
+        watch.report(1, loss)
+        return Cloned(policy, Status.CONVERGED, 1, loss)
+
+    def _fit_features(self, world: World, seen: IntArray, watch: Watch) -> Cloned:
+        matrix = unit_columns(self.features.on(world).matrix)
+        loss = DecisionLikelihood.of(world.pairs, matrix, seen, self.smoothing, self.ridge)
+        theta, iterations = self._descend(loss, watch)
+        value, slope = loss.value_and_slope(theta)
+        policy = Policy(softmax(world.pairs, np.asarray(matrix @ theta)), world.pairs.offsets)
+        status = self._status(loss.error(slope), iterations, watch)
+        return Cloned(policy, status, iterations, value)
+
+    def _descend(self, loss: DecisionLikelihood, watch: Watch) -> tuple[FloatArray, int]:
+        """L-BFGS-B until the slope proves the tolerance, or something else ends the run."""
+        from scipy.optimize import minimize
+
+        start = np.zeros(loss.matrix.shape[1])
+        iterations = 0
+
+        def follow(intermediate_result: Any) -> None:
+            nonlocal iterations
+            iterations += 1
+            if watch.report(iterations, float(intermediate_result.fun)):
+                raise StopIteration
+
+        steepest = float(np.sqrt(2 * self.ridge * self.tolerance / start.size))
+        found = minimize(
+            loss.value_and_slope, start, jac=True, method="L-BFGS-B", callback=follow,
+            options={
+                "maxiter": self.max_iterations, "maxfun": 20 * self.max_iterations,
+                "maxcor": MEMORY, "gtol": steepest, "ftol": 0.0,
+            },
+        )  # fmt: skip
+        return np.asarray(found.x, dtype=float), iterations
+
+    def _status(self, error: float, iterations: int, watch: Watch) -> Status:
+        if error <= self.tolerance:
+            return Status.CONVERGED
+        if watch.must_stop:
+            return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+        return Status.STEP_LIMIT if iterations >= self.max_iterations else Status.INACCURATE
+
+
+def labelled(world: World, decisions: Demonstrations) -> Demonstrations:
+    """The same decisions, with the action sets of `world`."""
+    return Demonstrations(
+        decisions.states, decisions.actions, decisions.offsets, decisions.terminated,
+        choice_offsets=world.pairs.offsets,
+    )  # fmt: skip
+
+
+def _checked(features: Any) -> Features:
+    """Features as columns over pairs."""
+    if isinstance(features, Features | LargeFeatures):
+        columns = tabled(features)
+    else:
+        columns = Features(features)
+    if columns.base is not None:
+        raise InvalidSolver(
+            "the features have a base measure, which no log-linear policy has",
+            "Give the columns alone: jm.Features(features.matrix)",
+        )
+    return columns

@@ -1,0 +1,257 @@
+"""DAgger: let the learner drive, ask the expert what it should have done, clone everything so far.
+
+    for i = 1..n:   roll out pi_i: in each step the expert acts with probability beta_i, else pi^_i
+                    ask the expert what to do in every state that was visited
+                    pi^_{i+1} = the cloned policy of all decisions so far
+
+where pi^_1 clones the problem's demonstrations, and is uniform when there are none. After the last
+iteration pi^_{n+1} is rolled out once more, with questions, only to see how good it is.
+
+What is returned is the iterate of least regret, or rather the latest one whose regret is no more
+than a standard error above the least, since later ones know more. An iterate's regret is what the
+expert's decisions on the states of its own rollouts cost it in surprise, -log pi^_i(a | x), beyond
+what they cost the policy cloned from all decisions in hindsight. These rollouts are drawn after the
+iterate is made and before it is mended, so they test it, at no question beyond those that DAgger
+asks anyway. The theorem speaks of the best policy of the sequence, not of the last one.
+
+Guarantee. Let d_pi be the discounted law of the states of pi, of mass one, and
+
+    eps = E_{x ~ d_pi} |pi(. | x) - pi_E(. | x)|_1 / 2
+    u   = max_{x, a, b} Q_E(x, a) - Q_E(x, b)         over the costs of the class
+
+so u is what a single mistake can cost when the expert takes over after it. For every cost c
+
+    <mu_pi, c> - <mu_E, c>  <=  u eps/(1 - discount)
+
+because the difference is sum_x mu_pi(x) sum_a (pi - pi_E)(a | x) Q_E(x, a). One power of the
+horizon less than for cloning, *if* the expert recovers quickly. Otherwise u is of the size of
+2 N/(1 - discount), its largest value, and nothing is gained over cloning but that eps is about
+states which the learner visits, where it can be measured and made small.
+
+Cloning minimises the surprise, so l_i = E_{x ~ d_i} -log pi^_i(a | x) on the states of iterate i is
+the loss of an online learner that follows the leader. With l_i* the loss of the leader in hindsight
+on the same states, the least regret is at most the mean one,
+
+    min_i l_i - l_i*  <=  r_n = 1/n sum_i (l_i - l_i*)
+
+which with smoothing falls like log(n)/n in a state that all iterations visit. For a deterministic
+expert eps_i <= l_i, the regret plus l_i*, and of l_i* nothing but smoothing is left when every
+state is cloned on its own. In general 2 eps_i^2 <= KL_i (Pinsker), which is the regret plus what
+the leader in hindsight itself lacks. Where beta_i > 0, states are those of the mixture, whose law
+is in total variation at most discount beta_i/(1 - discount + discount beta_i) away. Estimates from
+m trajectories deviate by about 1/sqrt(m), and rollouts that are cut off leave discount^horizon
+unseen. The paper has a finite horizon T: after n of order u T iterations, up to logarithms, the
+best policy costs u T eps + O(1) more than the expert, eps the mean loss of the best policy in
+hindsight.
+
+Cost. trajectories x horizon questions to the expert in each iteration and once more at the end,
+fewer where episodes end in absorbing states. No planning; the transition law is only drawn from.
+
+Reference: Ross, Gordon and Bagnell, "A reduction of imitation learning and structured prediction to
+no-regret online learning", AISTATS 2011, Theorems 2.2, 3.2 and 4.1.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidSolver
+from journeyman.policy import Policy
+from journeyman.policy.acting import require_policy
+from journeyman.problem import Apprenticeship, Program
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning, labelled
+from journeyman.solvers.classics.questioned_rollouts import (
+    Expert,
+    disagreement,
+    question,
+    surprise,
+)
+from journeyman.solvers.hyperparameters import require_count, require_time_limit
+from journeyman.solvers.iteration import Advance, iterate
+from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
+from journeyman.world import World
+
+Mixing: TypeAlias = Callable[[int], float]
+"""The share beta_i of the expert's own actions in iteration i = 1, 2, ..."""
+UNSEEN_TIME = 0.01
+"""Rollouts are as long as it takes until this share of the discounted time is left."""
+
+
+@dataclass(frozen=True)
+class DAgger:
+    """Clone an expert who can be asked.
+
+    Args:
+        expert: a policy with `sample` or `predict`, such as a `jm.Policy`, or a function that
+            takes n states and returns n actions.
+        max_iterations: rounds of rollouts, questions and cloning.
+        trajectories: rollouts in each iteration.
+        horizon: of a rollout; by default until 1 % of the discounted time is left.
+        mixing: `mixing(i)` is the expert's share of the actions in iteration i = 1, 2, .... By
+            default the expert acts alone in the first iteration, unless demonstrations show that
+            already, and never again.
+        cloning: how decisions are cloned, `jm.BehaviourCloning()` by default.
+        seed: of the rollouts.
+        time_limit: seconds.
+
+    >>> import journeyman as jm
+    >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    >>> demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
+    >>> solver = DAgger(expert, max_iterations=3, trajectories=10, horizon=40)
+    >>> jm.solve(jm.Apprenticeship(world, basis, demos), solver).work.expert_queries
+    1600
+    """
+
+    expert: Expert
+    max_iterations: int = 10
+    trajectories: int = 10
+    horizon: int | None = None
+    mixing: Mixing | None = None
+    cloning: BehaviourCloning = field(default_factory=BehaviourCloning)
+    seed: int = 0
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        require_policy(self.expert)
+        for name in ("max_iterations", "trajectories"):
+            require_count(name, getattr(self, name))
+        if self.horizon is not None:
+            require_count("horizon", self.horizon)
+        if self.mixing is not None and not callable(self.mixing):
+            raise InvalidSolver(f"mixing = {self.mixing!r}", "Give a function of the iteration")
+        if not isinstance(self.cloning, BehaviourCloning):
+            raise InvalidSolver(f"cloning = {self.cloning!r}", "Give jm.BehaviourCloning(...)")
+        require_count("seed", self.seed, least=0)
+        require_time_limit(self.time_limit)
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        own = require_apprenticeship(problem, "DAgger")
+        course = _Course(self, own, watch)
+        status, iterations = iterate(course.advance, watch, self.max_iterations)
+        best, log = course.conclude(is_complete=status is Status.STEP_LIMIT)
+        return answer_of(
+            own,
+            best.policy,
+            status,
+            engine=f"DAgger, iterate {best.number} of {len(course.trials)}",
+            work=Work(
+                iterations=iterations,
+                environment_steps=course.questions,
+                expert_queries=course.questions,
+            ),
+            seconds=time.perf_counter() - started,
+            log=log,
+        )
+
+    def share(self, iteration: int, has_demonstrations: bool) -> float:
+        """beta_i."""
+        if self.mixing is None:
+            return 1.0 if iteration == 1 and not has_demonstrations else 0.0
+        share = float(self.mixing(iteration))
+        if not 0 <= share <= 1:
+            raise InvalidSolver(
+                f"mixing({iteration}) = {share}", "Return a number from 0 to 1 for every iteration"
+            )
+        return share
+
+    def steps(self, world: World) -> int:
+        """The horizon of rollouts."""
+        if self.horizon is not None:
+            return self.horizon
+        return max(1, math.ceil(math.log(UNSEEN_TIME) / math.log(world.discount)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """An iterate, and the expert's decisions on the states of its rollouts if there were any."""
+
+    number: int
+    policy: Policy
+    decisions: Demonstrations | None = None
+
+    def regret(self, world: World, hindsight: Policy) -> tuple[float, float]:
+        """Surprise beyond that of the leader in hindsight, and its standard error."""
+        if self.decisions is None:
+            return math.inf, 0.0
+        own = surprise(world, self.policy, self.decisions)
+        regrets = own - surprise(world, hindsight, self.decisions)
+        if not np.isfinite(regrets).all() or len(regrets) == 1:
+            return float(regrets.mean()), 0.0
+        return float(regrets.mean()), float(regrets.std(ddof=1)) / math.sqrt(len(regrets))
+
+    def told(self, world: World, hindsight: Policy) -> str:
+        """One line of the log."""
+        if self.decisions is None:
+            return f"iterate {self.number}: not rolled out alone"
+        regret, deviation = self.regret(world, hindsight)
+        others = float(disagreement(world, self.policy, self.decisions).mean())
+        return (
+            f"iterate {self.number}: regret {regret:.6g} +- {deviation:.2g} nats per decision, "
+            f"{others:.6g} of its actions are not the expert's"
+        )
+
+
+class _Course:
+    """The state of a run: decisions so far, iterates so far."""
+
+    def __init__(self, solver: DAgger, problem: Apprenticeship, watch: Watch) -> None:
+        self._solver, self.world, self._watch = solver, problem.world, watch
+        self._rng = np.random.default_rng(solver.seed)
+        self._decisions: list[Demonstrations] = []
+        self.questions = 0
+        if isinstance(solver.expert, Policy):
+            solver.expert.on(self.world)
+        self._is_shown = problem.demonstrations is not None
+        if problem.demonstrations is not None:
+            self._decisions.append(labelled(self.world, problem.demonstrations))
+        first = self._clone() if self._is_shown else Policy.uniform(self.world)
+        self.trials = [_Trial(1, first)]
+
+    def advance(self) -> Advance:
+        """One iteration: roll out, ask, clone."""
+        decisions = self._roll_out(self._solver.share(len(self.trials), self._is_shown))
+        latest = self.trials[-1]
+        self.trials.append(_Trial(latest.number + 1, self._clone()))
+        return Advance(float(disagreement(self.world, latest.policy, decisions).mean()))
+
+    def conclude(self, is_complete: bool) -> tuple[_Trial, str]:
+        """The iterate to return and the log; a complete run has tried the last one too."""
+        hindsight = self.trials[-1].policy
+        if is_complete:
+            self._roll_out(0.0)
+            hindsight = self._clone()
+        regrets = [trial.regret(self.world, hindsight) for trial in self.trials]
+        allowed = sum(min(regrets))
+        latest = max(k for k, (regret, _) in enumerate(regrets) if regret <= allowed)
+        log = "\n".join(trial.told(self.world, hindsight) for trial in self.trials)
+        return self.trials[latest], log
+
+    def _roll_out(self, share: float) -> Demonstrations:
+        """Try the latest iterate; where the expert acts alone that says nothing about it."""
+        latest, solver = self.trials[-1], self._solver
+        decisions = question(
+            self.world, solver.expert, latest.policy, share, trajectories=solver.trajectories,
+            horizon=solver.steps(self.world), rng=self._rng,
+        )  # fmt: skip
+        self.questions += decisions.num_steps
+        self._decisions.append(decisions)
+        if share < 1:
+            self.trials[-1] = replace(latest, decisions=decisions)
+        return decisions
+
+    def _clone(self) -> Policy:
+        """The policy of all decisions so far."""
+        everything = Demonstrations.concatenate(self._decisions)
+        with self._watch.aside("cloning"):
+            return self._solver.cloning.fit(self.world, everything, self._watch).policy
