@@ -1,0 +1,121 @@
+"""Policies generated one by one, each (nearly) optimal for a cost that a method finds hardest.
+
+    given weights w of the class:   pi ~ argmin <mu_pi, Psi w>,    m = Psi' mu_pi
+
+Abbeel and Ng, Syed and Schapire and column generation all live on such answers of a planner; they
+differ in which weights come next and in how the policies are mixed. Each answer is worth two
+things: a policy with its expectations m, and a lower bound on the gap of *every* policy, from the
+planner's values by weak duality. Planning is rough: it ends when its error is below what the caller
+allows, and the bound pays for what is left.
+
+A policy that comes twice is kept once. What is kept of each is the pair taken and the visits paid
+in every state, two numbers a state; laws over pairs are made only for the mixture that is returned.
+Cost of a call: a plan that starts from the last values, and for a new policy two linear solves for
+its visits, the second a short one.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.digest import digest
+from journeyman.policy import Policy
+from journeyman.policy.chains import Chains
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.policy.planning import improve
+from journeyman.problem import Apprenticeship, Witness, lower_bound
+from journeyman.solvers.classics.answering import mixed
+
+MOST_STEPS = 200
+"""Of policy iteration for one policy: what float64 cannot improve any more is taken as it is."""
+FIRST_SOLVE, SECOND_SOLVE = 1e-8, 1e-5
+"""Residuals of the visits relative to the right-hand side, which together make 1e-13."""
+FIRST_ROWS = 16
+"""Room for expectations; doubled when it is full."""
+
+
+class GeneratedPolicies:
+    """What a planner has answered so far on one problem; the problem's class is the method's."""
+
+    def __init__(self, problem: Apprenticeship) -> None:
+        self.problem = problem
+        self.lower_bound = 0.0 if problem.cost_class.contains_zero else -np.inf
+        """The best proven so far, for the gap of every policy."""
+        self.hardest: FloatArray | None = None
+        """The weights that proved it, if it took any."""
+        self._rows = np.zeros((FIRST_ROWS, problem.basis.num_costs))
+        self._chains = Chains(problem.world)
+        self._values = np.zeros(problem.world.num_states)
+        self._numbers: dict[str, int] = {}
+        self._choices: list[IntArray] = []
+        self._visits: list[FloatArray] = []
+
+    def __len__(self) -> int:
+        return len(self._choices)
+
+    @property
+    def expectations(self) -> FloatArray:
+        """Of each policy, one row."""
+        return self._rows[: len(self)]
+
+    def answer(self, weights: FloatArray, planning_error: float) -> int:
+        """Plan for the cost of `weights`; the number of the policy, which may be an old one."""
+        cost = self.problem.cost_of(weights)
+        allowed = planning_error / self.problem.effective_horizon
+        found = improve(self._chains, cost, self._values, allowed=allowed, most=MOST_STEPS)
+        self._values = found.values
+        proven = lower_bound(self.problem, Witness(weights, found.values))
+        if proven > self.lower_bound:
+            self.lower_bound, self.hardest = proven, weights
+        key = digest(found.choice)
+        if key not in self._numbers:
+            self._numbers[key] = len(self)
+            self._evaluate(found.choice)
+        return self._numbers[key]
+
+    def mixture(self, shares: FloatArray) -> tuple[Policy, MixturePolicy]:
+        """The mixture with the given shares, and the stationary policy with its occupancy."""
+        used = np.flatnonzero(shares > 0)
+        policies = [self._policy(int(k)) for k in used]
+        return mixed(self.problem, policies, _Measures(self, used), shares[used])
+
+    def measure(self, number: int) -> FloatArray:
+        """The occupancy of one policy."""
+        measure = np.zeros(self.problem.world.num_pairs)
+        measure[self._choices[number]] = self._visits[number]
+        return measure
+
+    def _policy(self, number: int) -> Policy:
+        probabilities = np.zeros(self.problem.world.num_pairs)
+        probabilities[self._choices[number]] = 1.0
+        return Policy(probabilities, self.problem.world.pairs.offsets)
+
+    def _evaluate(self, choice: IntArray) -> None:
+        self._choices.append(choice)
+        self._visits.append(np.maximum(self._solve(choice), 0.0))
+        if len(self) > len(self._rows):
+            self._rows = np.vstack([self._rows, np.zeros_like(self._rows)])
+        self._rows[len(self) - 1] = self.problem.cost_matrix.T @ self.measure(len(self) - 1)
+
+    def _solve(self, choice: IntArray) -> FloatArray:
+        """Visits to every state: one solve, and one for what it has left."""
+        world = self.problem.world
+        visits = self._chains.visits(choice, world.initial, FIRST_SOLVE)
+        arriving = world.transition[choice].T @ visits
+        left = world.initial + world.discount * arriving - visits
+        return visits + self._chains.visits(choice, left, SECOND_SOLVE)
+
+
+class _Measures(Sequence[FloatArray]):
+    """Occupancies that exist only while they are looked at: all of them might not fit."""
+
+    def __init__(self, generated: GeneratedPolicies, used: IntArray) -> None:
+        self._generated, self._used = generated, used
+
+    def __len__(self) -> int:
+        return int(self._used.size)
+
+    def __getitem__(self, position: Any) -> Any:
+        return self._generated.measure(int(self._used[position]))

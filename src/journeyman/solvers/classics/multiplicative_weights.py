@@ -1,0 +1,175 @@
+"""MWAL: multiplicative weights play the costs against a planner, and every plan is kept.
+
+    p_1 = uniform over the k costs
+    m_t = expectations of a plan for the cost sum_i p_t,i scale_i psi_i
+    p_{t+1, i}  ~  p_t,i exp(eta z_t,i/R),      z_t,i = scale_i (m_t,i - e_i)
+
+where e are the expert's expectations and R is the width of an interval that has all z_t,i:
+
+    from  min_i scale_i (min psi_i/(1 - discount) - e_i)
+    to    max_i scale_i (max psi_i/(1 - discount) - e_i).
+
+The answer is the mixture that draws each of the T plans with probability 1/T: the theorem
+is about this mixture, not about the last plan or the one nearest to the expert.
+
+Guarantee. With eta = sqrt(8 ln k/T), and plans optimal to within a/10, the mixture's gap for
+`Simplex` is within a of the least one after
+
+    T = ceil(R^2 ln k/(2 (0.9 a)^2))     iterations, at least one.
+
+Proof. By Hoeffding's lemma the weights lose little to the best fixed cost:
+
+    max_i (1/T) sum_t z_t,i  <=  (1/T) sum_t <p_t, z_t> + R (ln k/(eta T) + eta/8),
+
+and the last term is R sqrt(ln k/(2 T)) <= 0.9 a. On the left stands the mixture's gap; and
+<p_t, z_t> is within a/10 of the least value that any policy has under the weights p_t, which is a
+lower bound on the least gap.
+
+Syed and Schapire have features in [-1, 1], hence R <= 4/(1 - discount) for any expert, and
+T = O(ln k/(a (1 - discount))^2); their step, exp(eta) = 1 + sqrt(2 ln k/T), comes with the regret
+R (sqrt(2 ln k/T) + ln k/T) of Freund and Schapire 1997, more than twice the above, so that at
+least four times as many iterations are needed. Here R is the range that the costs really have.
+
+Every iteration also proves a lower bound by weak duality. With `stop_early` the loop ends as soon
+as it is within a of the gap of the mixture so far, with the status CONVERGED as after all T; the
+log says which. By the proof it ends after T iterations at the latest.
+
+Cost. Per iteration one plan that starts from the last one's values, and one linear solve unless the
+policy was seen before. The number of iterations grows with 1/a^2, and in practice so it does.
+
+Reference: Syed, Schapire, "A game-theoretic approach to apprenticeship learning", 2007.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.costs import Simplex
+from journeyman.errors import InvalidSolver
+from journeyman.problem import Apprenticeship, Program
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.generated_policies import GeneratedPolicies
+from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
+from journeyman.solvers.iteration import Advance, iterate
+from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
+
+PLANNING_SHARE = 0.1
+"""Of the accuracy that planning may use up."""
+
+
+@dataclass(frozen=True)
+class MultiplicativeWeights:
+    """Be at least as good as the expert in every cost, or better, by MWAL.
+
+    `answer.mixture` is the mixture that the theorem is about, `answer.policy` the stationary policy
+    with the same occupancy.
+
+    Args:
+        accuracy: asked-for difference of the mixture's gap for `Simplex` and the least one,
+            relative to the trivial bound 2N/(1 - discount) of that class. It decides the number
+            of iterations (`iterations_needed`).
+        stop_early: end when the bounds prove the accuracy before the theorem does.
+        time_limit: seconds.
+        max_iterations: generated policies before the solve stops, whatever the theorem asks for.
+    """
+
+    accuracy: float = 0.01
+    stop_early: bool = True
+    time_limit: float | None = None
+    max_iterations: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        require_positive("accuracy", self.accuracy, below=1.0)
+        if not isinstance(self.stop_early, bool):
+            raise InvalidSolver(f"stop_early = {self.stop_early!r}", "Give True or False")
+        require_time_limit(self.time_limit)
+        require_count("max_iterations", self.max_iterations)
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        checked = require_apprenticeship(problem, "MultiplicativeWeights")
+        needed = self.iterations_needed(checked)
+        game = _Game(_in_the_simplex(checked), self.accuracy, needed, self.stop_early)
+        status, iterations = iterate(game.advance, watch, self.max_iterations)
+        policy, mixture = game.generated.mixture(game.counts)
+        at_home = isinstance(checked.cost_class, Simplex)
+        return answer_of(
+            checked, policy, status, engine="multiplicative weights", mixture=mixture,
+            work=Work(iterations=iterations, forward_solves=iterations),
+            weights=game.generated.hardest if at_home else None,
+            seconds=time.perf_counter() - started,
+            log=f"{iterations} iterations, of {needed} that the theorem asks for; "
+            f"{len(game.generated)} different policies",
+        )  # fmt: skip
+
+    def iterations_needed(self, problem: Apprenticeship) -> int:
+        """The theorem's T."""
+        own = _in_the_simplex(problem)
+        regret = (1 - PLANNING_SHARE) * self.accuracy * _unit(own)
+        count = np.log(own.basis.num_costs) / 2 * (_range(own) / regret) ** 2
+        return max(1, int(np.ceil(count)))
+
+
+class _Game:
+    """The weights, what the planner has answered, and how often."""
+
+    def __init__(
+        self, problem: Apprenticeship, accuracy: float, needed: int, stop_early: bool
+    ) -> None:
+        num_costs = problem.basis.num_costs
+        self.problem, self.needed, self.stop_early = problem, needed, stop_early
+        self.accuracy = accuracy * _unit(problem)
+        self.generated = GeneratedPolicies(problem)
+        self.iterations = 0
+        self.counts = np.zeros(0)
+        """How often each policy was the plan."""
+        self.total = np.zeros(num_costs)
+        """The sum of z_t, cost by cost."""
+        self.scale = problem.cost_class.scaling(num_costs)
+        self.rate = np.sqrt(8 * np.log(num_costs) / needed) / (_range(problem) or 1.0)
+
+    def advance(self) -> Advance:
+        """Plan for the weights at hand and let the planner's losses change them."""
+        weights = self.scale * _law(self.rate * self.total)
+        newest = self.generated.answer(weights, PLANNING_SHARE * self.accuracy)
+        if newest == self.counts.size:
+            self.counts = np.append(self.counts, 0.0)
+        self.counts[newest] += 1
+        self.iterations += 1
+        difference = self.generated.expectations[newest] - self.problem.target
+        self.total += self.scale * difference
+        gap, proven = float(self.total.max()) / self.iterations, self.generated.lower_bound
+        shown = self.stop_early and gap - proven <= self.accuracy
+        return Advance(gap, proven, converged=shown or self.iterations >= self.needed)
+
+
+def _in_the_simplex(problem: Apprenticeship) -> Apprenticeship:
+    """The same problem in the geometry of this method, with the trust it states in costs."""
+    simplex = Simplex(problem.cost_class.scale)
+    return Apprenticeship(problem.world, problem.basis, problem.expectation, simplex)
+
+
+def _unit(problem: Apprenticeship) -> float:
+    """What the accuracy is relative to."""
+    return problem.trivial_bound or 1.0
+
+
+def _range(problem: Apprenticeship) -> float:
+    """R: how far apart the scaled differences to the expert can lie, over costs and policies."""
+    basis, scale = problem.basis, problem.cost_class.scaling(problem.basis.num_costs)
+    ends = [
+        scale * (end * problem.effective_horizon - problem.target)
+        for end in (basis.lowest, basis.highest)
+    ]
+    return float(ends[1].max() - ends[0].min())
+
+
+def _law(logarithms: FloatArray) -> FloatArray:
+    """Probabilities proportional to the exponentials."""
+    powers = np.exp(logarithms - logarithms.max())
+    return np.asarray(powers / powers.sum())

@@ -1,0 +1,139 @@
+"""The loop of Abbeel and Ng: approach the expert by mixtures of generated policies.
+
+    x_t = a mixture of m_1 .. m_t,      w_t = (x_t - e)/|x_t - e|,      m_{t+1} = a plan for w_t
+
+where m are expectations, e those of the expert, and norms are Euclidean after each cost was
+multiplied by its scale. |x_t - e| is the gap of the mixture for `EuclideanBall`, an upper bound on
+the least one; <w_t, m_{t+1} - e>, less the planner's error, is a lower bound. The loop ends when
+they are within the asked accuracy a of each other. It starts where the policy that tosses coins is
+worst.
+
+Guarantee. Let D be the diameter of the set of all expectations, d* the least gap, and let a new
+mixture be at least as near as the best point between the old one and the new policy. Each plan is
+optimal to within 1/20 of how far the bounds are apart. Then the loop ends after at most
+
+    5 D^2/(a max(a, d*)) + log2(|x_1 - e|/a) + 4 max(0, log(|x_1 - e|/D)) + 3     iterations.
+
+Proof. Let s > a be the difference of the bounds, d = |x - e| >= max(a, d*), and L the bound that
+the plan for w proves. If d - L < s/2, s is halved, which happens at most log2(|x_1 - e|/a) times,
+and x comes no less near. Otherwise let h = (d^2 - d*^2)/2, and let g = <x - e, x - m> be the slope
+towards the new policy m. The plan's error s/20 is at most (d - L)/10, so g >= 0.9 d (d - L) > q
+with q = 0.9 a max(a, d*), and h <= d (d - L) <= g/0.9 by convexity. The best point between x and m
+makes h smaller by at least g/2 where g >= D^2, and by g^2/(2 D^2) elsewhere. The first kind
+happens while h >= D^2/2 and leaves 0.55 h, hence at most 1 + 3.4 max(0, log(|x_1 - e|/D)) times. By
+the second, 1/h grows by 0.81/(2 D^2) a step, so that h <= q after 2.5 D^2/q of them, and each
+further one takes q^2/(2 D^2) off, so that 2 D^2/q more leave nothing; 4.5/0.9 = 5.
+
+Abbeel and Ng have O(k/(eps^2 (1 - discount)^2) log(k/(eps (1 - discount)))) for an expert that a
+mixture can match, with features in [0, 1], hence D^2 <= k/(1 - discount)^2. The argument above does
+without the logarithm; D is at most the trivial bound 2N/(1 - discount) whatever k is; and an expert
+that cannot be matched (d* > 0, as with estimated expectations) makes it easier, not harder.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.costs import EuclideanBall
+from journeyman.policy import Policy, occupancy
+from journeyman.problem import Apprenticeship
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import answer_of
+from journeyman.solvers.classics.generated_policies import GeneratedPolicies
+from journeyman.solvers.iteration import Advance, iterate
+from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
+
+PLANNING_SHARE = 0.05
+"""A plan's error may be this share of how far the bounds are apart."""
+FEWEST = 3
+"""Iterations beside the sum of the guarantee: the first, the last, and one that may be clipped."""
+
+Reweigh = Callable[[FloatArray, FloatArray, int], FloatArray]
+"""From differences to the expert (one row per policy), shares so far and the number of the policy
+that was generated last to new shares."""
+
+
+class Approach:
+    """Generated policies, the shares of their mixture and its distance from the expert."""
+
+    def __init__(self, problem: Apprenticeship, accuracy: float, reweigh: Reweigh) -> None:
+        self.own, tossing = _in_the_ball(problem), Policy.uniform(problem.world)
+        self.accuracy = accuracy * (self.own.trivial_bound or 1.0)
+        self.generated = GeneratedPolicies(self.own)
+        self.shares = np.zeros(0)
+        self._turn(self.own.difference(occupancy(self.own.world, tossing).measure))
+        self._reweigh = reweigh
+        self._scale = self.own.cost_class.scaling(problem.basis.num_costs)
+
+    def advance(self) -> Advance:
+        """Plan for the weights at hand, mix anew, and turn to where the mixture is worst."""
+        apart = max(self.distance - self.generated.lower_bound, self.accuracy)
+        newest = self.generated.answer(self.weights, PLANNING_SHARE * apart)
+        differences = self._scale * (self.generated.expectations - self.own.target)
+        shares = np.zeros(len(self.generated))
+        shares[: self.shares.size] = self.shares
+        self.shares = self._reweigh(differences, shares, newest) if shares.any() else _alone(newest)
+        self._turn(self.shares @ self.generated.expectations - self.own.target)
+        close = self.distance - self.generated.lower_bound <= self.accuracy
+        return Advance(self.distance, self.generated.lower_bound, converged=close)
+
+    def _turn(self, difference: FloatArray) -> None:
+        """To the weights under which a mixture with this difference to the expert is worst."""
+        self.distance = self.own.cost_class.gap(difference)
+        self.weights = self.own.cost_class.worst_case(difference)
+
+
+def approach(
+    problem: Apprenticeship,
+    watch: Watch,
+    reweigh: Reweigh,
+    *,
+    engine: str,
+    accuracy: float,
+    max_iterations: int,
+) -> Answer:
+    """Run the loop to its end; `accuracy` is relative to the trivial bound of the ball."""
+    started = time.perf_counter()
+    course = Approach(problem, accuracy, reweigh)
+    status, iterations = iterate(course.advance, watch, max_iterations)
+    policy, mixture = course.generated.mixture(course.shares)
+    hardest = course.generated.hardest
+    separating = course.weights if hardest is None else hardest
+    at_home = isinstance(problem.cost_class, EuclideanBall)
+    return answer_of(
+        problem, policy, status, engine=engine, mixture=mixture, recovered=separating,
+        work=Work(iterations=iterations, forward_solves=iterations),
+        weights=separating if at_home else None, seconds=time.perf_counter() - started,
+        log=f"{len(course.generated)} policies were generated, {len(mixture.candidates)} are mixed",
+    )  # fmt: skip
+
+
+def most_iterations(problem: Apprenticeship, accuracy: float) -> int:
+    """What the guarantee says before anything is known about d* and the start."""
+    own = _in_the_ball(problem)
+    basis, scale = own.basis, own.cost_class.scaling(own.basis.num_costs)
+    horizon = own.effective_horizon
+    across = float(np.linalg.norm(scale * (basis.highest - basis.lowest))) * horizon
+    diameter = min(across, own.trivial_bound)
+    farthest = own.trivial_bound / 2 + float(np.linalg.norm(scale * own.target))
+    if diameter == 0:
+        return FEWEST
+    asked = accuracy * own.trivial_bound
+    steps = 5 * (diameter / asked) ** 2
+    halvings = max(0.0, np.log2(farthest / asked))
+    return int(np.ceil(steps + halvings + 4 * max(0.0, np.log(farthest / diameter)))) + FEWEST
+
+
+def _in_the_ball(problem: Apprenticeship) -> Apprenticeship:
+    """The same problem in the geometry of these methods, with the trust it states in costs."""
+    ball = EuclideanBall(problem.cost_class.scale)
+    return Apprenticeship(problem.world, problem.basis, problem.expectation, ball)
+
+
+def _alone(number: int) -> FloatArray:
+    shares = np.zeros(number + 1)
+    shares[number] = 1.0
+    return shares
