@@ -1,9 +1,11 @@
+import json
 import os
 import random
 import stat
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 import journeyman as jm
-from journeyman.storage import load_arrays, save_arrays, write_atomically
+from fuzzing import tried
+from journeyman.storage import UNPACKED_LIMIT, load_arrays, save_arrays, write_atomically
 from journeyman.testing.strategies import policies, seeds, worlds
 
 DTYPES = st.one_of(
@@ -161,12 +164,82 @@ def test_equal_values_make_equal_files_whatever_the_time(tmp_path, monkeypatch):
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
 
 
+def zeros(path, size):
+    """A native file that unpacks to `size` bytes of zeros and little else."""
+    header = json.dumps({"kind": "test", "version": 1})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("header.json", header)
+        with archive.open("a.npy", "w", force_zip64=True) as member:
+            facts = {"descr": "|u1", "fortran_order": False, "shape": (size,)}
+            np.lib.format.write_array_header_1_0(member, facts)
+            for first in range(0, size, 1 << 22):
+                member.write(bytes(min(1 << 22, size - first)))
+    return path
+
+
+def test_what_a_small_file_unpacks_to_is_limited(tmp_path):
+    """For every kind of value alike, demonstrations among them."""
+    bomb = zeros(tmp_path / "bomb.npz", UNPACKED_LIMIT)
+    for read in (jm.World.load, jm.Policy.load, jm.Demonstrations.load):
+        with pytest.raises(jm.InvalidFile, match=r"unpack to 300000\d+ bytes.*zip -0"):
+            read(bomb)
+
+
+def test_a_limit_may_be_given_and_is_kept(tmp_path):
+    path = zeros(tmp_path / "zeros.npz", 1 << 20)
+    with pytest.raises(jm.InvalidFile, match="more than the 1000000 that are allowed"):
+        load_arrays(path, "test", 1, memory_limit=1_000_000)
+    _, arrays = load_arrays(path, "test", 1, memory_limit=2 << 20)
+    assert arrays["a"].size == 1 << 20
+    assert load_arrays(path, "test", 1)[1]["a"].size == 1 << 20
+    demos = jm.Demonstrations([0, 0], [0], [0, 1])
+    demos.save(tmp_path / "demos.npz")
+    with pytest.raises(jm.InvalidFile, match="more than the 100 that are allowed"):
+        jm.Demonstrations.load(tmp_path / "demos.npz", memory_limit=100)
+
+
+def test_a_large_file_may_unpack_to_what_its_size_makes_credible(tmp_path, monkeypatch):
+    monkeypatch.setattr("journeyman.storage.UNPACKED_LIMIT", 1000)
+    save_arrays(tmp_path / "honest", "test", 1, {"a": np.random.default_rng(0).random(10_000)})
+    assert load_arrays(tmp_path / "honest", "test", 1)[1]["a"].size == 10_000
+    with pytest.raises(jm.InvalidFile, match="makes credible"):
+        load_arrays(zeros(tmp_path / "zeros", 1 << 20), "test", 1)
+
+
+@pytest.mark.parametrize("read", [jm.World.load, jm.Demonstrations.load, jm.read_world])
+def test_a_crowd_of_members_is_refused_by_the_length_of_its_directory(tmp_path, read):
+    path = tmp_path / "crowd.npz"
+    with zipfile.ZipFile(path, "w") as crowd:
+        for number in range(12_000):
+            crowd.writestr(f"{number:0100d}.npy", b"")
+    with pytest.raises(jm.InvalidFile, match="very many members"):
+        read(str(path))
+
+
+def test_a_header_of_unusual_length_is_refused(tmp_path):
+    path = tmp_path / "long.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps({"kind": "test", "version": 1}))
+        archive.writestr("a.npy", b"\x93NUMPY\x02\x00" + (1 << 20).to_bytes(4, "little"))
+    with pytest.raises(jm.InvalidFile, match="unusual length"):
+        load_arrays(path, "test", 1)
+
+
 def test_a_file_of_an_older_schema_is_read(tmp_path):
     save_arrays(tmp_path / "old", "test", 1, {"a": np.arange(3)})
     _, arrays = load_arrays(tmp_path / "old", "test", 2)
     assert arrays["a"].tolist() == [0, 1, 2]
 
 
+def test_an_array_that_lost_its_name_is_missed():
+    """The list of members at the end of a file was damaged: nothing is left out in silence."""
+    damaged = content(WORLD)
+    name = damaged.rindex(b"coordinates.npy")
+    with pytest.raises(jm.InvalidFile, match=r"'coordinates\.npx' is not an array"):
+        load(jm.World, damaged[: name + 14] + b"x" + damaged[name + 15 :])
+
+
+@tried(60)
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_a_damaged_byte_is_refused_or_does_no_harm(position, flip):
     damaged = bytearray(content(WORLD))

@@ -24,11 +24,20 @@ from journeyman.errors import InvalidFile
 PathLike: TypeAlias = str | os.PathLike[str]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
-HEADER = "header.json"
-SIZE_LIMIT = 8 << 30
+HEADER, ARRAY = "header.json", ".npy"
 HEADER_LIMIT = 16 << 20
+UNPACKED_LIMIT = 300_000_000
+"""Bytes that a file may unpack to, however small it is."""
+CREDIBLE = 64
+"""A large file may unpack to so many times its size: ids and laws hardly shrink to a tenth."""
 COMPRESSION_LIMIT = 1100
 """DEFLATE cannot shrink honest data by more than about 1032 to 1."""
+DIRECTORY_LIMIT = 1 << 20
+"""Bytes of the directory of a ZIP file; a native one has some hundred."""
+END, END_64 = b"PK\x05\x06", b"PK\x06\x07"
+"""What marks the end of the directory, and its extension for files beyond four gigabytes."""
+END_BYTES = 22 + (1 << 16)
+LARGEST_PLAIN = 1 << 32
 
 
 def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
@@ -79,7 +88,7 @@ def save_arrays(path: PathLike, kind: str, version: int, arrays: Arrays, **facts
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(_undated(HEADER), header)
             for name, array in arrays.items():
-                with archive.open(_undated(f"{name}.npy"), "w", force_zip64=True) as member:
+                with archive.open(_undated(f"{name}{ARRAY}"), "w", force_zip64=True) as member:
                     npy.write_array(member, np.asarray(array), allow_pickle=False)
 
     write_atomically(path, write)
@@ -92,16 +101,23 @@ def _undated(name: str) -> zipfile.ZipInfo:
     return member
 
 
-def load_arrays(path: PathLike, kind: str, version: int) -> tuple[dict[str, Any], Arrays]:
-    """The facts and arrays of a file written by `save_arrays`, or `InvalidFile`."""
+def load_arrays(
+    path: PathLike, kind: str, version: int, *, memory_limit: int | None = None
+) -> tuple[dict[str, Any], Arrays]:
+    """The facts and arrays of a file written by `save_arrays`, or `InvalidFile`.
+
+    What the arrays take is within `memory_limit` bytes, or within what the size of the file makes
+    credible.
+    """
     try:
+        refuse_long_directory(path)
         with zipfile.ZipFile(path) as archive:
-            _refuse_bombs(path, archive)
+            _refuse_bombs(path, archive, memory_limit)
             facts = _read_header(path, archive, kind, version)
             arrays = {
-                member.filename.removesuffix(".npy"): _read_array(path, archive, member)
+                member.filename.removesuffix(ARRAY): _read_array(path, archive, member)
                 for member in archive.infolist()
-                if member.filename.endswith(".npy")
+                if member.filename != HEADER
             }
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
@@ -121,14 +137,42 @@ def take(path: PathLike, arrays: Arrays, name: str) -> NDArray[Any]:
     return arrays[name]
 
 
-def _refuse_bombs(path: PathLike, archive: zipfile.ZipFile) -> None:
+def refuse_long_directory(path: PathLike) -> None:
+    """Refuse a ZIP file of very many members before its directory is read."""
+    size = Path(path).stat().st_size
+    with Path(path).open("rb") as stream:
+        stream.seek(max(0, size - END_BYTES))
+        tail = stream.read()
+    plain = tail[-22:-18] == END and tail[-2:] == b"\0\0"
+    at = max(len(tail) - 22, 0) if plain else tail.rfind(END)
+    if at < 0 or size >= LARGEST_PLAIN:
+        return
+    length = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if length > DIRECTORY_LIMIT or tail[max(at - 20, 0) : max(at - 16, 0)] == END_64:
+        raise InvalidFile(
+            f"{path} is a ZIP file with a directory for very many members",
+            "Do not open files of doubtful origin",
+        )
+
+
+def _refuse_bombs(path: PathLike, archive: zipfile.ZipFile, limit: int | None) -> None:
+    """Refuse what would unpack to more than is allowed, possible, or credible."""
     for member in archive.infolist():
-        promised = member.file_size > COMPRESSION_LIMIT * max(member.compress_size, 1)
-        if promised or member.file_size > SIZE_LIMIT:
+        if member.file_size > COMPRESSION_LIMIT * max(member.compress_size, 1):
             raise InvalidFile(
                 f"{path}: {member.filename} would unpack to {member.file_size} bytes",
                 "Do not open files of doubtful origin",
             )
+    unpacked = sum(member.file_size for member in archive.infolist())
+    if limit is None:
+        limit = max(UNPACKED_LIMIT, CREDIBLE * Path(path).stat().st_size)
+    if unpacked > limit:
+        raise InvalidFile(
+            f"{path} would unpack to {unpacked} bytes, more than the {limit} that are allowed, or "
+            "that its size makes credible",
+            "Do not open files of doubtful origin; if it is what you expect, pack it anew without "
+            "compression (zip -0)",
+        )
 
 
 def _read_header(
@@ -154,11 +198,13 @@ def _read_header(
 
 
 def _read_array(path: PathLike, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    if not member.filename.endswith(ARRAY):  # what was an array may have lost its name
+        raise InvalidFile(f"{path}: {member.filename!r} is not an array", "Write it again")
     with archive.open(member) as stream:
         try:
-            major, _ = npy.read_magic(stream)
-            read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-            shape, fortran, dtype = read(stream)
+            if npy.read_magic(stream) != (1, 0):  # headers of others may have gigabytes
+                raise ValueError("its header has an unusual length")
+            shape, fortran, dtype = npy.read_array_header_1_0(stream)
         except ValueError as fault:
             raise InvalidFile(
                 f"{path}: {member.filename} is not an array ({fault})", "Write it again"

@@ -5,10 +5,11 @@ import csv
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
+from fuzzing import tried
 from journeyman.adapters.world_files.cost_sources import read_costs, runs_code
 from journeyman.adapters.world_files.world_sources import read_world
 
@@ -245,11 +246,28 @@ def test_what_a_world_lacks_is_said():
         read_costs("time", GRID, options={"size": "4"})
 
 
-@settings(max_examples=80)
+@tried(80)
 @given(content=st.binary(max_size=60) | st.text('0123456789,.-"\n abestinf', max_size=60))
 def test_no_text_does_more_than_a_refusal(content, tmp_path_factory):
-    path = tmp_path_factory.mktemp("fuzz") / "costs.csv"
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    try:
+        basis = read_costs(str(path), RAGGED)
+    except jm.JourneymanError:
+        return
+    assert np.isfinite(basis.matrix).all()
+
+
+@tried(60)
+@given(data=st.data())
+def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "fuzzed_costs.npz"
+    save = data.draw(st.sampled_from([np.savez, np.savez_compressed]))
+    save(path, costs=np.array([[1.0, 2.0], [3.0, 4.0]]), names=["energy", "delay"])
+    whole = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 6))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(bytes(whole[: data.draw(st.sampled_from([None, -1, len(whole) // 2]))]))
     try:
         basis = read_costs(str(path), RAGGED)
     except jm.JourneymanError:

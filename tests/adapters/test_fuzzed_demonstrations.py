@@ -1,21 +1,20 @@
 """Damaged files and noise: every reader gives demonstrations or a refusal, whatever it is given.
 
-JOURNEYMAN_FUZZ_EXAMPLES=20000 tries as many examples for each reader, other ones every time.
+`make fuzz` tries many more examples, other ones every time.
 """
 
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
+from fuzzing import tried
 
 DATA = Path(__file__).parents[1] / "data" / "demonstrations"
-EXAMPLES = int(os.environ.get("JOURNEYMAN_FUZZ_EXAMPLES", "0"))
 SOUND = jm.Demonstrations([0, 1, 2, 0, 0], [0, 0, 1], [0, 2, 3], [True, False])
 LOG = b"episode,t,state,action,next_state,terminated\na,0,5,2,6,\na,1,6,0,7,1\nb,0,5,1,9,0\n"
 TARGETS = {
@@ -55,11 +54,7 @@ def require_answer(path):
     assert demos.states.dtype == demos.actions.dtype == np.int64
 
 
-def tried(examples):
-    """Hypothesis with some examples, or with many and always others."""
-    return settings(max_examples=EXAMPLES or examples, derandomize=not EXAMPLES)
-
-
+@pytest.mark.fuzz
 @pytest.mark.parametrize("target", TARGETS)
 def test_damaged_files_are_read_or_refused(sound, target):
     path, file = sound / TARGETS[target][0], sound / Path(*TARGETS[target])
@@ -90,6 +85,7 @@ def test_damaged_files_are_read_or_refused(sound, target):
         file.write_bytes(data)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("target", TARGETS)
 def test_noise_is_refused(sound, target):
     path, file = sound / TARGETS[target][0], sound / Path(*TARGETS[target])

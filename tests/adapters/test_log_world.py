@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import journeyman as jm
+from fuzzing import tried
 from journeyman.adapters.world_files.world_sources import read_world
 
 OPTIONS = {"discount": "0.9", "initial": "0"}
@@ -282,10 +283,10 @@ def test_a_footer_that_is_none_is_refused(tmp_path, tail, message):
         read_world(str(path), options=OPTIONS)
 
 
-@settings(max_examples=80)
+@tried(80)
 @given(data=st.data())
 def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fuzz")
+    folder = tmp_path_factory.getbasetemp()
     kind = data.draw(st.sampled_from(["csv", "parquet"]))
     rows = [(*step, k, 0) for k, step in enumerate(WALK)]
     path = written(folder, rows, (*HEADER, "episode", "t"), kind)
@@ -300,10 +301,10 @@ def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     assert np.allclose(world.transition.sum(axis=1), 1)
 
 
-@settings(max_examples=80)
+@tried(80)
 @given(content=st.text(alphabet='0123456789,.-"\n\r\t abcstate_nx', max_size=80))
 def test_no_text_does_more_than_a_refusal(content, tmp_path_factory):
-    path = tmp_path_factory.mktemp("text") / "steps.csv"
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
     path.write_text("state,action,next_state\n0,0,0\n" + content, newline="")
     try:
         read_world(str(path), options=OPTIONS)

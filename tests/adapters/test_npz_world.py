@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
+from fuzzing import tried
 from journeyman.adapters.formats.npz_arrays import open_npz
 from journeyman.adapters.world_files.world_sources import read_world
 from journeyman.testing.strategies import worlds
@@ -108,6 +109,55 @@ def test_a_shape_that_leaves_one_layout_needs_no_name(tmp_path):
     for array in (P, P.transpose(1, 0, 2)):
         path = saved(tmp_path, transition_matrix=array, initial=START, discount=0.9)
         assert np.array_equal(read_world(path).transition.toarray(), P.reshape(6, 3))
+
+
+ROUNDED = np.float32([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]])
+OFF = float(np.abs(ROUNDED.sum(axis=1, dtype=float) - 1).max())
+
+
+@pytest.mark.parametrize("kind", ["sax", "xas", "rows", "sparse", "big-endian"])
+def test_single_precision_is_divided_by_its_sums(tmp_path, kind):
+    assert OFF > 1e-8
+    arrays = {
+        "sax": {"P": ROUNDED[:, np.newaxis]},
+        "xas": {"P": np.ascontiguousarray(ROUNDED[:, np.newaxis].T)},
+        "rows": {"P": ROUNDED},
+        "sparse": parts(sparse.csr_array(ROUNDED)),
+        "big-endian": {"P": ROUNDED.astype(">f4")},
+    }[kind]
+    path = saved(tmp_path, **arrays, initial=ROUNDED[2], discount=0.9)
+    options = {"layout": kind if kind in ("sax", "xas") else "rows"}
+    world = read_world(path, options=options)
+    exact = ROUNDED.astype(float)
+    exact /= exact.sum(axis=1, keepdims=True)
+    assert np.allclose(world.transition.toarray(), exact, rtol=0, atol=1e-16)
+    assert np.allclose(world.initial, exact[2], rtol=0, atol=1e-16)
+    assert world.normalisation_error == OFF
+    assert abs(world.transition.sum(axis=1) - 1).max() < 1e-15
+
+
+@pytest.mark.parametrize("change", [1e-6, -1e-6])
+def test_more_than_rounding_is_refused_in_single_precision_too(tmp_path, change):
+    wrong = np.float32([[1 + change, 0, 0], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]])
+    for arrays in ({"P": wrong}, {"P": wrong[:, np.newaxis]}, parts(sparse.csr_array(wrong))):
+        path = saved(tmp_path, **arrays, initial=START, discount=0.9)
+        with refused("sums to|probability 1.0000009"):
+            read_world(
+                path, options={"layout": "sax" if arrays.get("P", wrong).ndim == 3 else "rows"}
+            )
+    path = saved(tmp_path, P=ROUNDED, initial=wrong[0], discount=0.9)
+    with refused("initial sums to"):
+        read_world(path, options={"layout": "rows"})
+    path = saved(tmp_path, P=ROUNDED.astype(float), initial=START, discount=0.9)
+    with refused("sums to"):
+        read_world(path, options={"layout": "rows"})
+
+
+def test_a_hostile_sparse_matrix_in_single_precision_is_refused(tmp_path):
+    changed = GOOD | {"data": GOOD["data"].astype(np.float32), "indices": GOOD["indices"] + 2}
+    path = saved(tmp_path, **changed, initial=START, discount=0.9)
+    with refused("sound sparse matrix"):
+        read_world(path, options={"layout": "rows"})
 
 
 def test_options_stand_before_what_the_file_says(tmp_path):
@@ -307,13 +357,12 @@ def test_a_native_file_takes_no_options(tmp_path):
         read_world(str(tmp_path / "native.npz"), options={"discount": "0.9"})
 
 
-@settings(max_examples=80)
+@tried(80)
 @given(data=st.data())
 def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     """Bytes of a sound file are changed at random: it is read, or refused in our words."""
-    folder = tmp_path_factory.mktemp("fuzz")
     kind = data.draw(st.sampled_from(["native", "dense", "sparse"]))
-    path = folder / "world.npz"
+    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
     if kind == "native":
         jm.gallery.grid(2, macro_cells=1).world.save(path)
     else:

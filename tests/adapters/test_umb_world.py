@@ -8,10 +8,11 @@ import tarfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
+from fuzzing import tried
 from journeyman.adapters.world_files.world_sources import read_world
 from journeyman.testing.strategies import worlds
 
@@ -359,15 +360,26 @@ def test_a_bomb_is_stopped_on_the_way(tmp_path, pack):
     assert read_world(path, options=OPTIONS | {"memory_gb": "0.01"}).num_states == 4
 
 
-@settings(max_examples=100)
+def damaged(data, members):
+    """The members with some bytes of one of them changed, so that the archive around is sound."""
+    name = data.draw(st.sampled_from(sorted(members)))
+    content = bytearray(members[name])
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    return members | {name: bytes(content)}
+
+
+@tried(100)
 @given(data=st.data())
 def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     pack = data.draw(st.sampled_from([bytes, bytes, gzip.compress, lzma.compress]))
-    whole = bytearray(pack(packed(PUBLISHED)))
-    for _ in range(data.draw(st.integers(1, 6))):
+    inside = data.draw(st.booleans())
+    whole = bytearray(pack(packed(damaged(data, PUBLISHED) if inside else PUBLISHED)))
+    for _ in range(0 if inside else data.draw(st.integers(1, 6))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.mktemp("fuzz") / "model.umb"
-    path.write_bytes(bytes(whole[: data.draw(st.sampled_from([None, -1, len(whole) // 2]))]))
+    path = tmp_path_factory.getbasetemp() / "fuzzed.umb"
+    ends = [None] if inside else [None, -1, len(whole) // 2]
+    path.write_bytes(bytes(whole[: data.draw(st.sampled_from(ends))]))
     try:
         world = read_world(str(path), options=OPTIONS | {"initial": "0"})
     except jm.JourneymanError:

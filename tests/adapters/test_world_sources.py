@@ -97,6 +97,18 @@ def test_a_world_of_seals_has_its_matrix(name):
     assert same(read_world(f"seals:seals/{name}", options=DISCOUNT), world)
 
 
+def test_a_world_of_seals_in_single_precision_is_divided_by_its_sums():
+    """As numpy's `choice` does, by which the environment draws."""
+    options = DISCOUNT | {"generator_seed": "7"}
+    world = read_world("seals:Random-v0", options=options)
+    model = gymnasium.make("seals:seals/Random-v0", generator_seed=7).unwrapped
+    given = model.transition_matrix.astype(float)
+    assert model.transition_matrix.dtype == np.float32
+    rows = (given / given.sum(axis=-1, keepdims=True)).reshape(-1, model.state_dim)
+    assert np.allclose(world.transition.toarray(), rows, rtol=0, atol=1e-16)
+    assert world.normalisation_error == np.abs(given.sum(axis=-1) - 1).max() > 1e-8
+
+
 def test_arguments_reach_a_world_of_seals():
     wide = read_world("seals:CliffWorld7x4-v0", options=DISCOUNT | {"width": "9"})
     assert wide.num_states == 36

@@ -556,3 +556,19 @@ def test_the_worst_laws_of_another_policy_are_not_taken(run):
     change_arrays(run / "policy.npz", lambda _, arrays: arrays["probabilities"].fill(0.5))
     rehash(run)
     failed(run, "D, worst laws")
+
+
+def test_a_run_from_before_demonstrations_were_held_against_the_model_is_refused(tmp_path):
+    """Its list of premises is shorter, as it had to be then: no forgery, but other rules."""
+    true = truth()
+    world = recorded(true, initial=true.initial, absorbing=[3])
+    demos = jm.record(true, jm.Policy.uniform(true), trajectories=30, horizon=20, seed=0)
+    basis = jm.CostBasis(np.eye(true.num_states))
+    jm.learn(world, basis, demos).save(tmp_path)
+    facts = facts_of(tmp_path)
+    kept = [one for one in facts["premises"] if "agree with the estimated" not in one["name"]]
+    assert len(kept) == len(facts["premises"]) - 1
+    write_facts(tmp_path, facts | {"premises": kept, "version": 2})
+    (finding,) = jm.audit(tmp_path).findings
+    assert "version 2 of the schema cannot be audited" in finding
+    assert "certify and save again" in finding

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
@@ -20,6 +20,7 @@ from auditing.forging import (
     rehash,
     write_facts,
 )
+from fuzzing import tried
 from journeyman.auditing.costs import Costs
 from journeyman.auditing.large_inputs import LargeQuestion, check_extremes
 from journeyman.auditing.ledger import Ledger
@@ -664,12 +665,13 @@ def test_another_numpy_compares_with_other_draws(run):
         jm.audit(run, trust_code=True).require()
 
 
-@settings(max_examples=40)
+@tried(40)
 @given(st.sampled_from(FILES), st.integers(0, 2**31), st.binary(min_size=1, max_size=6))
 def test_damage_of_any_kind_is_a_finding_and_never_an_error(
     saved, tmp_path_factory, name, where, damage
 ):
-    place = shutil.copytree(saved, tmp_path_factory.mktemp("damaged") / "run")
+    place = tmp_path_factory.getbasetemp() / "damaged-large"
+    shutil.copytree(saved, place, dirs_exist_ok=True)
     data = bytearray((place / name).read_bytes())
     start = where % len(data)
     before = bytes(data)

@@ -1,9 +1,17 @@
 """What a person reads of a certificate: true, and nothing that matters left out."""
 
+import ast
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.certificate.legend import KINDS, SYMBOL, SYMBOLS, symbols
+from journeyman.certificate.terms import Term
+from journeyman.report.page import page
+from journeyman.report.subject import Subject
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +106,70 @@ def test_a_lower_bound_that_says_nothing_is_not_said(grid):
         forward = jm.Forward(world, cost)
         words = jm.certify(forward, jm.solve(forward)).summary()
         assert ("no policy can be below" in words) is said
+
+
+PLAIN = {
+    "sqrt", "log", "max", "max_i", "min", "mean", "sum_i", "sum_k", "combined", "of", "half", "the",
+    "ranges", "under", "all", "laws", "or", "worst", "radius", "expectations", "values", "discount",
+    "initial", "pairs", "branches", "summands", "costs",
+}  # fmt: skip
+"""Words in formulas that say themselves what they mean."""
+ROOM = Path(jm.__file__).parent / "certificate"
+
+
+def formulas_in(text):
+    """Texts given as the formula of a `Term` or a `Rate`, or to a variable of that name."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Term", "Rate"):
+            places = node.args[2:3]
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "formula":
+            places = [node.value]
+        else:
+            continue
+        for part in (part for place in places for part in ast.walk(place)):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+
+
+FORMULAS = [one for path in sorted(ROOM.glob("*.py")) for one in formulas_in(path.read_text())]
+
+
+def test_every_symbol_of_every_formula_is_explained():
+    assert len(FORMULAS) > 20
+    assert "f (sqrt(2 S2 L/n) + 2 b L/n)" in FORMULAS
+    unknown = {
+        word: formula
+        for formula in FORMULAS
+        if "delta_opt" not in formula  # of `requirements`, which no certificate has
+        for word in SYMBOL.findall(formula)
+        if word not in SYMBOLS and word not in PLAIN
+    }
+    assert not unknown
+
+
+def test_symbols_are_explained_below_the_table_and_only_those_that_occur(grid):
+    world, basis, expert, demos = grid
+    certificate = jm.certify(jm.Apprenticeship(world, basis, demos), expert)
+    lines = certificate.table().partition("\nsymbols\n")[2].splitlines()
+    told = " ".join(" ".join(lines).split())
+    assert "N: largest cost of the class in any pair" in told
+    assert "D: exact visits" in told
+    assert "theta" not in told
+    assert all(len(line) <= 100 for line in lines)
+    assert "n: demonstrations that are measured" in told
+    assert "Symbols: " in page(Subject.of(certificate))
+
+
+def test_n_is_told_apart():
+    plain = Term("sampling", 1.0, "2 N h sqrt((n log 2 + log(1/delta))/(2m))", "")
+    shaped = Term("sampling", 1.0, "f (sqrt(2 S2 L/n) + 2 b L/n)", "")
+    assert symbols([plain])["n"] == "costs"
+    assert symbols([shaped])["n"] == "demonstrations that are measured"
+
+
+def test_the_page_about_certificates_explains_the_same_symbols():
+    text = (ROOM.parents[2] / "docs" / "certificates.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", text, re.MULTILINE))
+    for symbol, words in (SYMBOLS | KINDS).items():
+        if symbol != "n":
+            assert rows[symbol] == words.replace("|", "\\|")

@@ -181,3 +181,37 @@ def test_help_loads_no_heavy_package():
         [sys.executable, "-c", probe], capture_output=True, text=True, check=True
     )
     assert (shown.stderr, "--resume" in shown.stdout) == ("set()", True)
+
+
+def test_the_demo_is_for_machines_too(call, tmp_path):
+    small = ("demo", "--size", 4, "--trajectories", 30, "--horizon", 40)
+    shown = call(*small, "--report", tmp_path / "r.html", "--json")
+    result = json.loads(shown.out)
+    assert shown.code == 0
+    assert (result["case"], result["status"], result["size"]) == ("grid", "OPTIMAL", 4)
+    assert result["bound"] <= result["trivial_bound"]
+    assert result["report"] == str(tmp_path / "r.html")
+    assert "<html" in (tmp_path / "r.html").read_text()
+    assert f"{result['bound']:.4g} more than the expert" in " ".join(call(*small).out.split())
+
+
+@pytest.mark.parametrize("setting", ["--size", "--horizon"])
+def test_settings_of_the_grid_are_not_ignored_elsewhere(call, setting):
+    refused = call("demo", "--case", "icu-sepsis", setting, 8)
+    assert refused.code == 2
+    assert f"Invalid value for {setting}" in refused.words.replace("'", "")
+    assert "--case grid" in refused.words
+
+
+def test_an_import_from_single_precision_says_so(call, tmp_path):
+    laws = np.float32([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]])
+    for name, array in (("single", laws), ("double", np.eye(3))):
+        np.savez(tmp_path / f"{name}.npz", P=array, initial=[1.0, 0, 0], discount=0.9)
+    single, double = (
+        call("world", "import", tmp_path / f"{name}.npz", tmp_path / f"{name}-world.npz",
+             "-o", "layout=rows")
+        for name in ("single", "double")
+    )  # fmt: skip
+    assert (single.code, double.code) == (0, 0)
+    assert "Note: the laws were kept in single precision" in single.out
+    assert "Note" not in double.out

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzzing import tried
+from journeyman.errors import InvalidInput
 from journeyman.runs import BudgetDescription, RunDescription, SolverDescription
 from journeyman.runs.description import (
     InvalidSettings,
@@ -14,7 +16,7 @@ from journeyman.runs.description import (
     overridden,
     parsed_budget,
 )
-from journeyman.runs.toml_text import toml_text, toml_value
+from journeyman.runs.toml_text import read_toml, toml_text, toml_value
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -129,3 +131,41 @@ def test_files_are_named_by_where_they_are(tmp_path):
     placed = asked.standing_in(tmp_path)
     assert Path(placed.world) == (tmp_path / "world.npz").resolve()
     assert (placed.costs, placed.demonstrations) == ("macro-cells:2", "none.csv")
+
+
+SOUND = """world = "world.npz"
+costs = "macro-cells:4"
+rewards = true
+gap = 0.5
+seed = 3
+[world_options]
+discount = 0.95
+[solver]
+name = "sgd-al"
+steps = 1000
+[[budgets]]
+cost = "wear"
+at_most = 8.0
+"""
+PIECES = st.sampled_from(
+    ["[", "]]", '"', "=", "\n", "9" * 5000, "1e999", "nan", "2026-13-45", "true", "[solver]\n", "é",
+     "gap=" + "9" * 400 + "\n", "x." * 3000, "[" * 3000, "\x00", "\r", "-", "{}"]
+)  # fmt: skip
+
+
+@tried(150)
+@given(data=st.data())
+def test_no_text_does_more_than_a_refusal(data, tmp_path_factory):
+    """Pieces of a sound description are replaced: it is read, or refused in our words."""
+    path = tmp_path_factory.getbasetemp() / "fuzzed.toml"
+    text = SOUND
+    for _ in range(data.draw(st.integers(1, 4))):
+        first = data.draw(st.integers(0, len(text)))
+        piece = data.draw(st.one_of(PIECES, st.text(max_size=3)))
+        text = text[:first] + piece + text[first + data.draw(st.integers(0, 12)) :]
+    path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
+    try:
+        described = RunDescription.of(read_toml(path))
+    except InvalidInput:
+        return
+    assert RunDescription.of(tomllib.loads(toml_text(described.table()))) == described

@@ -77,6 +77,25 @@ def test_interrupted_terminated_and_killed_it_still_gives_the_same_bits(
     assert call("audit", run).code == 0
 
 
+def test_states_are_kept_as_often_as_is_asked_for(call, inputs, whole, tmp_path):
+    run = tmp_path / "run"
+    assert call("learn", run, *inputs, *SGD, "--checkpoint-every", 1e-6).code == 0
+    assert_same(run, whole)
+    steps, usual = (
+        [int(path.stem.removeprefix("step-")) for path in sorted(place.glob("*/*/step-*.npz"))]
+        for place in (run, whole)
+    )
+    assert len(steps) == len(usual) == 3
+    assert max(np.diff(steps)) < min(np.diff(usual))
+
+
+def test_a_solver_without_states_is_not_asked_for_them(call, inputs, tmp_path):
+    refused = call("learn", tmp_path / "run", *inputs, "--checkpoint-every", 5)
+    assert refused.code == 3
+    assert "LinearProgram keeps no states" in refused.words
+    assert "sgd-al" in refused.words
+
+
 def assert_same(run, other):
     assert (run / "result.json").read_bytes() == (other / "result.json").read_bytes()
     policies = [jm.Policy.load(place / "certified" / "policy.npz") for place in (run, other)]

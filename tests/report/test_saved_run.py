@@ -2,11 +2,17 @@
 
 import json
 import re
+import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import journeyman as jm
+from auditing.forging import rehash
+from fuzzing import tried
 from journeyman.errors import InvalidFile
 from journeyman.report.page import page
 from journeyman.report.saved_run import subject_of_run
@@ -130,3 +136,29 @@ def test_a_run_in_a_large_world_comes_back_without_running_its_code(tmp_path):
         assert section(read, name) == section(live, name)
     assert "256 states" in read
     assert "trust_code=True" in read
+
+
+@pytest.fixture(scope="module")
+def saved(apprentice, tmp_path_factory):
+    apprentice.save(tmp_path_factory.mktemp("saved") / "run")
+    return tmp_path_factory.getbasetemp() / "saved0" / "run"
+
+
+@tried(40)
+@given(data=st.data())
+def test_no_damage_does_more_than_a_refusal(saved, tmp_path_factory, data):
+    """With digests that fit the damage: it is reported on, or refused in our words."""
+    place = tmp_path_factory.getbasetemp() / "damaged-saved"
+    shutil.copytree(saved, place, dirs_exist_ok=True)
+    told = place / "certificate.json"
+    path = data.draw(st.one_of(st.just(told), st.sampled_from(sorted(place.iterdir()))))
+    whole = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(bytes(whole))
+    with suppress(ValueError, KeyError, TypeError, AttributeError):  # of what is no JSON any more
+        rehash(place)
+    try:
+        assert "</html>" in jm.report.report_of_run(place)
+    except jm.InvalidInput:
+        return

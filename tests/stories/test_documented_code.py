@@ -73,7 +73,10 @@ def test_whatever_is_python_is_fenced_as_python():
 
 @pytest.mark.parametrize("path", pages.FILES, ids=[path.name for path in pages.FILES])
 def test_a_page_names_what_exists(path):
-    for name in re.findall(r"`jm\.([A-Za-z_][\w.]*)", path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    for file in re.findall(r"`((?:tests|examples|benchmarks)/[\w/]+\.py)`", text):
+        assert (pages.ROOT / file).exists(), file
+    for name in re.findall(r"`jm\.([A-Za-z_][\w.]*)", text):
         thing = jm
         for part in name.strip(".").split("."):
             thing = getattr(thing, part)
@@ -170,11 +173,48 @@ def the_same_figure_twice(shown):
     assert figures[0] == figures[1]
 
 
+def lines(*expected):
+    """The first lines, as they are."""
+
+    def shows(shown):
+        assert shown.splitlines()[: len(expected)] == list(expected)
+
+    return shows
+
+
+def two_faults_by_their_place(shown):
+    typo, jump = shown.splitlines()
+    assert "action may be 'actoin'" in typo
+    assert "line 3: state is 2, but the step before led to 1" in jump
+
+
+def the_first_impossible_step(shown):
+    assert "walk.csv, line 4: episode 1, step 0: the step from state 0" in shown
+
+
+def a_limit_and_its_lifting(shown):
+    refused, read = shown.splitlines()
+    assert "would take about 6 MB" in refused
+    assert read == "Demonstrations(1 episodes, 50000 steps, 0 terminated)"
+
+
 EXPECTED = {
     ("README.md", number): an_answer for number in range(len(pages.blocks("README.md")))
 } | {
     ("certificates.md", 0): two_certificates,
     ("certificates.md", 1): a_passed_audit_and_one_that_fails,
+    ("demonstration-files.md", 0): lines(
+        "Demonstrations(2 episodes, 4 steps, 1 terminated)", "[2 2] [ True False]"
+    ),
+    ("demonstration-files.md", 1): lines(
+        "episode,t,state,action,terminated", "0,0,0,0,", "0,1,1,0,", "0,2,2,,1"
+    ),
+    ("demonstration-files.md", 2): two_faults_by_their_place,
+    ("demonstration-files.md", 3): the_first_impossible_step,
+    ("demonstration-files.md", 4): lines(
+        "Demonstrations(2 episodes, 4 steps, 1 terminated)", "[False  True]"
+    ),
+    ("demonstration-files.md", 5): a_limit_and_its_lifting,
     ("exact-program.md", 0): what_was_asked_for,
     ("exact-program.md", 1): progress_and_a_stop,
     ("exact-program.md", 2): the_trace_of_an_audited_run,

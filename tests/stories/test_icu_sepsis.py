@@ -1,5 +1,6 @@
 """Learning from clinicians in ICU-Sepsis: what is learned, certified, printed and documented."""
 
+import json
 import re
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 import journeyman as jm
 from journeyman.cli.main import app
 from journeyman.cli.sepsis_case import DOSE_LIMIT, learn_case
-from journeyman.cli.sepsis_text import LIMITS_OF_IT, WARNING, case_text
+from journeyman.cli.sepsis_text import LIMITS_OF_IT, WARNING, case_facts, case_text
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "icu_sepsis.py"
@@ -214,3 +215,11 @@ def test_without_the_package_the_command_that_installs_it_is_told(start, code):
     assert "pip install 'journeyman[icu]'" in shown.stderr
     assert "Traceback" not in shown.stderr
     assert not shown.stdout
+
+
+def test_the_case_is_for_machines_too(case):
+    facts = json.loads(json.dumps(case_facts(case), allow_nan=False))
+    assert (facts["case"], facts["warning"]) == ("icu-sepsis", WARNING)
+    assert facts["survival"]["optimum"] == pytest.approx(0.8751, abs=1e-4)
+    assert facts["surpass"]["bound"] == pytest.approx(case.surpassing.certificate.bound)
+    assert set(facts["costs"]["clinicians"]) == set(case.example.basis.names)

@@ -154,8 +154,8 @@ def _is_sound(ledger: Ledger, schema: Schema, facts: dict[str, Any], data: bytes
     version = facts.get("version")
     if not ledger.check(
         type(version) is int and version == schema.version,
-        f"version {version!r} of the schema cannot be audited, only {schema.version}: certify "
-        "and save again",
+        f"version {version!r} of the schema cannot be audited, only {schema.version}, because "
+        "figures are derived by other rules: certify and save again",
     ):
         return False
     lacking, strange = sorted(schema.keys - set(facts)), sorted(set(facts) - schema.keys)

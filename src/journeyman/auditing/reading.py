@@ -19,10 +19,11 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 CERTIFICATE = "certificate.json"
 LARGEST_FILE = 4 << 30
-LARGEST_MEMBER = 8 << 30
 LARGEST_TEXT = 256 << 20
 DENSEST = 1100
 """Honest data cannot be compressed further by the format of a ZIP."""
+MOST_UNPACKED, CREDIBLE = 300_000_000, 64
+"""Bytes that an input may unpack to: so many, or so many times its own size."""
 WORDS = {"inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -82,6 +83,9 @@ def archive(data: bytes, kind: str, *versions: int) -> tuple[dict[str, Any], Arr
             raise Refused("two of its members have the same name")
         for member in members:
             _refuse_bomb(member)
+        unpacked = sum(member.file_size for member in members)
+        if unpacked > max(MOST_UNPACKED, CREDIBLE * len(data)):
+            raise Refused(f"it would unpack to {unpacked} bytes")
         header = json_object(opened.read("header.json"))
         others = [member for member in members if member.filename != "header.json"]
         arrays = dict(_array(opened, member) for member in others)
@@ -104,8 +108,7 @@ def _no_constant(word: str) -> float:
 
 
 def _refuse_bomb(member: zipfile.ZipInfo) -> None:
-    bloated = member.file_size > DENSEST * (member.compress_size + 1)
-    if bloated or member.file_size > LARGEST_MEMBER:
+    if member.file_size > DENSEST * (member.compress_size + 1):
         raise Refused(f"{member.filename} would unpack to {member.file_size} bytes")
 
 

@@ -18,6 +18,7 @@ from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
 from journeyman.certificate.gap_bound import Combination, GapBound
 from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
 from journeyman.certificate.large_premises import expert_premises
+from journeyman.certificate.legend import legend
 from journeyman.certificate.mixture import mixed
 from journeyman.certificate.premises import Premise
 from journeyman.certificate.rollouts import Rollouts
@@ -97,6 +98,7 @@ class LargeCertificate(GapBound):
             "",
             "premises",
             *(f"  {one.verdict.name.lower():<10}{one.name}: {one.detail}" for one in self.premises),
+            *legend(self.terms, [way.kind for way in self.combinations]),
         ]  # fmt: skip
         return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """Certificates in words and as a table."""
 
 from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.legend import legend
 from journeyman.certificate.model_agreement import num_unobserved
 from journeyman.certificate.premises import Verdict
 from journeyman.problem import Apprenticeship
@@ -103,7 +104,7 @@ def _figure(certificate: Certificate, value: float) -> str:
 
 
 def table(certificate: Certificate) -> str:
-    """Terms, alternatives, budgets and premises."""
+    """Terms, alternatives, budgets and premises, and the symbols in words."""
     best, horizon = certificate.best, certificate.problem.world.effective_horizon
     lines = [
         *(
@@ -127,7 +128,13 @@ def table(certificate: Certificate) -> str:
         f"{'failure probability':<30}{certificate.failure_probability:>12.6g}",
     ]
     return "\n".join(
-        [*lines, *_alternatives(certificate), *_budgets(certificate), *_premises(certificate)]
+        [
+            *lines,
+            *_alternatives(certificate),
+            *_budgets(certificate),
+            *_premises(certificate),
+            *legend(best.terms, [way.kind for way in certificate.combinations]),
+        ]
     )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from enum import Enum
 from pathlib import Path
 from textwrap import wrap
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import journeyman as jm
+from journeyman.cli.options import AsJson
 
 WIDEST_MAP = 40
 """Cells along each side up to which the policy is drawn."""
 WIDTH = 100
-GRID_TRAJECTORIES = 2000
+GRID_SIZE, GRID_TRAJECTORIES, GRID_HORIZON = 16, 2000, 150
 
 
 class Case(Enum):
@@ -28,34 +29,66 @@ def demo(
     case: Annotated[
         Case, typer.Option(help="A grid, or learning from clinicians: not for clinical use.")
     ] = Case.GRID,
-    size: Annotated[int, typer.Option(help="Cells along each side of the grid.", min=4)] = 16,
+    size: Annotated[
+        int | None, typer.Option(help="Cells along each side of the grid; 16.", min=4)
+    ] = None,
     trajectories: Annotated[
         int | None,
         typer.Option(help="Demonstrations: 2000 in the grid, 50000 in icu-sepsis.", min=1),
     ] = None,
-    horizon: Annotated[int, typer.Option(help="Steps of each in the grid.", min=1)] = 150,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps of each in the grid; 150.", min=1)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the expert and of the recording.", min=0)] = 0,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Record an expert, learn and certify, on an embedded example."""
+    from journeyman.cli.output import show
+
     if case is Case.ICU_SEPSIS:
         from journeyman.cli.sepsis_text import run_case
 
-        typer.echo(run_case(trajectories, seed, report))
-        return
-    typer.echo(run_demo(size, trajectories or GRID_TRAJECTORIES, horizon, seed, report))
+        _refuse_settings_of_the_grid({"--size": size, "--horizon": horizon})
+        result, text = run_case(trajectories, seed, report)
+    else:
+        sizes = (size or GRID_SIZE, trajectories or GRID_TRAJECTORIES, horizon or GRID_HORIZON)
+        result, text = run_demo(*sizes, seed, report)
+    show(result, text, as_json=as_json)
+
+
+def _refuse_settings_of_the_grid(given: dict[str, int | None]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(
+                "it is a setting of the grid; patients are as they are, and stays have their own "
+                "ends. Leave it out, or choose --case grid",
+                param_hint=option,
+            )
 
 
 def run_demo(
     size: int, trajectories: int, horizon: int, seed: int, report: Path | None = None
-) -> str:
-    """What `journeyman demo` prints."""
+) -> tuple[dict[str, Any], str]:
+    """What `journeyman demo` prints, for machines and for people."""
+    from journeyman.runs.learning import result_of
+
     world, basis, expert = jm.gallery.grid(size, seed=seed)
     demos = jm.record(world, expert, trajectories=trajectories, horizon=horizon, seed=seed)
     apprentice = jm.learn(world, basis, demos)
-    problem, answer = apprentice.problem, apprentice.answer
     if report is not None:
         apprentice.report(report)
+    settings = {"size": size, "trajectories": trajectories, "horizon": horizon}
+    result = {"case": Case.GRID.value, **settings, **result_of(apprentice)}
+    result |= {"seed": seed, "report": None if report is None else str(report)}
+    return result, _text(apprentice, expert, demos, size, report)
+
+
+def _text(
+    apprentice: jm.Apprentice, expert: jm.Policy, demos: jm.Demonstrations, size: int,
+    report: Path | None,
+) -> str:  # fmt: skip
+    problem, answer, world = apprentice.problem, apprentice.answer, apprentice.problem.world
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "

@@ -28,7 +28,10 @@ def learn(
     budget: Budgets = None,
     solver: Annotated[
         str | None,
-        typer.Option(help="auto, linear-program, column-generation, reduced-program, sgd-al."),
+        typer.Option(
+            help="auto, linear-program, column-generation, reduced-program, sgd-al, or a classic "
+            "method such as projection."
+        ),
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
     failure_probability: Annotated[
@@ -36,6 +39,9 @@ def learn(
     ] = None,
     gap: Gap = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything drawn; 0.", min=0)] = None,
+    checkpoint_every: Annotated[
+        float | None, typer.Option(help="Seconds between the states that sgd-al keeps.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help=RESUME)] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,
     as_json: AsJson = False,
@@ -54,7 +60,8 @@ def learn(
         "failure_probability": failure_probability, "world_options": parsed_options(option),
         "solver": {"name": solver, "time_limit": time_limit},
     }  # fmt: skip
-    _Learning(run, config, set_ or [], given, budget, resume, overwrite).go(as_json, quiet)
+    asked = _Learning(run, config, set_ or [], given, budget, resume, overwrite, checkpoint_every)
+    asked.go(as_json, quiet)
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,7 @@ class _Learning:
     budgets: list[str] | None
     resume: bool
     overwrite: bool
+    checkpoint_every: float | None
 
     def go(self, as_json: bool, quiet: bool) -> None:
         """Learn, show the result, and say what is lacking."""
@@ -84,7 +92,10 @@ class _Learning:
                 place = RunDirectory(self.run)
                 with place.opened(resume=self.resume, overwrite=self.overwrite):
                     description = self._description(place)
-                    result = learn_in(place, description, observer=observer, tell=tell)
+                    result = learn_in(
+                        place, description, observer=observer, tell=tell,
+                        checkpoint_every=self.checkpoint_every,
+                    )  # fmt: skip
         except Interrupted as stop:
             self._say_goodbye(stop.signal_number)
         show({"run": str(self.run), **result}, certificate_text(result), as_json=as_json)

@@ -8,6 +8,7 @@ import journeyman
 from journeyman.cli.audit import audit
 from journeyman.cli.certify import certify
 from journeyman.cli.commands import TRACEBACK, Commands
+from journeyman.cli.compare import compare
 from journeyman.cli.demo import demo
 from journeyman.cli.doctor import doctor
 from journeyman.cli.learn import learn
@@ -65,7 +66,7 @@ app.add_typer(world)
 world.command("import")(import_world)
 world.command("check")(check_world)
 world.command("show")(show_world)
-for command in (record, learn, certify, audit, report, requirements, doctor):
+for command in (record, learn, compare, certify, audit, report, requirements, doctor):
     app.command()(command)
 
 

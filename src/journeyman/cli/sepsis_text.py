@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 import journeyman as jm
 from journeyman.cli.sepsis_case import DEMONSTRATIONS, PATIENTS, Contrast, SepsisCase, learn_case
@@ -28,13 +29,36 @@ LIMITS_OF_IT = (
 )
 
 
-def run_case(demonstrations: int | None = None, seed: int = 0, report: Path | None = None) -> str:
-    """What `journeyman demo --case icu-sepsis` prints, and the report if one is asked for."""
+def run_case(
+    demonstrations: int | None = None, seed: int = 0, report: Path | None = None
+) -> tuple[dict[str, Any], str]:
+    """What `journeyman demo --case icu-sepsis` prints, for machines and for people, and the report
+    if one is asked for."""
     case = learn_case(demonstrations or DEMONSTRATIONS, seed)
+    facts = case_facts(case) | {"seed": seed, "report": None if report is None else str(report)}
     if report is None:
-        return case_text(case)
+        return facts, case_text(case)
     write_case_report(case, report)
-    return f"{case_text(case)}\n\nThe report, to be opened in a browser: {report}"
+    return facts, f"{case_text(case)}\n\nThe report, to be opened in a browser: {report}"
+
+
+def case_facts(case: SepsisCase) -> dict[str, Any]:
+    """The case in figures; the results of both apprentices as `journeyman learn` gives them."""
+    from journeyman.runs.learning import result_of
+
+    policies, costs = _policies(case), case.example.basis.names
+    return {
+        "case": "icu-sepsis",
+        "warning": WARNING,
+        "trajectories": len(case.demonstrations),
+        "survival": {name: case.survival(policy) for name, policy in policies.items()},
+        "costs": {
+            name: dict(zip(costs, case.costs(policy).tolist(), strict=True))
+            for name, policy in policies.items()
+        },
+        "surpass": result_of(case.surpassing),
+        "match": result_of(case.matching),
+    }
 
 
 def write_case_report(case: SepsisCase, path: Path) -> None:
@@ -68,19 +92,22 @@ def _setting(case: SepsisCase) -> list[str]:
     ]
 
 
-def _survival(case: SepsisCase) -> list[str]:
-    policies = {
+def _policies(case: SepsisCase) -> dict[str, jm.Policy]:
+    return {
         "clinicians": case.example.expert,
         "uniform actions": case.uniform,
         "apprentice: match": case.matching.policy,
         "apprentice: surpass": case.surpassing.policy,
         "optimum": case.best,
     }
+
+
+def _survival(case: SepsisCase) -> list[str]:
     return [
         f"{'Survival (exact, not discounted)':<34}{'here':>8}{'published':>12}",
         *(
             f"  {name:<32}{case.survival(policy):>8.4f}{PUBLISHED.get(name, '-'):>12}"
-            for name, policy in policies.items()
+            for name, policy in _policies(case).items()
         ),
     ]
 

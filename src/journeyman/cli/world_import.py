@@ -1,11 +1,16 @@
 """`journeyman world import`: any source of worlds, written as one native file."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from journeyman.cli.options import AsJson, WorldOption, parsed_options
+
+if TYPE_CHECKING:
+    from journeyman.world import World
 
 
 def import_world(
@@ -37,6 +42,17 @@ def import_world(
     world.save(target)
     show(
         {"file": str(target), **facts_of(world)},
-        f"{target}\n{text_of(world)}",
+        f"{target}\n{text_of(world)}{_note(world)}",
         as_json=as_json,
+    )
+
+
+def _note(world: World) -> str:
+    from journeyman.adapters.world_files.single_precision import was_single
+
+    if not was_single(world):
+        return ""
+    return (
+        f"\nNote: the laws were kept in single precision and added up to 1 within "
+        f"{world.normalisation_error:.0e} only; they were divided by their sums."
     )

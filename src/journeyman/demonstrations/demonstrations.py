@@ -227,20 +227,23 @@ class Demonstrations:
         save_arrays(path, "demonstrations", SCHEMA_VERSION, arrays)
 
     @classmethod
-    def load(cls, path: PathLike, *, terminal_state: int | None = None) -> Self:
+    def load(
+        cls, path: PathLike, *, terminal_state: int | None = None, memory_limit: int | None = None
+    ) -> Self:
         """Read what `save` wrote, or any CSV with episode,t,state,action,terminated.
 
-        `terminal_state` is as in `from_arrays`.
+        `terminal_state` is as in `from_arrays`. A packed file may unpack to `memory_limit` bytes,
+        by default to what its own size makes credible.
         """
-        demos = cls._load(path)
+        demos = cls._load(path, memory_limit)
         return demos if terminal_state is None else demos.ending_in(terminal_state)
 
     @classmethod
-    def _load(cls, path: PathLike) -> Self:
+    def _load(cls, path: PathLike, memory_limit: int | None) -> Self:
         if files.is_csv(path):
             return cls(*files.read_csv(path))
         files.refuse_foreign(path)
-        _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION)
+        _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION, memory_limit=memory_limit)
         parts = (
             take(path, arrays, name) for name in ("states", "actions", "offsets", "terminated")
         )

@@ -43,6 +43,14 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def page(subject: Subject, title: str = TITLE, note: str = "") -> str:
     """A whole HTML document."""
     found = sections(subject, WHOLE, Place())
+    version = str(subject.software["journeyman"])
+    return document(title, _header(subject, title, note), _contents(found), found, version)
+
+
+def document(
+    title: str, header: Element, contents: Element, main: Iterable[Element], version: str
+) -> str:
+    """A page about anything, in the style of the reports."""
     head = tag(
         "head", tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -52,8 +60,8 @@ def page(subject: Subject, title: str = TITLE, note: str = "") -> str:
         tag("style", sheet(":root") + PAGE),
     )  # fmt: skip
     body = tag(
-        "body", _header(subject, title, note), _contents(found), tag("main", *found),
-        tag("footer", tag("p", f"Written by journeyman {subject.software['journeyman']}.")),
+        "body", header, contents, tag("main", *main),
+        tag("footer", tag("p", f"Written by journeyman {version}.")),
         cls="jm",
     )  # fmt: skip
     return f"<!DOCTYPE html>\n{written(tag('html', head, body, lang='en'))}\n"

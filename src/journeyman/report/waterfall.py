@@ -2,7 +2,9 @@
 
 from itertools import accumulate, pairwise
 
+from journeyman.certificate import Certificate, LargeCertificate
 from journeyman.certificate.gap_bound import Combination
+from journeyman.certificate.legend import legend_in_words
 from journeyman.certificate.terms import Term
 from journeyman.report.drawing import Across, axis, label, picture
 from journeyman.report.figures import MINUS, column, figure, share
@@ -43,6 +45,7 @@ def terms(subject: Subject, place: Place) -> Element:
         tag("p", _introduction(subject)),
         beside(_waterfall(best, place), _table(best, horizon)),
         tag("dl", *(_told(term) for term in best.terms), cls="terms"),
+        _symbols(certificate),
         _ways(subject, place),
     )  # fmt: skip
 
@@ -123,6 +126,13 @@ def _told(term: Term) -> Element:
         tag("dd", meaning) if meaning else None,
         tag("dd", tag("code", term.formula), f" · {term.source}"),
     )  # fmt: skip
+
+
+def _symbols(certificate: Certificate | LargeCertificate) -> Element | None:
+    words = legend_in_words(
+        certificate.best.terms, [way.kind for way in certificate.combinations[:MOST_WAYS]]
+    )
+    return tag("p", f"Symbols: {words}.") if words else None
 
 
 def _ways(subject: Subject, place: Place) -> Element | None:

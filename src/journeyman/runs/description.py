@@ -12,7 +12,7 @@
 
     [solver]
     name = "auto"                  or "linear-program", "column-generation", "reduced-program",
-    time_limit = 60.0              "sgd-al"
+    time_limit = 60.0              "sgd-al", or a classic method (`solver_names`)
 
     [[budgets]]                    a limit on the expected discounted total of a known cost
     cost = "wear"                  one of the costs, or a source with a single one
@@ -21,6 +21,7 @@
 A file is named relative to the TOML file, on the command line relative to where one stands.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -29,6 +30,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from journeyman.errors import InvalidProblem
+from journeyman.runs.solver_names import SOLVERS
 from journeyman.runs.toml_text import toml_value
 
 
@@ -37,10 +39,11 @@ class InvalidSettings(InvalidProblem):
 
 
 COST_CLASSES = ("infinity-ball", "euclidean-ball", "simplex")
-SOLVERS = ("auto", "linear-program", "column-generation", "reduced-program", "sgd-al")
 PROVENANCE = "made_from"
 """The table of a stored description that says what the inputs were; it asks for nothing."""
 SOURCES = ("world", "costs", "demonstrations")
+LARGEST = sys.float_info.max
+"""Numbers beyond it, endless ones included, are none."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,7 @@ def _of_type(wanted: str, value: Any, where: str) -> Any:
         return value
     if "bool" in wanted and isinstance(value, bool):
         return value
-    if "float" in wanted and is_number:
+    if "float" in wanted and is_number and abs(value) <= LARGEST:
         return float(value)
     if "int" in wanted and isinstance(value, int) and is_number:
         return value

@@ -31,8 +31,12 @@ def learn_in(
     *,
     observer: Observer,
     tell: Callable[[str], None],
+    checkpoint_every: float | None = None,
 ) -> dict[str, Any]:
-    """Learn as described, in an opened directory; the result as it is stored there."""
+    """Learn as described, in an opened directory; the result as it is stored there.
+
+    A solver that keeps its states does so every `checkpoint_every` seconds.
+    """
     inputs = _inputs(place, description)
     made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
     goes_on = place.begin(description, made_from)
@@ -42,9 +46,8 @@ def learn_in(
             tell(f"the run in {place.path} has ended before; this is its result")
             return result
     problem = inputs.problem()
-    solver = SteadySolver(
-        chosen_solver(description.solver, problem, description.seed), place.checkpoints, tell
-    )
+    chosen = chosen_solver(description.solver, problem, description.seed)
+    solver = SteadySolver(chosen, place.checkpoints, tell, checkpoint_every)
     if goes_on:
         solver.forget_later_solves()
     with Metrics(place.metrics, observer) as metrics:

@@ -1,12 +1,17 @@
-"""From the name of a solver in a description to the solver."""
+"""From the name of a method to the solver: for a run with its settings, for a study as it is."""
 
+from collections.abc import Callable
+from dataclasses import fields, replace
+from importlib import import_module
 from typing import Any
 
 from journeyman.apprentice import default_solver
 from journeyman.errors import InvalidSolver
+from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, features
 from journeyman.problem.features import Features
 from journeyman.runs.description import SolverDescription
+from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
 from journeyman.solvers.reduced_program import ReducedProgram
 from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
@@ -17,6 +22,8 @@ def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
     if asked.time_limit is not None and not asked.time_limit > 0:
         raise InvalidSolver(f"time_limit = {asked.time_limit}", "Give seconds above 0")
     given: dict[str, Any] = {"time_limit": asked.time_limit}
+    if asked.name in CLASSICS:
+        return _classic(asked, given | {"accuracy": asked.accuracy, "seed": seed})
     if asked.tolerance is not None:
         given["tolerance"] = asked.tolerance
     if asked.name == "auto":
@@ -26,23 +33,79 @@ def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
     if asked.name == "column-generation":
         return ColumnGeneration(**given)
     if asked.name == "reduced-program":
-        return ReducedProgram(_features(asked, problem), **given)
+        return ReducedProgram(_features(asked.cells, problem), **given)
     return StochasticSubgradient(
-        _features(asked, problem), batch=asked.batch, steps=asked.steps, accuracy=asked.accuracy,
-        time_limit=asked.time_limit, seed=seed,
+        _features(asked.cells, problem), batch=asked.batch, steps=asked.steps,
+        accuracy=asked.accuracy, time_limit=asked.time_limit, seed=seed,
     )  # fmt: skip
 
 
-def _features(asked: SolverDescription, problem: Apprenticeship) -> Features:
-    if asked.cells < 1:
-        raise InvalidSolver(f"cells = {asked.cells}", "Give at least one cell")
-    return features.partition(problem.world, problem.demonstrations, num_cells=asked.cells)
+def compared_solver(
+    name: str, *, cells: int = 64, expert: Policy | None = None
+) -> Solver | Callable[[Apprenticeship], Solver]:
+    """A method by its name with its own defaults; over features, what makes it for a problem.
+
+    >>> compared_solver("linear-program")
+    LinearProgram(engine=None, threads=1, time_limit=None, tolerance=1e-07)
+    """
+    if name == "linear-program":
+        return LinearProgram()
+    if name == "column-generation":
+        return ColumnGeneration()
+    if name == "reduced-program":
+        return lambda problem: ReducedProgram(_features(cells, problem))
+    if name == "sgd-al":
+        return lambda problem: StochasticSubgradient(_features(cells, problem))
+    if name in ASKING:
+        return _asking(name, expert)
+    if name not in CLASSICS:
+        raise InvalidSolver(
+            f"there is no method {name!r}", f"Give some of {', '.join((*METHODS, *ASKING))}"
+        )
+    solver: Solver = _class(name)()
+    return solver
+
+
+def _asking(name: str, expert: Policy | None) -> Solver:
+    if expert is None:
+        raise InvalidSolver(
+            f"{name} asks the expert, and there is none who could be asked",
+            f"Give --expert with a policy, or leave {name} out",
+        )
+    solver: Solver = _class(name)(expert)
+    return solver
+
+
+def _class(name: str) -> Any:
+    """The class of a classic method."""
+    module = import_module(f"journeyman.solvers.classics.{name.replace('-', '_')}")
+    return getattr(module, {**CLASSICS, **ASKING}[name])
+
+
+def _classic(asked: SolverDescription, wanted: dict[str, Any]) -> Solver:
+    """A classic method with those settings that it has; others are refused where they were set."""
+    kind = _class(asked.name)
+    known = {one.name for one in fields(kind)}
+    for setting in ("accuracy", "tolerance"):
+        if getattr(asked, setting) is not None and setting not in known:
+            raise InvalidSolver(
+                f"{asked.name} has no {setting}", f"Leave solver.{setting} out for this solver"
+            )
+    settings = wanted | {"tolerance": asked.tolerance}
+    solver: Solver = kind(
+        **{name: value for name, value in settings.items() if name in known and value is not None}
+    )
+    return solver
+
+
+def _features(cells: int, problem: Apprenticeship) -> Features:
+    if cells < 1:
+        raise InvalidSolver(f"cells = {cells}", "Give at least one cell")
+    return features.partition(problem.world, problem.demonstrations, num_cells=cells)
 
 
 def _with(solver: Any, asked: SolverDescription) -> Solver:
     """The default solver with the limits that were asked for."""
-    from dataclasses import replace
-
     limits = {"time_limit": asked.time_limit, "tolerance": asked.tolerance}
     changed: Solver = replace(solver, **{k: v for k, v in limits.items() if v is not None})
     return changed

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
 from journeyman.runs.checkpoints import Checkpoints
 from journeyman.runs.interruption import Stop
@@ -21,8 +22,21 @@ from journeyman.solvers.watch import Watch
 class SteadySolver:
     """Runs a solver, keeps its states, and raises `Stop` when it was interrupted."""
 
-    def __init__(self, solver: Solver, directory: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        solver: Solver,
+        directory: Path,
+        tell: Callable[[str], None],
+        checkpoint_every: float | None = None,
+    ) -> None:
         self.solver, self.directory, self.tell = solver, directory, tell
+        self.checkpoint_every = checkpoint_every
+        if checkpoint_every is not None and not isinstance(solver, StochasticSubgradient):
+            raise InvalidSolver(
+                f"checkpoint_every = {checkpoint_every}, but {type(solver).__name__} keeps no "
+                "states: when it is interrupted it starts again",
+                "Leave it out, or choose the solver sgd-al",
+            )
         self.solves = 0
         self._checkpoints: Checkpoints | None = None
 
@@ -57,7 +71,9 @@ class SteadySolver:
     def _continued(self, solver: StochasticSubgradient, problem: Program, watch: Watch) -> Answer:
         self._checkpoints = Checkpoints(self.directory / f"solve-{self.solves}")
         step = self._checkpoints.mend()
-        steady = replace(solver, checkpoint=self._checkpoints.latest)
+        steady = replace(
+            solver, checkpoint=self._checkpoints.latest, checkpoint_every=self.checkpoint_every
+        )
         if step is not None:
             self.tell(f"going on from step {step}")
         answer = steady.run(problem, watch)

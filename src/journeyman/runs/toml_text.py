@@ -23,7 +23,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except IsADirectoryError as fault:
         raise InvalidFile(f"{path} is a directory", "Give a TOML file") from fault
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as fault:
+    except (ValueError, RecursionError) as fault:  # endless figures are a plain ValueError
         raise InvalidFile(
             f"{path} is not TOML ({fault})", 'Write lines such as: world = "world.npz"'
         ) from fault
@@ -37,7 +37,7 @@ def toml_value(text: str) -> Any:
     """
     try:
         found = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     return found["value"] if list(found) == ["value"] else text
 

@@ -14,13 +14,8 @@ from numpy.lib import format as npy
 from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
+from journeyman.storage import refuse_long_directory
 
-DIRECTORY_LIMIT = 1 << 20
-"""Bytes of the directory of a ZIP file; a native one has some hundred."""
-END, END_64 = b"PK\x05\x06", b"PK\x06\x07"
-"""What marks the end of the directory, and its extension for files beyond four gigabytes."""
-END_BYTES = 22 + (1 << 16)
-LARGEST_PLAIN = 1 << 32
 BYTES_PER_ITEM = 24
 """What an id takes beside its stored form: as int64, and temporaries of the checks."""
 
@@ -28,7 +23,7 @@ BYTES_PER_ITEM = 24
 def read(path: Path, allowance: Allowance) -> Reading:
     """The demonstrations in a file that `Demonstrations.save` wrote."""
     try:
-        _refuse_long_directory(path)
+        refuse_long_directory(path)
         with zipfile.ZipFile(path) as archive:
             members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
             allowance.require(2 * sum(one.file_size for one in members))
@@ -42,30 +37,14 @@ def read(path: Path, allowance: Allowance) -> Reading:
             f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
         ) from fault
     return Reading(
-        Demonstrations.load(path), lambda episode, step: f"episode {episode}, step {step}"
+        Demonstrations.load(path, memory_limit=allowance.limit),
+        lambda episode, step: f"episode {episode}, step {step}",
     )
 
 
 def write(demonstrations: Demonstrations, path: Path) -> None:
     """Write the native format."""
     demonstrations.save(path)
-
-
-def _refuse_long_directory(path: Path) -> None:
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        stream.seek(max(0, size - END_BYTES))
-        tail = stream.read()
-    plain = tail[-22:-18] == END and tail[-2:] == b"\0\0"
-    at = max(len(tail) - 22, 0) if plain else tail.rfind(END)
-    if at < 0 or size >= LARGEST_PLAIN:
-        return
-    length = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if length > DIRECTORY_LIMIT or tail[max(at - 20, 0) : max(at - 16, 0)] == END_64:
-        raise InvalidFile(
-            f"{path} is a ZIP file with a directory for very many members",
-            "Do not open files of doubtful origin",
-        )
 
 
 def _needed(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.errors import InvalidFile, JourneymanError
-from journeyman.storage import HEADER, PathLike
+from journeyman.storage import HEADER, PathLike, refuse_long_directory
 
 BLOCK = 1 << 22
 """Bytes of a block, unless one entry of the first axis has more."""
@@ -97,6 +97,7 @@ class NpzArrays:
 def open_npz(path: PathLike, limit: int) -> Iterator[NpzArrays]:
     """The arrays of `path`; whatever zipfile and numpy find damaged becomes `InvalidFile`."""
     try:
+        refuse_long_directory(path)
         with zipfile.ZipFile(path) as archive:
             yield NpzArrays(path, archive, limit)
     except JourneymanError:

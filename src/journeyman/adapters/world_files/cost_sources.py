@@ -1,6 +1,7 @@
 """Every door through which cost features come in, by the form of their name.
 
     costs.csv, costs.npz       a table: one row per state or per state-action pair
+    model.umb                  rewards and labels of a model checker's model
     state-indicator, pair-indicator, coordinates, macro-cells:4, time
                                built-in sets
     gallery:grid, icu-sepsis   the costs of an example; options are those of its world
@@ -25,6 +26,7 @@ from journeyman.adapters.world_files.built_in_costs import PLAIN, built_in_costs
 from journeyman.adapters.world_files.cost_tables import read_csv_costs, read_npz_costs
 from journeyman.adapters.world_files.gallery_sources import PREFIX as GALLERY
 from journeyman.adapters.world_files.gallery_sources import read_gallery
+from journeyman.adapters.world_files.umb_costs import read_umb_costs
 from journeyman.adapters.world_files.world_sources import ICU_SEPSIS, NO_OPTIONS
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, JourneymanError
@@ -66,21 +68,26 @@ def _read(source: str, world: World, options: Mapping[str, str]) -> CostBasis:
         return _of_environment(source, world, options)
     if options:
         raise InvalidCosts(f"{source} takes no options", f"Leave out {', '.join(options)}")
-    suffix = Path(source).suffix.lower()
-    if suffix == ".csv":
-        return CostBasis(*read_csv_costs(source, world))
-    if suffix == ".npz":
-        return _from_npz(source, world)
-    found = built_in_costs(source, world)
+    found = _from_file(source, world) or built_in_costs(source, world)
     if found is not None:
         return found
     if runs_code(source):
         return _by_function(source, world)
     raise InvalidCosts(
         f"{source!r} is not a source of costs",
-        f"Give a .csv or .npz file, {', '.join(PLAIN)}, macro-cells:4, gallery:NAME, gym:NAME, or "
-        "module:function",
+        f"Give a .csv, .npz or .umb file, {', '.join(PLAIN)}, macro-cells:4, gallery:NAME, "
+        "gym:NAME, or module:function",
     )
+
+
+def _from_file(source: str, world: World) -> CostBasis | None:
+    """The costs in a file, or None when the name is not that of one."""
+    suffix = Path(source.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
+    if suffix == ".umb":
+        return CostBasis(*read_umb_costs(source, world))
+    if source.lower().endswith(".csv"):
+        return CostBasis(*read_csv_costs(source, world))
+    return _from_npz(source, world) if source.lower().endswith(".npz") else None
 
 
 def _from_npz(path: str, world: World) -> CostBasis:

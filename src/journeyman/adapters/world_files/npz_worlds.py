@@ -18,6 +18,12 @@ from scipy import sparse
 
 from journeyman.adapters.formats.memory_limit import memory_limit, require_memory, world_bytes
 from journeyman.adapters.formats.npz_arrays import NpzArrays, open_npz
+from journeyman.adapters.world_files.single_precision import (
+    allowed_error,
+    mended_law,
+    mended_rows,
+    remembering,
+)
 from journeyman.adapters.world_files.source_options import (
     Options,
     discount_of,
@@ -28,7 +34,6 @@ from journeyman.arrays import FloatArray, SparseMatrix, compressed_rows
 from journeyman.errors import InvalidFile, InvalidWorld, JourneymanError
 from journeyman.world import World
 from journeyman.world.arrays_in import untrusted_rows
-from journeyman.world.laws import ROW_SUM_TOLERANCE
 
 OPTIONS = ("discount", "initial", "layout")
 TRANSITION = ("transition", "transitions", "transition_matrix", "transition_probabilities", "P")
@@ -49,12 +54,16 @@ def read_npz_world(path: str, options: Options) -> World:
         rows, layout = _rows(arrays, options.get("layout"))
         offsets = arrays.read("choice_offsets") if "choice_offsets" in arrays.members else None
         _refuse_rows_of_unknown_order(path, rows, layout, offsets)
-        return World(
-            _state_major(rows) if layout == ACTION_ROWS else rows,
+        mended, error = mended_rows(
+            _state_major(rows) if layout == ACTION_ROWS else rows, _kept_as(arrays)
+        )
+        world = World(
+            mended,
             _initial(arrays, options, rows.shape[1]),
             _discount(arrays, options),
             choice_offsets=offsets,
         )
+        return remembering(world, error)
 
 
 def _native(path: str, arrays: NpzArrays, options: Options) -> World:
@@ -99,6 +108,12 @@ def _rows(arrays: NpzArrays, layout: str | None) -> tuple[SparseMatrix, str | No
             "Give three axes (layout=sax or asx) or rows of pairs (layout=rows or action-rows)",
         )
     return _searched(arrays, name, axes[::-1] if found.reversed_axes else axes), layout
+
+
+def _kept_as(arrays: NpzArrays) -> Any:
+    """The kind of number in which the laws were kept."""
+    name = SPARSE[0] if set(SPARSE) <= arrays.members else _found(arrays, TRANSITION)
+    return arrays.announced(str(name)).dtype
 
 
 def _three_axes(arrays: NpzArrays, name: str, shape: tuple[int, ...], layout: str | None) -> str:
@@ -158,13 +173,15 @@ def _searched(arrays: NpzArrays, name: str, axes: str) -> SparseMatrix:
 
 def _require_laws(arrays: NpzArrays, name: str, first: int, block: NDArray[Any]) -> None:
     """Stop at the first block with a row that is no law, before the rest is unpacked."""
-    off = np.abs(block.sum(axis=-1, dtype=np.float64) - 1.0) > ROW_SUM_TOLERANCE
+    allowed = allowed_error(block.dtype, np.count_nonzero(block, axis=-1))
+    off = np.abs(block.sum(axis=-1, dtype=np.float64) - 1.0) > allowed
     if off.any():
         where = np.unravel_index(int(np.argmax(off)), off.shape)
         place = ", ".join(str(int(k) + first * (not axis)) for axis, k in enumerate(where))
         raise InvalidWorld(
-            f"{arrays.path}: {name}[{place}] sums to {float(block[where].sum())!r}",
-            "Rows must sum to 1 within 1e-8; send missing mass to an absorbing state",
+            f"{arrays.path}: {name}[{place}] sums to {float(block[where].sum(dtype=float))!r}",
+            f"Rows must sum to 1 within {float(allowed[where]):.0e}; send missing mass to an "
+            "absorbing state",
         )
 
 
@@ -235,7 +252,7 @@ def _initial(arrays: NpzArrays, options: Options, num_states: int) -> FloatArray
     name = _found(arrays, INITIAL)
     if name is None or "initial" in options:
         return initial_law(str(arrays.path), options, num_states, np.ones(num_states))
-    return np.asarray(arrays.read(name))
+    return mended_law(arrays.read(name))
 
 
 def _discount(arrays: NpzArrays, options: Options) -> float:

@@ -1,15 +1,20 @@
 """Worlds from the tabular environments of the package seals: `seals:CliffWorld7x4-v0`.
 
 Their `transition_matrix` is (states, actions, next states). Their episodes end at a fixed horizon,
-which is a time limit and not part of the world.
+which is a time limit and not part of the world. Matrices in single precision are divided by their
+sums, which is what the environments themselves do when they draw.
 """
 
 from typing import Any
 
+from scipy import sparse
+
 from journeyman.adapters.world_files.gymnasium_worlds import make_environment
+from journeyman.adapters.world_files.single_precision import mended_law, mended_rows, remembering
 from journeyman.adapters.world_files.source_options import Options, discount_of
 from journeyman.errors import InvalidWorld, MissingExtra
 from journeyman.world import World
+from journeyman.world.arrays_in import state_major
 
 PREFIX = "seals:"
 
@@ -25,7 +30,9 @@ def read_seals_world(source: str, options: Options) -> World:
                 f"{source} has no transition matrix",
                 "Give a tabular environment of seals, for example seals:CliffWorld7x4-v0",
             )
-        return World.from_arrays(model.transition_matrix, model.initial_state_dist, discount)
+        rows = sparse.csr_array(state_major(model.transition_matrix, "sax"))
+        mended, error = mended_rows(rows, rows.dtype)
+        return remembering(World(mended, mended_law(model.initial_state_dist), discount), error)
     finally:
         environment.close()
 

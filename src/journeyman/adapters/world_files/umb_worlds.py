@@ -8,13 +8,13 @@
     state-is-initial.bin        one bit per state
 
 Offsets and targets are 64-bit, little-endian. The choices of a state become its actions, in their
-order. Rewards, labels and valuations are not read: costs have their own door.
+order. Rewards and labels, if there are any, come in through the door of costs (`umb_costs`).
 
 *Reference*: specification of the unified Markov binary format, version 1 (2026).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,14 +69,14 @@ def read_umb_world(path: str, options: Options) -> World:
     """The Markov decision process in a UMB file."""
     refuse_unknown(path, options, OPTIONS)
     limit = memory_limit(options)
-    counts = _counts(path, limit)
+    counts = counts_of(path, read_index(path, limit))
     need = 2 * sum(counts.sizes().values())
     need += world_bytes(counts.states, counts.choices, counts.branches)
     require_memory(path, need, limit)
     parts = _parts(path, counts, limit)
-    offsets = _offsets(path, parts, CHOICES, counts.states, counts.choices)
-    rows = _offsets(path, parts, BRANCHES, counts.choices, counts.branches)
-    transition = (_probabilities(path, parts, counts), _targets(path, parts, counts), rows)
+    offsets = offsets_in(path, parts, CHOICES, counts.states, counts.choices)
+    rows = offsets_in(path, parts, BRANCHES, counts.choices, counts.branches)
+    transition = (probabilities_in(path, parts, counts), _targets(path, parts, counts), rows)
     return World(
         sparse.csr_array(transition, shape=(counts.choices, counts.states)),
         _initial(path, parts, counts, options),
@@ -85,8 +85,8 @@ def read_umb_world(path: str, options: Options) -> World:
     )
 
 
-def _counts(path: str, limit: int) -> Counts:
-    """The index, of a model that is a Markov decision process (or chain) without observations."""
+def read_index(path: str, limit: int) -> Any:
+    """What `index.json` says, whatever it is."""
 
     def is_index(member: Member) -> bool:
         if member.name == INDEX and member.size > INDEX_LIMIT:
@@ -97,18 +97,29 @@ def _counts(path: str, limit: int) -> Counts:
     if INDEX not in found:
         raise InvalidFile(f"{path} is not a UMB file: it lacks {INDEX}", "Give a .umb file")
     try:
-        index = json.loads(found[INDEX])
+        return json.loads(found[INDEX])
+    except (ValueError, RecursionError) as fault:
+        raise _no_model(path, fault) from fault
+
+
+def _no_model(path: str, fault: Exception) -> InvalidFile:
+    return InvalidFile(
+        f"{path}: {INDEX} does not describe a model with probabilities ({fault!r})",
+        "Export a Markov decision process",
+    )
+
+
+def counts_of(path: str, index: Any) -> Counts:
+    """The counts of a Markov decision process (or chain) without observations."""
+    try:
         version, model = index["format-version"], index["transition-system"]
         kind = (model["time"], model["#players"], model.get("#observations", 0))
         probability = model["branch-probability-type"]
         states, choices, branches = (
             model[f"#{what}"] for what in ("states", "choices", "branches")
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
-        raise InvalidFile(
-            f"{path}: {INDEX} does not describe a model with probabilities ({fault!r})",
-            "Export a Markov decision process",
-        ) from fault
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise _no_model(path, fault) from fault
     if version != VERSION:
         raise InvalidFile(f"{path} has format version {version!r}", f"Only {VERSION} is known")
     if kind not in (("discrete", 1, 0), ("discrete", 0, 0)):
@@ -119,24 +130,28 @@ def _counts(path: str, limit: int) -> Counts:
     sizes = (states, choices, branches)
     if not all(type(size) is int and 1 <= size <= LARGEST_COUNT for size in sizes):
         raise InvalidFile(f"{path}: {INDEX} counts {sizes} states, choices, branches", "Mend it")
-    return Counts(*sizes, rational=_is_rational(path, probability))
+    return Counts(*sizes, rational=is_rational(path, "probabilities", probability))
 
 
-def _is_rational(path: str, kind: Any) -> bool:
-    """Whether probabilities are fractions of 64-bit integers; otherwise they are doubles."""
+def is_rational(path: str, what: str, kind: Any) -> bool:
+    """Whether numbers are fractions of 64-bit integers; otherwise they are doubles."""
     name, size = (kind.get("type"), kind.get("size")) if isinstance(kind, dict) else (kind, None)
     known = {"double": (None, 64), "rational": (None, 128)}
     if not isinstance(name, str) or size not in known.get(name, ()):
         raise InvalidFile(
-            f"{path} has probabilities of type {name!r} (size {size})",
+            f"{path} has {what} of type {name!r} (size {size})",
             "Export doubles, or rationals of 128 bits",
         )
     return name == "rational"
 
 
 def _parts(path: str, counts: Counts, limit: int) -> Mapping[str, bytes]:
-    """The binary members, of exactly the sizes that follow from the index."""
-    sizes = counts.sizes()
+    """The binary members of a model."""
+    return read_members(path, of_sizes(path, counts.sizes()), UNPACKED * limit)
+
+
+def of_sizes(path: str, sizes: Mapping[str, int]) -> Callable[[Member], bool]:
+    """Accepts members by name, of exactly the sizes that follow from the index."""
 
     def fits(member: Member) -> bool:
         if member.name in sizes and member.size != sizes[member.name]:
@@ -146,10 +161,10 @@ def _parts(path: str, counts: Counts, limit: int) -> Mapping[str, bytes]:
             )
         return member.name in sizes
 
-    return read_members(path, fits, UNPACKED * limit)
+    return fits
 
 
-def _offsets(
+def offsets_in(
     path: str, parts: Mapping[str, bytes], name: str, sources: int, targets: int
 ) -> IntArray:
     """Offsets from 0 to `targets` that do not decrease; without a member, one target for each."""
@@ -182,14 +197,18 @@ def _targets(path: str, parts: Mapping[str, bytes], counts: Counts) -> IntArray:
     return targets.astype(np.int64)
 
 
-def _probabilities(path: str, parts: Mapping[str, bytes], counts: Counts) -> FloatArray:
-    data = _held(path, parts, PROBABILITIES)
-    if not counts.rational:
+def probabilities_in(path: str, parts: Mapping[str, bytes], counts: Counts) -> FloatArray:
+    return numbers_in(path, PROBABILITIES, _held(path, parts, PROBABILITIES), counts.rational)
+
+
+def numbers_in(path: str, name: str, data: bytes, rational: bool) -> FloatArray:
+    """Doubles, or fractions divided."""
+    if not rational:
         return np.frombuffer(data, dtype="<f8").astype(np.float64)
     words: NDArray[Any] = np.frombuffer(data, dtype=[("above", "<i8"), ("below", "<u8")])
     if not words["below"].all():
         where = int(np.argmin(words["below"]))
-        raise InvalidFile(f"{path}: {PROBABILITIES}[{where}] divides by 0", "Write it again")
+        raise InvalidFile(f"{path}: {name}[{where}] divides by 0", "Write it again")
     return np.asarray(words["above"].astype(float) / words["below"].astype(float))
 
 

@@ -1,0 +1,194 @@
+"""`journeyman compare`: methods side by side on the same problem, in a study that can go on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from journeyman.cli.options import (
+    AsJson,
+    Budgets,
+    Probability,
+    Quiet,
+    Rewards,
+    WorldOption,
+    parsed_options,
+)
+
+ALL = "all"
+EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
+RESUME = "Go on with a study in --out: give the same options, only what is missing is done."
+
+
+def compare(
+    solvers: Annotated[
+        str, typer.Option(help="Methods, separated by commas, or all; a wrong name lists them.")
+    ] = ALL,
+    example: Annotated[str | None, typer.Option(help=EXAMPLE)] = None,
+    world: Annotated[str | None, typer.Option(help="A file, gym:ID, gallery:NAME, …")] = None,
+    option: WorldOption = None,
+    costs: Annotated[str | None, typer.Option(help="A file, a name, module:function.")] = None,
+    demonstrations: Annotated[str | None, typer.Option(help="A file or directory.")] = None,
+    cost_class: Annotated[
+        str | None, typer.Option(help="infinity-ball, euclidean-ball or simplex.")
+    ] = None,
+    rewards: Rewards = None,
+    budget: Budgets = None,
+    expert: Annotated[
+        Path | None,
+        typer.Option(help="The true expert, if known: a policy file or a run directory."),
+    ] = None,
+    trajectories: Annotated[
+        int, typer.Option(help="Demonstrations of an example, for each seed.", min=1)
+    ] = 1000,
+    horizon: Annotated[int, typer.Option(help="Steps of each.", min=1)] = 150,
+    seeds: Annotated[int, typer.Option(help="How many: 0, 1, …", min=1)] = 1,
+    cells: Annotated[
+        int, typer.Option(help="Cells of the features of reduced-program and sgd-al.", min=1)
+    ] = 64,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for each solve.")] = None,
+    failure_probability: Probability = 0.05,
+    jobs: Annotated[int, typer.Option(help="Processes that solve at the same time.", min=1)] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="A directory for trials, report.html and trials.csv.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help=RESUME)] = False,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all trials here, one a line.")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods: true gap, certificate, time and work.
+
+    Every trial is a method with a seed. One that cannot be used is a row that says why; exit 4
+    when no method has an answer. In an example every seed has demonstrations of its own.
+    """
+    given = {
+        "world": world, "costs": costs, "demonstrations": demonstrations,
+        "cost_class": cost_class, "rewards": rewards, "world_options": parsed_options(option),
+    }  # fmt: skip
+    _refuse_contradictions(example, given, budget, expert, resume=resume, out=out)
+    recording = trajectories, horizon
+    limits = {"time_limit": time_limit, "failure_probability": failure_probability}
+    found = _in_place(
+        out, resume, quiet, jobs,
+        lambda executor: _compared(
+            _inputs(example, given, budget, expert, recording), solvers, cells,
+            seeds=range(seeds), directory=out, executor=executor, **limits,
+        ),
+    )  # fmt: skip
+    _written(found, out, report, csv)
+    _show(found, out, as_json=as_json, quiet=quiet)
+
+
+def _refuse_contradictions(
+    example: str | None,
+    given: dict[str, Any],
+    budget: list[str] | None,
+    expert: Path | None,
+    *,
+    resume: bool,
+    out: Path | None,
+) -> None:
+    if resume and out is None:
+        raise typer.BadParameter("it needs --out", param_hint="--resume")
+    if example is None:
+        return
+    typed = {name: given[name] for name in ("world", "costs", "demonstrations", "rewards")}
+    typed |= {"budget": budget, "expert": expert}
+    for name, value in typed.items():
+        if value is not None:
+            raise typer.BadParameter(f"it contradicts --{name}", param_hint="--example")
+
+
+def _inputs(
+    example: str | None,
+    given: dict[str, Any],
+    budget: list[str] | None,
+    expert: Path | None,
+    recording: tuple[int, int],
+) -> Any:
+    from journeyman.cli.compare_inputs import Recording, example_of, files_of
+
+    if example is None:
+        return files_of(given, budget, expert)
+    return example_of(example, given["world_options"], given["cost_class"], Recording(*recording))
+
+
+def _compared(inputs: Any, solvers: str, cells: int, **settings: Any) -> Any:
+    """The study itself."""
+    from journeyman.runs.solver_choice import compared_solver
+    from journeyman.studies import compare as compare_methods
+
+    names = _names(solvers, can_ask=inputs.expert is not None)
+    methods = {name: compared_solver(name, cells=cells, expert=inputs.expert) for name in names}
+    return compare_methods(
+        inputs.problem, methods, expert=inputs.expert, truth=inputs.truth, **settings
+    )
+
+
+def _names(solvers: str, *, can_ask: bool) -> Sequence[str]:
+    """What was asked for; all means those that can be used."""
+    from journeyman.runs.solver_names import ASKING, METHODS
+
+    if solvers == ALL:
+        return (*METHODS, *(ASKING if can_ask else ()))
+    return [name.strip() for name in solvers.split(",") if name.strip()]
+
+
+def _in_place(out: Path | None, resume: bool, quiet: bool, jobs: int, study: Any) -> Any:
+    """Run the study on an executor; Ctrl-C and SIGTERM leave what is done."""
+    from journeyman.cli.commands import say
+    from journeyman.cli.exit_codes import SIGNALLED
+    from journeyman.cli.output import progress
+    from journeyman.runs.interruption import Interrupted, stopping_gently
+
+    try:
+        with stopping_gently(), progress(quiet) as observer:
+            from journeyman.execution import Processes, Serial
+            from journeyman.studies.compare import counting
+
+            _refuse_earlier(out, resume)
+            told = counting(observer)
+            return study(Serial(observer=told) if jobs == 1 else Processes(jobs, observer=told))
+    except Interrupted as stop:
+        kept = "" if out is None else " Go on with the same command and --resume."
+        say(f"Interrupted.{kept}")
+        raise typer.Exit(SIGNALLED + stop.signal_number) from None
+
+
+def _refuse_earlier(out: Path | None, resume: bool) -> None:
+    from journeyman.errors import InvalidFile
+    from journeyman.studies.directory import StudyDirectory
+
+    if out is not None and StudyDirectory(out).was_begun and not resume:
+        raise InvalidFile(
+            f"{out} holds a study",
+            "Say --resume to go on with it, or give another directory",
+        )
+
+
+def _written(found: Any, out: Path | None, report: Path | None, csv: Path | None) -> None:
+    from journeyman.studies.directory import PAGE, TABLE
+
+    pages = [report, None if out is None else out / PAGE]
+    tables = [csv, None if out is None else out / TABLE]
+    for path in pages:
+        if path is not None:
+            found.report(path)
+    for path in tables:
+        if path is not None:
+            found.csv(path)
+
+
+def _show(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from journeyman.cli.output import show, teller
+    from journeyman.errors import NoSolution
+
+    facts = {"trials": [trial.facts() for trial in found.trials], "table": found.table()}
+    show(facts | {"out": None if out is None else str(out)}, found.table(), as_json=as_json)
+    if not any(trial.has_policy for trial in found.trials):
+        raise NoSolution("No method has an answer; the table says why.")
+    if out is not None:
+        teller(quiet)(f"Everything is in {out}; open {out / 'report.html'} in a browser.")
