@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol, overload
 
+from journeyman.blas_threads import one_blas_thread
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.problem import Program
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
@@ -82,7 +83,8 @@ def solve(
 
     `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
     use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
-    takes long. Ctrl-C and time limits end with a status and the best policy at hand.
+    takes long. Ctrl-C and time limits end with a status and the best policy at hand. Products of
+    NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits would change.
     """
     _check(problem, solver, observer)
     chosen, reason = solver, ""
@@ -92,6 +94,7 @@ def solve(
         chosen = replace(chosen, seed=seed)
     limit = chosen.time_limit if time_limit is None else time_limit
     with ExitStack() as stack:
+        stack.enter_context(one_blas_thread())
         display = observer or stack.enter_context(Terminal())
         watch = Watch(type(chosen).__name__, display, limit)
         answer: Answer | LargeAnswer | MixtureAnswer = chosen.run(
