@@ -6,11 +6,13 @@ RAY := $(VENV)/ray
 DOCS := $(VENV)/docs
 BROWSER := $(VENV)/browser
 INTEGRATION := $(VENV)/integration
+IMITATION := $(VENV)/imitation
 PIP := -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray test-integration test-browser check docs report-pictures slow bench bench-exact bench-ray dist lock clean
+.PHONY: help demo test test-ray test-integration test-browser check docs report-pictures slow fuzz bench bench-exact bench-ray bench-imitation dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,6 +40,12 @@ $(INTEGRATION)/.ready: requirements/integration.txt pyproject.toml
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python $(PIP) -r $<
 	$(@D)/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The peer of a benchmark, which imports nothing of ours.
+$(IMITATION)/.ready: requirements/imitation.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python $(PIP) -r $<
 	@touch $@
 
 /usr/bin/chromium:
@@ -73,6 +81,9 @@ report-pictures: $(BROWSER)/.ready /usr/bin/chromium  ## Draw the pictures of re
 slow: $(VENV)/.dev  ## Run the slow statistical tests
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
+fuzz: $(VENV)/.dev  ## Give every reader damaged files, FUZZ_SECONDS=60 each, and tell how many
+	JOURNEYMAN_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -q -n $(JOBS) -m fuzz -rP $(FUZZ)
+
 bench: $(VENV)/.dev  ## Print every benchmark's table
 	$(BIN)/python -m benchmarks
 
@@ -81,6 +92,9 @@ bench-exact: $(VENV)/.dev  ## Print the table of the exact program at scale
 
 bench-ray: $(RAY)/.ready  ## Print what executors cost, Ray among them
 	$(RAY)/bin/python -m benchmarks.executors
+
+bench-imitation: $(VENV)/.dev $(IMITATION)/.ready  ## Print maximum entropy beside the package imitation
+	$(BIN)/python -m benchmarks.maximum_entropy
 
 dist: $(VENV)/.dev  ## Build wheel and sdist, install the wheel elsewhere and use it
 	rm -rf dist
@@ -101,6 +115,7 @@ lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
 	$(COMPILE) --extra icu --group browser-tests --excludes requirements/excluded.txt -o requirements/browser.txt
 	$(COMPILE) --group docs -o requirements/docs.txt
 	$(COMPILE) --extra gymnasium --group integration-tests --excludes requirements/excluded-integration.txt -o requirements/integration.txt
+	$(subst pyproject.toml,requirements/imitation.in,$(COMPILE)) --excludes requirements/excluded-integration.txt -o requirements/imitation.txt
 
 clean:  ## Remove everything that was built
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -34,7 +34,7 @@ PAGES = {
     "testing": "Testing",
     "errors": "Errors",
 }
-ROOM_PAGES = {"apprentice": "learning", "auditing": "learning"}
+ROOM_PAGES = {"apprentice": "learning", "auditing": "learning", "studies": "learning"}
 """Rooms that share a page; every other one has its own."""
 
 

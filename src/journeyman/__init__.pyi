@@ -85,6 +85,8 @@ from journeyman.policy import occupancy as occupancy
 from journeyman.policy import plan as plan
 from journeyman.policy.feature_policy import FeaturePolicy as FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy as MixturePolicy
+from journeyman.policy.soft_planning import SoftPlan as SoftPlan
+from journeyman.policy.soft_planning import soft_plan as soft_plan
 from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
@@ -122,6 +124,29 @@ from journeyman.solvers import Solution as Solution
 from journeyman.solvers import Solver as Solver
 from journeyman.solvers import Status as Status
 from journeyman.solvers import solve as solve
+from journeyman.solvers.classics.adversarial_imitation import (
+    AdversarialImitation as AdversarialImitation,
+)
+from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning as BehaviourCloning
+from journeyman.solvers.classics.dagger import DAgger as DAgger
+from journeyman.solvers.classics.imitation_reinforce import ImitationReinforce as ImitationReinforce
+from journeyman.solvers.classics.imitation_trust_region import (
+    ImitationTrustRegion as ImitationTrustRegion,
+)
+from journeyman.solvers.classics.inverse_program import InverseProgram as InverseProgram
+from journeyman.solvers.classics.max_margin import MaxMargin as MaxMargin
+from journeyman.solvers.classics.maximum_entropy import MaximumEntropy as MaximumEntropy
+from journeyman.solvers.classics.maximum_margin_planning import (
+    MaximumMarginPlanning as MaximumMarginPlanning,
+)
+from journeyman.solvers.classics.multiplicative_weights import (
+    MultiplicativeWeights as MultiplicativeWeights,
+)
+from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
+from journeyman.solvers.classics.projection import Projection as Projection
+from journeyman.solvers.classics.sampled_inverse_program import (
+    SampledInverseProgram as SampledInverseProgram,
+)
 from journeyman.solvers.coefficients import ReducedSolution as ReducedSolution
 from journeyman.solvers.large_answer import LargeAnswer as LargeAnswer
 from journeyman.solvers.mixture_answer import MixtureAnswer as MixtureAnswer
@@ -136,6 +161,9 @@ from journeyman.solvers.step_rules import DualAveraging as DualAveraging
 from journeyman.solvers.step_rules import InverseRoot as InverseRoot
 from journeyman.solvers.step_rules import NormAdaptive as NormAdaptive
 from journeyman.solvers.stochastic_subgradient import StochasticSubgradient as StochasticSubgradient
+from journeyman.studies import Comparison as Comparison
+from journeyman.studies import Trial as Trial
+from journeyman.studies import compare as compare
 from journeyman.world import Flow as Flow
 from journeyman.world import LargeWorld as LargeWorld
 from journeyman.world import MixedRadix as MixedRadix

@@ -22,7 +22,8 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "testing": {*FLOORS, "gallery", "testing"},
     "adapters": {*FLOORS, "certificate", "apprentice", "gallery", "report", "adapters"},
     "runs": {*FLOORS, "certificate", "apprentice", "adapters", "runs"},
-    "cli": {*FLOORS, "gallery", "report", "adapters", "runs", "cli", "journeyman"},
+    "studies": {*FLOORS, "certificate", "apprentice", "report", "runs", "studies"},
+    "cli": {*FLOORS, "gallery", "report", "adapters", "runs", "studies", "cli", "journeyman"},
     "journeyman": set(),
     "__main__": {"cli"},
 }

@@ -15,6 +15,7 @@ from journeyman.problem.penalty import ExactPenalty, SinglePenalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import UniformRows
 from journeyman.problem.surrogate import Surrogate
+from journeyman.runs.checkpoints import step_of
 from journeyman.solvers import stochastic_subgradient as module
 from journeyman.solvers.row_source import Alias
 from journeyman.solvers.step_rules import (
@@ -296,9 +297,49 @@ def test_alias_tables_hold_the_law_exactly():
         ({"accuracy": -0.1}, "accuracy"),
         ({"seed": -1}, "seed = -1"),
         ({"replicas": 0}, "replicas = 0"),
+        ({"checkpoint_every": 0.0}, "checkpoint_every = 0"),
         ({"replicas": 2, "checkpoint": "state.npz"}, "checkpoint = 'state.npz' with 2 replicas"),
     ],
 )
 def test_wrong_settings_are_refused(grid_features, wrong, message):
     with pytest.raises(jm.InvalidSolver, match=message):
         StochasticSubgradient(grid_features, **wrong)
+
+
+def test_the_state_is_written_between_evaluations_when_that_is_asked_for(
+    tmp_path, grid_problem, grid_features
+):
+    """Evaluations are 5 to 10 thousand steps apart by then; states are written at every stride."""
+    path = tmp_path / "state.npz"
+    solver = StochasticSubgradient(grid_features, steps=40_000, accuracy=0.0, checkpoint=path)
+    written: dict[float | None, set[int]] = {None: set(), 1e-9: set()}
+    for every, states in written.items():
+        path.unlink(missing_ok=True)
+
+        def look(_, states=states):
+            if path.exists():
+                states.add(path.stat().st_mtime_ns)
+
+        pieces = jm.solve(grid_problem, replace(solver, checkpoint_every=every), observer=look)
+    assert len(written[1e-9]) > len(written[None]) + 5
+    assert same(pieces, jm.solve(grid_problem, replace(solver, checkpoint=None)))
+
+
+def test_a_state_written_between_evaluations_leads_to_the_same_bits(
+    tmp_path, grid_problem, grid_features
+):
+    path, kept = tmp_path / "state.npz", tmp_path / "kept.npz"
+    solver = StochasticSubgradient(
+        grid_features, steps=30_000, accuracy=0.0, checkpoint=path, checkpoint_every=1e-9
+    )
+
+    def keep(event):
+        step = step_of(path) if event.iteration > 20_000 and not kept.exists() else None
+        if step is not None and module.next_evaluation(step - 1) != step:
+            kept.write_bytes(path.read_bytes())
+
+    whole = jm.solve(grid_problem, solver, observer=keep)
+    step = step_of(kept)
+    assert step is not None
+    assert step not in [point.step for point in whole.optimisation.trace]
+    assert same(jm.solve(grid_problem, replace(solver, checkpoint=kept)), whole)

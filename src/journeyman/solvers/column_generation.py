@@ -44,6 +44,7 @@ from journeyman.solvers.dual_set import Task
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
 
 RELATIVE_TOLERANCE = 1e-6
 
@@ -93,6 +94,7 @@ class ColumnGeneration:
             answer = self._judge(problem, search, status, tolerance)
         return replace(
             answer, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
+            work=answer.work or Work(iterations=search.calls, forward_solves=search.calls),
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
 

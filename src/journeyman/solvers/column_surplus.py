@@ -39,6 +39,7 @@ from journeyman.solvers.column_verdict import (
 )
 from journeyman.solvers.dual_set import Task
 from journeyman.solvers.status import Status
+from journeyman.solvers.work import Work
 
 FIRST_SHARE = 0.5
 """The first stage is solved to this share of the tolerance, so that the second has room."""
@@ -76,9 +77,10 @@ def surpass(problem: Program, first: ColumnSearch, tolerance: float, most: int) 
         status = status if status in STOPPED else Status.OPTIMAL
     elif status is Status.OPTIMAL:
         status = Status.INACCURATE
+    calls = first.calls + second.calls
     return Answer(
         problem, status, f"{first.description}, then {second.calls} calls for the surplus",
-        solution, total_surplus=surplus,
+        solution, total_surplus=surplus, work=Work(iterations=calls, forward_solves=calls),
         log=f"total surplus {surplus:.9g} with a gap of {solution.value:.9g}; with one of at most "
         f"{level * task.unit:.9g} no policy has more than {bound:.9g}",
     )  # fmt: skip

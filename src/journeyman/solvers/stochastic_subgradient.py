@@ -58,6 +58,7 @@ from journeyman.solvers.subgradient_kernel import Motion
 from journeyman.solvers.subgradient_state import SubgradientState, exists, identity_of
 from journeyman.solvers.subgradient_steps import SubgradientSteps
 from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
 from journeyman.storage import PathLike
 
 BLOCK = 2048
@@ -89,6 +90,7 @@ class StochasticSubgradient:
         time_limit: seconds.
         seed: of the rows.
         checkpoint: a file to write the state to at every evaluation, and to continue from.
+        checkpoint_every: seconds after which it is written between evaluations, too.
         executor: runs the replicas, or draws blocks of rows in a large world; the answer does not
             depend on it.
         replicas: independent descents on the executor, whose averages are averaged; what that is
@@ -108,14 +110,16 @@ class StochasticSubgradient:
     time_limit: float | None = None
     seed: int = 0
     checkpoint: PathLike | None = None
+    checkpoint_every: float | None = None
     executor: Executor | None = None
     replicas: int = 1
 
     def __post_init__(self) -> None:
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
             require_count(name, getattr(self, name), least=least)
-        if self.radius is not None:
-            require_positive("radius", self.radius)
+        for name in ("radius", "checkpoint_every"):
+            if getattr(self, name) is not None:
+                require_positive(name, getattr(self, name))
         require_not_negative("average_power", self.average_power)
         if self.accuracy is not None:
             require_not_negative("accuracy", self.accuracy)
@@ -156,8 +160,8 @@ class StochasticSubgradient:
     def settings(self) -> str:
         """What decides the steps, in words; when to stop is not part of it."""
         ignored = {
-            "features", "steps", "accuracy", "time_limit", "seed", "checkpoint", "executor",
-            "replicas",
+            "features", "steps", "accuracy", "time_limit", "seed", "checkpoint",
+            "checkpoint_every", "executor", "replicas",
         }  # fmt: skip
         rule_needs_steps = type(self.step_rule).__name__ == "Constant"
         words = [
@@ -189,7 +193,7 @@ class _Run:
         self.steps = SubgradientSteps(surrogate, self.state.source, self.motion)
         self.exact = self.steps.exact
         self.replicas = self._replicas() if solver.replicas > 1 else None
-        self.reduced_solution = self._evaluate()
+        self.reduced_solution, self.saved = self._evaluate(), watch.elapsed
 
     def _replicas(self) -> Replicas:
         solver, executor = self.solver, self.solver.executor
@@ -210,6 +214,7 @@ class _Run:
                 found = self.reduced_solution
                 if self.watch.report(state.step, found.loss, found.loss_lower_bound):
                     return self._stopped()
+                self._save(self.solver.checkpoint_every)
             if not state.is_finite:
                 return Status.NOT_FINITE
             self._evaluate_and_keep()
@@ -257,9 +262,12 @@ class _Run:
         )  # fmt: skip
         self._save()
 
-    def _save(self) -> None:
-        if self.solver.checkpoint is not None:
-            self.state.save(self.solver.checkpoint, self.identity)
+    def _save(self, every: float | None = 0.0) -> None:
+        """Write the state, if `every` seconds have passed since it was; None is never."""
+        path = self.solver.checkpoint
+        if path is not None and every is not None and self.watch.elapsed >= self.saved + every:
+            self.state.save(path, self.identity)
+            self.saved = self.watch.elapsed
 
     def _wanted_accuracy(self) -> float:
         if self.solver.accuracy is not None:
@@ -281,6 +289,7 @@ class _Run:
             policy_solution(found),
             reduced=found,
             optimisation=optimisation,
+            work=Work(iterations=self.state.step),
         )
 
 

@@ -1,0 +1,229 @@
+"""`jm.MaximumEntropy` beside MCE IRL of the package `imitation`, on grids.
+
+`make bench-imitation` builds the peer's environment and runs this. Grids with 4 actions, 30 % slip,
+MACRO x MACRO macro cells as state features, uniform start; the expert (seed 0) is 30 % random and
+its expectations are exact, so that both are asked to match something that can be matched.
+
+The two solve related problems, not the same one. *journeyman*: infinite horizon, discount
+1 - 1/HORIZON, a stationary policy. *imitation*: times 0 to HORIZON without discount, for which it
+is made, and a policy for every time. Its learning rate is its documented 0.01 and, in a row of its
+own, larger. *imitation, discounted* gives it the discount as well, which its training does not
+apply to the policy. *journeyman, finite* is journeyman on the peer's problem: states are
+(time, cell), costs undo a discount of 1 - 1/(50 HORIZON), and only the entropy is (slightly)
+discounted; left out beyond 20,000 states.
+
+Each run is a process of its own with one thread; time is CPU seconds of learning, loading not
+counted, journeyman's with the evaluation of its policy and both bounds. *iterations* are steps of
+L-BFGS and Newton's method, or of Adam. *really* is the largest difference between the returned
+policy's expectations and the expert's by exact evaluation on the problem that was given, divided by
+the mass (about HORIZON): the share of time that is wrong in some macro cell; *believed* is the same
+figure from what the method holds to be its visits. The peer is stopped at its limit of CPU seconds.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import journeyman as jm
+from benchmarks.machine import describe_machine
+
+INSTANCES = ("8:4:20", "16:4:40", "32:8:50")
+GRAMMAR = "SIZE:MACRO:HORIZON"
+PEER = Path(".venv/imitation/bin/python")
+SECONDS = 30.0
+"""CPU seconds for a run of the peer."""
+RATES = (0.01, 0.1)
+"""Of Adam; the first is documented."""
+STRETCH = 50
+"""The finite problem is discounted as if its horizon were so many times longer."""
+FINITE_LIMIT = 20_000
+"""States of the finite problem, beyond which its row is left out: its factors fill up."""
+ENOUGH_SECONDS, MOST_REPEATS = 1.0, 5
+OURS, FINITE = "journeyman", "journeyman, finite"
+Figures = dict[str, Any]
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("instances", nargs="*", default=INSTANCES, help=GRAMMAR)
+    parser.add_argument("--peer", type=Path, default=PEER, help="Python with imitation")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU seconds for the peer")
+    parser.add_argument("--rates", type=float, nargs="*", default=RATES)
+    parser.add_argument("--measure", choices=(OURS, FINITE), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.measure:
+        print(json.dumps(_measure(options.measure, options.instances[0])))
+        return
+    print("Maximum entropy, one thread, seed 0")
+    print(f"{'':28}{'CPU s':>9}{'times':>8}{'iterations':>12}{'really':>10}{'believed':>10}")
+    for instance in options.instances:
+        print(instance)
+        own = _run(OURS, instance)
+        _show(OURS, own, None)
+        if _size_of_finite(instance) <= FINITE_LIMIT:
+            _show(FINITE, _run(FINITE, instance), own["seconds"])
+        runs = [(f"imitation, rate {rate:g}", rate, False) for rate in options.rates]
+        runs.append(("imitation, discounted", options.rates[-1], True))
+        for name, rate, discounted in runs:
+            _show(name, _peer(options, instance, rate, discounted), own["seconds"])
+
+
+def _show(name: str, row: Figures, own_seconds: float | None) -> None:
+    times = "" if own_seconds is None else f"{row['seconds'] / own_seconds:.1f}"
+    print(
+        f"  {name:26}{row['seconds']:>9.2f}{times:>8}{row['iterations']:>12}"
+        f"{row['really']:>10.1e}{row['believed']:>10.1e}  {row['outcome']}",
+        flush=True,
+    )
+
+
+def _parts(instance: str) -> tuple[jm.gallery.Example, int]:
+    size, macro, horizon = (int(part) for part in instance.split(":"))
+    return jm.gallery.grid(size, macro_cells=macro, discount=1 - 1 / horizon), horizon
+
+
+def _size_of_finite(instance: str) -> int:
+    example, horizon = _parts(instance)
+    return (horizon + 1) * example.world.num_states
+
+
+def _run(who: str, instance: str) -> Figures:
+    command = [sys.executable, "-m", "benchmarks.maximum_entropy", instance, "--measure", who]
+    return dict(json.loads(_completed(command)))
+
+
+def _measure(who: str, instance: str) -> Figures:
+    """journeyman's figures, in this fresh process."""
+    example, horizon = _parts(instance)
+    make = _infinite if who == OURS else _finite
+    solver = jm.MaximumEntropy(tolerance=1e-6 if who == OURS else 1e-6 / STRETCH)
+    jm.solve(make(*_parts("4:2:4")), solver)  # loads and compiles
+    problem = make(example, horizon)
+    times: list[float] = []
+    while len(times) < MOST_REPEATS and sum(times) < ENOUGH_SECONDS:
+        started = time.process_time()
+        answer = jm.solve(problem, solver)
+        times.append(time.process_time() - started)
+    difference = problem.difference(jm.occupancy(problem.world, answer.policy).measure)
+    mass = problem.effective_horizon if who == OURS else horizon + 1
+    believed = problem.difference(answer.occupancy.measure)
+    return {
+        "seconds": min(times),
+        "iterations": answer.work.iterations if answer.work else 0,
+        "really": float(np.abs(difference).max()) / mass,
+        "believed": float(np.abs(believed).max()) / mass,
+        "outcome": f"{answer.status.name}, {answer.log}",
+    }
+
+
+def _infinite(example: jm.gallery.Example, horizon: int) -> jm.Apprenticeship:
+    world, basis, expert = example
+    target = jm.occupancy(world, expert).expectations(basis)
+    return jm.Apprenticeship(world, basis, jm.ExpertExpectation(target))
+
+
+def _finite(example: jm.gallery.Example, horizon: int) -> jm.Apprenticeship:
+    """The peer's problem: states (time, cell) for times 0..horizon, then a state for ever.
+
+    At the last time and in the last state there is nothing to choose, as no entropy is counted
+    there by the peer either (its last state is reached, not left).
+    """
+    world, basis, expert = example
+    cells, actions = world.num_states, world.pairs.max_actions
+    discount = 1 - 1 / (STRETCH * horizon)
+    step, end = sparse.csr_array(world.transition), (horizon + 1) * cells
+    shape = (cells * actions, end + 1)
+    blocks = [
+        sparse.csr_array((step.data, step.indices + (t + 1) * cells, step.indptr), shape=shape)
+        for t in range(horizon)
+    ]
+    ending = sparse.csr_array(
+        (np.ones(cells + 1), np.full(cells + 1, end), np.arange(cells + 2)),
+        shape=(cells + 1, end + 1),
+    )
+    choices = np.concatenate([np.full(horizon * cells, actions), np.ones(cells + 1, dtype=int)])
+    initial = np.concatenate([world.initial, np.zeros(end + 1 - cells)])
+    expanded = jm.World(
+        sparse.vstack([*blocks, ending], format="csr"), initial, discount,
+        choice_offsets=np.concatenate([[0], np.cumsum(choices)]),
+    )  # fmt: skip
+    features = _features(world, basis)
+    undone = [features * discount**-t for t in range(horizon + 1)]
+    costs = jm.CostBasis(np.vstack([*undone, np.zeros((1, basis.num_costs))]))
+    visits = _visits(world, np.broadcast_to(expert.probabilities(np.arange(cells)),
+                                            (horizon, cells, actions)))  # fmt: skip
+    return jm.Apprenticeship(expanded, costs, jm.ExpertExpectation(visits.sum(axis=0) @ features))
+
+
+def _features(world: jm.World, basis: jm.CostBasis) -> Any:
+    """(cells x costs): the costs of a grid depend on the state only."""
+    matrix = basis.on(world)[world.pairs.offsets[:-1]]
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+
+
+def _visits(world: jm.World, laws: Any) -> Any:
+    """(times x states) probabilities of being somewhere, for a law per time, state and action."""
+    law, visits = world.initial, [world.initial]
+    for now in laws:
+        law = world.transition.T @ (np.asarray(law)[:, np.newaxis] * now).ravel()
+        visits.append(law)
+    return np.array(visits)
+
+
+def _peer(options: argparse.Namespace, instance: str, rate: float, discounted: bool) -> Figures:
+    """The peer's figures; its policy is evaluated here."""
+    example, horizon = _parts(instance)
+    world, basis, expert = example
+    states, actions = world.num_states, world.pairs.max_actions
+    discount = world.discount if discounted else 1.0
+    weights = discount ** np.arange(horizon + 1)
+    table = expert.probabilities(np.arange(states))
+    features = _features(world, basis)
+    wanted = weights @ _visits(world, np.broadcast_to(table, (horizon, *table.shape)))
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder) / "instance.npz", Path(folder) / "result.npz"
+        np.savez(
+            given, transition=world.transition.toarray().reshape(states, actions, states),
+            features=features, initial=world.initial, occupancy=wanted, horizon=horizon,
+            discount=discount,
+        )  # fmt: skip
+        command = [str(options.peer), "-m", "benchmarks.imitation_peer", str(given), str(found)]
+        _completed([*command, "--seconds", str(options.seconds), "--rate", str(rate)])
+        with np.load(found) as saved:
+            result = dict(saved)
+    reached = weights @ _visits(world, result["policy"])
+    stopped = "stopped by itself" if result["stopped"] else "not at its end"
+    return {
+        "seconds": float(result["seconds"]),
+        "iterations": int(result["iterations"]),
+        "really": float(np.abs((reached - wanted) @ features).max() / weights.sum()),
+        "believed": float(np.abs((result["believed"] - wanted) @ features).max() / weights.sum()),
+        "outcome": f"{stopped}, imitation {result['version']}",
+    }
+
+
+def _completed(command: Sequence[str]) -> str:
+    """What a process with one thread has printed."""
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | threads
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    if "--measure" not in sys.argv:
+        print(describe_machine())
+    main(sys.argv[1:])

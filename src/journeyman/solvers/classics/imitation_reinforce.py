@@ -1,0 +1,159 @@
+"""Imitation by policy gradients (IM-REINFORCE): descent along the gradient for the worst cost.
+
+    minimise over theta   delta(theta) = max { <w, Psi' mu_theta - target> : w in W }
+    gradient              sum over pairs of mu(x, a) A_w(x, a) grad log pi_theta(a | x)
+
+where w is the worst cost of the policy at hand and A_w its advantages under that cost.
+
+*Where.* Visits and advantages are linear solves, or with `rollouts` come from walks: discounted
+costs to go, less a baseline. Policies are tabular, or log-linear in `features`.
+
+*What differs from the paper.* Steps are those of Adam, a running mean of gradients over the root of
+a running mean of their squares, of length step_size/sqrt(1 + k/20) in iteration k: gradients of
+states differ by magnitudes with how often they are visited, and no single step suits all. The worst
+cost is smoothed (`smoothed_gap`) with a temperature that falls by a fixed share per iteration. The
+best policy is kept; with rollouts it is chosen by a moving average of sampled expectations.
+
+*Guarantee.* The paper promises convergence to a local minimum. In the tabular family with exact
+visits CONVERGED means that the best gap is within `accuracy` (of the trivial bound) of a proven
+lower bound. The bound that a policy's own values give is weak while some states are still far from
+settled, so now and then an optimal policy of the worst cost is planned; these are counted as
+forward solves. With features or rollouts nothing is proven and all iterations are made.
+
+*Cost.* Two sparse solves per iteration; with rollouts the walks.
+
+Reference: Ho, Gupta, Ermon, "Model-free imitation learning with policy optimization", ICML 2016;
+Kingma, Ba, "Adam: a method for stochastic optimization", 2015.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.policy import Plan, plan
+from journeyman.problem import Program
+from journeyman.problem.features import Features
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import require_apprenticeship
+from journeyman.solvers.classics.exact_visits import ExactWalker
+from journeyman.solvers.classics.policy_family import PolicyFamily
+from journeyman.solvers.classics.worst_case_descent import Sampling, WorstCaseDescent
+from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
+from journeyman.solvers.iteration import Advance, iterate
+from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
+
+FIRST_MOMENT, SECOND_MOMENT = 0.9, 0.9
+"""Memory of the means of gradients and of their squares. The second is short: softmax gradients
+vanish with the probability of an action, and steps must not remember the time before."""
+NEGLIGIBLE = 1e-10
+"""Gradients below this share of the largest one ever seen count as zero."""
+SLOWING = 20
+"""Iterations over which steps become shorter by a factor of 1.4 for the first time."""
+COOLING = 0.97
+"""The temperature's share of itself in the iteration before."""
+BOUND_EVERY = 25
+"""Iterations between two plans for a lower bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImitationReinforce:
+    """IM-REINFORCE of Ho, Gupta and Ermon (2016).
+
+    Args:
+        features: of log-linear policies; None searches all policies.
+        rollouts: walks drawn per iteration; None computes gradients exactly.
+        horizon: longest walk; by default 1 % of the discounted time is left out.
+        step_size: length of the first steps, in units of logits.
+        accuracy: asked-for distance to the least gap, relative to the trivial bound.
+        max_iterations: steps before the run ends.
+        time_limit: seconds.
+        seed: of the walks.
+    """
+
+    features: Features | None = None
+    rollouts: int | None = None
+    horizon: int | None = None
+    step_size: float = 0.2
+    accuracy: float = 1e-5
+    max_iterations: int = 500
+    time_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("rollouts", "horizon"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        require_positive("step_size", self.step_size)
+        require_positive("accuracy", self.accuracy)
+        require_count("max_iterations", self.max_iterations)
+        require_count("seed", self.seed, least=0)
+        require_time_limit(self.time_limit)
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        given = require_apprenticeship(problem, "ImitationReinforce")
+        sampling = Sampling(self.rollouts, self.horizon, self.seed)
+        family = PolicyFamily(given.world, self.features)
+        descent = WorstCaseDescent(given, family, sampling, self.accuracy)
+        search = _Search(descent, self.step_size)
+        status, iterations = iterate(search.advance, watch, self.max_iterations)
+        work = Work(
+            iterations=iterations, forward_solves=search.plans,
+            environment_steps=descent.walker.steps,
+        )  # fmt: skip
+        seconds = time.perf_counter() - started
+        return descent.answer(status, f"IM-REINFORCE, {family!r}", work, seconds)
+
+
+class _Search:
+    """The iterations, with Adam's running means."""
+
+    def __init__(self, descent: WorstCaseDescent, step_size: float) -> None:
+        self.descent, self.step_size = descent, step_size
+        self.iteration, self.plans, self.largest = 0, 0, 0.0
+        self.first = np.zeros_like(descent.theta)
+        self.second = np.zeros_like(descent.theta)
+        self._plan: Plan | None = None
+
+    def advance(self) -> Advance:
+        descent = self.descent
+        if self.iteration:
+            theta = descent.family.restrained(descent.theta - self._next())
+            descent.move(theta, descent.family.law(theta))
+            descent.heat(COOLING * descent.temperature)
+        self.iteration += 1
+        objective = descent.judge()
+        _, weights = descent.smoothed(descent.visits.difference)
+        signal = descent.visits.signal(descent.problem.cost_of(weights))
+        self._remember(descent.family.gradient(descent.law, signal))
+        self._bound(weights)
+        return Advance(objective, descent.bound if descent.is_exact else None, descent.is_proven)
+
+    def _remember(self, gradient: FloatArray) -> None:
+        self.largest = max(self.largest, float(np.abs(gradient).max()))
+        self.first = FIRST_MOMENT * self.first + (1 - FIRST_MOMENT) * gradient
+        self.second = SECOND_MOMENT * self.second + (1 - SECOND_MOMENT) * gradient**2
+
+    def _next(self) -> FloatArray:
+        """The step of Adam."""
+        count = self.iteration
+        mean = self.first / (1 - FIRST_MOMENT**count)
+        size = np.sqrt(self.second / (1 - SECOND_MOMENT**count)) + NEGLIGIBLE * self.largest
+        length = self.step_size / np.sqrt(1 + count / SLOWING)
+        return length * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0)
+
+    def _bound(self, weights: FloatArray) -> None:
+        """A lower bound from the policy's own values, and now and then from optimal ones."""
+        descent = self.descent
+        if not isinstance(descent.walker, ExactWalker):
+            return
+        descent.prove(weights, descent.walker.values)
+        if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
+            world, cost = descent.problem.world, descent.problem.cost_of(weights)
+            self._plan = plan(world, cost, warm_start=self._plan)
+            self.plans += 1
+            descent.prove(weights, self._plan.values)

@@ -1,0 +1,179 @@
+"""Imitation by trust regions (IM-TRPO): natural policy gradients against the worst cost.
+
+    minimise over theta   delta(theta) = max { <w, Psi' mu_theta - target> : w in W }
+
+One iteration: the policy's expectations (one occupancy), the cost that is worst for them, its
+advantages (one value function), and a step along the natural gradient that stays within `radius`
+in mean Kullback-Leibler divergence and lowers the surrogate (`trust_region_step`).
+
+*Where.* Exact visits are linear solves and the surrogate is the objective itself; with `rollouts`
+visits are drawn, and the surrogate is the paper's: the worst case over W of the expectations that
+the walks have when they are weighted by ratios of probabilities. Policies are tabular, or
+log-linear in `features`.
+
+*What differs from the paper.* The worst cost is smoothed, with a temperature that falls as soon as
+the policy is nearly optimal for the smoothed cost; the paper takes the worst cost itself, and its
+descent gets caught where that jumps. In the exact mode successive directions are conjugate, the
+best policy is kept, and both bounds are computed.
+
+*Guarantee.* The paper promises a local minimum of delta. In the tabular family with exact visits
+more holds: delta is convex in the occupancy measure, a stationary point of the smoothed gap is its
+global minimum, and smoothing costs at most half of `accuracy`. CONVERGED means that the difference
+of the best gap and a proven lower bound is at most `accuracy` of the trivial bound. With features
+or rollouts there is no such proof, and a run ends with its iterations unless nothing moves.
+
+*Cost.* Two sparse solves per iteration, and one more for every step that was too long; with
+rollouts the walks, times the number of costs.
+
+Reference: Ho, Gupta, Ermon, "Model-free imitation learning with policy optimization", ICML 2016.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.problem import Program
+from journeyman.problem.features import Features
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import require_apprenticeship
+from journeyman.solvers.classics.exact_visits import ExactWalker
+from journeyman.solvers.classics.policy_family import PolicyFamily
+from journeyman.solvers.classics.trust_region_step import (
+    GROWTH,
+    Footing,
+    Heading,
+    Step,
+    trust_region_step,
+)
+from journeyman.solvers.classics.worst_case_descent import Sampling, WorstCaseDescent
+from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
+from journeyman.solvers.iteration import Advance, iterate
+from journeyman.solvers.watch import Watch
+from journeyman.solvers.work import Work
+from journeyman.world import Pairs
+
+COOLING = 0.7
+"""The temperature falls to this share of itself when greedy actions promise less than smoothing
+costs, or"""
+SMALL_GAIN = 0.03
+"""in log-linear families when an iteration gains less than this share of that."""
+SAMPLED_COOLING = 0.97
+"""In every iteration, where gains are hidden in noise."""
+NO_GAIN, STALLED = 1e-4, 10
+"""So many iterations at the lowest temperature that gain less than this share of the accuracy end
+a run: nothing moves any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImitationTrustRegion:
+    """IM-TRPO of Ho, Gupta and Ermon (2016).
+
+    Args:
+        features: of log-linear policies; None searches all policies.
+        rollouts: walks drawn per iteration; None computes visits exactly.
+        horizon: longest walk; by default 1 % of the discounted time is left out.
+        radius: largest mean divergence of a step.
+        accuracy: asked-for distance to the least gap, relative to the trivial bound.
+        max_iterations: steps before the run ends.
+        time_limit: seconds.
+        seed: of the walks.
+    """
+
+    features: Features | None = None
+    rollouts: int | None = None
+    horizon: int | None = None
+    radius: float = 0.1
+    accuracy: float = 1e-5
+    max_iterations: int = 500
+    time_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("rollouts", "horizon"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        require_positive("radius", self.radius)
+        require_positive("accuracy", self.accuracy)
+        require_count("max_iterations", self.max_iterations)
+        require_count("seed", self.seed, least=0)
+        require_time_limit(self.time_limit)
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        given = require_apprenticeship(problem, "ImitationTrustRegion")
+        sampling = Sampling(self.rollouts, self.horizon, self.seed)
+        family = PolicyFamily(given.world, self.features)
+        descent = WorstCaseDescent(given, family, sampling, self.accuracy)
+        search = _Search(descent, self.radius)
+        status, iterations = iterate(search.advance, watch, self.max_iterations)
+        descent.judge()
+        work = Work(iterations=iterations, environment_steps=descent.walker.steps)
+        seconds = time.perf_counter() - started
+        return descent.answer(status, f"IM-TRPO, {family!r}", work, seconds)
+
+
+class _Search:
+    """The iterations; `longest` is the step that will be tried first."""
+
+    def __init__(self, descent: WorstCaseDescent, radius: float) -> None:
+        self.descent, self.radius = descent, radius
+        self.longest, self.idle = np.inf, 0
+        self.heading: Heading | None = None
+
+    def advance(self) -> Advance:
+        descent = self.descent
+        objective = descent.judge()
+        value, weights = descent.smoothed(descent.visits.difference)
+        signal = descent.visits.signal(descent.problem.cost_of(weights))
+        step = self._step(value, signal)
+        if isinstance(descent.walker, ExactWalker):
+            descent.prove(weights, descent.walker.values)
+        done = descent.is_proven or self._stalls(value - step.value)
+        left = _improvable(descent.problem.world.pairs, descent.law, signal)
+        descent.move(step.theta, step.law)
+        self._cool(value - step.value, left)
+        return Advance(objective, descent.bound if descent.is_exact else None, done)
+
+    def _step(self, value: float, signal: FloatArray) -> Step:
+        descent, problem, visits = self.descent, self.descent.problem, self.descent.visits
+        mass = problem.world.pairs.total(visits.measure)
+        start = Footing(descent.theta, descent.law, mass / mass.sum())
+
+        def surrogate(law: FloatArray) -> float:
+            moved = visits.difference + visits.change(problem.cost_matrix, law)
+            return descent.smoothed(moved)[0]
+
+        step = trust_region_step(
+            descent.family, start, value, descent.family.gradient(descent.law, signal), surrogate,
+            radius=self.radius, longest=self.longest, heading=self.heading,
+        )  # fmt: skip
+        keep = descent.is_exact and step.length > 0
+        self.longest = GROWTH * step.length if keep else np.inf
+        self.heading = step.heading if keep else None
+        return step
+
+    def _cool(self, gain: float, left: float) -> None:
+        descent = self.descent
+        if not descent.is_exact:
+            descent.heat(SAMPLED_COOLING * descent.temperature)
+        elif (
+            left <= descent.smoothing_error
+            if descent.family.is_tabular
+            else gain <= SMALL_GAIN * descent.smoothing_error
+        ):
+            descent.heat(COOLING * descent.temperature)
+
+    def _stalls(self, gain: float) -> bool:
+        descent = self.descent
+        coolest = descent.is_exact and descent.temperature <= descent.coolest
+        self.idle = self.idle + 1 if coolest and gain <= NO_GAIN * descent.allowed else 0
+        return self.idle >= STALLED
+
+
+def _improvable(pairs: Pairs, law: FloatArray, signal: FloatArray) -> float:
+    """What a greedy policy would gain in the states that are visited now: E_x max_a (-A)."""
+    advantages = np.divide(signal, law, out=np.zeros_like(law), where=law > 0)
+    return -float(pairs.smallest(advantages).sum())

@@ -1,0 +1,124 @@
+"""What the two methods of Ho, Gupta and Ermon share: one problem, descended along its worst cost.
+
+    minimise over theta   delta(theta) = gap_W(Psi' mu_theta - target)
+
+Both look at the cost that is worst for the policy at hand and improve the policy for it. Where the
+worst cost jumps from one to another the gap has corners, and descent in the direction of one of
+them gets caught; so the gap is smoothed (`smoothed_gap`), less and less, down to a temperature
+whose error is half of the asked accuracy.
+
+Every policy's own values are a dual point, so with exact visits a lower bound of the gap comes for
+free with every iteration, and both bounds together say when to stop.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from journeyman.arrays import FloatArray
+from journeyman.policy import Policy
+from journeyman.problem import Apprenticeship, Witness, lower_bound
+from journeyman.solvers.answer import Answer
+from journeyman.solvers.classics.answering import answer_of
+from journeyman.solvers.classics.exact_visits import ExactVisits, ExactWalker
+from journeyman.solvers.classics.policy_family import PolicyFamily
+from journeyman.solvers.classics.sampled_visits import SampledVisits, SampledWalker
+from journeyman.solvers.classics.smoothed_gap import smoothed_gap, smoothing_error
+from journeyman.solvers.status import Status
+from journeyman.solvers.work import Work
+
+FIRST_TEMPERATURE = 0.1
+"""Relative to the largest difference between the expert and the policy that descent starts from."""
+MEMORY = 0.8
+"""Sampled gaps are judged by a moving average of expectations with this memory."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Whether visits are solved for or drawn: `rollouts` walks of at most `horizon` steps."""
+
+    rollouts: int | None
+    horizon: int | None
+    seed: int
+
+    def walker(self, problem: Apprenticeship) -> ExactWalker | SampledWalker:
+        if self.rollouts is None:
+            return ExactWalker(problem)
+        return SampledWalker(problem, self.rollouts, self.horizon, self.seed)
+
+
+class WorstCaseDescent:
+    """The state of a descent: parameters, what they do, and the best that was seen."""
+
+    def __init__(
+        self, problem: Apprenticeship, family: PolicyFamily, sampling: Sampling, accuracy: float
+    ) -> None:
+        self.problem, self.family = problem, family
+        self.walker = sampling.walker(problem)
+        self.allowed = accuracy * problem.trivial_bound
+        self.theta = np.zeros(family.num_parameters)
+        self.law = family.law(self.theta)
+        self.visits: ExactVisits | SampledVisits = self.walker.visits(self.law)
+        num_costs = problem.basis.num_costs
+        self._error = smoothing_error(problem.cost_class, num_costs)
+        self.coolest = self.allowed / (2 * self._error)
+        self.temperature = self.coolest
+        scaled = problem.cost_class.scaling(num_costs) * self.visits.difference
+        self.heat(FIRST_TEMPERATURE * float(np.abs(scaled).max()))
+        self.best_law, self.least = self.law, np.inf
+        self.bound = 0.0 if problem.cost_class.contains_zero else -np.inf
+        self.witness: FloatArray | None = None
+        self._average, self._weight = np.zeros(num_costs), 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        return isinstance(self.walker, ExactWalker)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the best policy is proven to be within the asked accuracy of the least gap."""
+        return self.is_exact and self.least - self.bound <= self.allowed
+
+    @property
+    def smoothing_error(self) -> float:
+        """What smoothing can cost at the present temperature."""
+        return self._error * self.temperature
+
+    def heat(self, temperature: float) -> None:
+        """Set the temperature, which does not fall below the coolest."""
+        self.temperature = max(temperature, self.coolest)
+
+    def smoothed(self, difference: FloatArray) -> tuple[float, FloatArray]:
+        """The smoothed gap at the present temperature, and the cost weights that attain it."""
+        return smoothed_gap(self.problem.cost_class, difference, self.temperature)
+
+    def move(self, theta: FloatArray, law: FloatArray) -> None:
+        """Go to other parameters and look what their policy does."""
+        self.theta, self.law = theta, law
+        self.visits = self.walker.visits(law)
+
+    def judge(self) -> float:
+        """The gap of the policy at hand, kept if it is the best so far."""
+        difference = self.visits.difference
+        if not self.is_exact:
+            self._average = MEMORY * self._average + (1 - MEMORY) * difference
+            self._weight = MEMORY * self._weight + (1 - MEMORY)
+            difference = self._average / self._weight
+        value = self.problem.cost_class.gap(difference)
+        if value < self.least:
+            self.least, self.best_law = value, self.law
+        return value
+
+    def prove(self, weights: FloatArray, values: FloatArray) -> None:
+        """Keep a dual point if it proves more than the ones before."""
+        proven = lower_bound(self.problem, Witness(weights, values))
+        if self.witness is None or proven > self.bound:
+            self.witness = weights
+        self.bound = max(self.bound, proven)
+
+    def answer(self, status: Status, engine: str, work: Work, seconds: float) -> Answer:
+        policy = Policy(self.best_law, self.problem.world.pairs.offsets)
+        return answer_of(
+            self.problem, policy, status, engine=engine, work=work, weights=self.witness,
+            seconds=seconds,
+        )  # fmt: skip

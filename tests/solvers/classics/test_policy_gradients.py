@@ -1,0 +1,119 @@
+"""Gradients of the smoothed gap: exact ones by finite differences, sampled ones by their mean."""
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from journeyman.solvers.classics.exact_visits import ExactWalker
+from journeyman.solvers.classics.policy_family import PolicyFamily
+from journeyman.solvers.classics.sampled_visits import SampledWalker, default_horizon
+from journeyman.solvers.classics.smoothed_gap import smoothed_gap, smoothing_error
+from journeyman.testing import Shape, random_problem
+from journeyman.testing.random_worlds import random_policy
+
+CLASSES = [jm.InfinityBall([1.0, 0.5, 2.0]), jm.EuclideanBall(), jm.Simplex([1.0, 3.0, 0.5])]
+
+
+def differences(function, point, size=1e-6):
+    steps = size * np.eye(point.size)
+    return np.array([(function(point + e) - function(point - e)) / (2 * size) for e in steps])
+
+
+@pytest.mark.parametrize("cost_class", CLASSES, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("temperature", [1e-3, 0.3, 10.0])
+def test_the_smoothed_gap_is_near_the_gap_and_its_weights_are_its_gradient(cost_class, temperature):
+    for z in np.random.default_rng(0).normal(size=(20, 3)):
+        value, weights = smoothed_gap(cost_class, z, temperature)
+        error = smoothing_error(cost_class, 3) * temperature
+        above = isinstance(cost_class, jm.Simplex)
+        off = value - cost_class.gap(z) if above else cost_class.gap(z) - value
+        assert -1e-12 <= off <= error + 1e-12
+        assert np.allclose(cost_class.admit(weights), weights)
+        slopes = differences(lambda x: smoothed_gap(cost_class, x, temperature)[0], z)
+        assert np.allclose(slopes, weights, atol=1e-5 / temperature)
+
+
+@pytest.mark.parametrize("kind", ["tabular", "log-linear"])
+@pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.ABSORBING, Shape.UNREACHABLE])
+@pytest.mark.parametrize("cost_class", CLASSES, ids=lambda c: type(c).__name__)
+def test_exact_gradients_agree_with_finite_differences(cost_class, shape, kind):
+    problem = random_problem(1, cost_class, shape=shape)
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(problem.world.num_pairs, 3))
+    family = PolicyFamily(problem.world, None if kind == "tabular" else jm.Features(columns))
+    theta = rng.normal(size=family.num_parameters)
+
+    def objective(point):
+        policy = jm.Policy(family.law(point), problem.world.pairs.offsets)
+        difference = problem.difference(jm.occupancy(problem.world, policy).measure)
+        return smoothed_gap(cost_class, difference, 0.5)[0]
+
+    visits = ExactWalker(problem).visits(family.law(theta))
+    _, weights = smoothed_gap(cost_class, visits.difference, 0.5)
+    gradient = family.gradient(visits.law, visits.signal(problem.cost_of(weights)))
+    assert np.allclose(gradient, differences(objective, theta), atol=1e-6)
+
+
+def test_exact_changes_are_differences_of_expectations():
+    problem = random_problem(0)
+    walker = ExactWalker(problem)
+    one, two = (random_policy(problem.world, seed) for seed in (1, 2))
+    visits = walker.visits(one.per_pair)
+    measures = [jm.occupancy(problem.world, policy).measure for policy in (one, two)]
+    change = problem.cost_matrix.T @ (measures[1] - measures[0])
+    assert np.allclose(visits.change(problem.cost_matrix, two.per_pair), change, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.ABSORBING])
+def test_sampled_gradients_have_the_exact_one_as_their_mean(shape):
+    """Up to the horizon, which leaves 1e-4 of the mass out here; 5 standard errors are allowed."""
+    problem = random_problem(2, shape=shape, num_states=4, discount=0.7)
+    family = PolicyFamily(problem.world)
+    theta = np.random.default_rng(0).normal(size=family.num_parameters)
+    law, weights = family.law(theta), np.array([1.0, -0.5, 0.3])
+    cost = problem.cost_of(weights)
+    exact = ExactWalker(problem).visits(law)
+    wanted = family.gradient(law, exact.signal(cost))
+    walker = SampledWalker(problem, rollouts=2000, horizon=26, seed=0)
+    drawn = [walker.visits(law) for _ in range(60)]
+    for found, truth in (
+        ([family.gradient(law, visits.signal(cost)) for visits in drawn], wanted),
+        ([visits.measure for visits in drawn], exact.measure),
+    ):
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+        assert (np.abs(mean - truth) <= 5 * error + 3e-4).all()
+        assert np.abs(mean - truth).max() < 0.1 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.ABSORBING])
+def test_the_sampled_surrogate_has_the_sampled_gradient(shape):
+    problem = random_problem(3, shape=shape)
+    family = PolicyFamily(problem.world)
+    theta = np.random.default_rng(1).normal(size=family.num_parameters)
+    visits = SampledWalker(problem, 15, None, 0).visits(family.law(theta))
+    weights = np.array([0.2, 1.0, -0.4])
+    slopes = differences(
+        lambda point: visits.change(problem.cost_matrix, family.law(point)) @ weights, theta
+    )
+    gradient = family.gradient(visits.law, visits.signal(problem.cost_of(weights)))
+    assert np.allclose(slopes, gradient, atol=1e-6)
+
+
+def test_returns_are_discounted_sums_and_go_on_at_rest():
+    """State 0 leads to state 1 by either action; state 1 is never left and costs 2 per step."""
+    world = jm.World([[0, 1], [0, 1], [0, 1]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
+    basis = jm.CostBasis([[1.0], [3.0], [2.0]])
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.0]))
+    walker = SampledWalker(problem, 4, 10, 0)
+    visits = walker.visits(np.array([0.5, 0.5, 1.0]))
+    first = problem.cost_matrix[visits.pairs[0], 0]
+    assert np.allclose(visits.returns(problem.cost_matrix)[0, :, 0], first + 0.5 * 4)
+    assert visits.measure[2] == pytest.approx(1.0)
+    assert walker.steps == 4
+
+
+def test_one_walk_has_no_baseline_and_the_horizon_follows_the_discount():
+    problem = random_problem(0)
+    visits = SampledWalker(problem, 1, 5, 0).visits(problem.world.pairs.uniform)
+    assert np.isfinite(visits.signal(problem.cost_of(np.ones(3)))).all()
+    assert 0.5 ** default_horizon(0.5) <= 0.01 < 0.5 ** (default_horizon(0.5) - 1)
