@@ -9,7 +9,11 @@ method is shown, and divided by that of the uniform policy; medians over seeds.
 """
 
 import argparse
+import os
 import statistics
+import sys
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small systems: threads only get in the way
 
 import journeyman as jm
 
@@ -22,21 +26,26 @@ METHODS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=6)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--horizon", type=int, default=40)
     options = parser.parse_args()
-    print(
+    show(
         f"{options.size} x {options.size} grid, demonstrations of {options.horizon} steps, "
         f"medians of {options.seeds} seeds"
     )
-    print("gap to the true expert / gap of the uniform policy")
-    print(f"{'trajectories':>12}" + "".join(f"{name:>15}" for name in METHODS))
+    show("gap to the true expert / gap of the uniform policy")
+    show(f"{'trajectories':>12}" + "".join(f"{name:>15}" for name in METHODS))
     for count in COUNTS:
         runs = [gaps(options.size, count, options.horizon, seed) for seed in range(options.seeds)]
         middle = [statistics.median(run[name] for run in runs) for name in METHODS]
-        print(f"{count:>12}" + "".join(f"{figure:>15.3f}" for figure in middle), flush=True)
+        show(f"{count:>12}" + "".join(f"{figure:>15.3f}" for figure in middle))
+
+
+def show(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def gaps(size: int, trajectories: int, horizon: int, seed: int) -> dict[str, float]:

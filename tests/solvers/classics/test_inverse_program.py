@@ -83,23 +83,32 @@ def test_the_sum_of_margins_is_the_largest(name, penalty):
     assert reached == pytest.approx(strict_optimum(*example, penalty, scale), rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.DENSE])
-def test_violations_of_a_random_expert_count_twice(shape):
-    world = random_world(3, shape, num_states=6)
-    expert = random_policy(world, 5).mixed_with(jm.Policy.uniform(world), 0.2)
-    basis = jm.CostBasis(np.random.default_rng(0).uniform(-1, 1, (world.num_pairs, 3)))
-    problem = problem_of((world, basis, expert))
-    answer = jm.solve(problem, jm.InverseProgram(expert))
+@pytest.mark.parametrize(("shape", "seed"), [(Shape.RAGGED, 1), (Shape.DENSE, 4)])
+def test_violations_of_a_random_expert_count_twice(shape, seed):
+    world = random_world(seed, shape, num_states=8)
+    expert = random_policy(world, seed + 10).mixed_with(jm.Policy.uniform(world), 0.2)
+    basis = jm.CostBasis(np.random.default_rng(seed).uniform(-1, 1, (world.num_pairs, 6)))
+    answer = jm.solve(problem_of((world, basis, expert)), jm.InverseProgram(expert))
     A = dense_advantages(world, basis, expert)
     favourite = np.maximum.reduceat(expert.per_pair, world.pairs.offsets[:-1])
     rows = A[expert.per_pair < world.pairs.spread(favourite)]
-    w = cp.Variable(3)
-    counted = cp.sum(cp.minimum(rows @ w, 2 * rows @ w))
-    best = cp.Problem(cp.Maximize(counted), [cp.abs(w) <= 1]).solve(solver=cp.CLARABEL)
+    twice, less = most_counted(rows, 2.0), most_counted(rows, 1.5)
     found = rows @ answer.recovered
-    assert best > 0.1
-    assert np.minimum(found, 2 * found).sum() == pytest.approx(best, rel=1e-6)
+    assert counted(found, 2.0) == pytest.approx(counted(twice, 2.0), rel=1e-6)
+    assert counted(twice, 2.0) > counted(less, 2.0) + 0.1  # another factor has other weights
     assert answer.log.startswith("violated: ")
+
+
+def most_counted(rows, factor):
+    """What the rivals cost more when negative figures count `factor` times."""
+    w = cp.Variable(rows.shape[1])
+    value = cp.sum(cp.minimum(rows @ w, factor * rows @ w))
+    cp.Problem(cp.Maximize(value), [cp.abs(w) <= 1]).solve(solver=cp.CLARABEL)
+    return rows @ w.value
+
+
+def counted(figures, factor):
+    return np.minimum(figures, factor * figures).sum()
 
 
 def test_margins_are_those_of_the_cheapest_rivals():

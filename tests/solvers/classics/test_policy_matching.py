@@ -1,5 +1,7 @@
 """Policy matching: its gradient by finite differences, its metric, and experts it finds again."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -107,18 +109,44 @@ def test_sharpness_and_weights_matter_as_a_product():
     assert 4 * other.recovered == pytest.approx(one.recovered, abs=1e-4)
 
 
-def test_the_mismatch_never_grows():
-    world, basis, expert = jm.gallery.grid(5, macro_cells=3, seed=2)
+def test_the_mismatch_never_grows_even_where_steps_must_be_halved():
+    world, basis, _ = jm.gallery.grid(5, macro_cells=3)
+    expert = smoothed_expert(world, basis, np.random.default_rng(0).uniform(-1, 1, 9))
+    demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
     trace = []
-    solver = jm.PolicyMatching(expert=expert, max_iterations=15)
-    answer = jm.solve(declared(world, basis, expert), solver, observer=trace.append)
+    solver = jm.PolicyMatching(max_iterations=12)
+    answer = jm.solve(jm.Apprenticeship(world, basis, demos), solver, observer=trace.append)
     values = [event.objective for event in trace]
-    assert len(values) == answer.work.iterations > 3
+    assert len(values) == answer.work.iterations == 12
+    assert answer.work.forward_solves > 20
     assert (np.diff(values) <= 0).all()
-    assert values[-1] < values[0] / 2
+    assert values[-1] < values[0]
+
+
+def test_the_mismatch_bounds_how_differently_they_act():
+    world, basis, expert = jm.gallery.grid(5, macro_cells=3, seed=2)
+    solver = jm.PolicyMatching(expert=expert, max_iterations=15)
+    answer = jm.solve(declared(world, basis, expert), solver)
+    J = float(re.search(r"to (\S+);", answer.log)[1])
     visits = jm.occupancy(world, expert).of_states * (1 - world.discount)
-    apart = world.pairs.total(np.abs(answer.policy.per_pair - expert.per_pair))
-    assert visits @ apart <= np.sqrt(world.num_actions * values[-1]) + 1e-9
+    apart = answer.policy.per_pair - expert.per_pair
+    assert pytest.approx(visits @ world.pairs.total(apart**2), rel=1e-4) == J
+    assert visits @ world.pairs.total(np.abs(apart)) <= np.sqrt(world.num_actions * J) * 1.001
+
+
+def test_at_the_origin_the_expert_takes_the_place_of_the_optimal_policy():
+    mismatch = mismatch_of(3)
+    world, expert = mismatch.problem.world, mismatch.expert.policy
+    averaging = np.zeros((world.num_states, world.num_pairs))
+    averaging[world.pairs.states, np.arange(world.num_pairs)] = expert.per_pair
+    P, Psi = world.transition.toarray(), mismatch.problem.cost_matrix
+    V = np.linalg.solve(np.eye(len(averaging)) - world.discount * averaging @ P, averaging @ Psi)
+    Q, uniform = Psi + world.discount * P @ V, world.pairs.uniform[:, np.newaxis]
+    against = Q - world.pairs.spread(world.pairs.total(uniform * Q))
+    moved = -1.3 * uniform * against
+    wrong = mismatch.density * (world.pairs.uniform - expert.per_pair)
+    slope = mismatch.slope(mismatch.at(np.zeros(3)))
+    assert slope.gradient == pytest.approx(2 * moved.T @ wrong)
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])

@@ -24,8 +24,7 @@ def demonstrated_measure(demos: Demonstrations, world: World) -> FloatArray:
     weights = world.discount ** demos.step_times.astype(float)
     seen = np.bincount(demos.pairs_in(world), weights, minlength=world.num_pairs)
     rest = world.discount ** demos.lengths.astype(float) * world.effective_horizon
-    resting = np.bincount(
-        demos.last_states, np.where(demos.terminated, rest, 0.0), minlength=world.num_states
-    )
+    kept = np.where(demos.terminated, rest, 0.0)
+    resting = np.asarray(np.bincount(demos.last_states, kept, world.num_states), dtype=float)
     measure = seen + world.pairs.spread(resting) * world.pairs.uniform
     return np.asarray(measure * (world.effective_horizon / measure.sum()))

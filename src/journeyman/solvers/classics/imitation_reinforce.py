@@ -144,7 +144,7 @@ class _Search:
         mean = self.first / (1 - FIRST_MOMENT**count)
         size = np.sqrt(self.second / (1 - SECOND_MOMENT**count)) + NEGLIGIBLE * self.largest
         length = self.step_size / np.sqrt(1 + count / SLOWING)
-        return length * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0)
+        return np.asarray(length * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0))
 
     def _bound(self, weights: FloatArray) -> None:
         """A lower bound from the policy's own values, and now and then from optimal ones."""

@@ -34,6 +34,8 @@ NEAR = 1.25
 """A mismatch this many times the least possible one is close enough to it."""
 FIRST_STEPS = 100
 """Of L-BFGS; what is left then is left to Newton's method."""
+LAST_DIGIT = 5e-4
+"""What rounding to four digits can add to a figure."""
 
 
 class Stopped(Exception):
@@ -73,7 +75,8 @@ class RidgePath:
         if self.mismatch <= self.tolerance:
             return f"matched: {reached}"
         if self.least > self.tolerance:
-            return f"out of reach: {reached}, no policy is below {self.least:.3g}"
+            proven = f"{self.least * (1 - LAST_DIGIT):.4g}"
+            return f"out of reach: {reached}, no policy is below {proven}"
         return f"not matched: {reached}"
 
     def follow(self, last: float | None) -> None:

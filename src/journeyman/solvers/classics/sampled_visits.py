@@ -141,7 +141,8 @@ class SampledVisits:
         world = self.problem.world
         rest = world.discount ** self.lengths.astype(float) * world.effective_horizon
         kept = np.where(world.absorbing[self.last], rest / self.num_walks, 0.0)
-        return np.asarray(world.pairs.spread(np.bincount(self.last, kept, world.num_states)) * law)
+        mass = np.asarray(np.bincount(self.last, kept, world.num_states), dtype=float)
+        return np.asarray(world.pairs.spread(mass) * law)
 
     def _rest(self, costs: Matrix) -> FloatArray:
         """What walks that have come to rest cost from then on; zero for the others."""
