@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from journeyman.report.line_chart import linear_ticks, log_ticks
 
-STEEP = 30.0
+STEEP = 10.0
 """From this ratio on equal ratios have equal distances."""
 LEAST = 1e-6
 """Positive figures below this share of the largest are drawn there: they are rounding."""

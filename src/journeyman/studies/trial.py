@@ -59,7 +59,7 @@ class Trial:
     def is_final(self) -> bool:
         """Whether a second attempt would end alike. What was no refusal may have been a full
         memory or a fault that is mended by then."""
-        return True
+        return self.status != RAISED
 
     def facts(self) -> dict[str, Any]:
         """All figures, ready for JSON."""

@@ -80,6 +80,15 @@ def test_features_that_span_all_tables_reach_what_tables_reach():
     assert distance <= 1e-4 * problem.trivial_bound
 
 
+@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+def test_the_best_policy_is_the_one_that_is_returned(method):
+    problem = solved_problem("garnet, demonstrations", jm.InfinityBall())
+    for count in (10, 20, 40, 60):
+        seen = []
+        answer = jm.solve(problem, method(max_iterations=count), observer=seen.append)
+        assert answer.value <= min(event.objective for event in seen) + 1e-6
+
+
 def test_an_exact_run_draws_nothing_and_a_plan_is_counted():
     problem = solved_problem("grid, one start", jm.Simplex())
     exact = jm.solve(problem, jm.ImitationTrustRegion(max_iterations=5))
@@ -87,6 +96,16 @@ def test_an_exact_run_draws_nothing_and_a_plan_is_counted():
     assert exact.work.environment_steps == exact.work.forward_solves == 0
     planned = jm.solve(problem, jm.ImitationReinforce(max_iterations=60))
     assert planned.work.forward_solves == 2
+
+
+@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+def test_costs_that_are_all_zero_are_solved(method):
+    world = solved_problem("ragged", jm.Simplex()).world
+    basis, expert = jm.CostBasis(np.zeros((world.num_pairs, 2))), jm.ExpertExpectation([0.0, 0.0])
+    for cost_class in CLASSES:
+        answer = jm.solve(jm.Apprenticeship(world, basis, expert, cost_class), method())
+        assert answer.value == 0
+        assert np.isfinite(answer.policy.per_pair).all()
 
 
 @pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])

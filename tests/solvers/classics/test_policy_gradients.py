@@ -117,3 +117,18 @@ def test_one_walk_has_no_baseline_and_the_horizon_follows_the_discount():
     visits = SampledWalker(problem, 1, 5, 0).visits(problem.world.pairs.uniform)
     assert np.isfinite(visits.signal(problem.cost_of(np.ones(3)))).all()
     assert 0.5 ** default_horizon(0.5) <= 0.01 < 0.5 ** (default_horizon(0.5) - 1)
+
+
+def test_the_baseline_of_a_walk_is_the_mean_of_the_others():
+    problem = random_problem(4)
+    visits = SampledWalker(problem, 3, 6, 0).visits(problem.world.pairs.uniform)
+    cost, discount = problem.cost_of(np.array([1.0, 2.0, -1.0])), problem.world.discount
+    costs = cost[visits.pairs]
+    left = np.array(
+        [[discount ** np.arange(6 - t) @ costs[t:, k] for k in range(3)] for t in range(6)]
+    )
+    signal = np.zeros(problem.world.num_pairs)
+    for t, k in np.ndindex(6, 3):
+        others = [left[t, j] for j in range(3) if j != k]
+        signal[visits.pairs[t, k]] += discount**t / 3 * (left[t, k] - np.mean(others))
+    assert np.allclose(visits.signal(cost), signal)

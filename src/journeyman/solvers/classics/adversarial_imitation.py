@@ -51,7 +51,7 @@ from journeyman.solvers.classics.trust_region_step import (
     Heading,
     trust_region_step,
 )
-from journeyman.solvers.classics.worst_case_descent import Sampling
+from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_not_negative,
@@ -99,14 +99,11 @@ class AdversarialImitation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("rollouts", "horizon"):
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name))
+        Visiting(self.rollouts, self.horizon, self.seed)
         for name in ("ridge", "radius", "accuracy"):
             require_positive(name, getattr(self, name))
         require_not_negative("entropy", self.entropy)
         require_count("max_iterations", self.max_iterations)
-        require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
 
     def run(self, problem: Program, watch: Watch) -> Answer:
@@ -133,8 +130,8 @@ class _Game:
     ) -> None:
         self.problem, self.expert, self.options = problem, expert, options
         self.family = PolicyFamily(problem.world, options.features)
-        sampling = Sampling(options.rollouts, options.horizon, options.seed)
-        self.walker = sampling.walker(problem)
+        visiting = Visiting(options.rollouts, options.horizon, options.seed)
+        self.walker = visiting.walker(problem)
         self.adversary = Discriminator(_columns(problem, options), options.ridge)
         self.theta = np.zeros(self.family.num_parameters)
         self.law = self.family.law(self.theta)

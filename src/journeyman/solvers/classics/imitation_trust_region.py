@@ -47,7 +47,8 @@ from journeyman.solvers.classics.trust_region_step import (
     Step,
     trust_region_step,
 )
-from journeyman.solvers.classics.worst_case_descent import Sampling, WorstCaseDescent
+from journeyman.solvers.classics.visiting import Visiting
+from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.watch import Watch
@@ -91,22 +92,19 @@ class ImitationTrustRegion:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("rollouts", "horizon"):
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name))
+        Visiting(self.rollouts, self.horizon, self.seed)
         require_positive("radius", self.radius)
         require_positive("accuracy", self.accuracy)
         require_count("max_iterations", self.max_iterations)
-        require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         given = require_apprenticeship(problem, "ImitationTrustRegion")
-        sampling = Sampling(self.rollouts, self.horizon, self.seed)
+        visiting = Visiting(self.rollouts, self.horizon, self.seed)
         family = PolicyFamily(given.world, self.features)
-        descent = WorstCaseDescent(given, family, sampling, self.accuracy)
+        descent = WorstCaseDescent(given, family, visiting, self.accuracy)
         search = _Search(descent, self.radius)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         descent.judge()

@@ -11,8 +11,6 @@ Every policy's own values are a dual point, so with exact visits a lower bound o
 free with every iteration, and both bounds together say when to stop.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from journeyman.arrays import FloatArray
@@ -22,8 +20,9 @@ from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.answering import answer_of
 from journeyman.solvers.classics.exact_visits import ExactVisits, ExactWalker
 from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.sampled_visits import SampledVisits, SampledWalker
+from journeyman.solvers.classics.sampled_visits import SampledVisits
 from journeyman.solvers.classics.smoothed_gap import smoothed_gap, smoothing_error
+from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.status import Status
 from journeyman.solvers.work import Work
 
@@ -33,29 +32,15 @@ MEMORY = 0.8
 """Sampled gaps are judged by a moving average of expectations with this memory."""
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """Whether visits are solved for or drawn: `rollouts` walks of at most `horizon` steps."""
-
-    rollouts: int | None
-    horizon: int | None
-    seed: int
-
-    def walker(self, problem: Apprenticeship) -> ExactWalker | SampledWalker:
-        if self.rollouts is None:
-            return ExactWalker(problem)
-        return SampledWalker(problem, self.rollouts, self.horizon, self.seed)
-
-
 class WorstCaseDescent:
     """The state of a descent: parameters, what they do, and the best that was seen."""
 
     def __init__(
-        self, problem: Apprenticeship, family: PolicyFamily, sampling: Sampling, accuracy: float
+        self, problem: Apprenticeship, family: PolicyFamily, visiting: Visiting, accuracy: float
     ) -> None:
         self.problem, self.family = problem, family
-        self.walker = sampling.walker(problem)
-        self.allowed = accuracy * problem.trivial_bound
+        self.walker = visiting.walker(problem)
+        self.allowed = accuracy * (problem.trivial_bound or 1.0)
         self.theta = np.zeros(family.num_parameters)
         self.law = family.law(self.theta)
         self.visits: ExactVisits | SampledVisits = self.walker.visits(self.law)
