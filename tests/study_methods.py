@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import journeyman as jm
@@ -59,17 +59,26 @@ class Broken:
         return jm.LinearProgram().run(problem, watch)
 
 
+def uniform(problem):
+    """An answer without a search."""
+    policy, witness = jm.Policy.uniform(problem.world), jm.solve(problem).witness
+    return jm.Answer(problem, Status.STEP_LIMIT, "test", jm.Solution.of(problem, policy, witness))
+
+
 @dataclass(frozen=True)
 class Interrupting:
-    """Ctrl-C comes while it runs with its seed; it stops gently, like every method."""
+    """Ctrl-C comes while it runs with its seed; it stops gently, or is through before it can."""
 
     at: int
+    too_late: bool = False
     seed: int = 0
     time_limit: float | None = None
 
     def run(self, problem, watch):
         if self.seed == self.at and watch.remaining > 1:
             os.kill(os.getpid(), signal.SIGINT)
+            if self.too_late:
+                return replace(uniform(problem), status=Status.CONVERGED)
             while not watch.report(0):
                 time.sleep(0.001)
             return jm.Answer(problem, Status.INTERRUPTED, "test", None)

@@ -108,10 +108,11 @@ def test_what_was_no_refusal_is_tried_again(tmp_path):
     assert [one.status for one in second.trials] == ["OPTIMAL", "OPTIMAL"]
 
 
-def test_ctrl_c_ends_the_study_and_keeps_what_is_done(tmp_path):
+@pytest.mark.parametrize("too_late", [False, True])
+def test_ctrl_c_ends_the_study_and_keeps_what_is_done(tmp_path, too_late):
     methods = {
         "noted": study_methods.Noted(tmp_path / "notes"),
-        "stop": study_methods.Interrupting(1),
+        "stop": study_methods.Interrupting(1, too_late=too_late),
     }
     with pytest.raises(KeyboardInterrupt):
         jm.compare(study_methods.drawn, methods, range(3), directory=tmp_path / "study")

@@ -24,6 +24,41 @@ class Stop(Exception):
     """A solver came back early because it was asked to."""
 
 
+class Request:
+    """Whether Ctrl-C was pressed."""
+
+    was_made = False
+
+    def heed(self) -> None:
+        """Stop if it was."""
+        if self.was_made:
+            raise Stop
+
+
+@contextmanager
+def noticing() -> Iterator[Request]:
+    """Remember a Ctrl-C that a solver takes for itself, which may then end regularly all the same.
+
+    Outside a solver it raises `KeyboardInterrupt` as ever.
+    """
+    request = Request()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    previous = signal.getsignal(signal.SIGINT)
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        request.was_made = True
+        if callable(previous):
+            previous(number, frame)
+
+    signal.signal(signal.SIGINT, notice if callable(previous) else previous)
+    try:
+        yield request
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
 @contextmanager
 def stopping_gently() -> Iterator[None]:
     """Within it, Ctrl-C, SIGTERM and `Stop` end as `Interrupted`."""

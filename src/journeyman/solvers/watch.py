@@ -1,7 +1,8 @@
 """One eye on a running engine: Ctrl-C, the clock, and the person who waits.
 
 While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next report and the solve
-ends with a status; a second one raises `KeyboardInterrupt` as usual.
+ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for Ctrl-C
+before is told as well: the solve may be one of many, or may end regularly before its next report.
 """
 
 import math
@@ -9,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -46,6 +47,9 @@ class Watch:
     def _interrupt(self, signum: int, frame: FrameType | None) -> None:
         self._insisted = self.interrupted
         self.interrupted = True
+        if callable(self._previous):
+            with suppress(KeyboardInterrupt):
+                self._previous(signum, frame)
         if self._insisted and not self._in_engine:
             raise KeyboardInterrupt
 

@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
@@ -12,8 +13,8 @@ from journeyman.digest import digest
 from journeyman.errors import JourneymanError, MissingExtra, ShardFailed
 from journeyman.problem import Apprenticeship
 from journeyman.progress import quiet
-from journeyman.runs.interruption import Stop
-from journeyman.solvers import Answer, Status, solve
+from journeyman.runs.interruption import Stop, noticing
+from journeyman.solvers import Answer, solve
 from journeyman.studies.trial import COUNTS, RAISED, REFUSED, Trial
 
 WARM_UP = 0.5
@@ -65,12 +66,15 @@ class Task:
         blank = Trial(*self.names, status="")
         started = time.perf_counter()
         try:
-            self._warm_up()
-            started = time.perf_counter()
-            answer = solve(self.problem, self.solver, time_limit=self.time_limit, observer=quiet)
-            seconds = self.preparing + time.perf_counter() - started
-            if answer.status is Status.INTERRUPTED:
-                raise Stop
+            with noticing() as request:
+                self._warm_up()
+                request.heed()
+                started = time.perf_counter()
+                answer = solve(
+                    self.problem, self.solver, time_limit=self.time_limit, observer=quiet
+                )
+                seconds = self.preparing + time.perf_counter() - started
+                request.heed()
             measured = replace(blank, seconds=seconds, **_outcome(answer), **_work(answer))
             return measured if answer.solution is None else self._judged(measured, answer)
         except Stop:
@@ -87,12 +91,8 @@ class Task:
         if type(self.solver) in _warm:
             return
         _warm.add(type(self.solver))
-        try:
-            brief = solve(self.problem, self.solver, time_limit=WARM_UP, observer=quiet)
-        except Exception:
-            return  # what is wrong with the method, the trial itself will tell
-        if brief.status is Status.INTERRUPTED:
-            raise Stop
+        with suppress(Exception):  # what is wrong with the method, the trial itself will tell
+            solve(self.problem, self.solver, time_limit=WARM_UP, observer=quiet)
 
     def _judged(self, measured: Trial, answer: Answer) -> Trial:
         """With what exact evaluation and the certificate say about the policy."""

@@ -32,7 +32,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.policy import Plan, plan
 from journeyman.problem import Program
 from journeyman.problem.features import Features
 from journeyman.solvers.answer import Answer
@@ -40,7 +39,7 @@ from journeyman.solvers.classics.answering import require_apprenticeship
 from journeyman.solvers.classics.exact_visits import ExactWalker
 from journeyman.solvers.classics.policy_family import PolicyFamily
 from journeyman.solvers.classics.visiting import Visiting
-from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
+from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.watch import Watch
@@ -55,8 +54,6 @@ SLOWING = 20
 """Iterations over which steps become shorter by a factor of 1.4 for the first time."""
 COOLING = 0.97
 """The temperature's share of itself in the iteration before."""
-BOUND_EVERY = 25
-"""Iterations between two plans for a lower bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +97,7 @@ class ImitationReinforce:
         search = _Search(descent, self.step_size)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         work = Work(
-            iterations=iterations, forward_solves=search.plans,
+            iterations=iterations, forward_solves=descent.plans,
             environment_steps=descent.walker.steps,
         )  # fmt: skip
         seconds = time.perf_counter() - started
@@ -112,10 +109,9 @@ class _Search:
 
     def __init__(self, descent: WorstCaseDescent, step_size: float) -> None:
         self.descent, self.step_size = descent, step_size
-        self.iteration, self.plans, self.largest = 0, 0, 0.0
+        self.iteration, self.largest = 0, 0.0
         self.first = np.zeros_like(descent.theta)
         self.second = np.zeros_like(descent.theta)
-        self._plan: Plan | None = None
 
     def advance(self) -> Advance:
         descent = self.descent
@@ -151,7 +147,4 @@ class _Search:
             return
         descent.prove(weights, descent.walker.values)
         if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
-            world, cost = descent.problem.world, descent.problem.cost_of(weights)
-            self._plan = plan(world, cost, warm_start=self._plan)
-            self.plans += 1
-            descent.prove(weights, self._plan.values)
+            descent.prove_by_plan(weights)

@@ -19,8 +19,10 @@ best policy is kept, and both bounds are computed.
 *Guarantee.* The paper promises a local minimum of delta. In the tabular family with exact visits
 more holds: delta is convex in the occupancy measure, a stationary point of the smoothed gap is its
 global minimum, and smoothing costs at most half of `accuracy`. CONVERGED means that the difference
-of the best gap and a proven lower bound is at most `accuracy` of the trivial bound. With features
-or rollouts there is no such proof, and a run ends with its iterations unless nothing moves.
+of the best gap and a proven lower bound is at most `accuracy` of the trivial bound; now and then an
+optimal policy of the worst cost is planned for that bound and counted as a forward solve. With
+features CONVERGED means that nothing moves any more: a local minimum. With rollouts nothing is
+proven and all iterations are made.
 
 *Cost.* Two sparse solves per iteration, and one more for every step that was too long; with
 rollouts the walks, times the number of costs.
@@ -48,7 +50,7 @@ from journeyman.solvers.classics.trust_region_step import (
     trust_region_step,
 )
 from journeyman.solvers.classics.visiting import Visiting
-from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
+from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.watch import Watch
@@ -64,7 +66,7 @@ SAMPLED_COOLING = 0.97
 """In every iteration, where gains are hidden in noise."""
 NO_GAIN, STALLED = 1e-4, 10
 """So many iterations at the lowest temperature that gain less than this share of the accuracy end
-a run: nothing moves any more."""
+a run in a log-linear family: nothing moves any more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,10 @@ class ImitationTrustRegion:
         search = _Search(descent, self.radius)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         descent.judge()
-        work = Work(iterations=iterations, environment_steps=descent.walker.steps)
+        work = Work(
+            iterations=iterations, forward_solves=descent.plans,
+            environment_steps=descent.walker.steps,
+        )  # fmt: skip
         seconds = time.perf_counter() - started
         return descent.answer(status, f"IM-TRPO, {family!r}", work, seconds)
 
@@ -118,7 +123,7 @@ class _Search:
 
     def __init__(self, descent: WorstCaseDescent, radius: float) -> None:
         self.descent, self.radius = descent, radius
-        self.longest, self.idle = np.inf, 0
+        self.longest, self.idle, self.iteration = np.inf, 0, 0
         self.heading: Heading | None = None
 
     def advance(self) -> Advance:
@@ -129,6 +134,9 @@ class _Search:
         step = self._step(value, signal)
         if isinstance(descent.walker, ExactWalker):
             descent.prove(weights, descent.walker.values)
+            self.iteration += 1
+            if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
+                descent.prove_by_plan(weights)
         done = descent.is_proven or self._stalls(value - step.value)
         left = _improvable(descent.problem.world.pairs, descent.law, signal)
         descent.move(step.theta, step.law)
@@ -166,7 +174,9 @@ class _Search:
 
     def _stalls(self, gain: float) -> bool:
         descent = self.descent
-        coolest = descent.is_exact and descent.temperature <= descent.coolest
+        if descent.family.is_tabular or not descent.is_exact:
+            return False
+        coolest = descent.temperature <= descent.coolest
         self.idle = self.idle + 1 if coolest and gain <= NO_GAIN * descent.allowed else 0
         return self.idle >= STALLED
 

@@ -14,7 +14,7 @@ free with every iteration, and both bounds together say when to stop.
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.policy import Policy
+from journeyman.policy import Plan, Policy, plan
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.answering import answer_of
@@ -28,6 +28,8 @@ from journeyman.solvers.work import Work
 
 FIRST_TEMPERATURE = 0.1
 """Relative to the largest difference between the expert and the policy that descent starts from."""
+BOUND_EVERY = 25
+"""Iterations between two plans for a lower bound."""
 MEMORY = 0.8
 """Sampled gaps are judged by a moving average of expectations with this memory."""
 
@@ -53,6 +55,8 @@ class WorstCaseDescent:
         self.best_law, self.least = self.law, np.inf
         self.bound = 0.0 if problem.cost_class.contains_zero else -np.inf
         self.witness: FloatArray | None = None
+        self.plans = 0
+        self._plan: Plan | None = None
         self._average, self._weight = np.zeros(num_costs), 0.0
 
     @property
@@ -100,6 +104,16 @@ class WorstCaseDescent:
         if self.witness is None or proven > self.bound:
             self.witness = weights
         self.bound = max(self.bound, proven)
+
+    def prove_by_plan(self, weights: FloatArray) -> None:
+        """Keep a dual point whose values are optimal: sharper, for one forward solve.
+
+        A policy's own values prove little while states that it rarely visits are not settled.
+        """
+        cost = self.problem.cost_of(weights)
+        self._plan = plan(self.problem.world, cost, warm_start=self._plan)
+        self.plans += 1
+        self.prove(weights, self._plan.values)
 
     def answer(self, status: Status, engine: str, work: Work, seconds: float) -> Answer:
         policy = Policy(self.best_law, self.problem.world.pairs.offsets)
