@@ -153,6 +153,15 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["x." * 3000 + "x = 1", "x = " + "[" * 200 + "]" * 200])
+def test_what_is_too_deep_to_be_shown_is_refused(text, tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text(f"[world_options]\n{text}\n")
+    with pytest.raises(InvalidInput, match=r"20 deep|not TOML"):
+        RunDescription.of(read_toml(path))
+    assert toml_value("{" + "x." * 3000 + "x = 1}") == "{" + "x." * 3000 + "x = 1}"
+
+
 @tried(150)
 @given(data=st.data())
 def test_no_text_does_more_than_a_refusal(data, tmp_path_factory):

@@ -1,7 +1,8 @@
 """Equal content has equal words, and every change another one."""
 
+import inspect
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,26 @@ class Pair:
 class Twin:
     left: object
     right: object = None
+
+
+TABLE = np.array([0, 1])
+
+
+def asked(states):
+    return TABLE[states]
+
+
+@cache
+def looked_up(state):
+    return asked(state) if state >= 0 else asked_through(-state)
+
+
+def asked_through(states):
+    return [looked_up(state) for state in states]
+
+
+def fresh(states):
+    return np.zeros(len(states), dtype=int)
 
 
 def word(value):
@@ -80,6 +101,47 @@ def test_functions_are_known_by_their_source():
     policy, other = jm.Policy.uniform(study_methods.grid()[0]), study_methods.grid()[2]
     assert word(policy.sample) != word(other.sample)
     assert word(policy.sample) != word(policy.predict)
+
+
+def test_functions_of_one_line_are_told_apart():
+    up, down = (lambda i: i + 1), (lambda i: i - 1)
+    half, third = (lambda i: i in {"a", "b"}), (lambda i: i in {"a", "c"})
+    assert len({word(one) for one in (up, down, half, third)}) == 4
+
+
+def test_a_function_is_known_by_its_defaults():
+    def raised(power):
+        def share(iteration, *, base=0.5, power=power):
+            return base ** (power * iteration)
+
+        return share
+
+    assert word(raised(1)) == word(raised(1)) != word(raised(2))
+
+
+def test_a_function_is_known_by_what_it_uses_of_its_module(monkeypatch):
+    before = {name: word(globals()[name]) for name in ("asked", "asked_through", "fresh")}
+    assert before == {name: word(globals()[name]) for name in before}
+    monkeypatch.setitem(globals(), "TABLE", np.array([1, 0]))
+    assert word(asked) != before["asked"]
+    assert word(asked_through) != before["asked_through"]
+    assert word(fresh) == before["fresh"]
+    monkeypatch.setitem(globals(), "TABLE", object())
+    with pytest.raises(InvalidInput, match=r"value, TABLE holds"):
+        word(asked)
+
+
+def test_a_class_from_elsewhere_is_known_by_its_source(monkeypatch):
+    before = word(Pair(1)), word(jm.LinearProgram())
+    monkeypatch.setattr(inspect, "getsource", lambda kind: "class Pair: 'edited'")
+    assert word(Pair(1)) != before[0]
+    assert word(jm.LinearProgram()) == before[1]
+
+
+def test_keys_and_members_keep_their_kind():
+    assert word({1: 2}) != word({"1": 2})
+    assert word({"a": 1}) != word([["a", 1]])
+    assert word(np.array([1, "a"], dtype=object)) == word([1, "a"]) != word([2, "a"])
 
 
 def test_what_depends_on_its_surroundings_is_refused_by_name():

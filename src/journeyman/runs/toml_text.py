@@ -11,6 +11,8 @@ from journeyman.errors import InvalidFile
 
 LARGEST = 1 << 20
 """Bytes of a description; more is some other file."""
+DEEPEST = 20
+"""Tables within tables: a description has two, and Python cannot even show a thousand."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -18,7 +20,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST:
             raise InvalidFile(f"{path} has {path.stat().st_size} bytes", "Give a short TOML file")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except IsADirectoryError as fault:
@@ -27,6 +29,17 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InvalidFile(
             f"{path} is not TOML ({fault})", 'Write lines such as: world = "world.npz"'
         ) from fault
+    if _is_deeper(tables, DEEPEST):
+        raise InvalidFile(f"{path} has tables within tables, {DEEPEST} deep", "Give a flat file")
+    return tables
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether there is anything below so many levels of tables and lists."""
+    if not isinstance(value, Mapping | list):
+        return False
+    parts = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(_is_deeper(part, levels - 1) for part in parts)
 
 
 def toml_value(text: str) -> Any:
@@ -39,7 +52,8 @@ def toml_value(text: str) -> Any:
         found = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text
-    return found["value"] if list(found) == ["value"] else text
+    is_value = list(found) == ["value"] and not _is_deeper(found, DEEPEST)
+    return found["value"] if is_value else text
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:

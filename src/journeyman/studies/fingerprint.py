@@ -1,7 +1,9 @@
 """A word for the content of problems and solvers, the same in every process and on every machine.
 
-Frozen values are walked field by field, arrays enter by their bytes and functions by their source,
-so that editing one makes another word. Pickles would not do: equal values can have unequal ones.
+Frozen values are walked field by field and arrays enter by their bytes. Functions, and classes that
+are not of this library, enter by their source, so that editing one makes another word; a function
+also by its code, since two may share a line, and by the values it takes from around it (then the
+word is that of one version of Python). Pickles would not do: equal values can have unequal ones.
 What cannot be told from others by its content is refused; it could be mistaken for something else
 after a restart.
 """
@@ -12,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from pathlib import PurePath
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,12 @@ from scipy import sparse
 
 from journeyman.digest import digest
 from journeyman.errors import InvalidInput
+from journeyman.studies.code_words import code_words, outer_names
 
 PLAIN = (type(None), str, bool, int, float, np.ndarray)
 """What `digest` takes as it is."""
+VERSIONED = ("journeyman", "builtins", "abc", "typing")
+"""Packages whose classes are known by the versions of this library and of Python."""
 NO_MATTER = ("executor", "time_limit")
 """Fields that decide where and how long work is done; the limit in force is counted apart."""
 
@@ -42,18 +47,21 @@ def _parts(value: Any, name: str) -> Any:
         return [_kind(value), str(value)]
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        value = value.tolist()
     if isinstance(value, PLAIN) or sparse.issparse(value):
         return value
     if isinstance(value, tuple | list | Mapping):
         return _members(value, name)
     if is_dataclass(value) and not isinstance(value, type):
-        return [_kind(value), *_fields(value, name)]
+        return [_kind(value), *_sources(type(value), name), *_fields(value, name)]
     return _code(value, name)
 
 
 def _members(value: Any, name: str) -> list[Any]:
     if isinstance(value, Mapping):
-        return [[str(key), _parts(value[key], name)] for key in sorted(value, key=str)]
+        keys = sorted(value, key=lambda key: (str(key), type(key).__name__))
+        return ["mapping", *([_parts(key, name), _parts(value[key], name)] for key in keys)]
     return [_parts(one, name) for one in value]
 
 
@@ -74,13 +82,56 @@ def _code(value: Any, name: str) -> list[Any]:
         ]
     if isinstance(value, MethodType):
         return [value.__name__, _parts(value.__self__, name)]
-    plain = isinstance(value, FunctionType) and value.__closure__ is None
-    if plain or isinstance(value, type):
-        try:
-            return [f"{value.__module__}.{value.__qualname__}", inspect.getsource(value)]
-        except (OSError, TypeError):
-            pass
-    raise InvalidInput(
+    if isinstance(value, FunctionType) and value.__closure__ is None:
+        return [_source(value, name), *_function(value, name)]
+    if isinstance(value, type):
+        return [f"{value.__module__}.{value.__qualname__}", _source(value, name)]
+    raise _unknown(value, name)
+
+
+def _function(value: FunctionType, name: str, users: tuple[FunctionType, ...] = ()) -> list[Any]:
+    """What the source of a function does not tell: which code of a line it is, defaults, and the
+    variables of its module that it uses."""
+    around = [
+        [outer, _around(value.__globals__[outer], f"{name}, {outer}", (*users, value))]
+        for outer in sorted(outer_names(value.__code__) & value.__globals__.keys())
+    ]
+    defaults = [value.__defaults__, value.__kwdefaults__]
+    return [code_words(value.__code__), _parts(defaults, name), around]
+
+
+def _around(value: Any, name: str, users: tuple[FunctionType, ...]) -> Any:
+    """Something that functions use: data by content, code of their own module by source."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    value = inspect.unwrap(value) if hasattr(value, "__wrapped__") else value
+    if not isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
+        return _parts(value, name)
+    module = getattr(value, "__module__", "")
+    if module != users[-1].__module__ or value in users:
+        return f"{module}.{value.__name__}"
+    inner = _function(value, name, users) if isinstance(value, FunctionType) else []
+    return [_source(value, name), *inner]
+
+
+def _sources(kind: type, name: str) -> list[str]:
+    """Of a class and those it is made of, as far as they are not versioned with this library."""
+    return [
+        _source(one, name)
+        for one in kind.__mro__
+        if one.__module__.partition(".")[0] not in VERSIONED
+    ]
+
+
+def _source(value: Any, name: str) -> str:
+    try:
+        return f"{value.__module__}.{value.__qualname__}: {inspect.getsource(value)}"
+    except (OSError, TypeError):
+        raise _unknown(value, name) from None
+
+
+def _unknown(value: Any, name: str) -> InvalidInput:
+    return InvalidInput(
         f"{name} holds {value!r}, which could not be recognised after a restart",
         "Build it of dataclasses, arrays and functions of a module without variables of their "
         "surroundings, or leave the directory out",

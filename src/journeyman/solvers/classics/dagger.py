@@ -185,6 +185,8 @@ class _Trial:
         if self.decisions is None:
             return math.inf, 0.0
         own = surprise(world, self.policy, self.decisions)
+        if not np.isfinite(own).all():
+            return math.inf, 0.0
         regrets = own - surprise(world, hindsight, self.decisions)
         if not np.isfinite(regrets).all() or len(regrets) == 1:
             return float(regrets.mean()), 0.0

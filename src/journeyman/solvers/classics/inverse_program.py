@@ -13,10 +13,11 @@ The expert is the policy `expert`, or else cloned from the demonstrations; state
 visit then ask for nothing, but the clone's uniform law there does enter the action values.
 
 Guarantee. If the log says `optimal`, no policy costs less than the expert under c_w from any state
-(a clone's from unseen states excepted) by more than violation/(1 - discount), where `margin_of`
-recomputes margins and violation; in every state whose margin is positive no rival is as good. An
-expert that is optimal for some cost of the span, with a positive margin in some state, is always
-recognised. Zero weights satisfy every constraint, so a program without a positive margin says
+by more than violation/(1 - discount), where `margin_of` recomputes margins and violation; in every
+state whose margin is positive no rival is as good. Of a clone this is true only against policies
+that act in unseen states as the clone does: one that does better there may beat it. An expert that
+is optimal for some cost of the span is always recognised if its margins add up to more than
+rounding (1e-7 of the largest advantage). Zero weights satisfy every constraint, so a program without a positive margin says
 nothing: then violations are allowed at twice their size,
 
     maximise over w      sum over rivals (x, a) of p(A_w(x, a)) - penalty sum_i |w_i|/scale_i
@@ -129,7 +130,7 @@ class InverseProgram:
         weights, result = widest_margins(rivals, scale, self.penalty, watch, strict=True)
         if rivals.margins(weights).sum() > noise and rivals.violation(weights) <= noise:
             return weights, "optimal", result, 1
-        if watch.must_stop:
+        if watch.must_stop or result.status is not Status.OPTIMAL:
             return weights, "stopped", result, 1
         nothing = np.zeros_like(weights)
         if self.penalty > 0:

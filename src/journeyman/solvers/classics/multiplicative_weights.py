@@ -30,9 +30,10 @@ T = O(ln k/(a (1 - discount))^2); their step, exp(eta) = 1 + sqrt(2 ln k/T), com
 R (sqrt(2 ln k/T) + ln k/T) of Freund and Schapire 1997, more than twice the above, so that at
 least four times as many iterations are needed. Here R is the range that the costs really have.
 
-Every iteration also proves a lower bound by weak duality. With `stop_early` the loop ends as soon
-as it is within a of the gap of the mixture so far, with the status CONVERGED as after all T; the
-log says which. By the proof it ends after T iterations at the latest.
+Every iteration also proves a lower bound by weak duality. CONVERGED means that it is within a of
+the mixture's gap: by the proof after T iterations at the latest, where the loop ends in any case
+(STEP_LIMIT if a is so small that float64 cannot plan to within a/10). With `stop_early` it ends as
+soon as that is so; the log says when.
 
 Cost. Per iteration one plan that starts from the last one's values, and one linear solve unless the
 policy was seen before. The number of iterations grows with 1/a^2, and in practice so it does.
@@ -95,7 +96,7 @@ class MultiplicativeWeights:
         checked = require_apprenticeship(problem, "MultiplicativeWeights")
         needed = self.iterations_needed(checked)
         game = _Game(_in_the_simplex(checked), self.accuracy, needed, self.stop_early)
-        status, iterations = iterate(game.advance, watch, self.max_iterations)
+        status, iterations = iterate(game.advance, watch, min(self.max_iterations, needed))
         policy, mixture = game.generated.mixture(game.counts)
         at_home = isinstance(checked.cost_class, Simplex)
         return answer_of(
@@ -144,8 +145,8 @@ class _Game:
         difference = self.generated.expectations[newest] - self.problem.target
         self.total += self.scale * difference
         gap, proven = float(self.total.max()) / self.iterations, self.generated.lower_bound
-        shown = self.stop_early and gap - proven <= self.accuracy
-        return Advance(gap, proven, converged=shown or self.iterations >= self.needed)
+        over = self.stop_early or self.iterations >= self.needed
+        return Advance(gap, proven, converged=over and gap - proven <= self.accuracy)
 
 
 def _in_the_simplex(problem: Apprenticeship) -> Apprenticeship:

@@ -72,7 +72,8 @@ def _likely(world: World, policy: Policy, decisions: Demonstrations) -> FloatArr
 
 def _discounted(world: World, decisions: Demonstrations, losses: FloatArray) -> FloatArray:
     weights = world.discount**decisions.step_times / world.effective_horizon
-    totals = np.bincount(decisions.step_episodes, weights * losses, minlength=len(decisions))
+    counted = np.multiply(weights, losses, out=np.zeros_like(losses), where=weights > 0)
+    totals = np.bincount(decisions.step_episodes, counted, minlength=len(decisions))
     return np.asarray(totals, dtype=np.float64)
 
 

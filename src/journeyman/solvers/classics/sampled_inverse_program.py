@@ -43,6 +43,7 @@ from journeyman.solvers.classics.answering import answer_of, require_apprentices
 from journeyman.solvers.classics.margin_program import Rivals, penalised, widest_margins
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
+from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 from journeyman.solvers.work import Work
 
@@ -84,7 +85,8 @@ class SampledInverseProgram:
         search = _Search(task, self.accuracy, watch)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         return answer_of(
-            task, search.policy, status, engine="inverse program over rivals, HiGHS",
+            task, search.policy, search.failure or status,
+            engine="inverse program over rivals, HiGHS",
             recovered=search.weights,
             work=Work(iterations=iterations, forward_solves=search.plans),
             seconds=time.perf_counter() - started,
@@ -104,6 +106,8 @@ class _Search:
         self.policy = Policy.uniform(problem.world)
         self.weights = np.zeros(problem.basis.num_costs)
         self.excess, self.verdict, self.plans = 0.0, "stopped", 0
+        self.failure: Status | None = None
+        """How the engine ended that found no weights."""
         self.rivals = [self._expectations(self.policy)]
 
     def _expectations(self, policy: Policy) -> FloatArray:
@@ -112,6 +116,8 @@ class _Search:
     def advance(self) -> Advance:
         """Weights for the rivals at hand, and the rival that is best for these."""
         weights, gained = self._program()
+        if self.failure is not None:
+            return Advance(self.excess, converged=True)
         if gained <= SAME * self._unit:
             if not self._watch.must_stop:
                 self.verdict = "degenerate" if not self.weights.any() else "exhausted"
@@ -136,5 +142,7 @@ class _Search:
         rivals = Rivals(rows, np.arange(count), count, np.zeros((0, costs)))
         scale = self._problem.cost_class.scaling(costs)
         with self._watch.aside("weights for the rivals so far"):
-            weights, _ = widest_margins(rivals, scale, 0.0, self._watch, strict=False)
+            weights, result = widest_margins(rivals, scale, 0.0, self._watch, strict=False)
+        if result.status is not Status.OPTIMAL and not self._watch.must_stop:
+            self.failure = result.status
         return weights, penalised(rivals.margins(weights))
