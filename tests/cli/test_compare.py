@@ -49,7 +49,16 @@ def test_dagger_asks_the_expert_of_an_example_only(call, inputs):
     shown = call(*EXAMPLE, "dagger", "--json", "--time-limit", 20)
     assert json.loads(shown.out)["trials"][0]["expert_queries"] > 0
     refused = call("compare", *inputs, "--solvers", "dagger")
-    assert (refused.code, "--expert" in refused.words) == (3, True)
+    assert (refused.code, "--expert" in refused.words) == (2, True)
+
+
+def test_places_that_cannot_be_written_are_told_before_the_work(call, tmp_path):
+    for option in ("--report", "--csv"):
+        for place in (tmp_path, tmp_path / "none" / "file"):
+            out = tmp_path / "study"
+            shown = call(*EXAMPLE, TWO, option, place, "--out", out)
+            assert (shown.code, "directory" in shown.words) == (3, True), shown.err
+            assert not out.exists()
 
 
 def test_a_method_that_refuses_is_a_row_and_all_of_them_are_exit_4(call):
@@ -77,7 +86,14 @@ def test_a_study_goes_on_with_resume_only(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--solvers", "magic", "--example", "grid:4"), 3, "there is no method 'magic'"),
+        (("--solvers", "magic", "--example", "grid:4"), 2, "there is no method 'magic'"),
+        (("--solvers", ",", "--example", "grid:4"), 2, "no method given"),
+        (("--solvers", "dagger", "--example", "driving"), 2, "leave dagger out"),
+        (("--example", "grid:4", "--time-limit", "nan"), 2, "seconds above 0"),
+        (("--example", "grid:4", "--time-limit", 0), 2, "seconds above 0"),
+        (("--example", "grid:4", "--failure-probability", 1), 2, "between 0 and 1"),
+        (("--world", "world.npz", "--trajectories", 5), 2, "for --example"),
+        (("--world", "world.npz", "--horizon", 5), 2, "for --example"),
         (("--example", "maze"), 2, "there is no example 'maze'"),
         (("--example", "driving:3"), 2, "there is no example"),
         (("--example", "grid:many"), 3, "not a whole number"),

@@ -157,6 +157,24 @@ def test_the_time_limit_goes_before_that_of_the_solver():
     assert trial.has_policy
 
 
+def test_a_method_that_draws_nothing_has_one_trial_whether_it_has_a_seed_or_not():
+    methods = {
+        "exact": jm.ImitationTrustRegion(max_iterations=2),
+        "made": lambda problem: jm.ImitationReinforce(max_iterations=2),
+        "drawn": jm.ImitationTrustRegion(max_iterations=2, rollouts=5, horizon=20),
+    }
+    found = jm.compare(study_methods.declared(), methods, seeds=range(2))
+    assert [(one.solver, one.seed) for one in found.trials] == [
+        ("exact", None), ("made", None), ("drawn", 0), ("drawn", 1),
+    ]  # fmt: skip
+
+
+def test_a_single_method_needs_no_list():
+    for alone in (jm.LinearProgram(), lambda problem: jm.LinearProgram()):
+        (trial,) = jm.compare(study_methods.declared(), alone).trials
+        assert trial.status == "OPTIMAL"
+
+
 def test_solvers_without_names_have_those_of_their_classes():
     found = jm.compare(
         study_methods.drawn(0), [jm.LinearProgram(), jm.LinearProgram(tolerance=1e-3)]
@@ -168,12 +186,19 @@ def test_solvers_without_names_have_those_of_their_classes():
     ("changes", "refusal", "words"),
     [
         ({"seeds": 5}, InvalidInput, "range"),
+        ({"seeds": 5.0}, InvalidInput, "range"),
+        ({"seeds": None}, InvalidInput, "range"),
         ({"seeds": ()}, InvalidInput, "at least one seed"),
         ({"seeds": (1, 1)}, InvalidInput, "once"),
         ({"seeds": (-1,)}, InvalidInput, "from 0"),
         ({"seeds": (0.5,)}, InvalidInput, "whole"),
         ({"solvers": []}, InvalidSolver, "no solver"),
-        ({"solvers": [jm.LinearProgram]}, InvalidSolver, "value such as"),
+        ({"solvers": [jm.Projection]}, InvalidSolver, r"a class. Give .* Projection\("),
+        ({"solvers": jm.Projection}, InvalidSolver, r"a class. Give .* Projection\("),
+        ({"solvers": {"lp": jm.LinearProgram}}, InvalidSolver, "is a class"),
+        ({"solvers": "projection"}, InvalidSolver, "'projection' is not a solver"),
+        ({"solvers": ["projection"]}, InvalidSolver, "'projection' is not a solver"),
+        ({"solvers": None}, InvalidSolver, "None is not a solver"),
         ({"solvers": {"lp": 3}}, InvalidSolver, "value such as"),
         ({"problem": 3}, InvalidProblem, "Apprenticeship"),
         ({"problem": {}}, InvalidProblem, "no problem"),
@@ -186,6 +211,7 @@ def test_solvers_without_names_have_those_of_their_classes():
         ({"truth": jm.ExpertExpectation([1.0]), "expert": 3}, InvalidInput, "one of them"),
         ({"time_limit": 0}, InvalidSolver, "seconds"),
         ({"failure_probability": 2}, InvalidInput, "probability"),
+        ({"executor": 2}, InvalidInput, "Processes"),
         ({"executor": jm.Serial(), "observer": print}, InvalidInput, "to the executor"),
     ],
 )  # fmt: skip

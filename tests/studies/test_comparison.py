@@ -66,7 +66,7 @@ def test_the_table_has_medians_with_their_range():
 def test_what_figures_would_hide_is_told():
     broken = trial("a", 0, 1.0, valid=False), trial("a", 1, 1.0, budgets_kept=False)
     table = jm.Comparison(broken).table()
-    assert "a premise of the certificate failed; budgets not kept" in table
+    assert "a premise of the certificate failed; budgets not shown to be kept" in table
 
 
 def test_csv_holds_every_figure_in_full(tmp_path):

@@ -18,6 +18,8 @@ from journeyman.cli.options import (
 
 ALL = "all"
 EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
+TRAJECTORIES, HORIZON = 1000, 150
+"""Of the demonstrations of an example."""
 RESUME = "Go on with a study in --out: give the same options, only what is missing is done."
 
 
@@ -40,9 +42,10 @@ def compare(
         typer.Option(help="The true expert, if known: a policy file or a run directory."),
     ] = None,
     trajectories: Annotated[
-        int, typer.Option(help="Demonstrations of an example, for each seed.", min=1)
-    ] = 1000,
-    horizon: Annotated[int, typer.Option(help="Steps of each.", min=1)] = 150,
+        int | None,
+        typer.Option(help="Demonstrations of an example, for each seed; 1000.", min=1),
+    ] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps of each; 150.", min=1)] = None,
     seeds: Annotated[int, typer.Option(help="How many: 0, 1, …", min=1)] = 1,
     cells: Annotated[
         int, typer.Option(help="Cells of the features of reduced-program and sgd-al.", min=1)
@@ -68,8 +71,12 @@ def compare(
         "world": world, "costs": costs, "demonstrations": demonstrations,
         "cost_class": cost_class, "rewards": rewards, "world_options": parsed_options(option),
     }  # fmt: skip
-    _refuse_contradictions(example, given, budget, expert, resume=resume, out=out)
-    recording = trajectories, horizon
+    recorded = {"trajectories": trajectories, "horizon": horizon}
+    _refuse_contradictions(example, given | {"budget": budget, "expert": expert}, recorded)
+    _refuse_settings(time_limit, failure_probability, resume=resume, out=out)
+    for path in (report, csv):
+        _refuse_place(path)
+    recording = trajectories or TRAJECTORIES, horizon or HORIZON
     limits = {"time_limit": time_limit, "failure_probability": failure_probability}
     found = _in_place(
         out, resume, quiet, jobs,
@@ -83,23 +90,49 @@ def compare(
 
 
 def _refuse_contradictions(
-    example: str | None,
-    given: dict[str, Any],
-    budget: list[str] | None,
-    expert: Path | None,
-    *,
-    resume: bool,
-    out: Path | None,
+    example: str | None, given: dict[str, Any], recorded: dict[str, int | None]
+) -> None:
+    """Files and an example exclude each other, and so do the options of either."""
+    if example is None and given["world"] is None:
+        raise typer.BadParameter(
+            "no world given; give --example grid:8, or --world, --costs and --demonstrations"
+        )
+    if example is None:
+        for name, value in recorded.items():
+            if value is not None:
+                raise typer.BadParameter(
+                    "it is for --example; of a file all demonstrations are taken",
+                    param_hint=f"--{name}",
+                )
+        return
+    for name in ("world", "costs", "demonstrations", "rewards", "budget", "expert"):
+        if given[name] is not None:
+            raise typer.BadParameter(f"it contradicts --{name}", param_hint="--example")
+
+
+def _refuse_settings(
+    time_limit: float | None, probability: float, *, resume: bool, out: Path | None
 ) -> None:
     if resume and out is None:
         raise typer.BadParameter("it needs --out", param_hint="--resume")
-    if example is None:
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise typer.BadParameter("give seconds above 0", param_hint="--time-limit")
+    if not 0 < probability < 1:
+        raise typer.BadParameter(
+            "give a number between 0 and 1, for example 0.05", param_hint="--failure-probability"
+        )
+
+
+def _refuse_place(path: Path | None) -> None:
+    """What cannot be written in the end is told before hours are spent on it."""
+    from journeyman.errors import InvalidFile
+
+    if path is None:
         return
-    typed = {name: given[name] for name in ("world", "costs", "demonstrations", "rewards")}
-    typed |= {"budget": budget, "expert": expert}
-    for name, value in typed.items():
-        if value is not None:
-            raise typer.BadParameter(f"it contradicts --{name}", param_hint="--example")
+    if path.is_dir():
+        raise InvalidFile(f"{path} is a directory", "Give the name of a file")
+    if not path.parent.is_dir():
+        raise InvalidFile(f"{path.parent} is not a directory", "Create it before, or name another")
 
 
 def _inputs(
@@ -122,6 +155,8 @@ def _compared(inputs: Any, solvers: str, cells: int, **settings: Any) -> Any:
     from journeyman.studies import compare as compare_methods
 
     names = _names(solvers, can_ask=inputs.expert is not None)
+    if not names:
+        raise typer.BadParameter("no method given; a wrong name lists them", param_hint="--solvers")
     methods = {name: compared_solver(name, cells=cells, expert=inputs.expert) for name in names}
     return compare_methods(
         inputs.problem, methods, expert=inputs.expert, truth=inputs.truth, **settings

@@ -6,11 +6,10 @@ from importlib import import_module
 from typing import Any
 
 from journeyman.apprentice import default_solver
-from journeyman.errors import InvalidSolver
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, features
 from journeyman.problem.features import Features
-from journeyman.runs.description import SolverDescription
+from journeyman.runs.description import InvalidSettings, SolverDescription
 from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
 from journeyman.solvers.reduced_program import ReducedProgram
@@ -20,7 +19,7 @@ from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
 def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Solver:
     """The solver that a description asks for, with its settings."""
     if asked.time_limit is not None and not asked.time_limit > 0:
-        raise InvalidSolver(f"time_limit = {asked.time_limit}", "Give seconds above 0")
+        raise InvalidSettings(f"time_limit = {asked.time_limit}", "Give seconds above 0")
     given: dict[str, Any] = {"time_limit": asked.time_limit}
     if asked.name in CLASSICS:
         return _classic(asked, given | {"accuracy": asked.accuracy, "seed": seed})
@@ -59,7 +58,7 @@ def compared_solver(
     if name in ASKING:
         return _asking(name, expert)
     if name not in CLASSICS:
-        raise InvalidSolver(
+        raise InvalidSettings(
             f"there is no method {name!r}", f"Give some of {', '.join((*METHODS, *ASKING))}"
         )
     solver: Solver = _class(name)()
@@ -68,9 +67,9 @@ def compared_solver(
 
 def _asking(name: str, expert: Policy | None) -> Solver:
     if expert is None:
-        raise InvalidSolver(
+        raise InvalidSettings(
             f"{name} asks the expert, and there is none who could be asked",
-            f"Give --expert with a policy, or leave {name} out",
+            f"Give --expert with a policy beside the files, or leave {name} out",
         )
     solver: Solver = _class(name)(expert)
     return solver
@@ -88,7 +87,7 @@ def _classic(asked: SolverDescription, wanted: dict[str, Any]) -> Solver:
     known = {one.name for one in fields(kind)}
     for setting in ("accuracy", "tolerance"):
         if getattr(asked, setting) is not None and setting not in known:
-            raise InvalidSolver(
+            raise InvalidSettings(
                 f"{asked.name} has no {setting}", f"Leave solver.{setting} out for this solver"
             )
     settings = wanted | {"tolerance": asked.tolerance}
@@ -100,7 +99,7 @@ def _classic(asked: SolverDescription, wanted: dict[str, Any]) -> Solver:
 
 def _features(cells: int, problem: Apprenticeship) -> Features:
     if cells < 1:
-        raise InvalidSolver(f"cells = {cells}", "Give at least one cell")
+        raise InvalidSettings(f"cells = {cells}", "Give at least one cell")
     return features.partition(problem.world, problem.demonstrations, num_cells=cells)
 
 

@@ -75,6 +75,10 @@ def compare(
         raise InvalidInput(
             "both executor and observer are given", "Give the observer to the executor"
         )
+    if executor is not None and not hasattr(executor, "map"):
+        raise InvalidInput(
+            f"executor = {executor!r}", "Give an executor, for example Processes(2), or None"
+        )
     judgement = Judgement(expert, truth, failure_probability, time_limit)
     rows = list(tasks_of(problem, solvers, seeds, judgement))
     tasks = [row for row in rows if isinstance(row, Task)]

@@ -144,14 +144,15 @@ def _task(
 def _draws(method: Any, problem: Apprenticeship) -> bool:
     """Whether a method has a seed; of one that is made for problems, by making it once.
 
-    That also loads its code, so that the first timed making is like the others.
+    Methods with `rollouts` draw only where there are some; without, their gradients are exact.
+    Making a method also loads its code, so that the first timed making is like the others.
     """
-    if hasattr(method, "run"):
-        return hasattr(method, "seed")
     try:
-        return hasattr(method(problem), "seed")
+        solver = method if hasattr(method, "run") else method(problem)
     except Exception:
         return False
+    walks = getattr(solver, "rollouts", True)
+    return hasattr(solver, "seed") and walks is not None
 
 
 def _problem(name: str, given: Any, seed: int) -> Apprenticeship:
@@ -188,23 +189,34 @@ def named_solvers(solvers: Any) -> dict[str, Any]:
     if isinstance(solvers, Mapping):
         named = dict(solvers)
     else:
-        for one in [solvers] if hasattr(solvers, "run") else solvers:
+        for one in solvers if isinstance(solvers, Iterable) and not _is_one(solvers) else [solvers]:
             kind = type(one).__name__
             count = 1 + sum(type(other) is type(one) for other in named.values())
             named[kind if count == 1 else f"{kind} {count}"] = one
     if not named:
         raise InvalidSolver("there is no solver", "Give at least one, such as LinearProgram()")
     for name, one in named.items():
-        if isinstance(one, type) or not (hasattr(one, "run") or callable(one)):
+        if isinstance(one, type):
             raise InvalidSolver(
-                f"{name!r} is {one!r}",
+                f"{one.__name__} is a class", f"Give a value such as {one.__name__}()"
+            )
+        if not (hasattr(one, "run") or callable(one)):
+            raise InvalidSolver(
+                f"{one!r} is not a solver"
+                if name == type(one).__name__
+                else f"{name!r} is {one!r}",
                 "Give a value such as LinearProgram(), or a function from a problem to one",
             )
     return named
 
 
+def _is_one(solvers: Any) -> bool:
+    """Whether this is a single solver, or a word that was meant as one."""
+    return hasattr(solvers, "run") or isinstance(solvers, str)
+
+
 def _seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, int | str):
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise InvalidInput(f"seeds = {seeds!r}", "Give whole numbers, for example range(5)")
     numbers = list(seeds)
     for seed in numbers:

@@ -68,7 +68,9 @@ class Summary:
             (trial.has_policy and not trial.valid, "a premise of the certificate failed")
             for trial in self.trials
         ]
-        told += [(trial.budgets_kept is False, "budgets not kept") for trial in self.trials]
+        told += [
+            (trial.budgets_kept is False, "budgets not shown to be kept") for trial in self.trials
+        ]
         return list(dict.fromkeys(words for so, words in told if so))
 
 

@@ -268,3 +268,15 @@ def test_mistakes_are_named():
         jm.solve(problem, jm.DAgger(jm.Policy([[1.0]])))
     with pytest.raises(jm.InvalidProblem, match="budgets"):
         jm.solve(random_problem(0, num_budgets=1), jm.DAgger(first_action))
+
+
+def test_steps_that_the_discount_cannot_see_count_for_nothing():
+    """Without smoothing a clone excludes actions: 0 x infinity in late steps is no figure."""
+    world = random_world(0, Shape.DENSE, num_states=4, discount=0.4)
+    expert = jm.Policy.uniform(world)
+    demos = jm.record(world, expert, trajectories=1, horizon=2, seed=0)
+    cloning = jm.BehaviourCloning(smoothing=0)
+    solver = jm.DAgger(expert, max_iterations=2, trajectories=2, horizon=900, cloning=cloning)
+    answer = jm.solve(problem_of(world, expert, demos=demos), solver)
+    assert "nan" not in answer.log
+    assert answer.engine == "DAgger, iterate 3 of 3"

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.solvers.classics.policy_family import PolicyFamily
+from journeyman.solvers.classics.visiting import Visiting
+from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
+from journeyman.solvers.work import Work
 from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
 
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]
@@ -132,3 +136,20 @@ def test_what_cannot_be_done_is_refused(method):
 )
 def test_the_promises_of_every_solver(solver):
     jm.testing.check_solver(solver, seeds=1)
+
+
+def test_what_is_proven_has_to_hold_for_the_figures_of_the_answer():
+    """A descent that believes, by rough solves, in a gap that its policy does not have."""
+    problem = solved_problem(SMALL[0], jm.InfinityBall())
+    family, visiting = PolicyFamily(problem.world), Visiting(None, None, 0)
+    descent = WorstCaseDescent(problem, family, visiting, accuracy=1e-3)
+    ending = (jm.Status.CONVERGED, "IM-TRPO", Work(), 0.0)
+    descent.judge()
+    assert not descent.is_proven
+    descent.least = 0.0
+    assert descent.is_proven
+    answer = descent.answer(*ending)
+    assert answer.value - answer.lower_bound > descent.allowed
+    assert answer.status is jm.Status.INACCURATE
+    descent.allowed = 2 * answer.value
+    assert descent.answer(*ending).status is jm.Status.CONVERGED

@@ -6,6 +6,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.solvers.classics.inverse_program import margin_of
+from journeyman.solvers.engine import Result
 from journeyman.testing import Shape, random_world
 from journeyman.testing.random_worlds import random_policy
 
@@ -194,3 +195,29 @@ def test_what_cannot_be_used_is_refused():
 
 def test_it_keeps_the_promises_of_solvers():
     jm.testing.check_solver(jm.InverseProgram(penalty=0.01), seeds=2, trajectories=20)
+
+
+def test_a_clone_is_optimal_only_as_far_as_states_were_seen():
+    """Beyond the door, where nobody went, half of the clone's actions are bad ones."""
+    world = jm.World([[1, 0], [0, 1], [0, 1], [0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 4])
+    demos = jm.Demonstrations([0] * 6, [0] * 5, [0, 5])
+    problem = jm.Apprenticeship(world, jm.CostBasis([0.0, 1.0, -3.0, 3.0]), demos)
+    answer = jm.solve(problem, jm.InverseProgram())
+    assert answer.log.startswith("optimal")
+    cost, clone = problem.cost_of(answer.recovered), jm.clone(demos, world, smoothing=0)
+    loyal = jm.Policy(np.r_[0.0, 1.0, clone.per_pair[2:]], world.pairs.offsets)
+    paid = [jm.expected_cost(world, one, cost) for one in (answer.policy, clone, loyal)]
+    assert paid[0] < paid[1] < paid[2]
+
+
+def test_an_engine_that_gives_up_is_no_proof_that_nothing_explains_the_expert(monkeypatch):
+    def give_up(model, engine, watch, threads):
+        nothing = np.full(model.cost.size, np.nan), np.full(model.row_lower.size, np.nan)
+        return Result(jm.Status.FAILED, *nothing, "an engine", "")
+
+    monkeypatch.setattr("journeyman.solvers.classics.margin_program.run_highs", give_up)
+    example = EXAMPLES["grid"]()
+    for solver in (jm.InverseProgram(example[2]), jm.SampledInverseProgram()):
+        answer = jm.solve(problem_of(example), solver)
+        assert answer.status is jm.Status.FAILED
+        assert answer.log.startswith("stopped")

@@ -195,3 +195,16 @@ def test_budgets_are_refused_by_name():
     problem = random_problem(0, SIMPLEX, num_budgets=1)
     with pytest.raises(jm.InvalidProblem, match="MultiplicativeWeights"):
         jm.solve(problem, SOLVER)
+
+
+def test_an_accuracy_beyond_float64_is_not_said_to_be_reached():
+    """With one cost the theorem asks for one plan, which cannot be as exact as that."""
+    world, basis, expert = jm.gallery.garnet(30, num_costs=1, discount=0.9999, seed=0)
+    target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis) - 1.0)
+    problem = jm.Apprenticeship(world, basis, target, jm.Simplex())
+    for stop_early in (True, False):
+        solver = jm.MultiplicativeWeights(1e-15, stop_early=stop_early)
+        assert solver.iterations_needed(problem) == 1
+        answer = jm.solve(problem, solver)
+        assert answer.status is jm.Status.STEP_LIMIT
+        assert answer.work.iterations == 1

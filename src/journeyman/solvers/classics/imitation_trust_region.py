@@ -21,8 +21,8 @@ more holds: delta is convex in the occupancy measure, a stationary point of the 
 global minimum, and smoothing costs at most half of `accuracy`. CONVERGED means that the difference
 of the best gap and a proven lower bound is at most `accuracy` of the trivial bound; now and then an
 optimal policy of the worst cost is planned for that bound and counted as a forward solve. With
-features CONVERGED means that nothing moves any more: a local minimum. With rollouts nothing is
-proven and all iterations are made.
+features CONVERGED means that, or that nothing moves any more, as in a local minimum. With rollouts
+nothing is proven and all iterations are made.
 
 *Cost.* Two sparse solves per iteration, and one more for every step that was too long; with
 rollouts the walks, times the number of costs.

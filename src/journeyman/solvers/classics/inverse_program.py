@@ -17,8 +17,8 @@ by more than violation/(1 - discount), where `margin_of` recomputes margins and 
 state whose margin is positive no rival is as good. Of a clone this is true only against policies
 that act in unseen states as the clone does: one that does better there may beat it. An expert that
 is optimal for some cost of the span is always recognised if its margins add up to more than
-rounding (1e-7 of the largest advantage). Zero weights satisfy every constraint, so a program without a positive margin says
-nothing: then violations are allowed at twice their size,
+rounding (1e-7 of the largest advantage). Zero weights satisfy every constraint, so a program
+without a positive margin says nothing: then violations are allowed at twice their size,
 
     maximise over w      sum over rivals (x, a) of p(A_w(x, a)) - penalty sum_i |w_i|/scale_i
 

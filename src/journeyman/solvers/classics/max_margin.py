@@ -17,8 +17,8 @@ The shares of such a step are kept whenever the least-squares engine gives nothi
 exact plans the method is finite besides: a policy that brings nothing new ends it.
 
 Cost. Per iteration one plan that starts from the last one's values, one linear solve and one
-least-squares problem with as many rows as costs. At most one policy more than there are costs has a
-share in the mixture, where `Projection` keeps a little of every policy it has seen.
+least-squares problem with as many rows as costs. Of its solution at most one policy more than there
+are costs has a share, where `Projection` keeps a little of every policy it has seen.
 
 Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.
 """

@@ -32,7 +32,8 @@ falls with every iteration until `max_iterations` is over (STEP_LIMIT).
 
 Units. z_i is (1 - discount) scale_i (psi_i' mu - target_i)/N with the scale of the problem's cost
 class and N the largest Euclidean norm of a scaled row of Psi, so |z|_2 <= 2 whatever the costs and
-the discount: tolerance 1e-6 means expectations that agree to 1e-6 N/(1 - discount).
+the discount, if the target is an expectation of such costs: tolerance 1e-6 means expectations that
+agree to 1e-6 N/(1 - discount).
 
 *Guarantee.* CONVERGED: the gradient of the dual is below `tolerance`, hence (strong duality) the
 policy is the solution up to that. A matched policy's gap is at most tolerance x sqrt(number of
