@@ -7,8 +7,7 @@ import pytest
 
 import journeyman as jm
 import study_methods
-from journeyman.errors import InvalidSolver
-from journeyman.runs.description import SOLVERS, SolverDescription
+from journeyman.runs.description import SOLVERS, InvalidSettings, SolverDescription
 from journeyman.runs.solver_choice import chosen_solver, compared_solver
 from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
 
@@ -30,7 +29,7 @@ def test_settings_reach_the_method_that_has_them():
     assert chosen_solver(asked, problem, 0) == jm.Projection(accuracy=0.25, time_limit=3.0)
     drawing = chosen_solver(SolverDescription("imitation-reinforce"), problem, 7)
     assert drawing.seed == 7
-    with pytest.raises(InvalidSolver, match="projection has no tolerance"):
+    with pytest.raises(InvalidSettings, match="projection has no tolerance"):
         chosen_solver(SolverDescription("projection", tolerance=0.1), problem, 0)
 
 

@@ -215,7 +215,7 @@ MISTAKES = [
             ("between 0 and 1",)),
     Mistake("an unknown class", lambda p: p.learn("--cost-class", "sphere"), 2, ("simplex",)),
     Mistake("an unknown solver", lambda p: p.learn("--solver", "magic"), 2, ("sgd-al",)),
-    Mistake("a negative time limit", lambda p: p.learn("--time-limit", -1), 3, ("above 0",)),
+    Mistake("a negative time limit", lambda p: p.learn("--time-limit", -1), 2, ("above 0",)),
     Mistake("a budget without a limit", lambda p: p.learn("--budget", "wear"), 2, ("<=",)),
     Mistake("a budget on nothing", lambda p: p.learn("--budget", "wear <= 1"), 3,
             ("'wear'", "cell 0-0")),

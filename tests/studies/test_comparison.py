@@ -107,6 +107,29 @@ def test_the_page_is_whole_and_loads_nothing(tmp_path):
     assert len(found.ids) == len(set(found.ids))
 
 
+def test_the_page_says_what_was_compared_on(tmp_path):
+    world, basis, _ = jm.gallery.grid(4, macro_cells=2)
+    time = jm.Budget(cost=[1.0] * world.num_pairs, at_most=30.0, name="time")
+    exact = jm.ExpertExpectation([5.0] * 4)
+    problems = {
+        "ball": jm.Apprenticeship(world, basis, exact),
+        "limit": jm.Apprenticeship(world, basis, exact, jm.Simplex(), [time]),
+    }
+    found = jm.compare(problems, jm.LinearProgram())
+    assert found.settings["ball"].endswith("4 costs, class InfinityBall; expectations")
+    assert found.settings["limit"].endswith("class Simplex; 1 budget; expectations")
+    text = _page(found, tmp_path)
+    assert all(f"{words}." in text for words in found.settings.values())
+
+
+def test_a_bound_whose_premise_failed_is_not_called_certified(tmp_path):
+    path = tmp_path / "page.html"
+    for valid in (True, False):
+        trials = trial("a", 0, 1.0), trial("a", 1, 1.0, valid=valid)
+        jm.Comparison(trials).report(path)
+        assert ("certified to be at most 6" in path.read_text(encoding="utf-8")) == valid
+
+
 def test_names_of_all_kinds_stay_names(tmp_path):
     trials = [trial(name, seed, 10.0**k) for k, name in enumerate(HOSTILE) for seed in range(2)]
     trials += [jm.Trial(HOSTILE[0], HOSTILE[1], None, "RAISED", HOSTILE[3])]

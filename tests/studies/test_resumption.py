@@ -185,3 +185,16 @@ def test_what_has_no_lasting_name_is_refused_only_where_one_is_needed(tmp_path):
     assert jm.compare(problem, {"local": Local()}).trials[0].status == "OPTIMAL"
     with pytest.raises(InvalidInput, match="the solver 'local'"):
         jm.compare(problem, {"local": Local()}, directory=tmp_path / "study")
+
+
+def test_methods_that_differ_in_a_function_only_are_two_trials(tmp_path):
+    problem, expert = study_methods.drawn(0, trajectories=1), study_methods.grid()[2]
+    never, always = (lambda iteration: 0.0), (lambda iteration: 1.0)
+    methods = {
+        name: jm.DAgger(expert, max_iterations=1, trajectories=2, horizon=9, mixing=mixing)
+        for name, mixing in (("never", never), ("always", always))
+    }
+    kept = jm.compare(problem, methods, directory=tmp_path / "study")
+    assert len(list((tmp_path / "study" / "trials").iterdir())) == 2
+    assert untimed(kept) == untimed(jm.compare(problem, methods))
+    assert len({trial.gap_on_data for trial in kept.trials}) == 2

@@ -72,8 +72,8 @@ def compare(
         "cost_class": cost_class, "rewards": rewards, "world_options": parsed_options(option),
     }  # fmt: skip
     recorded = {"trajectories": trajectories, "horizon": horizon}
-    _refuse_contradictions(example, given | {"budget": budget, "expert": expert}, recorded)
     _refuse_settings(time_limit, failure_probability, resume=resume, out=out)
+    _refuse_contradictions(example, given | {"budget": budget, "expert": expert}, recorded)
     for path in (report, csv):
         _refuse_place(path)
     recording = trajectories or TRAJECTORIES, horizon or HORIZON

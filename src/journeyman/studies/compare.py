@@ -22,6 +22,7 @@ from journeyman.studies.comparison import Comparison
 from journeyman.studies.directory import StudyDirectory, keep
 from journeyman.studies.fingerprint import fingerprint
 from journeyman.studies.plan import Experts, Judgement, Problems, Solvers, Truths, tasks_of
+from journeyman.studies.setting import setting
 from journeyman.studies.task import Task
 from journeyman.studies.trial import Trial
 
@@ -71,23 +72,18 @@ def compare(
     """
     require_probability(failure_probability)
     require_time_limit(time_limit)
-    if executor is not None and observer is not None:
-        raise InvalidInput(
-            "both executor and observer are given", "Give the observer to the executor"
-        )
-    if executor is not None and not hasattr(executor, "map"):
-        raise InvalidInput(
-            f"executor = {executor!r}", "Give an executor, for example Processes(2), or None"
-        )
+    means = _Means(executor, observer)
+    means.refuse_contradictions()
     judgement = Judgement(expert, truth, failure_probability, time_limit)
     rows = list(tasks_of(problem, solvers, seeds, judgement))
     tasks = [row for row in rows if isinstance(row, Task)]
     try:
-        done = iter(_all_done(tasks, _Means(executor, observer), directory))
+        done = iter(_all_done(tasks, means, directory))
     except Stop as stop:
         raise KeyboardInterrupt from stop
     trials = tuple(next(done) if isinstance(row, Task) else row for row in rows)
-    return Comparison(trials, failure_probability)
+    settings = {task.names[0]: setting(task.problem) for task in reversed(tasks)}
+    return Comparison(trials, failure_probability, settings)
 
 
 class Shared(NamedTuple):
@@ -103,6 +99,16 @@ class _Means(NamedTuple):
 
     executor: Executor | None
     observer: Observer | None
+
+    def refuse_contradictions(self) -> None:
+        if self.executor is not None and self.observer is not None:
+            raise InvalidInput(
+                "both executor and observer are given", "Give the observer to the executor"
+            )
+        if self.executor is not None and not hasattr(self.executor, "map"):
+            raise InvalidInput(
+                f"executor = {self.executor!r}", "Give an executor, for example Processes(2)"
+            )
 
     def trials(self, shared: Shared) -> list[Trial]:
         numbers = range(len(shared.tasks))

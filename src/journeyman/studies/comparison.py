@@ -2,8 +2,8 @@
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from journeyman.storage import PathLike
@@ -25,6 +25,8 @@ class Comparison:
 
     trials: tuple[Trial, ...]
     failure_probability: float = 0.05
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What every problem is, in words, by its name."""
 
     @property
     def summaries(self) -> list[Summary]:

@@ -9,6 +9,7 @@ after a restart.
 """
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -26,7 +27,7 @@ from journeyman.studies.code_words import code_words, outer_names
 
 PLAIN = (type(None), str, bool, int, float, np.ndarray)
 """What `digest` takes as it is."""
-VERSIONED = ("journeyman", "builtins", "abc", "typing")
+VERSIONED = frozenset({"journeyman", *sys.stdlib_module_names})
 """Packages whose classes are known by the versions of this library and of Python."""
 NO_MATTER = ("executor", "time_limit")
 """Fields that decide where and how long work is done; the limit in force is counted apart."""

@@ -69,8 +69,8 @@ def _problem(
             place.heading(f"{words.capitalize()} against time"),
             tag(
                 "p",
-                f"Seconds across, {words} upwards; every mark is a trial, numbers are those of "
-                "the methods.",
+                f"Seconds across, {words} upwards; every mark is a trial, the number of a method "
+                "stands at its medians.",
                 cls="note",
             ),
             time_picture(rows, gap, words, place),
@@ -78,7 +78,8 @@ def _problem(
         ]
     return place.section(
         "methods", heading, tag("p", _lead(rows, gap, words), cls="lead"),
-        tag("p", _explained(comparison, gap), cls="note"), *drawn, _gaps(rows), _spending(rows),
+        tag("p", _explained(comparison, gap), cls="note"), *_setting(comparison, rows), *drawn,
+        _gaps(rows), _spending(rows),
     )  # fmt: skip
 
 
@@ -89,11 +90,18 @@ def _lead(rows: Sequence[Summary], gap: str, words: str) -> str:
     least = figure(min(value for value, _ in known))
     best = [row for value, row in known if figure(value) == least]
     told = ""
-    if len(best) == 1 and (bounds := best[0].values("certified_bound")):
+    valid = all(trial.valid for trial in best[0].trials if trial.has_policy)
+    if len(best) == 1 and valid and (bounds := best[0].values("certified_bound")):
         told = f", certified to be at most {figure(max(bounds))} in every trial"
     *others, last = [row.solver for row in best]
     names = f"{', '.join(others)} and {last} have" if others else f"{last} has"
     return f"{names} the least {words}: {least} in the median{told}."
+
+
+def _setting(comparison: "Comparison", rows: Sequence[Summary]) -> list[Content]:
+    """What the problem is, where that is known."""
+    words = comparison.settings.get(rows[0].problem)
+    return [] if words is None else [tag("p", f"{words}.", cls="note")]
 
 
 def _explained(comparison: "Comparison", gap: str) -> str:
@@ -104,8 +112,10 @@ def _explained(comparison: "Comparison", gap: str) -> str:
     )
     return (
         f"{known}A certified bound holds with probability "
-        f"{1 - comparison.failure_probability:g} over the demonstrations. Costs: lower is better. "
-        "Seconds are those of solving, one thread each."
+        f"{1 - comparison.failure_probability:g} over the demonstrations, each by itself, unless a "
+        "premise of it failed. Costs: lower is better. "
+        "Seconds are those of solving, one thread each. CONVERGED is by a method's own goal, which "
+        "need not be this gap."
     )
 
 

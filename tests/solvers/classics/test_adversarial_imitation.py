@@ -123,3 +123,14 @@ def test_demonstrations_are_needed_and_bad_figures_refused():
 )
 def test_the_promises_of_every_solver(solver):
     jm.testing.check_solver(solver, seeds=1, trajectories=20)
+
+
+def test_a_ridge_too_small_to_be_seen_beside_costs_that_repeat_each_other():
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
+    problem = jm.Apprenticeship(world, basis, demos)
+    answers = [
+        jm.solve(problem, jm.AdversarialImitation(ridge=ridge, max_iterations=10))
+        for ridge in (1e-9, 1e-300)
+    ]
+    assert answers[1].value == pytest.approx(answers[0].value, rel=0.05)

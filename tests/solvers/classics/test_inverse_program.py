@@ -221,3 +221,14 @@ def test_an_engine_that_gives_up_is_no_proof_that_nothing_explains_the_expert(mo
         answer = jm.solve(problem_of(example), solver)
         assert answer.status is jm.Status.FAILED
         assert answer.log.startswith("stopped")
+
+
+@pytest.mark.parametrize(("penalty", "count"), [(0.0, 2), (1e-6, 3), (1e3, 3)])
+def test_every_program_is_counted(penalty, count):
+    world, basis, expert = EXAMPLES["garnet"]()
+    noisy = expert.mixed_with(jm.Policy.uniform(world), 0.3)
+    for policy, programs in ((expert, 1), (noisy, count)):
+        if policy is noisy or penalty < 1:
+            solver = jm.InverseProgram(policy, penalty=penalty)
+            answer = jm.solve(problem_of((world, basis, policy)), solver)
+            assert answer.work.iterations == programs, answer.log

@@ -208,3 +208,11 @@ def test_an_accuracy_beyond_float64_is_not_said_to_be_reached():
         answer = jm.solve(problem, solver)
         assert answer.status is jm.Status.STEP_LIMIT
         assert answer.work.iterations == 1
+
+
+@pytest.mark.parametrize("method", [jm.MultiplicativeWeights, jm.Projection, jm.MaxMargin])
+def test_theorems_that_ask_for_more_than_can_be_counted(method):
+    problem = solved_problem(SMALL[1], jm.Simplex())
+    solver = method(1e-200, max_iterations=3)
+    assert solver.iterations_needed(problem) >= 10**18
+    assert jm.solve(problem, solver).status is jm.Status.STEP_LIMIT

@@ -76,7 +76,7 @@ def _newton(
         share = 1.0 / (1.0 + np.exp(-np.clip(logits, -500, 500)))
         gradient = features.T @ (apprentice * (1 - share) - expert * share) - penalty * found
         weights = (apprentice + expert) * share * (1 - share)
-        step = np.linalg.solve(_gram(features, weights) + penalty * np.eye(found.size), gradient)
+        step = _solved(_gram(features, weights) + penalty * np.eye(found.size), gradient)
         promised = float(gradient @ step)
         if promised <= ACCURACY * float(expert.sum()):
             break
@@ -93,6 +93,14 @@ def _newton(
         else:
             break
     return found
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """The solution, or the least one where a ridge is too small to be seen beside the features."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
 
 
 def _gram(features: Matrix, weights: FloatArray) -> FloatArray:

@@ -34,6 +34,8 @@ FIRST_SOLVE, SECOND_SOLVE = 1e-8, 1e-5
 """Residuals of the visits relative to the right-hand side, which together make 1e-13."""
 FIRST_ROWS = 16
 """Room for expectations; doubled when it is full."""
+COUNTABLE = 1e18
+"""Theorems that ask for more policies than this are told as asking for this many."""
 
 
 class GeneratedPolicies:
@@ -106,6 +108,16 @@ class GeneratedPolicies:
         arriving = world.transition[choice].T @ visits
         left = world.initial + world.discount * arriving - visits
         return visits + self._chains.visits(choice, left, SECOND_SOLVE)
+
+
+def squared_count(root: float, more: float = 0.0) -> int:
+    """root^2 + more, rounded up: how many policies a theorem asks for.
+
+    >>> squared_count(1.5, 0.5), squared_count(1e200)
+    (3, 1000000000000000000)
+    """
+    square = min(float(root), COUNTABLE) ** 2
+    return int(min(np.ceil(square + more), COUNTABLE))
 
 
 class _Measures(Sequence[FloatArray]):

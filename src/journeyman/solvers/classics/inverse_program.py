@@ -132,16 +132,19 @@ class InverseProgram:
             return weights, "optimal", result, 1
         if watch.must_stop or result.status is not Status.OPTIMAL:
             return weights, "stopped", result, 1
-        nothing = np.zeros_like(weights)
+        nothing, programs = np.zeros_like(weights), 2
         if self.penalty > 0:
             weights, _ = widest_margins(rivals, scale, 0.0, watch, strict=True)
             if rivals.margins(weights).sum() > noise and rivals.violation(weights) <= noise:
-                return nothing, "degenerate, because no margin is worth the penalty", result, 2
+                words = "degenerate, because no margin is worth the penalty"
+                return nothing, words, result, programs
+            programs += 1
         each = rivals.each()
         weights, result = widest_margins(each, scale, self.penalty, watch, strict=False)
+        done = result.status is Status.OPTIMAL and not watch.must_stop
         if penalised(each.margins(weights)) > noise:
-            return weights, "stopped" if watch.must_stop else "violated", result, 2
-        return nothing, "stopped" if watch.must_stop else "degenerate", result, 2
+            return weights, "violated" if done else "stopped", result, programs
+        return nothing, "degenerate" if done else "stopped", result, programs
 
 
 def margin_of(problem: Apprenticeship, expert: Policy, weights: ArrayLike) -> Margin:

@@ -52,7 +52,7 @@ from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
-from journeyman.solvers.classics.generated_policies import GeneratedPolicies
+from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.watch import Watch
@@ -112,8 +112,8 @@ class MultiplicativeWeights:
         """The theorem's T."""
         own = _in_the_simplex(problem)
         regret = (1 - PLANNING_SHARE) * self.accuracy * _unit(own)
-        count = np.log(own.basis.num_costs) / 2 * (_range(own) / regret) ** 2
-        return max(1, int(np.ceil(count)))
+        root = np.sqrt(np.log(own.basis.num_costs) / 2) * _range(own) / regret
+        return max(1, squared_count(root))
 
 
 class _Game:

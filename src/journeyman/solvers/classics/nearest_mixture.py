@@ -41,7 +41,7 @@ from journeyman.policy import Policy, occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.answering import answer_of
-from journeyman.solvers.classics.generated_policies import GeneratedPolicies
+from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.watch import Watch
 from journeyman.solvers.work import Work
@@ -122,9 +122,9 @@ def most_iterations(problem: Apprenticeship, accuracy: float) -> int:
     if diameter == 0:
         return FEWEST
     asked = accuracy * own.trivial_bound
-    steps = 5 * (diameter / asked) ** 2
     halvings = max(0.0, np.log2(farthest / asked))
-    return int(np.ceil(steps + halvings + 4 * max(0.0, np.log(farthest / diameter)))) + FEWEST
+    few = halvings + 4 * max(0.0, np.log(farthest / diameter))
+    return squared_count(np.sqrt(5) * diameter / asked, few) + FEWEST
 
 
 def _in_the_ball(problem: Apprenticeship) -> Apprenticeship:
