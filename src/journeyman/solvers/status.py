@@ -11,7 +11,7 @@ class Status(Enum):
         "nothing to do",
     )
     CONVERGED = (
-        "the method's own objective is within the asked accuracy of its least value",
+        "the method has ended by its own rule; its docstring says what is proven then",
         "answer.value and answer.lower_bound say what that means for the gap; richer features "
         "lower a loss over features itself",
     )

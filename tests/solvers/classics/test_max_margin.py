@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import journeyman as jm
-from journeyman.solvers.classics.max_margin import separate
+from journeyman.solvers.classics.max_margin import MaxMargin
 from journeyman.solvers.classics.projection import project
 from solved_problems import SMALL, solved_problem
 
@@ -19,7 +19,7 @@ def test_the_shares_are_those_of_the_nearest_point(seed, count):
     """Nearest if and only if no policy lies on the near side of the plane through the point."""
     rng = np.random.default_rng(seed)
     differences = rng.normal(size=(count, 3)) + rng.normal(size=3)
-    shares = separate(differences, np.full(count, 1 / count), count - 1)
+    shares = MaxMargin().reweigh(differences, np.full(count, 1 / count), count - 1)
     point = shares @ differences
     assert shares.sum() == pytest.approx(1)
     assert (shares >= 0).all()
@@ -31,7 +31,7 @@ def test_the_margin_is_the_largest_one(seed):
     """The program as the paper writes it: maximise t with <w, m_j - e> >= t and |w| <= 1."""
     rng = np.random.default_rng(seed)
     differences = rng.normal(size=(4, 3)) + 3 * rng.normal(size=3)
-    distance = np.linalg.norm(separate(differences, np.full(4, 0.25), 3) @ differences)
+    distance = np.linalg.norm(MaxMargin().reweigh(differences, np.full(4, 0.25), 3) @ differences)
     found = minimize(
         lambda x: -x[3],
         np.zeros(4),
@@ -50,7 +50,7 @@ def test_the_margin_is_the_largest_one(seed):
 def test_it_is_never_farther_than_a_step_of_the_projection(seed):
     rng = np.random.default_rng(seed)
     differences, shares = rng.normal(size=(5, 3)) + 1, rng.dirichlet(np.ones(5))
-    reached = np.linalg.norm(separate(differences, shares, 4) @ differences)
+    reached = np.linalg.norm(MaxMargin().reweigh(differences, shares, 4) @ differences)
     assert reached <= np.linalg.norm(project(differences, shares, 4) @ differences)
 
 

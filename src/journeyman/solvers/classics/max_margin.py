@@ -29,18 +29,13 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs import EuclideanBall
-from journeyman.problem import Apprenticeship, Program
-from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.answering import require_apprenticeship
-from journeyman.solvers.classics.nearest_mixture import approach, most_iterations
+from journeyman.solvers.classics.nearest_mixture import NearestMixture
 from journeyman.solvers.classics.projection import project
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.mixture_weights import best_weights
-from journeyman.solvers.watch import Watch
 
 
 @dataclass(frozen=True)
-class MaxMargin:
+class MaxMargin(NearestMixture):
     """Approach the expert by the best mixture of all policies so far, in the Euclidean norm.
 
     `answer.mixture` is the mixture of the paper, `answer.policy` the stationary policy with the
@@ -53,30 +48,8 @@ class MaxMargin:
         max_iterations: generated policies before the solve stops.
     """
 
-    accuracy: float = 1e-3
-    time_limit: float | None = None
-    max_iterations: int = 10_000
-
-    def __post_init__(self) -> None:
-        require_positive("accuracy", self.accuracy, below=1.0)
-        require_time_limit(self.time_limit)
-        require_count("max_iterations", self.max_iterations)
-
-    def run(self, problem: Program, watch: Watch) -> Answer:
-        """Solve `problem` under `watch`; called by `jm.solve`."""
-        checked = require_apprenticeship(problem, "MaxMargin")
-        return approach(
-            checked, watch, separate, engine="max-margin method", accuracy=self.accuracy,
-            max_iterations=self.max_iterations,
-        )  # fmt: skip
-
-    def iterations_needed(self, problem: Apprenticeship) -> int:
-        """The guarantee's count, before anything is solved."""
-        return most_iterations(problem, self.accuracy)
-
-
-def separate(differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
-    """Shares of the point nearest to the origin among all mixtures."""
-    stepped = project(differences, shares, newest)
-    nearest = best_weights(differences, np.zeros(differences.shape[1]), EuclideanBall()).weights
-    return min(nearest, stepped, key=lambda mix: float(np.linalg.norm(mix @ differences)))
+    def reweigh(self, differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
+        """Shares of the point nearest to the origin among all mixtures."""
+        stepped = project(differences, shares, newest)
+        nearest = best_weights(differences, np.zeros(differences.shape[1]), EuclideanBall()).weights
+        return min(nearest, stepped, key=lambda mix: float(np.linalg.norm(mix @ differences)))

@@ -31,17 +31,19 @@ that cannot be matched (d* > 0, as with estimated expectations) makes it easier,
 """
 
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs import EuclideanBall
 from journeyman.policy import Policy, occupancy
-from journeyman.problem import Apprenticeship
+from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.answering import answer_of
+from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
+from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.watch import Watch
 from journeyman.solvers.work import Work
@@ -51,21 +53,58 @@ PLANNING_SHARE = 0.05
 FEWEST = 3
 """Iterations beside the sum of the guarantee: the first, the last, and one that may be clipped."""
 
-Reweigh = Callable[[FloatArray, FloatArray, int], FloatArray]
-"""From differences to the expert (one row per policy), shares so far and the number of the policy
-that was generated last to new shares."""
+
+@dataclass(frozen=True)
+class NearestMixture(ABC):
+    """What the methods of Abbeel and Ng have in common; they differ in `reweigh`."""
+
+    accuracy: float = 1e-3
+    time_limit: float | None = None
+    max_iterations: int = 10_000
+
+    def __post_init__(self) -> None:
+        require_positive("accuracy", self.accuracy, below=1.0)
+        require_time_limit(self.time_limit)
+        require_count("max_iterations", self.max_iterations)
+
+    @abstractmethod
+    def reweigh(self, differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
+        """New shares of the policies, from their differences to the expert (one row each), the
+        shares so far, and the number of the policy that was generated last."""
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started, name = time.perf_counter(), type(self).__name__
+        checked = require_apprenticeship(problem, name)
+        course = Approach(checked, self)
+        status, iterations = iterate(course.advance, watch, self.max_iterations)
+        policy, mixture = course.generated.mixture(course.shares)
+        hardest = course.generated.hardest
+        separating = course.weights if hardest is None else hardest
+        at_home = isinstance(checked.cost_class, EuclideanBall)
+        count = len(course.generated)
+        return answer_of(
+            checked, policy, status, engine=name, mixture=mixture, recovered=separating,
+            work=Work(iterations=iterations, forward_solves=iterations),
+            weights=separating if at_home else None, seconds=time.perf_counter() - started,
+            log=f"{count} policies were generated, {len(mixture.candidates)} are mixed",
+        )  # fmt: skip
+
+    def iterations_needed(self, problem: Apprenticeship) -> int:
+        """The guarantee's count, before anything is solved."""
+        return most_iterations(problem, self.accuracy)
 
 
 class Approach:
     """Generated policies, the shares of their mixture and its distance from the expert."""
 
-    def __init__(self, problem: Apprenticeship, accuracy: float, reweigh: Reweigh) -> None:
+    def __init__(self, problem: Apprenticeship, method: "NearestMixture") -> None:
         self.own, tossing = _in_the_ball(problem), Policy.uniform(problem.world)
-        self.accuracy = accuracy * (self.own.trivial_bound or 1.0)
+        self.accuracy = method.accuracy * (self.own.trivial_bound or 1.0)
         self.generated = GeneratedPolicies(self.own)
         self.shares = np.zeros(0)
         self._turn(self.own.difference(occupancy(self.own.world, tossing).measure))
-        self._reweigh = reweigh
+        self._reweigh = method.reweigh
         self._scale = self.own.cost_class.scaling(problem.basis.num_costs)
 
     def advance(self) -> Advance:
@@ -84,31 +123,6 @@ class Approach:
         """To the weights under which a mixture with this difference to the expert is worst."""
         self.distance = self.own.cost_class.gap(difference)
         self.weights = self.own.cost_class.worst_case(difference)
-
-
-def approach(
-    problem: Apprenticeship,
-    watch: Watch,
-    reweigh: Reweigh,
-    *,
-    engine: str,
-    accuracy: float,
-    max_iterations: int,
-) -> Answer:
-    """Run the loop to its end; `accuracy` is relative to the trivial bound of the ball."""
-    started = time.perf_counter()
-    course = Approach(problem, accuracy, reweigh)
-    status, iterations = iterate(course.advance, watch, max_iterations)
-    policy, mixture = course.generated.mixture(course.shares)
-    hardest = course.generated.hardest
-    separating = course.weights if hardest is None else hardest
-    at_home = isinstance(problem.cost_class, EuclideanBall)
-    return answer_of(
-        problem, policy, status, engine=engine, mixture=mixture, recovered=separating,
-        work=Work(iterations=iterations, forward_solves=iterations),
-        weights=separating if at_home else None, seconds=time.perf_counter() - started,
-        log=f"{len(course.generated)} policies were generated, {len(mixture.candidates)} are mixed",
-    )  # fmt: skip
 
 
 def most_iterations(problem: Apprenticeship, accuracy: float) -> int:

@@ -26,16 +26,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.problem import Apprenticeship, Program
-from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.answering import require_apprenticeship
-from journeyman.solvers.classics.nearest_mixture import approach, most_iterations
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.classics.nearest_mixture import NearestMixture
 
 
 @dataclass(frozen=True)
-class Projection:
+class Projection(NearestMixture):
     """Approach the expert by mixing policies, in the Euclidean norm of expectations.
 
     `answer.mixture` is the mixture of the paper, `answer.policy` the stationary policy with the
@@ -56,26 +51,9 @@ class Projection:
     True
     """
 
-    accuracy: float = 1e-3
-    time_limit: float | None = None
-    max_iterations: int = 10_000
-
-    def __post_init__(self) -> None:
-        require_positive("accuracy", self.accuracy, below=1.0)
-        require_time_limit(self.time_limit)
-        require_count("max_iterations", self.max_iterations)
-
-    def run(self, problem: Program, watch: Watch) -> Answer:
-        """Solve `problem` under `watch`; called by `jm.solve`."""
-        checked = require_apprenticeship(problem, "Projection")
-        return approach(
-            checked, watch, project, engine="projection method", accuracy=self.accuracy,
-            max_iterations=self.max_iterations,
-        )  # fmt: skip
-
-    def iterations_needed(self, problem: Apprenticeship) -> int:
-        """The guarantee's count, before anything is solved."""
-        return most_iterations(problem, self.accuracy)
+    def reweigh(self, differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
+        """Shares of the point nearest to the origin between the mixture and the newest policy."""
+        return project(differences, shares, newest)
 
 
 def project(differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
