@@ -27,24 +27,17 @@ Reference: Ho, Gupta, Ermon, "Model-free imitation learning with policy optimiza
 Kingma, Ba, "Adam: a method for stochastic optimization", 2015.
 """
 
-import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.problem import Program
-from journeyman.problem.features import Features
-from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.answering import require_apprenticeship
 from journeyman.solvers.classics.exact_visits import ExactWalker
-from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.classics.worst_case_method import Search, WorstCaseMethod
+from journeyman.solvers.hyperparameters import require_positive
+from journeyman.solvers.iteration import Advance
 
 FIRST_MOMENT, SECOND_MOMENT = 0.9, 0.9
 """Memory of the means of gradients and of their squares. The second is short: softmax gradients
@@ -58,7 +51,7 @@ COOLING = 0.97
 
 
 @dataclass(frozen=True, eq=False)
-class ImitationReinforce:
+class ImitationReinforce(WorstCaseMethod):
     """IM-REINFORCE of Ho, Gupta and Ermon (2016).
 
     Args:
@@ -72,37 +65,17 @@ class ImitationReinforce:
         seed: of the walks.
     """
 
-    features: Features | None = None
-    rollouts: int | None = None
-    horizon: int | None = None
+    engine: ClassVar[str] = "IM-REINFORCE"
+
     step_size: float = 0.2
-    accuracy: float = 1e-5
-    max_iterations: int = 500
-    time_limit: float | None = None
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        Visiting(self.rollouts, self.horizon, self.seed)
+        super().__post_init__()
         require_positive("step_size", self.step_size)
-        require_positive("accuracy", self.accuracy)
-        require_count("max_iterations", self.max_iterations)
-        require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
-        """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        given = require_apprenticeship(problem, "ImitationReinforce")
-        visiting = Visiting(self.rollouts, self.horizon, self.seed)
-        family = PolicyFamily(given.world, self.features)
-        descent = WorstCaseDescent(given, family, visiting, self.accuracy)
-        search = _Search(descent, self.step_size)
-        status, iterations = iterate(search.advance, watch, self.max_iterations)
-        work = Work(
-            iterations=iterations, forward_solves=descent.plans,
-            environment_steps=descent.walker.steps,
-        )  # fmt: skip
-        seconds = time.perf_counter() - started
-        return descent.answer(status, f"IM-REINFORCE, {family!r}", work, seconds)
+    def search(self, descent: WorstCaseDescent) -> Search:
+        """Steps of Adam from where `descent` is."""
+        return _Search(descent, self.step_size)
 
 
 class _Search:
@@ -113,6 +86,9 @@ class _Search:
         self.iteration, self.largest = 0, 0.0
         self.first = np.zeros_like(descent.theta)
         self.second = np.zeros_like(descent.theta)
+
+    def conclude(self) -> None:
+        """The last policy was judged when it was moved to."""
 
     def advance(self) -> Advance:
         descent = self.descent

@@ -30,18 +30,13 @@ rollouts the walks, times the number of costs.
 Reference: Ho, Gupta, Ermon, "Model-free imitation learning with policy optimization", ICML 2016.
 """
 
-import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.problem import Program
-from journeyman.problem.features import Features
-from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.answering import require_apprenticeship
 from journeyman.solvers.classics.exact_visits import ExactWalker
-from journeyman.solvers.classics.policy_family import PolicyFamily
 from journeyman.solvers.classics.trust_region_step import (
     GROWTH,
     Footing,
@@ -49,12 +44,10 @@ from journeyman.solvers.classics.trust_region_step import (
     Step,
     trust_region_step,
 )
-from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.classics.worst_case_method import Search, WorstCaseMethod
+from journeyman.solvers.hyperparameters import require_positive
+from journeyman.solvers.iteration import Advance
 from journeyman.world import Pairs
 
 COOLING = 0.7
@@ -70,7 +63,7 @@ a run in a log-linear family: nothing moves any more."""
 
 
 @dataclass(frozen=True, eq=False)
-class ImitationTrustRegion:
+class ImitationTrustRegion(WorstCaseMethod):
     """IM-TRPO of Ho, Gupta and Ermon (2016).
 
     Args:
@@ -84,38 +77,17 @@ class ImitationTrustRegion:
         seed: of the walks.
     """
 
-    features: Features | None = None
-    rollouts: int | None = None
-    horizon: int | None = None
+    engine: ClassVar[str] = "IM-TRPO"
+
     radius: float = 0.1
-    accuracy: float = 1e-5
-    max_iterations: int = 500
-    time_limit: float | None = None
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        Visiting(self.rollouts, self.horizon, self.seed)
+        super().__post_init__()
         require_positive("radius", self.radius)
-        require_positive("accuracy", self.accuracy)
-        require_count("max_iterations", self.max_iterations)
-        require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
-        """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        given = require_apprenticeship(problem, "ImitationTrustRegion")
-        visiting = Visiting(self.rollouts, self.horizon, self.seed)
-        family = PolicyFamily(given.world, self.features)
-        descent = WorstCaseDescent(given, family, visiting, self.accuracy)
-        search = _Search(descent, self.radius)
-        status, iterations = iterate(search.advance, watch, self.max_iterations)
-        descent.judge()
-        work = Work(
-            iterations=iterations, forward_solves=descent.plans,
-            environment_steps=descent.walker.steps,
-        )  # fmt: skip
-        seconds = time.perf_counter() - started
-        return descent.answer(status, f"IM-TRPO, {family!r}", work, seconds)
+    def search(self, descent: WorstCaseDescent) -> Search:
+        """Steps within the trust region from where `descent` is."""
+        return _Search(descent, self.radius)
 
 
 class _Search:
@@ -125,6 +97,10 @@ class _Search:
         self.descent, self.radius = descent, radius
         self.longest, self.idle, self.iteration = np.inf, 0, 0
         self.heading: Heading | None = None
+
+    def conclude(self) -> None:
+        """Judge the policy that the last step led to."""
+        self.descent.judge()
 
     def advance(self) -> Advance:
         descent = self.descent
