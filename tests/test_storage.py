@@ -239,6 +239,13 @@ def test_an_array_that_lost_its_name_is_missed():
         load(jm.World, damaged[: name + 14] + b"x" + damaged[name + 15 :])
 
 
+def test_an_array_that_lost_its_name_is_missed():
+    """Names in the directory of a ZIP file have no checksum; coordinates are optional."""
+    damaged = content(WORLD).replace(b"coordinates.npy", b"coordinatez.npy")
+    with pytest.raises(jm.InvalidFile, match="should hold the arrays"):
+        load(jm.World, damaged)
+
+
 @tried(60)
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_a_damaged_byte_is_refused_or_does_no_harm(position, flip):

@@ -1,7 +1,8 @@
 """Files that never break: atomic writes, no pickle, sizes checked before memory is asked for.
 
 A file is a ZIP of `.npy` arrays (readable with `numpy.load`) and a `header.json` that names the
-kind of value and the version of its schema. Reading executes nothing and allocates nothing that
+kind of value, the version of its schema, and the arrays: the names in a ZIP file's directory have
+no checksum, and an array that is not always there must not get lost unnoticed. Reading executes nothing and allocates nothing that
 the file itself does not back: a lying array header or a ZIP bomb is refused first.
 """
 
@@ -24,7 +25,7 @@ from journeyman.errors import InvalidFile
 PathLike: TypeAlias = str | os.PathLike[str]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
-HEADER, ARRAY = "header.json", ".npy"
+HEADER, ARRAY, NAMES = "header.json", ".npy", "arrays"
 HEADER_LIMIT = 16 << 20
 UNPACKED_LIMIT = 300_000_000
 """Bytes that a file may unpack to, however small it is."""
@@ -82,7 +83,7 @@ def _write_beside(target: Path, write: Callable[[BinaryIO], None]) -> None:
 
 def save_arrays(path: PathLike, kind: str, version: int, arrays: Arrays, **facts: Any) -> None:
     """Write `arrays` and the JSON-ready `facts` as one file of the given kind and version."""
-    header = json.dumps({"kind": kind, "version": version, **facts})
+    header = json.dumps({"kind": kind, "version": version, NAMES: list(arrays), **facts})
 
     def write(stream: BinaryIO) -> None:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -119,6 +120,7 @@ def load_arrays(
                 for member in archive.infolist()
                 if member.filename != HEADER
             }
+            _require_named(path, facts.pop(NAMES, None), arrays)
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except InvalidFile:
@@ -128,6 +130,15 @@ def load_arrays(
             f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
         ) from fault
     return facts, arrays
+
+
+def _require_named(path: PathLike, names: Any, arrays: Arrays) -> None:
+    """Refuse other arrays than the header names; that of older files names none."""
+    if names is not None and names != list(arrays):
+        raise InvalidFile(
+            f"{path} should hold the arrays {names}, and holds {list(arrays)}",
+            "Write it again from its source",
+        )
 
 
 def take(path: PathLike, arrays: Arrays, name: str) -> NDArray[Any]:

@@ -156,7 +156,7 @@ def test_no_damage_does_more_than_a_refusal(saved, tmp_path_factory, data):
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(bytes(whole))
-    with suppress(ValueError, KeyError, TypeError, AttributeError):  # of what is no JSON any more
+    with suppress(Exception):  # of what is no JSON any more, or names other files
         rehash(place)
     try:
         assert "</html>" in jm.report.report_of_run(place)
