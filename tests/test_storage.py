@@ -239,7 +239,7 @@ def test_an_array_that_lost_its_name_is_missed():
         load(jm.World, damaged[: name + 14] + b"x" + damaged[name + 15 :])
 
 
-def test_an_array_that_lost_its_name_is_missed():
+def test_an_array_under_another_name_is_missed():
     """Names in the directory of a ZIP file have no checksum; coordinates are optional."""
     damaged = content(WORLD).replace(b"coordinates.npy", b"coordinatez.npy")
     with pytest.raises(jm.InvalidFile, match="should hold the arrays"):

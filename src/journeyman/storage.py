@@ -2,8 +2,9 @@
 
 A file is a ZIP of `.npy` arrays (readable with `numpy.load`) and a `header.json` that names the
 kind of value, the version of its schema, and the arrays: the names in a ZIP file's directory have
-no checksum, and an array that is not always there must not get lost unnoticed. Reading executes nothing and allocates nothing that
-the file itself does not back: a lying array header or a ZIP bomb is refused first.
+no checksum, and an array that is not always there must not get lost unnoticed. Reading executes
+nothing and allocates nothing that the file itself does not back: a lying array header or a ZIP bomb
+is refused first.
 """
 
 import json
