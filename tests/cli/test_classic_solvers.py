@@ -43,3 +43,14 @@ def test_a_run_can_ask_for_a_classic_method(call, inputs, tmp_path):
     budget = ("--budget", "cell 0-0 <= 5")
     refused = call("learn", tmp_path / "other", *inputs, "--solver", "projection", *budget)
     assert (refused.code, "cannot keep budgets" in refused.words) == (3, True)
+    corrected = call("learn", tmp_path / "other", *inputs, "--solver", "projection")
+    assert corrected.code == 0, corrected.err  # what was refused has left nothing
+
+
+def test_a_run_that_goes_on_is_kept_when_it_is_refused(call, inputs, tmp_path):
+    run = tmp_path / "run"
+    assert call("learn", run, *inputs, "--solver", "projection").code == 0
+    before = (run / "result.json").read_bytes()
+    refused = call("learn", run, *inputs, "--solver", "max-margin", "--resume")
+    assert refused.code == 3
+    assert (run / "result.json").read_bytes() == before

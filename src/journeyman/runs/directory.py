@@ -62,7 +62,7 @@ class RunDirectory:
             )
         with locked(self.path):
             if overwrite:
-                self._clear()
+                self.clear()
             elif self.was_begun and not resume:
                 state = "a run that has ended" if self.has_ended else "an unfinished run"
                 raise InvalidFile(
@@ -72,7 +72,8 @@ class RunDirectory:
                 )
             yield
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Remove all that belongs to a run."""
         for name in OWN:
             place = self.path / name
             if place.is_dir():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
@@ -35,28 +35,54 @@ def learn_in(
 ) -> dict[str, Any]:
     """Learn as described, in an opened directory; the result as it is stored there.
 
-    A solver that keeps its states does so every `checkpoint_every` seconds.
+    A solver that keeps its states does so every `checkpoint_every` seconds. A new run that is
+    refused leaves nothing: the corrected command finds the directory as it was.
     """
     inputs = _inputs(place, description)
     made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
+    is_new = not place.was_begun
     goes_on = place.begin(description, made_from)
     if place.has_ended and not goes_on:
         result = place.result()
         if result.get("status") not in LIMITS:
             tell(f"the run in {place.path} has ended before; this is its result")
             return result
+    try:
+        apprentice = _learned(
+            place, description, inputs, _Ways(observer, tell, checkpoint_every), goes_on
+        )
+    except InvalidInput:
+        if is_new:
+            place.clear()
+        raise
+    result = result_of(apprentice)
+    place.end(apprentice.save, result)
+    return result
+
+
+class _Ways(NamedTuple):
+    """Who is told what, and how often states are kept."""
+
+    observer: Observer
+    tell: Callable[[str], None]
+    checkpoint_every: float | None
+
+
+def _learned(
+    place: RunDirectory, description: RunDescription, inputs: Inputs, ways: _Ways, goes_on: bool
+) -> Apprentice:
     problem = inputs.problem()
     chosen = chosen_solver(description.solver, problem, description.seed)
-    solver = SteadySolver(chosen, place.checkpoints, tell, checkpoint_every)
+    solver = SteadySolver(chosen, place.checkpoints, ways.tell, ways.checkpoint_every)
     if goes_on:
         solver.forget_later_solves()
-    with Metrics(place.metrics, observer) as metrics:
+    with Metrics(place.metrics, ways.observer) as metrics:
 
         def watching(event: Event, /) -> None:
             metrics(event)
             solver.keep()
 
-        apprentice = learn(
+        return learn(
             inputs.world,
             inputs.basis,
             problem.expectation,
@@ -68,9 +94,6 @@ def learn_in(
             seed=description.seed,
             observer=watching,
         )
-    result = result_of(apprentice)
-    place.end(apprentice.save, result)
-    return result
 
 
 def _inputs(place: RunDirectory, description: RunDescription) -> Inputs:

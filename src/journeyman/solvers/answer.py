@@ -94,7 +94,8 @@ class Answer:
     mixture: MixturePolicy | None = None
     """For methods that mix policies: the mixture whose stationary equivalent `policy` is."""
     recovered: FloatArray | None = None
-    """For methods that infer the expert's cost: its weights, in the method's own scale."""
+    """For methods with a cost of their own (inferred from the expert, most separating, or what a
+    discriminator has learned): its weights, in the method's own scale."""
     build_seconds: float = 0.0
     solve_seconds: float = 0.0
     log: str = field(default="", repr=False)
@@ -113,9 +114,8 @@ class Answer:
 
     @property
     def cost_weights(self) -> FloatArray:
-        """The expert's cost where the method infers one; otherwise the cost that separates best.
-
-        At an optimum no policy beats this one under the latter (`witness.cost_weights`).
+        """The method's own cost where it has one (`recovered`); otherwise the one that separates
+        best. At an optimum no policy beats this one under the latter (`witness.cost_weights`).
         """
         if self.recovered is not None:
             return self.recovered

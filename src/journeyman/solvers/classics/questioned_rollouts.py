@@ -122,6 +122,9 @@ class _Told:
     def __call__(self, states: IntArray, rng: np.random.Generator) -> Any:
         return self.function(states)
 
+    def __repr__(self) -> str:
+        return repr(self.function)
+
 
 def _actor_form(expert: Any) -> Any:
     has_way = hasattr(expert, "sample") or hasattr(expert, "predict")
