@@ -320,7 +320,7 @@ def test_interrupted(kind, engine):
     [
         ({"penalty": 2.0}, "ExactPenalty"),
         ({"engine": "simplex"}, "jm.Engine"),
-        ({"threads": 0}, "at least one thread"),
+        ({"threads": 0}, "whole number from 1"),
         ({"time_limit": 0}, "seconds above 0"),
         ({"tolerance": 0}, "1e-8"),
     ],
