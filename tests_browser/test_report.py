@@ -112,7 +112,7 @@ def test_the_keyboard_reaches_every_section(shown):
         assert target == links.nth(index).get_attribute("href")
         assert shown.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     shown.keyboard.press("Enter")
-    assert shown.url.endswith(target)
+    shown.wait_for_function("target => location.hash === target", arg=target)
     assert shown.locator(target).is_visible()
 
 
