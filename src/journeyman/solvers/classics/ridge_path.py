@@ -151,6 +151,7 @@ class RidgePath:
         if self.mismatch < np.linalg.norm(self._closest[1].mismatch):
             self._closest = self.ridge, point
         if self.watch.report(self.iterations, value):
-            raise Stopped(self.watch.verdict)
+            interrupted = self.watch.interrupted
+            raise Stopped(Status.INTERRUPTED if interrupted else Status.TIME_LIMIT)
         if self.iterations >= self.max_iterations:
             raise Stopped(Status.STEP_LIMIT)
