@@ -7,6 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from journeyman.cli.options import (
+    AnyClass,
+    AnyCosts,
+    AnyDemonstrations,
+    AnyWorld,
     AsJson,
     Budgets,
     Probability,
@@ -28,13 +32,11 @@ def compare(
         str, typer.Option(help="Methods, separated by commas, or all; a wrong name lists them.")
     ] = ALL,
     example: Annotated[str | None, typer.Option(help=EXAMPLE)] = None,
-    world: Annotated[str | None, typer.Option(help="A file, gym:ID, gallery:NAME, …")] = None,
+    world: AnyWorld = None,
     option: WorldOption = None,
-    costs: Annotated[str | None, typer.Option(help="A file, a name, module:function.")] = None,
-    demonstrations: Annotated[str | None, typer.Option(help="A file or directory.")] = None,
-    cost_class: Annotated[
-        str | None, typer.Option(help="infinity-ball, euclidean-ball or simplex.")
-    ] = None,
+    costs: AnyCosts = None,
+    demonstrations: AnyDemonstrations = None,
+    cost_class: AnyClass = None,
     rewards: Rewards = None,
     budget: Budgets = None,
     expert: Annotated[

@@ -6,7 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from journeyman.cli.options import AsJson, Budgets, Gap, Quiet, Rewards, WorldOption, parsed_options
+from journeyman.cli.options import (
+    AnyClass,
+    AnyCosts,
+    AnyDemonstrations,
+    AnyWorld,
+    AsJson,
+    Budgets,
+    Gap,
+    Quiet,
+    Rewards,
+    WorldOption,
+    parsed_options,
+)
 
 RESUME = "Go on with an interrupted run, to the same answer."
 
@@ -17,13 +29,11 @@ def learn(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, before what the TOML file says.")
     ] = None,
-    world: Annotated[str | None, typer.Option(help="A file, gym:ID, gallery:NAME, …")] = None,
+    world: AnyWorld = None,
     option: WorldOption = None,
-    costs: Annotated[str | None, typer.Option(help="A file, a name, module:function.")] = None,
-    demonstrations: Annotated[str | None, typer.Option(help="A file or directory.")] = None,
-    cost_class: Annotated[
-        str | None, typer.Option(help="infinity-ball, euclidean-ball or simplex.")
-    ] = None,
+    costs: AnyCosts = None,
+    demonstrations: AnyDemonstrations = None,
+    cost_class: AnyClass = None,
     rewards: Rewards = None,
     budget: Budgets = None,
     solver: Annotated[

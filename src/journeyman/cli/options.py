@@ -30,6 +30,11 @@ Demonstrations = Annotated[
 CostClass = Annotated[
     str, typer.Option(help="infinity-ball (match every cost), euclidean-ball, simplex (surpass).")
 ]
+AnyWorld = Annotated[str | None, typer.Option(help="A file, gym:ID, gallery:NAME, …")]
+AnyCosts = Annotated[str | None, typer.Option(help="A file, a name, module:function.")]
+AnyDemonstrations = Annotated[str | None, typer.Option(help="A file or directory.")]
+AnyClass = Annotated[str | None, typer.Option(help="infinity-ball, euclidean-ball or simplex.")]
+"""The same where a description or an example may say it instead."""
 Rewards = Annotated[
     bool | None,
     typer.Option("--rewards/--no-rewards", help="Whether the features are rewards, or costs."),

@@ -285,7 +285,7 @@ def generate(search: ColumnSearch, most: int) -> Status:
     watch, gaps = search.watch, [np.inf]
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
-            return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            return watch.verdict
         lower, upper = search.bounds
         watch.report(search.calls, upper, lower)
         if search.gap > search.tolerance and search.held_bytes > search.memory_limit:

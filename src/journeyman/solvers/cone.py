@@ -198,6 +198,6 @@ def _status(word: str, watch: Watch, side: str) -> Status:
         case infeasible if infeasible == f"{side}Infeasible":
             return Status.INFEASIBLE
         case "CallbackTerminated":
-            return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            return watch.verdict
         case _:
             return Status.FAILED

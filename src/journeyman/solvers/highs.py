@@ -135,7 +135,7 @@ class HighsModel:
             case kinds.kTimeLimit:
                 return Status.TIME_LIMIT
             case kinds.kInterrupt:
-                return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+                return watch.verdict
             case kinds.kUnknown:
                 return Status.INACCURATE
             case _:

@@ -35,5 +35,5 @@ def iterate(
         if step.converged:
             return Status.CONVERGED, iteration
         if must_stop:
-            return (Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT), iteration
+            return watch.verdict, iteration
     return Status.STEP_LIMIT, max_iterations

@@ -175,7 +175,7 @@ def _iterate(box: BoxDual, watch: Watch, tolerance: float) -> BoxPoint:
             status = Status.OPTIMAL
             break
         if watch.report(iteration, best.loss):
-            status = Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            status = watch.verdict
             break
         if iteration - best.iteration > PATIENCE:
             break

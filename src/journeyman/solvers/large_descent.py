@@ -152,7 +152,7 @@ def _descend(state: _State, watch: Watch, executor: Executor) -> Status:
         loss, error = state.estimate()
         state.trace.append((float(state.step), watch.elapsed, loss, error))
         if watch.report(state.step, loss):
-            return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            return watch.verdict
         goal = max(goal + 1, int(goal * GROWTH))
     return Status.STEP_LIMIT
 

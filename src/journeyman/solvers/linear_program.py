@@ -145,7 +145,7 @@ class LinearProgram:
         solution = _best_at_hand(problem, proposal.measure, witness)
         status = Status.INACCURATE
         if watch.must_stop:
-            status = Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            status = watch.verdict
         return replace(_answer(problem, status, proposal, solution), relaxation=relaxation)
 
     def _keeps_budgets(self, problem: Program, solution: Solution) -> bool:

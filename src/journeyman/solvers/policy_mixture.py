@@ -190,7 +190,7 @@ class _Search:
         if found.value - found.lower_bound > self.tolerance:
             status = Status.INACCURATE
         if stopped is not None:
-            status = Status.INTERRUPTED if stopped.interrupted else Status.TIME_LIMIT
+            status = stopped.verdict
         axes = problem.simulator.observation_axes
         return MixtureAnswer(
             problem, status, found.engine, MixturePolicy(self.candidates, found.weights, axes),

@@ -243,7 +243,7 @@ class _Run:
             return Status.NOT_FINITE
         self._save()
         self.reduced_solution = self._evaluate()
-        return Status.INTERRUPTED if self.watch.interrupted else Status.TIME_LIMIT
+        return self.watch.verdict
 
     def _evaluate(self) -> ReducedSolution:
         witness, _ = sharpened(self.surrogate, self.state.witness, self.radius)

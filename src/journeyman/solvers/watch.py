@@ -15,6 +15,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from journeyman.progress import Event, Observer, guarded
+from journeyman.solvers.status import Status
 
 
 class Watch:
@@ -77,6 +78,11 @@ class Watch:
     @property
     def must_stop(self) -> bool:
         return self.interrupted or self.remaining <= 0
+
+    @property
+    def verdict(self) -> Status:
+        """How a run has ended that had to stop."""
+        return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
 
     @contextmanager
     def aside(self, words: str) -> Iterator[None]:

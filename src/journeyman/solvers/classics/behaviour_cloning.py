@@ -189,7 +189,7 @@ class BehaviourCloning:
         if error <= self.tolerance:
             return Status.CONVERGED
         if watch.must_stop:
-            return Status.INTERRUPTED if watch.interrupted else Status.TIME_LIMIT
+            return watch.verdict
         return Status.STEP_LIMIT if iterations >= self.max_iterations else Status.INACCURATE
 
 

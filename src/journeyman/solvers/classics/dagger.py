@@ -73,6 +73,7 @@ from journeyman.solvers.classics.questioned_rollouts import (
     question,
     surprise,
 )
+from journeyman.solvers.classics.sampled_visits import default_horizon
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.status import Status
@@ -82,8 +83,6 @@ from journeyman.world import World
 
 Mixing: TypeAlias = Callable[[int], float]
 """The share beta_i of the expert's own actions in iteration i = 1, 2, ..."""
-UNSEEN_TIME = 0.01
-"""Rollouts are as long as it takes until this share of the discounted time is left."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class DAgger:
         """The horizon of rollouts."""
         if self.horizon is not None:
             return self.horizon
-        return max(1, math.ceil(math.log(UNSEEN_TIME) / math.log(world.discount)))
+        return default_horizon(world.discount)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ class ExpertPolicy:
     """Where the law comes from, in words for the log."""
 
 
-def require_policy(expert: object) -> None:
+def require_expert_policy(expert: object) -> None:
     """A policy, or None."""
     if not isinstance(expert, Policy | None):
         raise InvalidSolver(

@@ -46,7 +46,7 @@ from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.action_values import advantages
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
-from journeyman.solvers.classics.expert_policy import expert_policy, require_policy
+from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
 from journeyman.solvers.classics.margin_program import Rivals, penalised, widest_margins
 from journeyman.solvers.engine import Result
 from journeyman.solvers.hyperparameters import require_not_negative, require_time_limit
@@ -100,7 +100,7 @@ class InverseProgram:
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        require_policy(self.expert)
+        require_expert_policy(self.expert)
         require_not_negative("penalty", self.penalty)
         require_time_limit(self.time_limit)
 

@@ -59,7 +59,7 @@ from journeyman.solvers.classics.answering import answer_of, require_apprentices
 from journeyman.solvers.classics.expert_policy import (
     ExpertPolicy,
     expert_policy,
-    require_policy,
+    require_expert_policy,
 )
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.iteration import Advance, iterate
@@ -105,7 +105,7 @@ class PolicyMatching:
 
     def __post_init__(self) -> None:
         require_positive("sharpness", self.sharpness)
-        require_policy(self.expert)
+        require_expert_policy(self.expert)
         require_positive("accuracy", self.accuracy)
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)

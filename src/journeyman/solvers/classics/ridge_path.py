@@ -151,7 +151,6 @@ class RidgePath:
         if self.mismatch < np.linalg.norm(self._closest[1].mismatch):
             self._closest = self.ridge, point
         if self.watch.report(self.iterations, value):
-            interrupted = self.watch.interrupted
-            raise Stopped(Status.INTERRUPTED if interrupted else Status.TIME_LIMIT)
+            raise Stopped(self.watch.verdict)
         if self.iterations >= self.max_iterations:
             raise Stopped(Status.STEP_LIMIT)
