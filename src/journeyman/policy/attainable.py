@@ -77,7 +77,8 @@ def _ranges(world: World, basis: CostBasis) -> AttainableRanges:
     rounding = 4 * EPSILON * basis.norms * horizon
     widest = (basis.lowest * horizon - rounding, basis.highest * horizon + rounding)
     if world.transition.nnz * basis.num_costs > WORK_LIMIT:
-        return AttainableRanges(*map(read_only, widest), False, None, None)
+        low, high = (read_only(side) for side in widest)
+        return AttainableRanges(low, high, False, None, None)
     matrix, chains = basis.on(world), Chains(world)
     low_values = np.zeros((world.num_states, basis.num_costs))
     high_values = np.zeros_like(low_values)
@@ -88,8 +89,8 @@ def _ranges(world: World, basis: CostBasis) -> AttainableRanges:
         low, low_values[:, k] = _least(chains, cost)
         high, high_values[:, k] = _least(chains, -cost)
         lowest[k], highest[k] = max(lowest[k], low), min(highest[k], -high)
-    found = map(read_only, (lowest, highest))
-    return AttainableRanges(*found, True, read_only(low_values), read_only(high_values))
+    proofs = read_only(low_values), read_only(high_values)
+    return AttainableRanges(read_only(lowest), read_only(highest), True, *proofs)
 
 
 def _least(chains: Chains, cost: FloatArray) -> tuple[float, FloatArray]:
