@@ -77,8 +77,7 @@ def _ranges(world: World, basis: CostBasis) -> AttainableRanges:
     rounding = 4 * EPSILON * basis.norms * horizon
     widest = (basis.lowest * horizon - rounding, basis.highest * horizon + rounding)
     if world.transition.nnz * basis.num_costs > WORK_LIMIT:
-        low, high = (read_only(side) for side in widest)
-        return AttainableRanges(low, high, False, None, None)
+        return AttainableRanges(read_only(widest[0]), read_only(widest[1]), False, None, None)
     matrix, chains = basis.on(world), Chains(world)
     low_values = np.zeros((world.num_states, basis.num_costs))
     high_values = np.zeros_like(low_values)
