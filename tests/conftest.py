@@ -1,8 +1,8 @@
 """Hypothesis profile: reproducible, without deadlines (machines are shared). Signals as usual.
 
 Shells ignore SIGINT in their background jobs, and children inherit that; tests of Ctrl-C would then
-fail for a reason that has nothing to do with the code. So it is listened for here, which gives every
-child process the default as well.
+fail for a reason that has nothing to do with the code. So it is listened for here, which gives
+child processes the default as well.
 """
 
 import signal

@@ -1,9 +1,10 @@
 """Ctrl-C and SIGTERM: the stride is finished, the state saved, and the run can be continued.
 
-While a solver runs, its `Watch` turns the first Ctrl-C into a request to stop. SIGTERM goes to whoever
-listens for Ctrl-C, so it ends a stride alike. Outside a solver both end the work at once: every file
-is written atomically, nothing can be left half done. A shell ignores SIGINT in its background jobs so
-that Ctrl-C reaches the job in the foreground only; there it stays ignored, and SIGTERM stops a run.
+While a solver runs, its `Watch` turns the first Ctrl-C into a request to stop. SIGTERM goes to
+whoever listens for Ctrl-C, so it ends a stride alike. Outside a solver both end the work at once:
+every file is written atomically, nothing can be left half done. A shell ignores SIGINT in its
+background jobs so that Ctrl-C reaches the job in the foreground only; there it stays ignored, and
+SIGTERM stops a run.
 """
 
 import signal

@@ -4,8 +4,8 @@ While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next re
 ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for Ctrl-C
 before is told as well: the solve may be one of many, or may end regularly before its next report.
 
-Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored. `runs.interruption`
-passes SIGTERM on to the same handler, under its own number; that is never ignored.
+Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored. SIGTERM, which
+`runs.interruption` passes on to the same handler under its own number, is never ignored.
 """
 
 import math
