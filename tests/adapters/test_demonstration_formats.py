@@ -293,7 +293,7 @@ def test_what_is_too_large_is_refused_with_the_estimate(tmp_path):
     ("name", "more", "message"),
     [
         ("demos.xlsx", {}, "suffix '.xlsx'.*npz, csv, parquet, minari or imitation"),
-        ("demos.csv", {"format": "excel"}, "format = 'excel' is not known.*npz, csv"),
+        ("demos.csv", {"format": "excel"}, "the format 'excel' is not known.*npz, csv"),
         ("none.weird", {}, "does not exist"),
         ("none.npz", {}, "does not exist"),
         ("none.csv", {}, "does not exist"),
@@ -327,7 +327,7 @@ def test_the_native_reader_sends_foreign_files_to_the_right_door(tmp_path, name)
         ([0, 1, 3], 2, "t is 3, expected 2: step 2 is missing", "end the episode before it"),
         ([0, 1, 1], 2, "t is 1, expected 2: it is there twice", "Leave out the copy"),
         ([0, 1, 2, 1], 3, "t is 1, expected 3: rows are out of order", "Sort the rows"),
-        ([0, 1, 0, 1], 2, "t is 0, expected 2; a new episode", "Number the episodes"),
+        ([0, 1, 0, 1], 2, "t is 0, expected 2: a new episode", "Give every episode its own"),
         ([1, 2], 0, "t is 1, expected 0", "Count t from 0"),
     ],
 )

@@ -69,6 +69,12 @@ def config(place, text):
     return place.learn("--config", place.write("asked.toml", text))
 
 
+def steps(place, *rows, more=()):
+    """To learn from steps that are written here."""
+    head = "episode,t,state,action,next_state,terminated"
+    return place.learn(*more, demonstrations=place.write("steps.csv", "\n".join([head, *rows, ""])))
+
+
 def unfinished_run(place):
     run = place.copied_run()
     (run / "result.json").unlink()
@@ -206,7 +212,87 @@ MISTAKES = [
             ("demos.csv, line 3", "too large")),
     Mistake("demonstrations as JSON",
             lambda p: p.learn(demonstrations=p.write("demos.json", "{}")), 3,
-            ("ends in .npz, .csv, .parquet", "--set demonstrations_format=")),
+            ("ends in .npz, .csv, .parquet", "--demonstrations-format")),
+    Mistake("a demonstrated step that is missing",
+            lambda p: steps(p, "0,0,0,0,0,", "0,3,0,0,0,"), 3,
+            ("steps.csv, line 3: t is 3, expected 1: steps 1 to 2 are missing",)),
+    Mistake("a demonstrated step that is there twice",
+            lambda p: steps(p, "0,0,0,0,0,", "0,1,0,0,0,", "0,1,0,0,0,"), 3,
+            ("steps.csv, line 4: t is 1, expected 2: it is there twice",)),
+    Mistake("demonstrations out of order",
+            lambda p: steps(p, "a,0,0,0,0,", "b,0,0,0,0,", "a,1,0,0,0,"), 3,
+            ("steps.csv, line 4: episode a goes on", "Sort the rows")),
+    Mistake("demonstrations of nobody", lambda p: steps(p, ",0,0,0,0,"), 3,
+            ("steps.csv, line 2: episode is empty",)),
+    Mistake("a comma too many", lambda p: steps(p, "0,0,0,0,0,,,7"), 3,
+            ("steps.csv, line 2: the row has 8 cells",)),
+    Mistake("half a state", lambda p: steps(p, "0,0,0.5,0,0,"), 3,
+            ("steps.csv, line 2: state is '0.5', expected a whole number",)),
+    Mistake("a state that is not a number", lambda p: steps(p, "0,0,nan,0,0,"), 3,
+            ("steps.csv, line 2: state is 'nan'",)),
+    Mistake("perhaps terminated", lambda p: steps(p, "0,0,0,0,0,perhaps"), 3,
+            ("steps.csv, line 2: terminated is 'perhaps', expected 1 or 0",)),
+    Mistake("an action that the world lacks", lambda p: steps(p, "0,0,0,9,0,"), 3,
+            ("steps.csv, line 2: episode 0, step 0: state 0, action 9",)),
+    Mistake("terminated by a time limit",
+            lambda p: steps(p, "0,0,0,0,0,", "0,1,0,0,0,1"), 3,
+            ("steps.csv, line 3: episode 0 is marked terminated", "give --truncated-at 2",
+             "--terminal-state")),
+    Mistake("beyond the time limit",
+            lambda p: steps(p, "0,0,0,0,0,", "0,1,0,0,0,", more=("--truncated-at", 1)), 3,
+            ("steps.csv, line 3: episode 0 has 2 steps, more than --truncated-at 1",)),
+    Mistake("no time limit at all",
+            lambda p: steps(p, "0,0,0,0,0,", more=("--truncated-at", 0)), 2, ("--truncated-at",)),
+    Mistake("a terminal state that is left",
+            lambda p: steps(p, "0,0,0,0,0,1", more=("--terminal-state", 3)), 3,
+            ("--terminal-state 3 is not an absorbing state",)),
+    Mistake("capital letters in the first line",
+            lambda p: p.learn(demonstrations=p.changed(
+                "demos.csv", lambda t: t.replace("state", "State", 1))), 3,
+            ("demos.csv lacks the column(s) state (state may be 'State')",)),
+    Mistake("a spreadsheet with another name",
+            lambda p: p.learn(demonstrations=p.write("d.csv", "PK\3\4\0\0[Content_Types]\n")), 3,
+            ("d.csv is not text", "Export it as CSV")),
+    Mistake("a world as demonstrations",
+            lambda p: p.learn(demonstrations=p.files / "world.npz"), 3,
+            ("world.npz holds a 'world'",)),
+    Mistake("a directory that is no data set", lambda p: p.learn(demonstrations=p.here), 3,
+            ("metadata.json", "state.json")),
+    Mistake("a format that nobody knows",
+            lambda p: p.learn("--demonstrations-format", "excel"), 3,
+            ("the format 'excel' is not known", "csv")),
+    Mistake("costs that are all zero",
+            lambda p: p.learn(costs=p.write("c.csv", "a\n" + "0\n" * 16)), 3,
+            ("c.csv: every cost is 0",)),
+    Mistake("a method with a slip of the pen", lambda p: p.learn("--solver", "liner-program"), 2,
+            ("--solver", "Did you mean 'linear-program'?")),
+    Mistake("budgets for a method without", lambda p: p.learn(
+                "--solver", "projection", "--budget", "cell 0-0 <= 5"), 3,
+            ("Projection cannot keep budgets", "Use --solver linear-program")),
+    Mistake("a budget that nobody keeps", lambda p: p.learn("--budget", "cell 0-0 <= -100"), 4,
+            ("INFEASIBLE", "raise the limit of a --budget", "would have to give way by")),
+    Mistake("no time", lambda p: p.learn("--time-limit", 0), 2, ("--time-limit", "above 0")),
+    Mistake("states of a method that keeps none", lambda p: p.learn("--checkpoint-every", 5), 3,
+            ("--checkpoint-every 5", "sgd-al")),
+    Mistake("a policy of another world to be certified",
+            lambda p: ("certify", larger_policy(p), *p.learn()[2:]), 3,
+            ("policy.npz holds a policy for 25 states", "16 and 64")),
+    Mistake("a gap that is no number",
+            lambda p: ("certify", p.finished, *p.learn()[2:], "--gap", "nan"), 2, ("--gap",)),
+    Mistake("an expert of another world", lambda p: (
+                "record", p.files / "world.npz", p.here / "x.csv", "--expert", larger_policy(p)), 3,
+            ("policy.npz holds a policy for 25 states",)),
+    Mistake("records of an unknown format", lambda p: (
+                "record", "gallery:grid", p.here / "x.txt", "--trajectories", 1), 3,
+            ("x.txt has no suffix of a known format", "--format")),
+    Mistake("an accuracy of nothing", lambda p: (
+                "requirements", *p.learn()[2:6], "--accuracy", 0), 3, ("--accuracy 0",)),
+    Mistake("a class of costs for requirements", lambda p: (
+                "requirements", *p.learn()[2:6], "--accuracy", 1, "--cost-class", "ball"), 2,
+            ("--cost-class", "infinity-ball")),
+    Mistake("demonstrations of another world in a study", lambda p: (
+                "compare", *steps(p, "0,0,0,9,0,")[2:], "--solvers", "linear-program"), 3,
+            ("steps.csv, line 2: episode 0, step 0",)),
     Mistake("empty demonstrations",
             lambda p: p.learn(demonstrations=p.write("demos.csv", "")), 3, ("demos.csv",)),
     Mistake("demonstrations of an unknown format",
@@ -325,3 +411,43 @@ def test_faults_of_the_machine_have_words_too(fault, code, word):
     ending = ending_of(fault)
     assert ending.code == code
     assert word in ending.words
+
+
+def test_a_run_without_a_solution_leaves_the_directory_for_the_corrected_command(
+    call, inputs, tmp_path
+):
+    run = tmp_path / "run"
+    assert call("learn", run, *inputs, "--budget", "cell 0-0 <= -100").code == 4
+    assert call("learn", run, *inputs, "--budget", "cell 0-0 <= 100").code == 0
+
+
+def test_files_of_spreadsheets_and_of_other_systems_are_read(call, inputs, files, tmp_path):
+    plain = call("learn", tmp_path / "plain", *inputs, "--json").out
+    text = (files / "demos.csv").read_text()
+    head = '"episode", "t" ,"state","action","terminated" '
+    text = text.replace("episode,t,state,action,terminated", head).replace("\n", " \r\n")
+    (tmp_path / "demos.csv").write_bytes(text.encode("utf-8-sig"))
+    other = [*inputs[:-1], tmp_path / "demos.csv"]
+    shown = call("learn", tmp_path / "run", *other, "--json")
+    assert (shown.code, shown.out.replace("/run", "/plain")) == (0, plain), shown.err
+
+
+def test_a_time_limit_is_named_on_the_command_line_and_in_toml(call, inputs, tmp_path):
+    (tmp_path / "steps.csv").write_text(
+        "episode,t,state,action,next_state,terminated\n0,0,0,0,0,\n0,1,0,0,0,1\n"
+    )
+    other = [*inputs[:-1], tmp_path / "steps.csv"]
+    assert call("learn", tmp_path / "refused", *other).code == 3
+    assert call("learn", tmp_path / "option", *other, "--truncated-at", 2).code == 0
+    (tmp_path / "asked.toml").write_text("truncated_at = 2\n")
+    config = ("--config", tmp_path / "asked.toml")
+    assert call("learn", tmp_path / "toml", *other, *config).code == 0
+    assert call("learn", tmp_path / "toml", "--resume").code == 0
+    for run in ("option", "toml"):
+        kept = jm.Demonstrations.load(tmp_path / run / "certified" / "demonstrations.npz")
+        assert not kept.terminated.any()
+    certified = ("certify", tmp_path / "toml", *other, "--truncated-at", 2)
+    assert call(*certified).code == 0
+    assert call(*certified[:-2]).code == 3
+    study = ("compare", *other, "--solvers", "linear-program", "--truncated-at", 2)
+    assert call(*study).code == 0

@@ -12,6 +12,7 @@ from journeyman.cli.options import (
     CostClass,
     Costs,
     Demonstrations,
+    DemonstrationsFormat,
     Gap,
     Probability,
     Rewards,
@@ -28,6 +29,7 @@ def certify(
     world: World,
     costs: Costs,
     demonstrations: Demonstrations,
+    demonstrations_format: DemonstrationsFormat = None,
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
     option: WorldOption = None,
@@ -45,14 +47,14 @@ def certify(
     """
     from journeyman.cli.output import certificate_text, require_level, show
     from journeyman.runs.description import BudgetDescription, RunDescription, parsed_budget
-    from journeyman.runs.directory import evidence_in
-    from journeyman.runs.inputs import Inputs
+    from journeyman.runs.inputs import Inputs, policy_from
     from journeyman.runs.learning import certificate_result
 
     description = RunDescription(
         world=world,
         costs=costs,
         demonstrations=demonstrations,
+        demonstrations_format=demonstrations_format,
         truncated_at=truncated_at,
         terminal_state=terminal_state,
         cost_class=cost_class,
@@ -62,7 +64,7 @@ def certify(
         budgets=tuple(BudgetDescription(**parsed_budget(one)) for one in budget or ()),
     )
     problem = Inputs.of(description).problem()
-    given = jm.Policy.load(evidence_in(policy) / "policy.npz" if policy.is_dir() else policy)
+    given = policy_from(policy, problem.world)
     certificate = jm.certify(problem, given, failure_probability)
     if save is not None:
         certificate.save(save)

@@ -13,6 +13,7 @@ from journeyman.cli.options import (
     AnyWorld,
     AsJson,
     Budgets,
+    DemonstrationsFormat,
     Probability,
     Quiet,
     Rewards,
@@ -25,8 +26,8 @@ from journeyman.cli.options import (
 ALL = "all"
 EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
 FOR_FILES = (
-    "world", "costs", "demonstrations", "truncated_at", "terminal_state", "rewards", "budget",
-    "expert",
+    "world", "costs", "demonstrations", "demonstrations_format", "truncated_at", "terminal_state",
+    "rewards", "budget", "expert",
 )  # fmt: skip
 """Options that an example contradicts."""
 TRAJECTORIES, HORIZON = 1000, 150
@@ -43,6 +44,7 @@ def compare(
     option: WorldOption = None,
     costs: AnyCosts = None,
     demonstrations: AnyDemonstrations = None,
+    demonstrations_format: DemonstrationsFormat = None,
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
     cost_class: AnyClass = None,
@@ -81,7 +83,8 @@ def compare(
     given = {
         "world": world, "costs": costs, "demonstrations": demonstrations,
         "cost_class": cost_class, "rewards": rewards, "world_options": parsed_options(option),
-        "truncated_at": truncated_at, "terminal_state": terminal_state,
+        "demonstrations_format": demonstrations_format, "truncated_at": truncated_at,
+        "terminal_state": terminal_state,
     }  # fmt: skip
     recorded = {"trajectories": trajectories, "horizon": horizon}
     _refuse_settings(time_limit, failure_probability, resume=resume, out=out)

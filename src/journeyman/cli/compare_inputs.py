@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import journeyman as jm
-from journeyman.errors import InvalidPolicy
-from journeyman.runs.description import InvalidSettings
+from journeyman.runs.description import InvalidSettings, wrong_setting
 
 EXAMPLES = {"grid": "size", "garnet": "num_states", "driving": ""}
 """Examples with an expert, and what the number behind the colon is."""
@@ -68,28 +67,15 @@ def cost_class_of(name: str | None) -> jm.CostClass | None:
     if name is None:
         return None
     if name not in CLASSES:
-        raise InvalidSettings(f"cost_class = {name!r}", f"Give one of {', '.join(CLASSES)}")
+        raise wrong_setting("cost_class", name, f"Give one of {', '.join(CLASSES)}")
     return CLASSES[name]()
 
 
 def files_of(given: Mapping[str, Any], budgets: list[str] | None, expert: Path | None) -> Compared:
     """The problem that a run with these files would have."""
     from journeyman.runs.description import RunDescription, overlaid, parsed_budget
-    from journeyman.runs.inputs import Inputs
+    from journeyman.runs.inputs import Inputs, policy_from
 
     table: dict[str, Any] = {"budgets": [parsed_budget(one) for one in budgets or ()]}
     problem = Inputs.of(RunDescription.of(overlaid(table, given))).problem()
-    return Compared(problem, expert=None if expert is None else _policy(expert, problem))
-
-
-def _policy(place: Path, problem: jm.Apprenticeship) -> jm.Policy:
-    """The expert in a policy file, or in a run directory."""
-    from journeyman.runs.directory import evidence_in
-
-    policy = jm.Policy.load(evidence_in(place) / "policy.npz" if place.is_dir() else place)
-    if policy.num_states != problem.world.num_states:
-        raise InvalidPolicy(
-            f"{place} has {policy.num_states} states, the world {problem.world.num_states}",
-            "Give a policy of this world",
-        )
-    return policy
+    return Compared(problem, expert=None if expert is None else policy_from(expert, problem.world))

@@ -13,6 +13,7 @@ from journeyman.cli.options import (
     AnyWorld,
     AsJson,
     Budgets,
+    DemonstrationsFormat,
     Gap,
     Quiet,
     Rewards,
@@ -35,6 +36,7 @@ def learn(
     option: WorldOption = None,
     costs: AnyCosts = None,
     demonstrations: AnyDemonstrations = None,
+    demonstrations_format: DemonstrationsFormat = None,
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
     cost_class: AnyClass = None,
@@ -71,7 +73,8 @@ def learn(
     given = {
         "world": world, "costs": costs, "demonstrations": demonstrations, "gap": gap,
         "cost_class": cost_class, "rewards": rewards, "seed": seed,
-        "truncated_at": truncated_at, "terminal_state": terminal_state,
+        "demonstrations_format": demonstrations_format, "truncated_at": truncated_at,
+        "terminal_state": terminal_state,
         "failure_probability": failure_probability, "world_options": parsed_options(option),
         "solver": {"name": solver, "time_limit": time_limit},
     }  # fmt: skip

@@ -4,13 +4,35 @@ The library does not know who calls it. What it says about an argument that the 
 an option is said here with the option's name.
 """
 
+import math
 import re
+from collections.abc import Callable
 
-SPELLINGS = (
+
+def _gigabytes(found: re.Match[str]) -> str:
+    return f"--option memory_gb={math.ceil(int(found[1]) / 1e8) / 10:g}"
+
+
+def _option(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')} "
+
+
+SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\btruncated_at ?= ?(\d+)", r"--truncated-at \1"),
     (r"\bterminal_state=world\.sink", "--terminal-state with the number of the absorbing state"),
     (r"\bterminal_state ?= ?(\d+)", r"--terminal-state \1"),
     (r"\bterminal_state=", "--terminal-state"),
+    (r"\bmemory_limit=(\d+)", _gigabytes),
+    (r"(?<!--option )\bmemory_gb=", "--option memory_gb="),
+    (r"written in with format=:", "written in with --format:"),
+    (r"with format=:", "with --demonstrations-format:"),
+    (r"\bLinearProgram\(\)", "--solver linear-program"),
+    (r"\bColumnGeneration\(\)", "--solver column-generation"),
+    (r"\b(checkpoint_every|failure_probability|time_limit|accuracy) = ", _option),
+    (
+        r"; answer\.relaxation has the smallest increase.*?jm\.ExactPenalty\(\)",
+        "; raise the limit of a --budget",
+    ),
     (r"; jm\.read_demonstrations\(path, world=world\) does so", ""),
 )
 """What the library says, and what is said instead."""

@@ -1,9 +1,17 @@
 """Options that several commands share, written once."""
 
+import math
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+
+
+def _a_number(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter("give a finite number, in units of cost")
+    return value
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
@@ -26,6 +34,10 @@ Costs = Annotated[
 ]
 Demonstrations = Annotated[
     str, typer.Option(help="A file or directory: NPZ, CSV, Parquet, Minari, imitation.")
+]
+DemonstrationsFormat = Annotated[
+    str | None,
+    typer.Option(help="npz, csv, parquet, minari or imitation, if the name does not say it."),
 ]
 TruncatedAt = Annotated[
     int | None,
@@ -55,7 +67,9 @@ Probability = Annotated[
 ]
 Gap = Annotated[
     float | None,
-    typer.Option(help="Exit with 4 unless the certificate shows a gap of at most this."),
+    typer.Option(
+        help="Exit with 4 unless the certificate shows a gap of at most this.", callback=_a_number
+    ),
 ]
 
 

@@ -47,10 +47,9 @@ def _policy(expert: str, source: str, options: dict[str, str], world: jm.World) 
         return jm.Policy.uniform(world)
     if expert == "own":
         return _own_expert(source, options, world)
-    from journeyman.runs.directory import evidence_in
+    from journeyman.runs.inputs import policy_from
 
-    place = Path(expert)
-    return jm.Policy.load(evidence_in(place) / "policy.npz" if place.is_dir() else place)
+    return policy_from(Path(expert), world)
 
 
 def _own_expert(source: str, options: dict[str, str], world: jm.World) -> jm.Policy:

@@ -17,7 +17,6 @@ from journeyman.cli.options import (
     WorldOption,
     parsed_options,
 )
-from journeyman.errors import InvalidProblem
 
 
 def requirements(
@@ -36,10 +35,11 @@ def requirements(
     Steps are those of SGD-AL; the length of demonstrations is told as well.
     """
     from journeyman.cli.output import show
+    from journeyman.runs.description import wrong_setting
     from journeyman.runs.inputs import CLASSES, costs_from, world_from
 
     if cost_class not in CLASSES:
-        raise InvalidProblem(f"cost_class = {cost_class!r}", f"Give one of {', '.join(CLASSES)}")
+        raise wrong_setting("cost_class", cost_class, f"Give one of {', '.join(CLASSES)}")
     options = parsed_options(option)
     there = world_from(world, options)
     basis = costs_from(costs, there, options if costs == world else {}, rewards=rewards)

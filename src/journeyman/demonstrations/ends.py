@@ -28,7 +28,7 @@ def at_limit(demos: "Demonstrations", truncated_at: Any) -> BoolArray:
     if longer.size:
         episode = int(longer[0])
         raise InvalidDemonstrations(
-            f"{demos.where(episode, limit)} has {demos.lengths[episode]} steps, more than "
+            f"{demos.where(episode)} has {demos.lengths[episode]} steps, more than "
             f"truncated_at = {limit}",
             "Give the number of steps at which the time limit ends every episode",
         )

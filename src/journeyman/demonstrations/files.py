@@ -20,7 +20,7 @@ are read one at a time, and kept as flat arrays.
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -82,6 +82,7 @@ def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[A
     with _opened(path) as stream:
         rows = _rows(path, stream)
         header = _header(rows)
+        _refuse_binary(path, header)
         reader = (Log if NEXT_STATE in header else Visits)(path, header)
         for count, (line, row) in enumerate(rows, 1):
             reader.take(line, row)
@@ -150,10 +151,19 @@ def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     return [name.strip() for name in names]
 
 
+def _refuse_binary(path: PathLike, header: Sequence[str]) -> None:
+    """Refuse what is no text although it can be decoded."""
+    if any(not character.isprintable() for name in header for character in name.replace("\t", "")):
+        raise InvalidFile(
+            f"{path} is not text: its first line holds {header[0][:20]!r}",
+            "Export it as CSV; a spreadsheet or packed file is not turned into one by its name",
+        )
+
+
 def _rows(path: PathLike, stream: TextIO) -> Iterator[tuple[int, list[str]]]:
     """The rows that are not empty, each with the number of its last line."""
     lines = _Lines(stream)
-    rows = csv.reader(lines)
+    rows = csv.reader(lines, skipinitialspace=True)
     try:
         for row in rows:
             lines.held = 0

@@ -65,7 +65,11 @@ def wrong_time(t: int, expected: int) -> tuple[str, str]:
     if expected == 0:
         return what, "Count t from 0 in every episode, and sort the rows by episode and t"
     if t == 0:
-        return f"{what}; a new episode has to have its own name", "Number the episodes"
+        twice = "the row is there twice, or " if expected == 1 else ""
+        return (
+            f"{what}: {twice}a new episode has no name of its own",
+            "Give every episode its own name, and leave out copies of rows",
+        )
     if t == expected - 1:
         return f"{what}: it is there twice", "Leave out the copy; each t has one row"
     if t < expected:
@@ -85,7 +89,7 @@ class Visits:
 
     def __init__(self, path: PathLike, header: Sequence[str]) -> None:
         require_columns(path, header)
-        self.path = path
+        self.path, self.width = path, len(header)
         self.places = {name: header.index(name) for name in header}
         self.states, self.actions = array("q"), array("q")
         self.offsets, self.terminated = array("q", [0]), array("b")
@@ -100,7 +104,7 @@ class Visits:
 
     def take(self, line: int, row: list[str]) -> None:
         """Add a row."""
-        episode = self._text(row, "episode")
+        episode = self._name(line, row)
         if self.episode is None:
             self._open(line, episode)
         elif episode != self.episode:
@@ -125,6 +129,17 @@ class Visits:
             raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
         states, actions = (np.frombuffer(ids, np.int64) for ids in (self.states, self.actions))
         return states, actions, np.array(self.offsets), np.array(self.terminated, dtype=bool)
+
+    def _name(self, line: int, row: list[str]) -> str:
+        """The name of a row's episode, if the row is as wide as the first line says."""
+        if len(row) > self.width and any(cell.strip() for cell in row[self.width :]):
+            raise self._refuse(
+                line, f"the row has {len(row)} cells, the first line names {self.width} columns"
+            )
+        name = self._text(row, "episode")
+        if not name:
+            raise self._refuse(line, "episode is empty", "Give every row the name of its episode")
+        return name
 
     def _open(self, line: int, episode: str) -> None:
         if episode in self.finished:
@@ -188,7 +203,7 @@ class Log(Visits):
 
     def take(self, line: int, row: list[str]) -> None:
         """Add a row."""
-        episode, state = self._text(row, "episode"), self._integer(line, row, "state")
+        episode, state = self._name(line, row), self._integer(line, row, "state")
         if self.episode is not None and episode != self.episode:
             self._close(line, self.ended)
         if self.episode is None:

@@ -101,10 +101,11 @@ class RunDescription:
         for name, least in (("seed", 0), ("truncated_at", 1), ("terminal_state", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise InvalidSettings(f"{name} = {value}", f"Give a whole number from {least}")
+                raise wrong_setting(name, value, f"Give a whole number from {least}")
         if not 0 < self.failure_probability < 1:
-            raise InvalidSettings(
-                f"failure_probability = {self.failure_probability}",
+            raise wrong_setting(
+                "failure_probability",
+                self.failure_probability,
                 "Give a number between 0 and 1, for example 0.05",
             )
 
@@ -273,6 +274,15 @@ def _of_type(wanted: str, value: Any, where: str) -> Any:
     raise InvalidSettings(f"{where} = {value!r}", f"Give {right}")
 
 
-def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def wrong_setting(name: str, value: object, remedy: str) -> InvalidSettings:
+    """A setting that cannot be used, by its name in TOML and by its option."""
+    word = "solver" if name == "solver.name" else name.rpartition(".")[2]
+    option = f"--{word.replace('_', '-')}"
+    return InvalidSettings(f"{name} = {value!r} ({option})", remedy)
+
+
+def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise InvalidSettings(f"{name} = {value!r}", f"Give one of {', '.join(choices)}")
+        close = get_close_matches(value, choices, n=1)
+        hint = f"Did you mean {close[0]!r}? " if close else ""
+        raise wrong_setting(name, value, f"{hint}Give one of {', '.join(choices)}")

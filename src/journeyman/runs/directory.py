@@ -176,9 +176,13 @@ def _is_own(name: str) -> bool:
     return name in OWN or any(name.startswith(f".{own}.") for own in OWN)
 
 
+READING = ("demonstrations_format", "truncated_at", "terminal_state")
+"""How demonstrations are read; what comes of it is known by its content."""
+
+
 def _differences(was: RunDescription, now: RunDescription) -> Iterator[tuple[str, Any, Any]]:
     """What decides the outcome and differs; inputs are known by their content."""
-    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "rewards", "demonstrations_format"}
+    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "rewards", *READING}
     pairs = [
         (was, now, apart | {"solver"}, ""),
         (was.solver, now.solver, set(MAY_CHANGE), "solver."),

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from journeyman.costs import CostBasis, CostClass, EuclideanBall, InfinityBall, Simplex
 from journeyman.demonstrations import Demonstrations
 from journeyman.digest import digest
-from journeyman.errors import InvalidCosts, InvalidInput
+from journeyman.errors import InvalidCosts, InvalidInput, InvalidPolicy
+from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
 from journeyman.runs.description import BudgetDescription, RunDescription
 from journeyman.world import World
@@ -92,6 +95,11 @@ def costs_from(
     from journeyman.adapters.world_files.cost_sources import read_costs
 
     basis = read_costs(source, world, options=options)
+    if not np.any(basis.norms):
+        raise InvalidCosts(
+            f"{source}: every cost is 0, under which all policies are alike",
+            "Give costs that differ from state to state",
+        )
     if rewards is None and not basis.rewards:
         _refuse_rewards(basis, source)
     if not rewards or basis.rewards:
@@ -102,14 +110,34 @@ def costs_from(
 def demonstrations_from(description: RunDescription, world: World) -> Demonstrations:
     """The demonstrations in a file or directory, checked step by step against the world."""
     from journeyman.adapters.demonstration_files.demonstration_formats import read_demonstrations
+    from journeyman.adapters.formats.memory_limit import memory_limit
 
+    more = {}
+    if "memory_gb" in description.world_options:
+        more["memory_limit"] = memory_limit(description.world_options)
     return read_demonstrations(
         Path(description.demonstrations),
+        **more,
         format=description.demonstrations_format,
         world=world,
         truncated_at=description.truncated_at,
         terminal_state=description.terminal_state,
     )
+
+
+def policy_from(place: Path, world: World) -> Policy:
+    """The policy in a file or a run directory, if it is one of the world."""
+    from journeyman.runs.directory import evidence_in
+
+    policy = Policy.load(evidence_in(place) / "policy.npz" if place.is_dir() else place)
+    if not np.array_equal(policy.pairs.offsets, world.pairs.offsets):
+        raise InvalidPolicy(
+            f"{place} holds a policy for {policy.num_states} states and {policy.per_pair.size} "
+            f"state-action pairs, the world has {world.num_states} and {world.num_pairs} (or other "
+            "action sets)",
+            "Give a policy that was made for this world",
+        )
+    return policy
 
 
 def _refuse_rewards(basis: CostBasis, source: str) -> None:

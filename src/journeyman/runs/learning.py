@@ -9,7 +9,7 @@ import numpy as np
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
 from journeyman.certificate.dossier import certificate_facts
-from journeyman.errors import InvalidInput
+from journeyman.errors import InvalidInput, NoSolution
 from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
 from journeyman.runs.directory import RunDirectory
@@ -38,7 +38,7 @@ def learn_in(
     """Learn as described, in an opened directory; the result as it is stored there.
 
     A solver that keeps its states does so every `checkpoint_every` seconds. A new run that is
-    refused leaves nothing: the corrected command finds the directory as it was.
+    refused or has no solution leaves nothing: the corrected command finds the directory as it was.
     """
     inputs = _inputs(place, description)
     made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
@@ -53,7 +53,7 @@ def learn_in(
         apprentice = _learned(
             place, description, inputs, _Ways(observer, tell, checkpoint_every), goes_on
         )
-    except InvalidInput:
+    except (InvalidInput, NoSolution):
         if is_new:
             place.clear()
         raise

@@ -9,7 +9,7 @@ from journeyman.apprentice import default_solver
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, features
 from journeyman.problem.features import Features
-from journeyman.runs.description import InvalidSettings, SolverDescription
+from journeyman.runs.description import InvalidSettings, SolverDescription, wrong_setting
 from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
 from journeyman.solvers.reduced_program import ReducedProgram
@@ -19,7 +19,7 @@ from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
 def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Solver:
     """The solver that a description asks for, with its settings."""
     if asked.time_limit is not None and not asked.time_limit > 0:
-        raise InvalidSettings(f"time_limit = {asked.time_limit}", "Give seconds above 0")
+        raise wrong_setting("solver.time_limit", asked.time_limit, "Give seconds above 0")
     given: dict[str, Any] = {"time_limit": asked.time_limit}
     if asked.name in CLASSICS:
         return _classic(asked, given | {"accuracy": asked.accuracy, "seed": seed})

@@ -108,7 +108,7 @@ def write_demonstrations(
     if chosen is None or (format is None and chosen == "minari"):
         raise InvalidFile(
             f"{path} has no suffix of a known format",
-            _choice("Give format= (--format with journeyman record)"),
+            _choice("Name the format it is written in with format=:"),
         )
     write: Callable[[Demonstrations, Path], None] = _module(WRITERS[chosen]).write
     write(demonstrations, target)
@@ -116,7 +116,7 @@ def write_demonstrations(
 
 def _known(name: str) -> str:
     if name not in READERS:
-        raise InvalidInput(f"format = {name!r} is not known", _choice("Give"))
+        raise InvalidInput(f"the format {name!r} is not known", _choice("Give"))
     return name
 
 
@@ -134,8 +134,8 @@ def _recognised(path: Path) -> str:
             raise InvalidFile(f"{path} does not exist", "Check the path")
         raise InvalidFile(
             f"{path} has the suffix {path.suffix!r}, which is of no known format",
-            f"Give a file that ends in {', '.join(SUFFIXES)}, or name the format, {_formats()}: "
-            "format= in Python, --set demonstrations_format= with journeyman learn",
+            f"Give a file that ends in {', '.join(SUFFIXES)}, or name the format with format=: "
+            f"{_formats()}",
         )
     return SUFFIXES[path.suffix.lower()]
 

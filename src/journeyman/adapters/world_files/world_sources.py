@@ -26,7 +26,7 @@ from journeyman.adapters.world_files.npz_worlds import read_npz_world
 from journeyman.adapters.world_files.parquet_log import read_parquet_columns
 from journeyman.adapters.world_files.source_options import Options
 from journeyman.adapters.world_files.umb_worlds import read_umb_world
-from journeyman.errors import InvalidWorld
+from journeyman.errors import InvalidInput, InvalidWorld
 from journeyman.world import World
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -56,7 +56,12 @@ def read_world(source: str, *, options: Mapping[str, str] = NO_OPTIONS) -> World
             f"Give a file ({', '.join(SUFFIXES)}), {', '.join(f'{p}NAME' for p in PREFIXES)} or "
             f"{ICU_SEPSIS}",
         )
-    return read_file(source, options)
+    try:
+        return read_file(source, options)
+    except InvalidInput as fault:
+        if source in fault.what:
+            raise
+        raise type(fault)(f"{source}: {fault.what}", fault.remedy) from fault
 
 
 def _csv_log(path: str, options: Options) -> World:
