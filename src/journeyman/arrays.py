@@ -25,7 +25,12 @@ Refusal: TypeAlias = type[InvalidInput]
 
 def generator(seed: Seed) -> np.random.Generator:
     """The random generator a seed stands for; a generator stands for itself."""
-    return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+    if isinstance(seed, np.random.Generator):
+        return seed
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"seed = {seed!r}", "Give a whole number from 0") from None
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -208,13 +208,15 @@ def test_parquet_tables_of_either_layout_are_read(tmp_path):
         ("action", [0, None, 1], "row 1: action is empty"),
         ("action", [0, -1, 1], "row 1: action is below 0"),
         ("next_state", [1, -2, 0], "row 1: next_state is below 0"),
-        ("state", [0, 1.5, 0], "state holds numbers that are not whole"),
-        ("state", [0, float("inf"), 0], "state holds numbers that are not whole"),
-        ("state", [0, None, 0], "state has an empty cell"),
+        ("state", [0, 1.5, 0], "row 1: state is 1.5, expected a whole number"),
+        ("state", [0, float("inf"), 0], "row 1: state is inf, expected a whole number"),
+        ("state", [0.0, float("nan"), 0.0], "row 1: state is empty"),
+        ("state", [0, None, 0], "row 1: state is empty"),
         ("state", ["0", "1", "0"], "state holds string"),
         ("state", pa.array([0, 2**63, 0], pa.uint64()), "state is 9223372036854775808"),
-        ("terminated", [0, 2, 0], "terminated is neither"),
-        ("episode", ["a", None, "b"], "episode has an empty cell"),
+        ("terminated", [0, 2, 0], "row 1: terminated is 2"),
+        ("terminated", ["no", "yes", "no"], "terminated holds text"),
+        ("episode", ["a", None, "b"], "row 1: episode is empty"),
     ],
 )
 def test_the_first_wrong_row_of_a_parquet_file_is_named(tmp_path, name, values, message):
@@ -364,3 +366,65 @@ def test_rows_of_episodes_that_alternate_are_to_be_sorted(tmp_path):
     )  # fmt: skip
     with pytest.raises(jm.InvalidFile, match=r"row 2: an episode goes on .* Sort the rows"):
         jm.read_demonstrations(table)
+
+
+STEPS = {
+    "episode": [0, 0], "t": [0, 1], "state": [0, 0], "action": [0, 0], "next_state": [0, 0],
+}  # fmt: skip
+
+
+def test_a_table_without_rows_holds_no_episode(tmp_path):
+    path = parquet(tmp_path, **{name: pa.array([], pa.int64()) for name in STEPS})
+    with pytest.raises(jm.InvalidFile, match="holds no episode"):
+        jm.read_demonstrations(path)
+
+
+def test_rows_are_counted_over_all_batches(tmp_path):
+    count = 70_000
+    wrong = [0.0] * count
+    wrong[66_000] = 0.25
+    numbers = {"episode": [0] * count, "t": range(count), "action": [0] * count}
+    path = parquet(tmp_path, **{k: list(v) for k, v in numbers.items()}, state=wrong)
+    with pytest.raises(jm.InvalidFile, match=r"row 66000: state is 0\.25"):
+        jm.read_demonstrations(path)
+
+
+def test_names_in_capitals_are_recognised_in_any_table(tmp_path):
+    path = parquet(tmp_path, **{name.upper(): column for name, column in STEPS.items()})
+    with pytest.raises(jm.InvalidFile, match=r"lacks .* \(episode may be 'EPISODE'"):
+        jm.read_demonstrations(path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda path: jm.read_demonstrations(None), "path is a NoneType"),
+        (lambda path: jm.read_demonstrations(path, world="world.npz"), "world is a str"),
+        (lambda path: jm.read_demonstrations(path, memory_limit="1GB"), "memory_limit = '1GB'"),
+        (lambda path: jm.write_demonstrations([[0]], path), "a list cannot be written"),
+        (lambda path: jm.write_demonstrations(two_episodes(), path.parent, format="csv"),
+         "is a directory"),
+        (lambda path: jm.Demonstrations.from_arrays(3, 4), "states is a int"),
+        (lambda path: jm.Demonstrations.concatenate([two_episodes(), None]), "not all Demons"),
+        (lambda path: jm.Demonstrations.concatenate(two_episodes()), "not all Demonstrations"),
+        (lambda path: two_episodes().subset([7]), "no such choice among 2 episodes"),
+        (lambda path: two_episodes().subset([0.5]), "no such choice among 2 episodes"),
+        (lambda path: two_episodes().subset(np.zeros(2, bool)), "no episode is chosen"),
+        (lambda path: jm.record(CORRIDOR, jm.Policy.uniform(CORRIDOR), trajectories=1, horizon=1,
+                                seed=-1), "seed = -1"),
+    ],
+)  # fmt: skip
+def test_what_is_no_demonstrations_at_all_is_refused_in_words(tmp_path, wrong, words):
+    path = written(tmp_path, LOG)
+    with pytest.raises(jm.InvalidInput) as caught:
+        wrong(path)
+    assert words in caught.value.what
+    assert caught.value.remedy
+
+
+def test_worlds_and_costs_are_read_from_paths_too(tmp_path):
+    CORRIDOR.save(tmp_path / "world.npz")
+    world = jm.read_world(tmp_path / "world.npz")
+    assert world.num_states == 3
+    (tmp_path / "costs.csv").write_text("a\n1\n0\n0\n")
+    assert jm.read_costs(tmp_path / "costs.csv", world).names == ("a",)

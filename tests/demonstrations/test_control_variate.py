@@ -210,7 +210,7 @@ def test_an_empty_or_absent_subset_is_refused():
     demos = jm.Demonstrations([0, 1], [0], [0, 1])
     with pytest.raises(jm.InvalidDemonstrations):
         demos.subset(np.array([], dtype=np.int64))
-    with pytest.raises(IndexError):
+    with pytest.raises(jm.InvalidDemonstrations, match="among 1 episodes"):
         demos.subset(np.array([1]))
 
 

@@ -98,6 +98,11 @@ class Demonstrations:
         state for records of a Gymnasium environment, whose table has no state for "the episode is
         over".
         """
+        if not (hasattr(states, "__len__") and hasattr(actions, "__len__")):
+            raise InvalidDemonstrations(
+                f"states is a {type(states).__name__}, actions a {type(actions).__name__}",
+                "Give a list with one array per episode for both",
+            )
         if len(states) != len(actions) or not len(states):
             raise InvalidDemonstrations(
                 f"{len(states)} arrays of states and {len(actions)} of actions",
@@ -180,6 +185,12 @@ class Demonstrations:
     @classmethod
     def concatenate(cls, parts: Sequence["Demonstrations"]) -> Self:
         """The episodes of several experts, or several recordings, as one set."""
+        if isinstance(parts, Demonstrations) or not all(
+            isinstance(part, Demonstrations) for part in parts
+        ):
+            raise InvalidDemonstrations(
+                "the parts are not all Demonstrations", "Give a list of them"
+            )
         if not parts:
             raise InvalidDemonstrations("there is nothing to concatenate", "Give at least one part")
         lengths = np.concatenate([part.lengths for part in parts])
@@ -196,7 +207,15 @@ class Demonstrations:
 
     def subset(self, episodes: IntArray) -> Self:
         """The given episodes, in the given order."""
-        chosen = np.arange(len(self))[episodes]
+        try:
+            chosen = np.arange(len(self))[episodes]
+        except IndexError as fault:
+            raise InvalidDemonstrations(
+                f"there is no such choice among {len(self)} episodes: {fault}",
+                f"Give numbers from 0 to {len(self) - 1}, or a flag for each",
+            ) from None
+        if not chosen.size:
+            raise InvalidDemonstrations("no episode is chosen", "Choose at least one")
         lengths = self.lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         starts = np.repeat(self.offsets[chosen] - offsets[:-1], lengths)

@@ -12,6 +12,7 @@ Reading executes nothing, reads nothing outside the file, and asks for memory on
 estimated how much a file will take.
 """
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +39,7 @@ WRITERS = READERS | {"minari": "minari_export"}
 SUFFIXES = {
     ".npz": "npz", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".hdf5": "minari",
 }  # fmt: skip
+SINGLE_FILES = ("npz", "csv", "parquet")
 SIGNS = {"metadata.json": "minari", "data/metadata.json": "minari", "state.json": "imitation"}
 """Files by which a directory is known."""
 
@@ -73,7 +75,8 @@ def read_demonstrations(
     >>> read_demonstrations(path)
     Demonstrations(1 episodes, 2 steps, 0 terminated)
     """
-    source = Path(path)
+    source = _path(path)
+    _require_kinds(world, memory_limit)
     chosen = _known(format) if format is not None else _recognised(source)
     read: Callable[[Path, Allowance], Demonstrations] = _module(READERS[chosen]).read
     demos = read(source, Allowance(path, memory_limit))
@@ -103,15 +106,37 @@ def write_demonstrations(
     >>> path.read_text().splitlines()
     ['episode,t,state,action,terminated', '0,0,0,0,', '0,1,1,,0']
     """
-    target = Path(path)
+    if not isinstance(demonstrations, Demonstrations):
+        raise InvalidInput(
+            f"a {type(demonstrations).__name__} cannot be written as demonstrations",
+            "Give jm.Demonstrations, for example by Demonstrations.from_arrays(...)",
+        )
+    target = _path(path)
     chosen = SUFFIXES.get(target.suffix.lower()) if format is None else _known(format)
     if chosen is None or (format is None and chosen == "minari"):
         raise InvalidFile(
             f"{path} has no suffix of a known format",
             _choice("Name the format it is written in with format=:"),
         )
+    if target.is_dir() and chosen in SINGLE_FILES:
+        raise InvalidFile(f"{path} is a directory", "Give the name of a file")
     write: Callable[[Demonstrations, Path], None] = _module(WRITERS[chosen]).write
     write(demonstrations, target)
+
+
+def _path(given: object) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise InvalidInput(f"path is a {type(given).__name__}", "Give the name of a file")
+    return Path(given)
+
+
+def _require_kinds(world: object, memory_limit: object) -> None:
+    if world is not None and not isinstance(world, World):
+        raise InvalidInput(
+            f"world is a {type(world).__name__}", "Give a jm.World, such as jm.read_world(source)"
+        )
+    if not isinstance(memory_limit, int) or memory_limit <= 0:
+        raise InvalidInput(f"memory_limit = {memory_limit!r}", "Give a number of bytes")
 
 
 def _known(name: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
 from journeyman.adapters.demonstration_files.step_tables import BYTES_PER_ROW, StepTable
-from journeyman.adapters.formats.arrow_numbers import filled, whole_numbers
+from journeyman.adapters.formats.arrow_numbers import filled, place, whole_numbers
 from journeyman.adapters.formats.parquet_columns import open_parquet
 from journeyman.arrays import IntArray
 from journeyman.demonstrations import Demonstrations
@@ -48,12 +48,14 @@ def _table(
     for batch in batches:
         part = slice(at, at + batch.num_rows)
         at = part.stop
-        columns[EPISODE][part] = codes.of(batch.column(EPISODE))
+        columns[EPISODE][part] = codes.of(batch.column(EPISODE), part.start)
         for name in ("t", "state", *([NEXT_STATE] if NEXT_STATE in names else [])):
-            columns[name][part] = filled(path, name, batch.column(name))
-        columns["action"][part], empty[part] = whole_numbers(path, "action", batch.column("action"))
+            columns[name][part] = filled(path, name, batch.column(name), part.start)
+        columns["action"][part], empty[part] = whole_numbers(
+            path, "action", batch.column("action"), part.start
+        )
         if FLAG in names:
-            terminated[part] = _flags(path, batch.column(FLAG))
+            terminated[part] = _flags(path, batch.column(FLAG), part.start)
     return StepTable(
         path, columns[EPISODE], columns["t"], columns["state"], columns["action"], empty,
         terminated, columns.get(NEXT_STATE),
@@ -67,14 +69,17 @@ class _Codes:
         self.path, self.allowance, self.taken = path, allowance, taken
         self.numbers: dict[str, int] = {}
 
-    def of(self, column: Any) -> IntArray:
+    def of(self, column: Any, first_row: int) -> IntArray:
         """The numbers of a batch."""
         import pyarrow
 
         if not pyarrow.types.is_dictionary(column.type):
-            return filled(self.path, EPISODE, column)
+            return filled(self.path, EPISODE, column, first_row)
         if column.null_count:
-            raise InvalidFile(f"{self.path}: {EPISODE} has an empty cell", "Fill it in")
+            empty = column.is_null().to_numpy(zero_copy_only=False)
+            raise InvalidFile(
+                f"{place(self.path, empty, first_row)}: {EPISODE} is empty", "Fill it in"
+            )
         if not pyarrow.types.is_string(column.type.value_type):
             raise InvalidFile(
                 f"{self.path}: {EPISODE} holds {str(column.type)[:80]}", "Give numbers or names"
@@ -91,10 +96,17 @@ class _Codes:
         return self.numbers[name]
 
 
-def _flags(path: Path, column: Any) -> Any:
-    values, _ = whole_numbers(path, FLAG, column)
-    if ((values != 0) & (values != 1)).any():
-        raise InvalidFile(f"{path}: {FLAG} is neither true nor false", "Give true or false")
+def _flags(path: Path, column: Any, first_row: int) -> Any:
+    import pyarrow
+
+    if pyarrow.types.is_string(column.type):
+        raise InvalidFile(f"{path}: {FLAG} holds text", "Write true or false as truth values")
+    values, _ = whole_numbers(path, FLAG, column, first_row)
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        raise InvalidFile(
+            f"{place(path, wrong, first_row)}: {FLAG} is {values[wrong][0]}", "Give true or false"
+        )
     return values
 
 

@@ -12,8 +12,13 @@ LARGEST_WHOLE = 2.0**53
 """Floats below it are exact."""
 
 
-def whole_numbers(path: Path, name: str, column: Any) -> tuple[IntArray, BoolArray]:
-    """(values, empty): the column as int64, with 0 in empty cells."""
+def whole_numbers(
+    path: Path, name: str, column: Any, first_row: int | None = None
+) -> tuple[IntArray, BoolArray]:
+    """(values, empty): the column as int64, with 0 in empty cells.
+
+    What is wrong is named by its row, if that of the first cell is given.
+    """
     import pyarrow
 
     kind = pyarrow.types
@@ -30,9 +35,11 @@ def whole_numbers(path: Path, name: str, column: Any) -> tuple[IntArray, BoolArr
     )
     if kind.is_floating(column.type):
         values = np.where(empty, 0, values).astype(np.float64)
-        if not (np.abs(values) < LARGEST_WHOLE).all() or (values != np.floor(values)).any():
+        wrong = ~(np.abs(values) < LARGEST_WHOLE) | (values != np.floor(values))
+        if wrong.any():
             raise InvalidFile(
-                f"{path}: {name} holds numbers that are not whole",
+                f"{place(path, wrong, first_row)}: {name} is {values[wrong][0]}, expected a whole "
+                "number",
                 "Number states and actions from 0",
             )
     if column.type == pyarrow.uint64() and values.size and values.max() >= 2**63:
@@ -40,9 +47,14 @@ def whole_numbers(path: Path, name: str, column: Any) -> tuple[IntArray, BoolArr
     return values.astype(np.int64), empty
 
 
-def filled(path: Path, name: str, column: Any) -> IntArray:
+def filled(path: Path, name: str, column: Any, first_row: int | None = None) -> IntArray:
     """A column without empty cells."""
-    values, empty = whole_numbers(path, name, column)
+    values, empty = whole_numbers(path, name, column, first_row)
     if empty.any():
-        raise InvalidFile(f"{path}: {name} has an empty cell", "Fill it in")
+        raise InvalidFile(f"{place(path, empty, first_row)}: {name} is empty", "Fill it in")
     return values
+
+
+def place(path: Path, wrong: BoolArray, first_row: int | None) -> str:
+    """The file and, if the row of the first cell is known, that of the first wrong one."""
+    return f"{path}" if first_row is None else f"{path}, row {first_row + int(np.argmax(wrong))}"

@@ -19,6 +19,9 @@ BATCH_ROWS = 1 << 16
 BUFFER = 1 << 20
 LONGEST_TEXT, LONGEST_LIST = 1 << 24, 1 << 17
 """What a footer may hold: bytes of a text, entries of a list."""
+LIMITS = {
+    "thrift_string_size_limit": LONGEST_TEXT, "thrift_container_size_limit": LONGEST_LIST,
+}  # fmt: skip
 
 
 @contextmanager
@@ -37,11 +40,17 @@ def open_parquet(
     with told_as_damaged(path, "Parquet"):
         num_rows = announced_rows(path, names)
         allow_rows(num_rows)
+        present = _column_names(parquet, path)
+        codes = [name for name in as_codes if name in present]
         with parquet.ParquetFile(
-            path, read_dictionary=list(as_codes), buffer_size=BUFFER, pre_buffer=False,
-            thrift_string_size_limit=LONGEST_TEXT, thrift_container_size_limit=LONGEST_LIST,
-        ) as file:  # fmt: skip
+            path, read_dictionary=codes, buffer_size=BUFFER, pre_buffer=False, **LIMITS
+        ) as file:
             yield ParquetColumns(path, file, num_rows)
+
+
+def _column_names(parquet: Any, path: Path) -> set[str]:
+    with parquet.ParquetFile(path, pre_buffer=False, **LIMITS) as file:
+        return set(file.schema_arrow.names)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def announced_rows(path: Path, names: Sequence[str]) -> int:
     size = path.stat().st_size
     with path.open("rb") as stream:
         footer = _footer(path, stream, size)
-        for start, length in _chunks(path, footer, names):
+        for start, length in _chunks(path, footer, names) if footer[FILE_ROWS] else ():
             if start < len(MAGIC) or length < 0 or start + length > size:
                 raise _refused(path, f"a column lies at {start}, outside the file")
             for unpacked, packed in _pages(path, stream, start, start + length):

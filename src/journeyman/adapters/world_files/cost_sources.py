@@ -14,6 +14,7 @@ that does, besides environments, and no file can ask for it.
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,12 +31,15 @@ from journeyman.adapters.world_files.umb_costs import read_umb_costs
 from journeyman.adapters.world_files.world_sources import ICU_SEPSIS, NO_OPTIONS
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, JourneymanError
+from journeyman.storage import PathLike
 from journeyman.world import World, expected_rewards
 
 REWARDS = "rewards:"
 
 
-def read_costs(source: str, world: World, *, options: Mapping[str, str] = NO_OPTIONS) -> CostBasis:
+def read_costs(
+    source: PathLike, world: World, *, options: Mapping[str, str] = NO_OPTIONS
+) -> CostBasis:
     """The cost features that `source` names, one row per state or pair of `world`.
 
     >>> from journeyman.adapters.world_files.world_sources import read_world
@@ -43,6 +47,7 @@ def read_costs(source: str, world: World, *, options: Mapping[str, str] = NO_OPT
     >>> read_costs("macro-cells:2", grid).names
     ('cell 0,0', 'cell 0,1', 'cell 1,0', 'cell 1,1')
     """
+    source = os.fspath(source)
     if source.startswith(REWARDS):
         given = read_costs(source.removeprefix(REWARDS), world, options=options)
         if given.rewards:

@@ -12,6 +12,7 @@ Options are texts, as on a command line. A source that has no discount needs `di
 source takes `memory_gb`, the memory that may be used.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
@@ -27,14 +28,15 @@ from journeyman.adapters.world_files.parquet_log import read_parquet_columns
 from journeyman.adapters.world_files.source_options import Options
 from journeyman.adapters.world_files.umb_worlds import read_umb_world
 from journeyman.errors import InvalidInput, InvalidWorld
+from journeyman.storage import PathLike
 from journeyman.world import World
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 ICU_SEPSIS = "icu-sepsis"
 
 
-def read_world(source: str, *, options: Mapping[str, str] = NO_OPTIONS) -> World:
-    """The world that `source` names.
+def read_world(source: PathLike, *, options: Mapping[str, str] = NO_OPTIONS) -> World:
+    """The world that `source` names, a file or one of the names above.
 
     >>> world = read_world("gym:FrozenLake-v1", options={"discount": "0.95", "map_name": "8x8"})
     >>> world.num_states, world.sink
@@ -42,6 +44,7 @@ def read_world(source: str, *, options: Mapping[str, str] = NO_OPTIONS) -> World
     >>> read_world("gallery:grid", options={"size": "4"}).num_pairs
     64
     """
+    source = os.fspath(source)
     if source == ICU_SEPSIS:
         return read_gallery_world(f"{GALLERY}icu_sepsis", options)
     for prefix, read in PREFIXES.items():
