@@ -1,4 +1,4 @@
-"""One idea a file, no printing, no pickles, names as in docs/notation.md, a project about itself."""
+"""One idea a file, no printing, no pickles, names as in docs/notation.md, about itself alone."""
 
 import ast
 import re
