@@ -255,9 +255,10 @@ def bicgstab_block(
         for k in range(count):
             moves = begun[k] and not resting[k] and second[k] > 0.0
             omega[k] = first[k] / second[k] if moves else 0.0
+            first[k], second[k] = unit[k] * alpha[k], unit[k] * omega[k]
         for i in range(size):
             for k in range(count):
-                x[i, k] += unit[k] * (alpha[k] * p[i, k] + omega[k] * r[i, k])
+                x[i, k] += first[k] * p[i, k] + second[k] * r[i, k]
                 r[i, k] -= omega[k] * t[i, k]
         inner_products(shadow, r, rho_next)
         inner_products(r, r, square)
