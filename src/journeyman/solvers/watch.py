@@ -24,7 +24,8 @@ class Watch:
     def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
         self.task = task
         self.interrupted = False
-        self._insisted = False
+        self.insisted = False
+        """Whether Ctrl-C was pressed a second time."""
         self._in_engine = False
         self._observe = guarded(observer)
         self._start = time.monotonic()
@@ -46,12 +47,12 @@ class Watch:
             signal.signal(signal.SIGINT, self._previous)
 
     def _interrupt(self, signum: int, frame: FrameType | None) -> None:
-        self._insisted = self.interrupted
+        self.insisted = self.interrupted
         self.interrupted = True
         if callable(self._previous):
             with suppress(KeyboardInterrupt):
                 self._previous(signum, frame)
-        if self._insisted and not self._in_engine:
+        if self.insisted and not self._in_engine:
             raise KeyboardInterrupt
 
     @contextmanager
@@ -63,7 +64,7 @@ class Watch:
             yield
         finally:
             self._in_engine = False
-        if self._insisted:
+        if self.insisted:
             raise KeyboardInterrupt
 
     @property
