@@ -1,4 +1,12 @@
-"""Hypothesis profile: reproducible, without deadlines (machines are shared)."""
+"""Hypothesis profile: reproducible, without deadlines (machines are shared). Signals as usual.
+
+Shells ignore SIGINT in their background jobs, and children inherit that; tests of Ctrl-C would then
+fail for a reason that has nothing to do with the code. So it is listened for here, which gives
+child processes the default as well.
+"""
+
+import signal
+import threading
 
 from hypothesis import HealthCheck, settings
 
@@ -11,3 +19,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)

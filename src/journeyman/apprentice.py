@@ -49,10 +49,12 @@ class Apprentice:
     def save(self, directory: PathLike) -> None:
         """Write policy, certificate and all they rest on into a directory that `jm.audit` reads.
 
-        The trace of bounds goes with them, if the solver left one.
+        The trace of bounds and the recovered costs go with them, if the solver left any.
         """
-        trace = self.answer.bounds_trace
-        save_run(self.certificate, directory, seeds={"solver": self.seed}, bounds_trace=trace)
+        save_run(
+            self.certificate, directory, seeds={"solver": self.seed},
+            bounds_trace=self.answer.bounds_trace, recovered=self.answer.recovered,
+        )  # fmt: skip
 
     def report(self, path: PathLike) -> None:
         """Write all that is known as one self-contained HTML page (`jm.report.write_report`)."""

@@ -74,6 +74,7 @@ def two_episodes():
     return jm.Demonstrations([0, 1, 2, 0, 0], [0, 0, 1], [0, 2, 3], [True, False])
 
 
+@pytest.mark.filterwarnings("ignore:.*as if a time limit:UserWarning")
 @pytest.mark.parametrize("form", NAMES)
 def test_what_is_written_comes_back(form):
     @settings(max_examples=12 if form == "minari" else 40)
@@ -317,3 +318,49 @@ def test_writing_needs_a_format(tmp_path):
 def test_the_native_reader_sends_foreign_files_to_the_right_door(tmp_path, name):
     with pytest.raises(jm.InvalidFile, match=r"jm\.read_demonstrations"):
         jm.Demonstrations.load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("times", "row", "what", "remedy"),
+    [
+        ([0, 1, 2, 3, 7], 4, "t is 7, expected 4: steps 4 to 6 are missing", "Add what is missing"),
+        ([0, 1, 3], 2, "t is 3, expected 2: step 2 is missing", "end the episode before it"),
+        ([0, 1, 1], 2, "t is 1, expected 2: it is there twice", "Leave out the copy"),
+        ([0, 1, 2, 1], 3, "t is 1, expected 3: rows are out of order", "Sort the rows"),
+        ([0, 1, 0, 1], 2, "t is 0, expected 2; a new episode", "Number the episodes"),
+        ([1, 2], 0, "t is 1, expected 0", "Count t from 0"),
+    ],
+)
+@pytest.mark.parametrize("layout", ["log", "visits"])
+def test_times_that_do_not_count_up_are_named_by_their_row(
+    tmp_path, times, row, what, remedy, layout
+):
+    count = len(times)
+    columns = {
+        "episode": [4] * count, "t": times, "state": [0] * count, "action": [0] * count,
+    } | ({"next_state": [0] * count} if layout == "log" else {})  # fmt: skip
+    if layout == "visits":
+        columns["action"] = [0] * (count - 1) + [None]
+    lines = [
+        ",".join("" if x is None else str(x) for x in one)
+        for one in zip(*columns.values(), strict=True)
+    ]
+    text = written(tmp_path, "\n".join([",".join(columns), *lines]) + "\n")
+    table = parquet(tmp_path, **columns)
+    for path, place in ((text, f"line {row + 2}"), (table, f"row {row}")):
+        with pytest.raises(jm.InvalidFile) as caught:
+            jm.read_demonstrations(path)
+        assert caught.value.what.startswith(f"{path}, {place}: {what}")
+        assert remedy in caught.value.remedy
+
+
+def test_rows_of_episodes_that_alternate_are_to_be_sorted(tmp_path):
+    text = "episode,t,state,action,next_state\na,0,0,0,1\nb,0,0,0,1\na,1,1,0,2\n"
+    with pytest.raises(jm.InvalidFile, match=r"line 4: episode a goes on .* Sort the rows"):
+        jm.read_demonstrations(written(tmp_path, text))
+    table = parquet(
+        tmp_path, episode=["a", "b", "a"], t=[0, 0, 1], state=[0, 0, 1], action=[0, 0, 0],
+        next_state=[1, 1, 2],
+    )  # fmt: skip
+    with pytest.raises(jm.InvalidFile, match=r"row 2: an episode goes on .* Sort the rows"):
+        jm.read_demonstrations(table)

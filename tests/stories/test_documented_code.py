@@ -182,6 +182,13 @@ def lines(*expected):
     return shows
 
 
+def a_limit_in_disguise(shown):
+    refused, flags = shown.splitlines()
+    assert "limited.csv, line 4: episode 0 is marked terminated but ends in state 1" in refused
+    assert "truncated_at=3" in refused
+    assert flags == "[False  True  True]"
+
+
 def two_faults_by_their_place(shown):
     typo, jump = shown.splitlines()
     assert "action may be 'actoin'" in typo
@@ -206,15 +213,16 @@ EXPECTED = {
     ("demonstration-files.md", 0): lines(
         "Demonstrations(2 episodes, 4 steps, 1 terminated)", "[2 2] [ True False]"
     ),
-    ("demonstration-files.md", 1): lines(
+    ("demonstration-files.md", 1): a_limit_in_disguise,
+    ("demonstration-files.md", 2): lines(
         "episode,t,state,action,terminated", "0,0,0,0,", "0,1,1,0,", "0,2,2,,1"
     ),
-    ("demonstration-files.md", 2): two_faults_by_their_place,
-    ("demonstration-files.md", 3): the_first_impossible_step,
-    ("demonstration-files.md", 4): lines(
+    ("demonstration-files.md", 3): two_faults_by_their_place,
+    ("demonstration-files.md", 4): the_first_impossible_step,
+    ("demonstration-files.md", 5): lines(
         "Demonstrations(2 episodes, 4 steps, 1 terminated)", "[False  True]"
     ),
-    ("demonstration-files.md", 5): a_limit_and_its_lifting,
+    ("demonstration-files.md", 6): a_limit_and_its_lifting,
     ("exact-program.md", 0): what_was_asked_for,
     ("exact-program.md", 1): progress_and_a_stop,
     ("exact-program.md", 2): the_trace_of_an_audited_run,

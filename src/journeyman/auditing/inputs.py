@@ -284,3 +284,9 @@ def read_trace(data: bytes) -> Floats:
     if (trace[1:, :2] < trace[:-1, :2]).any():
         raise Refused("a time or a lower bound falls from one call to the next")
     return trace
+
+
+def read_recovered(data: bytes, question: Question) -> Floats:
+    """The weights of a cost that a method inferred: one for every cost; nothing rests on them."""
+    _, arrays = archive(data, "recovered", 1)
+    return reals(arrays, "weights", 1, question.target.size)

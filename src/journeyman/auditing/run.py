@@ -19,6 +19,7 @@ from journeyman.auditing.inputs import (
     read_policy,
     read_question,
     read_records,
+    read_recovered,
     read_trace,
     read_world,
 )
@@ -32,7 +33,9 @@ from journeyman.auditing.tables import Floats
 
 Part = TypeVar("Part")
 ALWAYS = ("policy.npz", "problem.npz", "witness.npz", "world.npz")
-DEMONSTRATIONS, FEATURES, TRACE = SOMETIMES = ("demonstrations.npz", "features.npz", "trace.npz")
+DEMONSTRATIONS, FEATURES, TRACE, RECOVERED = SOMETIMES = (
+    "demonstrations.npz", "features.npz", "trace.npz", "recovered.npz",
+)  # fmt: skip
 OFFSET = 1e-3
 
 
@@ -135,6 +138,8 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
     if FEATURES in files:
         features = _named(FEATURES, lambda: read_features(files[FEATURES], world))
     trace = _named(TRACE, lambda: read_trace(files[TRACE])) if TRACE in files else None
+    if RECOVERED in files:
+        _named(RECOVERED, lambda: read_recovered(files[RECOVERED], question))
     sampling = sampling_of(claimed)
     if (features is None) == (sampling == ROWS):
         raise Refused(f"sampled rows and the file {FEATURES} do not come together")

@@ -7,6 +7,7 @@
     witness.npz          dual points behind the lower bounds; the measure that defines the policy
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
+    recovered.npz        the weights of the cost that the method inferred, where it infers one
     certificate.json     every term of every combination, premises, budgets, bounds, intervals, and
                          the SHA-256 of the files above
 
@@ -35,7 +36,7 @@ from journeyman.storage import PathLike, save_arrays
 
 __all__ = ["canonical", "certificate_facts", "digest_of", "save_run"]
 
-VERSION = 3
+VERSION = 4
 """Of the schema; also of the rules by which the figures are to be derived again."""
 INPUT_VERSION = 1
 """Of the files that are written here."""
@@ -49,12 +50,13 @@ def save_run(
     seeds: Mapping[str, int | None],
     evaluation: SampledRows | None = None,
     bounds_trace: FloatArray | None = None,
+    recovered: FloatArray | None = None,
 ) -> None:
     """Write a certificate and all it rests on into `directory`.
 
     The directory is made if need be. An earlier run in it is replaced; anything else in it is a
     reason to refuse. A certificate from sampled rows needs the `evaluation` they came from: its
-    features and coefficients are inputs too. `bounds_trace` is that of the answer.
+    features and coefficients are inputs too. `bounds_trace` and `recovered` are the answer's.
     """
     _require_rows(certificate, evaluation)
     place = prepared(directory)
@@ -65,6 +67,9 @@ def save_run(
     if bounds_trace is not None:
         save_arrays(place / "trace.npz", "trace", INPUT_VERSION, {"bounds": bounds_trace})
         written.append("trace.npz")
+    if recovered is not None and np.isfinite(recovered).all():
+        save_arrays(place / "recovered.npz", "recovered", INPUT_VERSION, {"weights": recovered})
+        written.append("recovered.npz")
     facts = certificate_facts(certificate) | {"seeds": dict(seeds)}
     finish(place, facts, written)
 

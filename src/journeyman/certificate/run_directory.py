@@ -17,7 +17,7 @@ KIND, LARGE_KIND = "journeyman certificate", "journeyman certificate of a large 
 CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
 INPUTS = (
     "world.npz", "demonstrations.npz", "policy.npz", "problem.npz", "witness.npz", "features.npz",
-    "trace.npz", "totals.npz", "code.json",
+    "trace.npz", "recovered.npz", "totals.npz", "code.json",
 )  # fmt: skip
 """Of runs of either kind."""
 

@@ -66,4 +66,6 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    say(f"Warning: {message}")
+    from journeyman.cli.option_words import in_options
+
+    say(f"Warning: {in_options(str(message))}")

@@ -16,12 +16,19 @@ from journeyman.cli.options import (
     Probability,
     Quiet,
     Rewards,
+    TerminalState,
+    TruncatedAt,
     WorldOption,
     parsed_options,
 )
 
 ALL = "all"
 EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
+FOR_FILES = (
+    "world", "costs", "demonstrations", "truncated_at", "terminal_state", "rewards", "budget",
+    "expert",
+)  # fmt: skip
+"""Options that an example contradicts."""
 TRAJECTORIES, HORIZON = 1000, 150
 """Of the demonstrations of an example."""
 RESUME = "Go on with a study in --out: give the same options, only what is missing is done."
@@ -36,6 +43,8 @@ def compare(
     option: WorldOption = None,
     costs: AnyCosts = None,
     demonstrations: AnyDemonstrations = None,
+    truncated_at: TruncatedAt = None,
+    terminal_state: TerminalState = None,
     cost_class: AnyClass = None,
     rewards: Rewards = None,
     budget: Budgets = None,
@@ -72,6 +81,7 @@ def compare(
     given = {
         "world": world, "costs": costs, "demonstrations": demonstrations,
         "cost_class": cost_class, "rewards": rewards, "world_options": parsed_options(option),
+        "truncated_at": truncated_at, "terminal_state": terminal_state,
     }  # fmt: skip
     recorded = {"trajectories": trajectories, "horizon": horizon}
     _refuse_settings(time_limit, failure_probability, resume=resume, out=out)
@@ -107,9 +117,10 @@ def _refuse_contradictions(
                     param_hint=f"--{name}",
                 )
         return
-    for name in ("world", "costs", "demonstrations", "rewards", "budget", "expert"):
+    for name in FOR_FILES:
         if given[name] is not None:
-            raise typer.BadParameter(f"it contradicts --{name}", param_hint="--example")
+            option = name.replace("_", "-")
+            raise typer.BadParameter(f"it contradicts --{option}", param_hint="--example")
 
 
 def _refuse_settings(

@@ -16,6 +16,7 @@ Every error ends in one paragraph on standard error.
 import errno
 from typing import NamedTuple
 
+from journeyman.cli.option_words import in_options
 from journeyman.errors import (
     AuditFailed,
     InvalidInput,
@@ -43,7 +44,8 @@ class Ending(NamedTuple):
 def ending_of(fault: BaseException) -> Ending | None:
     """How a fault ends a command; None for one that nobody thought of."""
     if isinstance(fault, JourneymanError):
-        return Ending(_code(fault), str(fault))
+        code = _code(fault)
+        return Ending(code, str(fault) if code == USAGE else in_options(str(fault)))
     if isinstance(fault, MemoryError):
         detail = f" ({fault})" if str(fault) else ""
         return Ending(

@@ -16,6 +16,8 @@ from journeyman.cli.options import (
     Gap,
     Quiet,
     Rewards,
+    TerminalState,
+    TruncatedAt,
     WorldOption,
     parsed_options,
 )
@@ -33,6 +35,8 @@ def learn(
     option: WorldOption = None,
     costs: AnyCosts = None,
     demonstrations: AnyDemonstrations = None,
+    truncated_at: TruncatedAt = None,
+    terminal_state: TerminalState = None,
     cost_class: AnyClass = None,
     rewards: Rewards = None,
     budget: Budgets = None,
@@ -67,6 +71,7 @@ def learn(
     given = {
         "world": world, "costs": costs, "demonstrations": demonstrations, "gap": gap,
         "cost_class": cost_class, "rewards": rewards, "seed": seed,
+        "truncated_at": truncated_at, "terminal_state": terminal_state,
         "failure_probability": failure_probability, "world_options": parsed_options(option),
         "solver": {"name": solver, "time_limit": time_limit},
     }  # fmt: skip

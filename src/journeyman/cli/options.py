@@ -27,6 +27,14 @@ Costs = Annotated[
 Demonstrations = Annotated[
     str, typer.Option(help="A file or directory: NPZ, CSV, Parquet, Minari, imitation.")
 ]
+TruncatedAt = Annotated[
+    int | None,
+    typer.Option(help="Time limit that ended episodes of so many steps, however marked.", min=1),
+]
+TerminalState = Annotated[
+    int | None,
+    typer.Option(help="Where terminated episodes end, instead of their last state.", min=0),
+]
 CostClass = Annotated[
     str, typer.Option(help="infinity-ball (match every cost), euclidean-ball, simplex (surpass).")
 ]

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from typing import Any
@@ -12,6 +12,8 @@ import typer
 from journeyman.cli.commands import WIDTH, say
 from journeyman.progress import Observer, Terminal, quiet
 
+MOST_WEIGHTS = 20
+"""Costs that are listed on the screen."""
 FAILED = "failed"
 """The verdict on a premise that the data refute, as it is stored."""
 VACUOUS = (
@@ -52,8 +54,22 @@ def certificate_text(result: Mapping[str, Any]) -> str:
     """The certificate of a result in words."""
     found = f"{result['status']} ({result['engine']})" if "status" in result else ""
     words = "\n".join(wrap(result["summary"], WIDTH))
-    parts = [words, result["table"], found, result["advice"]]
+    weights = _weights_text(result.get("cost_weights") or [])
+    parts = [words, result["table"], found, weights, result["advice"]]
     return "\n\n".join(part for part in parts if part)
+
+
+def _weights_text(weights: Sequence[Mapping[str, Any]]) -> str:
+    """The cost that the method has inferred, the largest weights first."""
+    if not weights:
+        return ""
+    listed = sorted(weights, key=lambda one: -abs(one["weight"]))[:MOST_WEIGHTS]
+    left = len(weights) - len(listed)
+    width = max(len(one["name"]) for one in listed)
+    rows = "\n".join(f"{one['name']:<{width}}  {one['weight']: .6g}" for one in listed)
+    more = f"\n({left} smaller ones are in --json and result.json)" if left else ""
+    heading = "Weights of the cost that the method has inferred, in its own scale:"
+    return f"{heading}\n{rows}{more}"
 
 
 def require_level(

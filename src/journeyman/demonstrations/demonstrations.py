@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import BoolArray, IntArray, first_index, integer_array, read_only
 from journeyman.demonstrations import files
+from journeyman.demonstrations.ends import at_limit, warn_of_limit, whole
+from journeyman.demonstrations.origin import Origin, Source
 from journeyman.demonstrations.possible_steps import possible_pairs
 from journeyman.errors import InvalidDemonstrations
 from journeyman.frozen import assign
@@ -87,12 +89,14 @@ class Demonstrations:
         actions: Sequence[ArrayLike],
         terminated: ArrayLike | None = None,
         *,
+        truncated_at: int | None = None,
         terminal_state: int | None = None,
     ) -> Self:
         """From one array of states and one of actions per episode.
 
-        `terminal_state` replaces the last state of terminated episodes: give `world.sink` for
-        records of a Gymnasium environment, whose table has no state for "the episode is over".
+        `truncated_at` and `terminal_state` are as in `with_ends`: give `world.sink` as the terminal
+        state for records of a Gymnasium environment, whose table has no state for "the episode is
+        over".
         """
         if len(states) != len(actions) or not len(states):
             raise InvalidDemonstrations(
@@ -116,17 +120,62 @@ class Demonstrations:
                 )
         offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
         demos = cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
-        return demos if terminal_state is None else demos.ending_in(terminal_state)
+        ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
+        warn_of_limit(ended, "the arrays", stacklevel=2)
+        return ended
 
-    def ending_in(self, terminal_state: int) -> Self:
-        """The same demonstrations with another last state in every terminated episode."""
+    def with_ends(
+        self, *, truncated_at: int | None = None, terminal_state: int | None = None
+    ) -> Self:
+        """The same steps, with their ends read in another way.
+
+        Args:
+            truncated_at: episodes of this length were ended by a time limit: they are truncated,
+                whatever they were marked. None may be longer.
+            terminal_state: where the (other) terminated episodes end, instead of their last state.
+
+        >>> demos = Demonstrations([0, 1, 1, 0, 0], [0, 1, 0], [0, 2, 3], terminated=[1, 1])
+        >>> ended = demos.with_ends(truncated_at=2, terminal_state=7)
+        >>> ended.terminated.tolist(), ended.last_states.tolist()
+        ([False, True], [1, 7])
+        """
+        over = self.terminated
+        if truncated_at is not None:
+            over = over & ~at_limit(self, truncated_at)
+        last = self.last_states.copy()
+        if terminal_state is not None:
+            last[over] = whole("terminal_state", terminal_state)
+        return self.ended_as(over, last)
+
+    def ended_as(self, terminated: BoolArray, last_states: IntArray) -> Self:
+        """The same steps with other flags and last states."""
         states = self.states.copy()
-        last = self.offsets[1:] + np.arange(len(self))
-        states[last[self.terminated]] = terminal_state
+        states[self.offsets[1:] + np.arange(len(self))] = last_states
         offsets = None if self.pairs is None else self.pairs.offsets
-        return type(self)(
-            states, self.actions, self.offsets, self.terminated, choice_offsets=offsets
-        )
+        ended = type(self)(states, self.actions, self.offsets, terminated, choice_offsets=offsets)
+        return ended._coming_from(self.origin)
+
+    def read_from(self, source: Source) -> Self:
+        """The same demonstrations, known to be those of a file: errors will name its lines."""
+        return self._coming_from(Origin.of(source, len(self)))
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the episodes were read, where that is known; no part of what they say."""
+        return vars(self).get("_origin")
+
+    def where(self, episode: int, step: int | None = None) -> str:
+        """The words for an episode or a step, with the place in its file where it is known."""
+        words = f"episode {episode}" if step is None else f"episode {episode}, step {step}"
+        if self.origin is None:
+            return words
+        at = int(self.lengths[episode]) if step is None else step
+        return f"{self.origin.where(episode, at)}{words}"
+
+    def _coming_from(self, origin: Origin | None) -> Self:
+        if origin is not None:
+            assign(self, _origin=origin)
+        return self
 
     @classmethod
     def concatenate(cls, parts: Sequence["Demonstrations"]) -> Self:
@@ -136,13 +185,14 @@ class Demonstrations:
         lengths = np.concatenate([part.lengths for part in parts])
         first = parts[0].pairs
         shared = first is not None and all(part.pairs == first for part in parts)
-        return cls(
+        joined = cls(
             np.concatenate([part.states for part in parts]),
             np.concatenate([part.actions for part in parts]),
             np.concatenate([[0], np.cumsum(lengths)]),
             np.concatenate([part.terminated for part in parts]),
             choice_offsets=first.offsets if first is not None and shared else None,
         )
+        return joined._coming_from(Origin.joined([(part.origin, len(part)) for part in parts]))
 
     def subset(self, episodes: IntArray) -> Self:
         """The given episodes, in the given order."""
@@ -153,10 +203,11 @@ class Demonstrations:
         steps = np.arange(offsets[-1]) + starts
         visits = np.repeat(self.offsets[chosen] + chosen - offsets[:-1], lengths + 1)
         visits += np.arange(visits.size) - np.repeat(np.arange(chosen.size), lengths + 1)
-        return type(self)(
+        part = type(self)(
             self.states[visits], self.actions[steps], offsets, self.terminated[chosen],
             choice_offsets=None if self.pairs is None else self.pairs.offsets,
         )  # fmt: skip
+        return part._coming_from(None if self.origin is None else self.origin.subset(chosen))
 
     def __len__(self) -> int:
         return self.offsets.size - 1
@@ -228,26 +279,35 @@ class Demonstrations:
 
     @classmethod
     def load(
-        cls, path: PathLike, *, terminal_state: int | None = None, memory_limit: int | None = None
+        cls,
+        path: PathLike,
+        *,
+        truncated_at: int | None = None,
+        terminal_state: int | None = None,
+        memory_limit: int | None = None,
     ) -> Self:
         """Read what `save` wrote, or any CSV with episode,t,state,action,terminated.
 
-        `terminal_state` is as in `from_arrays`. A packed file may unpack to `memory_limit` bytes,
-        by default to what its own size makes credible.
+        `truncated_at` and `terminal_state` are as in `with_ends`. A packed file may unpack to
+        `memory_limit` bytes, by default to what its own size makes credible.
         """
         demos = cls._load(path, memory_limit)
-        return demos if terminal_state is None else demos.ending_in(terminal_state)
+        ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
+        if files.is_csv(path):
+            warn_of_limit(ended, path, stacklevel=2)
+        return ended
 
     @classmethod
     def _load(cls, path: PathLike, memory_limit: int | None) -> Self:
         if files.is_csv(path):
-            return cls(*files.read_csv(path))
+            return cls(*files.read_csv(path)).read_from(files.source(path))
         files.refuse_foreign(path)
         _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION, memory_limit=memory_limit)
         parts = (
             take(path, arrays, name) for name in ("states", "actions", "offsets", "terminated")
         )
-        return cls(*parts, choice_offsets=arrays.get("choice_offsets"))
+        demos = cls(*parts, choice_offsets=arrays.get("choice_offsets"))
+        return demos.read_from(Source(path, files.recorded_step))
 
     def __repr__(self) -> str:
         return (

@@ -21,11 +21,13 @@ are read one at a time, and kept as flat arrays.
 import csv
 import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from journeyman.arrays import BoolArray, IntArray
+from journeyman.demonstrations.origin import Source
 from journeyman.demonstrations.table_rows import COLUMNS, NEXT_STATE, Log, Visits
 from journeyman.errors import InvalidFile
 from journeyman.storage import PathLike, write_atomically
@@ -87,6 +89,31 @@ def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[A
                 allow(reader.num_bytes)
         allow(reader.num_bytes)
     return reader.finish()
+
+
+def source(path: PathLike) -> Source:
+    """The file as it is now, with the lines of its steps; after a change none are named."""
+    return Source(path, partial(_line, path, _stamp(path)))
+
+
+def recorded_step(episode: int, step: int) -> str:
+    """The place of a step in files that have no lines."""
+    return f"episode {episode}, step {step}"
+
+
+def _line(path: PathLike, stamp: tuple[int, int] | None, episode: int, step: int) -> str:
+    if stamp is None or _stamp(path) != stamp:
+        return "as it was when it was read"
+    return f"line {line_of(path, episode, step)}"
+
+
+def _stamp(path: PathLike) -> tuple[int, int] | None:
+    """What changes when a file is written again."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def line_of(path: PathLike, episode: int, step: int) -> int:

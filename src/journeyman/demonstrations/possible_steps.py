@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from journeyman.arrays import IntArray, first_index
+from journeyman.arrays import IntArray
 from journeyman.errors import InvalidDemonstrations
 from journeyman.world import World
 
@@ -29,9 +29,9 @@ def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
         raise
     outside = (demos.last_states < 0) | (demos.last_states >= world.num_states)
     if outside.any():
-        episode = first_index(outside)
+        episode = int(np.argmax(outside))
         raise InvalidDemonstrations(
-            f"episode {episode} ends in state {demos.last_states[episode]}, outside "
+            f"{demos.where(episode)} ends in state {demos.last_states[episode]}, outside "
             f"0..{world.num_states - 1}",
             "Use the world's state ids",
         )
@@ -79,7 +79,8 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
         raise InvalidDemonstrations(
             f"{_where(demos, step)}: the step from state {demos.step_states[step]} by action "
             f"{demos.actions[step]} to state {demos.next_states[step]} has probability 0",
-            "This step ends the episode: mark it terminated and give terminal_state=world.sink"
+            "This step ends the episode: mark it terminated and give terminal_state=world.sink; "
+            "jm.read_demonstrations(path, world=world) does so"
             if ending
             else "Check that demonstrations and world number states and actions alike",
         )
@@ -87,14 +88,23 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
 
 def _refuse_restless(demos: "Demonstrations", world: World) -> None:
     restless = demos.terminated & ~world.absorbing[demos.last_states]
-    if restless.any():
-        episode = first_index(restless)
-        raise InvalidDemonstrations(
-            f"episode {episode} is marked terminated but ends in state "
-            f"{demos.last_states[episode]}, which is not absorbing",
-            "Mark it truncated, or give terminal_state=world.sink",
+    if not restless.any():
+        return
+    episode, longest = int(np.argmax(restless)), int(demos.lengths.max())
+    alike = int((demos.lengths[restless] == longest).sum())
+    remedy = "Mark it truncated, or give terminal_state=world.sink"
+    if alike == restless.sum() and longest > 1:
+        remedy = (
+            f"A time limit seems to have ended it: the {alike} such episode(s) have {longest} "
+            f"steps, and none has more. If so give truncated_at={longest}, and ends there are read "
+            "as truncated; if it has terminated, name the absorbing state with terminal_state="
         )
+    raise InvalidDemonstrations(
+        f"{demos.where(episode)} is marked terminated but ends in state "
+        f"{demos.last_states[episode]}, which is not absorbing",
+        remedy,
+    )
 
 
 def _where(demos: "Demonstrations", step: int) -> str:
-    return f"episode {demos.step_episodes[step]}, step {demos.step_times[step]}"
+    return demos.where(int(demos.step_episodes[step]), int(demos.step_times[step]))

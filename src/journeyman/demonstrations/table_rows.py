@@ -59,6 +59,25 @@ def _nearest(missing: Sequence[str], found: Sequence[str]) -> str:
     return f"; it has {', '.join(found)[:200] or 'none'}"
 
 
+def wrong_time(t: int, expected: int) -> tuple[str, str]:
+    """What is wrong with the time of a row, and how to repair it."""
+    what = f"t is {t}, expected {expected}"
+    if expected == 0:
+        return what, "Count t from 0 in every episode, and sort the rows by episode and t"
+    if t == 0:
+        return f"{what}; a new episode has to have its own name", "Number the episodes"
+    if t == expected - 1:
+        return f"{what}: it is there twice", "Leave out the copy; each t has one row"
+    if t < expected:
+        return f"{what}: rows are out of order", "Sort the rows by episode and t"
+    lacking = f"step {expected} is" if t == expected + 1 else f"steps {expected} to {t - 1} are"
+    return (
+        f"{what}: {lacking} missing",
+        "Add what is missing; or end the episode before it, truncated, and leave out the rest, "
+        "which does not begin where episodes begin",
+    )
+
+
 class Visits:
     """Collects rows of visited states in order and refuses the first that does not fit."""
 
@@ -109,7 +128,11 @@ class Visits:
 
     def _open(self, line: int, episode: str) -> None:
         if episode in self.finished:
-            raise self._refuse(line, f"episode {episode[:40]} goes on after its last row")
+            raise self._refuse(
+                line,
+                f"episode {episode[:40]} goes on after its last row",
+                "Sort the rows by episode and t, and give every episode its own name",
+            )
         self.episode = episode
 
     def _close(self, line: int, terminated: bool) -> None:
@@ -124,8 +147,9 @@ class Visits:
 
     def _require_time(self, line: int, row: list[str]) -> None:
         expected = len(self.actions) - self.offsets[-1]
-        if self._integer(line, row, "t") != expected:
-            raise self._refuse(line, f"t is {self._text(row, 't')[:40]}, expected {expected}")
+        t = self._integer(line, row, "t")
+        if t != expected:
+            raise self._refuse(line, *wrong_time(t, expected))
 
     def _text(self, row: list[str], name: str) -> str:
         place = self.places.get(name, len(row))
@@ -149,8 +173,8 @@ class Visits:
             raise self._refuse(line, f"{name} is {text[:40]}, expected an id from 0")
         return value
 
-    def _refuse(self, line: int, what: str) -> InvalidFile:
-        return InvalidFile(f"{self.path}, line {line}: {what}", self.SHAPE)
+    def _refuse(self, line: int, what: str, remedy: str | None = None) -> InvalidFile:
+        return InvalidFile(f"{self.path}, line {line}: {what}", remedy or self.SHAPE)
 
 
 class Log(Visits):
@@ -172,11 +196,11 @@ class Log(Visits):
             self.states.append(state)
         elif self.ended:
             raise self._refuse(line, f"episode {episode[:40]} goes on after it terminated")
-        elif state != self.states[-1]:
+        self._require_time(line, row)
+        if state != self.states[-1]:
             raise self._refuse(
                 line, f"state is {state}, but the step before led to {self.states[-1]}"
             )
-        self._require_time(line, row)
         self.actions.append(self._integer(line, row, "action"))
         self.states.append(self._integer(line, row, NEXT_STATE))
         self.ended = self._flag(line, row)

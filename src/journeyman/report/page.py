@@ -11,6 +11,7 @@ from journeyman.report.grid_maps import maps
 from journeyman.report.grounds import premises, remedies
 from journeyman.report.intervals import costs
 from journeyman.report.markup import Element, tag, written
+from journeyman.report.recovered import recovered
 from journeyman.report.reproduction import reproduction
 from journeyman.report.result import result
 from journeyman.report.sections import Place
@@ -21,13 +22,13 @@ from journeyman.report.waterfall import terms
 Section: TypeAlias = Callable[[Subject, Place], Element | None]
 
 WHOLE: tuple[Section, ...] = (
-    result, terms, costs, maps, budgets, convergence, remedies, premises, reproduction,
+    result, terms, costs, recovered, maps, budgets, convergence, remedies, premises, reproduction,
 )  # fmt: skip
-BRIEF: tuple[Section, ...] = (result, terms, costs, maps, budgets)
+BRIEF: tuple[Section, ...] = (result, terms, costs, recovered, maps, budgets)
 """Sections of a page, and of a cell in a notebook."""
 SHORT = {
-    "result": "Result", "terms": "Terms", "costs": "Costs", "maps": "Maps", "budgets": "Budgets",
-    "convergence": "Solver", "remedies": "Advice", "premises": "Premises",
+    "result": "Result", "terms": "Terms", "costs": "Costs", "recovered": "Weights", "maps": "Maps",
+    "budgets": "Budgets", "convergence": "Solver", "remedies": "Advice", "premises": "Premises",
     "reproduction": "Reproduction",
 }  # fmt: skip
 """Words for the links at the top."""

@@ -87,9 +87,13 @@ def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> Su
     if "trace.npz" in facts["inputs"]:
         _, arrays = load_arrays(place / "trace.npz", "trace", INPUT_VERSION)
         trace = take(place / "trace.npz", arrays, "bounds")
+    recovered = None
+    if "recovered.npz" in facts["inputs"]:
+        _, arrays = load_arrays(place / "recovered.npz", "recovered", INPUT_VERSION)
+        recovered = take(place / "recovered.npz", arrays, "weights")
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
-    run = SavedRun(name, facts["inputs"], software, trace, found)
+    run = SavedRun(name, facts["inputs"], software, trace, recovered, found)
     large = facts["kind"] == LARGE_KIND
     certificate = large_certificate(place, facts) if large else _certificate(place, facts)
     return Subject(certificate, None, facts["seeds"], run)

@@ -34,6 +34,8 @@ class SavedRun:
     """SHA-256 of every file, checked when it was read."""
     software: Mapping[str, str]
     bounds_trace: FloatArray | None = None
+    recovered: FloatArray | None = None
+    """The weights of the cost that the method inferred, where it infers one."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Solver, status and time, where somebody has kept them beside the evidence."""
 
@@ -76,6 +78,13 @@ class Subject:
     def horizon(self) -> float:
         """1/(1 - discount)."""
         return self.certificate.problem.effective_horizon
+
+    @property
+    def recovered(self) -> FloatArray | None:
+        """The weights of the method's own cost, where it has one."""
+        if isinstance(self.answer, Answer):
+            return self.answer.recovered
+        return None if self.run is None else self.run.recovered
 
     @property
     def has_expert(self) -> bool:

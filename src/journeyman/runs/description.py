@@ -3,6 +3,8 @@
     world = "world.npz"            every source that `journeyman world import` takes
     costs = "costs.csv"
     demonstrations = "demos.csv"
+    truncated_at = 200             if a time limit of 200 steps ended episodes, however marked
+    terminal_state = 16            where terminated episodes end, if their records do not say it
     cost_class = "infinity-ball"   or "euclidean-ball", "simplex"
     failure_probability = 0.05
     seed = 0
@@ -76,6 +78,10 @@ class RunDescription:
     costs: str = ""
     demonstrations: str = ""
     demonstrations_format: str | None = None
+    truncated_at: int | None = None
+    """The time limit that ended episodes of this length, however they are marked."""
+    terminal_state: int | None = None
+    """Where terminated episodes end, instead of their last state."""
     cost_class: str = "infinity-ball"
     rewards: bool | None = None
     """Whether the features are rewards; by default costs, unless a name says otherwise."""
@@ -92,8 +98,10 @@ class RunDescription:
     def __post_init__(self) -> None:
         _require_choice("cost_class", self.cost_class, COST_CLASSES)
         _require_choice("solver.name", self.solver.name, SOLVERS)
-        if self.seed < 0:
-            raise InvalidSettings(f"seed = {self.seed}", "Give a whole number from 0")
+        for name, least in (("seed", 0), ("truncated_at", 1), ("terminal_state", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InvalidSettings(f"{name} = {value}", f"Give a whole number from {least}")
         if not 0 < self.failure_probability < 1:
             raise InvalidSettings(
                 f"failure_probability = {self.failure_probability}",

@@ -40,9 +40,7 @@ class Inputs:
         same = description.costs == description.world
         options = description.cost_options or (description.world_options if same else {})
         basis = costs_from(description.costs, world, options, rewards=description.rewards)
-        demos = demonstrations_from(
-            description.demonstrations, world, description.demonstrations_format
-        )
+        demos = demonstrations_from(description, world)
         budgets = tuple(_budget(one, basis, world) for one in description.budgets)
         return cls(world, basis, demos, CLASSES[description.cost_class](), budgets)
 
@@ -101,13 +99,17 @@ def costs_from(
     return CostBasis.from_rewards(basis.matrix, basis.names)
 
 
-def demonstrations_from(
-    source: str, world: World | None, named_format: str | None = None
-) -> Demonstrations:
+def demonstrations_from(description: RunDescription, world: World) -> Demonstrations:
     """The demonstrations in a file or directory, checked step by step against the world."""
     from journeyman.adapters.demonstration_files.demonstration_formats import read_demonstrations
 
-    return read_demonstrations(Path(source), format=named_format, world=world)
+    return read_demonstrations(
+        Path(description.demonstrations),
+        format=description.demonstrations_format,
+        world=world,
+        truncated_at=description.truncated_at,
+        terminal_state=description.terminal_state,
+    )
 
 
 def _refuse_rewards(basis: CostBasis, source: str) -> None:

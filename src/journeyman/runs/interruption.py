@@ -1,8 +1,10 @@
 """Ctrl-C and SIGTERM: the stride is finished, the state saved, and the run can be continued.
 
-While a solver runs, its `Watch` turns the first Ctrl-C into a request to stop. SIGTERM is made to
-look like Ctrl-C, so it ends a stride alike. Outside a solver both end the work at once: every file
-is written atomically, nothing can be left half done.
+While a solver runs, its `Watch` turns the first Ctrl-C into a request to stop. SIGTERM goes to
+whoever listens for Ctrl-C, so it ends a stride alike. Outside a solver both end the work at once:
+every file is written atomically, nothing can be left half done. A shell ignores SIGINT in its
+background jobs so that Ctrl-C reaches the job in the foreground only; there it stays ignored, and
+SIGTERM stops a run.
 """
 
 import signal
@@ -48,11 +50,14 @@ def noticing() -> Iterator[Request]:
     previous = signal.getsignal(signal.SIGINT)
 
     def notice(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and previous is signal.SIG_IGN:
+            return
         request.was_made = True
-        if callable(previous):
-            previous(number, frame)
+        if not callable(previous):
+            raise KeyboardInterrupt
+        previous(number, frame)
 
-    signal.signal(signal.SIGINT, notice if callable(previous) else previous)
+    signal.signal(signal.SIGINT, notice)
     try:
         yield request
     finally:
@@ -67,9 +72,10 @@ def stopping_gently() -> Iterator[None]:
     def terminate(number: int, frame: FrameType | None) -> None:
         nonlocal received
         received = signal.SIGTERM
-        if not callable(signal.getsignal(signal.SIGINT)):  # ignored, as in background jobs
+        listener = signal.getsignal(signal.SIGINT)
+        if not callable(listener):  # SIGINT is ignored, as in background jobs
             raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
+        listener(number, frame)
 
     is_main = threading.current_thread() is threading.main_thread()
     previous = signal.signal(signal.SIGTERM, terminate) if is_main else None

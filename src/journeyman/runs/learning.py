@@ -4,6 +4,8 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
 from journeyman.certificate.dossier import certificate_facts
@@ -114,8 +116,20 @@ def result_of(apprentice: Apprentice) -> dict[str, Any]:
         "status": answer.status.name,
         "message": answer.status.message,
         "engine": answer.engine,
+        "cost_weights": _cost_weights(apprentice),
         "seed": apprentice.seed,
     }
+
+
+def _cost_weights(apprentice: Apprentice) -> list[dict[str, Any]] | None:
+    """Names and weights of the method's own cost, in its own scale; None where it has none."""
+    weights = apprentice.answer.recovered
+    if weights is None or not np.isfinite(weights).all():
+        return None
+    names = apprentice.problem.basis.names
+    return [
+        {"name": name, "weight": float(weight)} for name, weight in zip(names, weights, strict=True)
+    ]
 
 
 def certificate_result(certificate: Certificate) -> dict[str, Any]:

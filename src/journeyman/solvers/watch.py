@@ -3,6 +3,9 @@
 While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next report and the solve
 ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for Ctrl-C
 before is told as well: the solve may be one of many, or may end regularly before its next report.
+
+Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored. SIGTERM, which
+`runs.interruption` passes on to the same handler under its own number, is never ignored.
 """
 
 import math
@@ -47,6 +50,8 @@ class Watch:
             signal.signal(signal.SIGINT, self._previous)
 
     def _interrupt(self, signum: int, frame: FrameType | None) -> None:
+        if signum == signal.SIGINT and self._previous is signal.SIG_IGN:
+            return
         self.insisted = self.interrupted
         self.interrupted = True
         if callable(self._previous):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -43,7 +45,22 @@ def check_limits(solver: Any, problem: Program) -> None:
     if hasattr(solver, "max_iterations"):
         short = replace(solver, max_iterations=1)
         _check_cut(name, "one iteration", solve(problem, short), Status.STEP_LIMIT)
-    _check_cut(name, "Ctrl-C", solve(problem, solver, observer=_Impatient()), Status.INTERRUPTED)
+    with _listening():
+        answer = solve(problem, solver, observer=_Impatient())
+    _check_cut(name, "Ctrl-C", answer, Status.INTERRUPTED)
+
+
+@contextmanager
+def _listening() -> Iterator[None]:
+    """Listen for Ctrl-C, also where the shell that started this process has it ignored."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class _Impatient:

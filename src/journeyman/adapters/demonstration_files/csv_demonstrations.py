@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.files import line_of, read_csv, write_csv
+from journeyman.demonstrations.files import read_csv, source, write_csv
 
 
-def read(path: Path, allowance: Allowance) -> Reading:
+def read(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a CSV file of either layout."""
-    demos = Demonstrations(*read_csv(path, allowance.require))
-    return Reading(demos, lambda episode, step: f"line {line_of(path, episode, step)}")
+    return Demonstrations(*read_csv(path, allowance.require)).read_from(source(path))
 
 
 def write(demonstrations: Demonstrations, path: Path) -> None:

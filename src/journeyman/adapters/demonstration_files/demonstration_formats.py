@@ -20,9 +20,11 @@ from types import ModuleType
 from journeyman.adapters.demonstration_files.demonstration_reading import (
     MEMORY_LIMIT,
     Allowance,
-    Reading,
+    fitted,
+    require_ids,
 )
 from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.ends import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.storage import PathLike
 from journeyman.world import World
@@ -45,6 +47,8 @@ def read_demonstrations(
     *,
     format: str | None = None,  # noqa: A002
     world: World | None = None,
+    truncated_at: int | None = None,
+    terminal_state: int | None = None,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Demonstrations:
     """Read demonstrations in any format journeyman knows.
@@ -56,6 +60,10 @@ def read_demonstrations(
         world: every step is checked to be possible in it, and the first that is not is named by its
             place in the file. Terminated episodes whose last step it does not have are given its
             sink as their last state, if it has one (records of Gymnasium name the state before).
+        truncated_at: the time limit under which the episodes were recorded. Those of this length
+            are truncated, whatever they are marked, except where `world` shows that they have come
+            to rest; a longer one is refused. For recorders that mark every end as terminated.
+        terminal_state: where terminated episodes end, instead of their last state.
         memory_limit: bytes that reading may take. A file that would take more is refused first.
 
     >>> import tempfile
@@ -67,10 +75,14 @@ def read_demonstrations(
     """
     source = Path(path)
     chosen = _known(format) if format is not None else _recognised(source)
-    read: Callable[[Path, Allowance], Reading] = _module(READERS[chosen]).read
-    reading = read(source, Allowance(path, memory_limit))
-    reading.require_ids(path)
-    return reading.demonstrations if world is None else reading.fitted(path, world)
+    read: Callable[[Path, Allowance], Demonstrations] = _module(READERS[chosen]).read
+    demos = read(source, Allowance(path, memory_limit))
+    require_ids(demos)
+    if world is not None:
+        return fitted(demos, world, truncated_at, terminal_state)
+    ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
+    warn_of_limit(ended, path, stacklevel=2)
+    return ended
 
 
 def write_demonstrations(

@@ -1,19 +1,19 @@
-"""What every reader of demonstrations is given and gives back: an allowance, and a reading.
+"""What every reader of demonstrations is given, and what is checked of all that they give back.
 
-A reading is the demonstrations together with where in their file a step stands, so that whatever a
-world does not allow can be named by its place.
+Readers return demonstrations that know their source, so that whatever is wrong with a step, here or
+later, is named by its place in the file.
 """
 
 import json
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from journeyman.arrays import BoolArray
 from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.ends import at_limit, whole
 from journeyman.errors import InvalidDemonstrations, InvalidFile, TooLarge
 from journeyman.storage import PathLike
 from journeyman.world import World
@@ -24,8 +24,6 @@ BYTES_PER_STEP, BYTES_PER_EPISODE = 72, 64
 """What arrays of ids take at the peak: as they are stored, joined, and in the value."""
 JSON_LIMIT = 4 << 20
 """Bytes of a file that describes a data set."""
-PLACE = re.compile(r"episode (\d+)(?:, step (\d+))?")
-"""How the room of demonstrations begins its complaints about a step or an episode."""
 
 
 @dataclass(frozen=True)
@@ -50,96 +48,103 @@ class Allowance:
         self.require(BYTES_PER_STEP * num_steps + BYTES_PER_EPISODE * num_episodes)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Demonstrations, and `place(episode, step)`: where their file has a step."""
+def require_ids(demos: Demonstrations) -> None:
+    """Refuse ids below 0, which no state and no action can have."""
+    below = np.flatnonzero(demos.states < 0)
+    if below.size:
+        at = int(below[0])
+        raise _no_id(demos, "state", int(demos.states[at]), *_visit(demos, at))
+    below = np.flatnonzero(demos.actions < 0)
+    if below.size:
+        at = int(below[0])
+        episode, step = int(demos.step_episodes[at]), int(demos.step_times[at])
+        raise _no_id(demos, "action", int(demos.actions[at]), episode, step)
 
-    demonstrations: Demonstrations
-    place: Callable[[int, int], str]
 
-    def require_ids(self, path: PathLike) -> None:
-        """Refuse ids below 0, which no state and no action can have."""
-        demos = self.demonstrations
-        below = np.flatnonzero(demos.states < 0)
-        if below.size:
-            at = int(below[0])
-            raise self._refused(path, "state", int(demos.states[at]), *self._visit(at))
-        below = np.flatnonzero(demos.actions < 0)
-        if below.size:
-            at = int(below[0])
-            episode, step = int(demos.step_episodes[at]), int(demos.step_times[at])
-            raise self._refused(path, "action", int(demos.actions[at]), episode, step)
+def _no_id(demos: Demonstrations, what: str, value: int, episode: int, step: int) -> InvalidFile:
+    return InvalidFile(
+        f"{demos.where(episode, step)}: {what} is {value}, expected an id from 0",
+        "Number states and actions from 0",
+    )
 
-    def _visit(self, at: int) -> tuple[int, int]:
-        """Episode and step of an entry of the states."""
-        offsets = self.demonstrations.offsets
-        episode = int(np.searchsorted(offsets + np.arange(offsets.size), at, "right"))
-        return episode - 1, at - int(offsets[episode - 1]) - episode + 1
 
-    def _require_known(self, path: PathLike, world: World) -> None:
-        """Refuse states beyond the last one of `world`."""
-        states = self.demonstrations.states
-        beyond = np.flatnonzero(states >= world.num_states)
-        if beyond.size:
-            episode, step = self._visit(int(beyond[0]))
-            raise InvalidDemonstrations(
-                f"{path}, {self.place(episode, step)}: episode {episode}, step {step}: state "
-                f"{states[beyond[0]]} is too large, the world has states 0..{world.num_states - 1}",
-                "Check that demonstrations and world number states and actions alike",
-            )
+def _visit(demos: Demonstrations, at: int) -> tuple[int, int]:
+    """Episode and step of an entry of the states."""
+    offsets = demos.offsets
+    episode = int(np.searchsorted(offsets + np.arange(offsets.size), at, "right"))
+    return episode - 1, at - int(offsets[episode - 1]) - episode + 1
 
-    def _refused(
-        self, path: PathLike, what: str, value: int, episode: int, step: int
-    ) -> InvalidFile:
-        return InvalidFile(
-            f"{path}, {self.place(episode, step)}: {what} is {value}, expected an id from 0",
-            "Number states and actions from 0",
+
+def fitted(
+    demos: Demonstrations, world: World, truncated_at: int | None, terminal_state: int | None
+) -> Demonstrations:
+    """The demonstrations as steps of `world`, or an error that names the first that is none.
+
+    Terminated episodes whose last step the world does not have end in the world's sink, if it has
+    one: records of an environment have no state for "the episode is over". Of the episodes that a
+    time limit may have ended, those are terminated for which the world shows it.
+    """
+    _require_known(demos, world)
+    resting = _resting_place(world, terminal_state)
+    over = demos.terminated
+    impossible = _impossible_ends(demos, world, resting)
+    if truncated_at is not None:
+        shown = world.absorbing[demos.last_states] | impossible
+        over = over & (shown | ~at_limit(demos, truncated_at))
+    moved = over if terminal_state is not None else over & impossible
+    last = demos.last_states.copy()
+    if resting is not None:
+        last[moved] = resting
+    ended = demos.ended_as(over, last)
+    ended.pairs_in(world)
+    return ended
+
+
+def _resting_place(world: World, terminal_state: int | None) -> int | None:
+    """Where terminated episodes end if their own last state is none for that."""
+    if terminal_state is None:
+        return world.sink if world.observed_actions is None else None
+    state = whole("terminal_state", terminal_state)
+    if state >= world.num_states or not world.absorbing[state]:
+        some = ", ".join(map(str, np.flatnonzero(world.absorbing)[:5].tolist()))
+        raise InvalidDemonstrations(
+            f"terminal_state = {state} is not an absorbing state of the world",
+            f"Its absorbing states are {some}, for example"
+            if some
+            else "It has none: leave it out",
         )
-
-    def fitted(self, path: PathLike, world: World) -> Demonstrations:
-        """The demonstrations as steps of `world`, or an error that names the first that is none.
-
-        Terminated episodes whose last step the world does not have end in the world's sink, if it
-        has one: records of an environment have no state for "the episode is over".
-        """
-        self._require_known(path, world)
-        demos = _brought_to_rest(self.demonstrations, world)
-        try:
-            demos.pairs_in(world)
-        except InvalidDemonstrations as fault:
-            found = PLACE.match(fault.what)
-            if found is None:
-                raise InvalidDemonstrations(f"{path}: {fault.what}", fault.remedy) from None
-            episode = int(found[1])
-            step = int(found[2] or demos.lengths[episode])
-            raise InvalidDemonstrations(
-                f"{path}, {self.place(episode, step)}: {fault.what}", fault.remedy
-            ) from None
-        return demos
+    return state
 
 
-def _brought_to_rest(demos: Demonstrations, world: World) -> Demonstrations:
-    """The last state of terminated episodes, where the world has no such step, becomes the sink.
+def _impossible_ends(demos: Demonstrations, world: World, resting: int | None) -> BoolArray:
+    """Terminated episodes whose last step the world does not have, unless it leads to `resting`.
 
     If the world has the step, the episode is not over by it: then it stays, to be refused.
     """
-    if world.sink is None or world.observed_actions is not None:
-        return demos
+    found = np.zeros(len(demos), dtype=bool)
+    if resting is None or world.observed_actions is not None:
+        return found
     ends = demos.offsets[1:] - 1
     before, chosen, last = demos.step_states[ends], demos.actions[ends], demos.last_states
-    known = (np.minimum(before, last) >= 0) & (np.maximum(before, last) < world.num_states)
-    limit = world.pairs.actions_per_state[np.where(known, before, 0)]
-    ending = np.flatnonzero(demos.terminated & known & (chosen >= 0) & (chosen < limit))
-    if not ending.size:
-        return demos
-    pairs = world.pairs.index(before[ending], chosen[ending], InvalidDemonstrations)
-    impossible = np.asarray(world.transition[pairs, last[ending]]).ravel() <= 0
-    states = demos.states.copy()
-    states[(ends + np.arange(len(demos)) + 1)[ending[impossible]]] = world.sink
-    return Demonstrations(
-        states, demos.actions, demos.offsets, demos.terminated,
-        choice_offsets=None if demos.pairs is None else demos.pairs.offsets,
-    )  # fmt: skip
+    known = (chosen >= 0) & (chosen < world.pairs.actions_per_state[before])
+    ending = np.flatnonzero(demos.terminated & known)
+    if ending.size:
+        pairs = world.pairs.index(before[ending], chosen[ending], InvalidDemonstrations)
+        there = np.asarray(world.transition[pairs, last[ending]]).ravel()
+        to_rest = np.asarray(world.transition[pairs, np.full(ending.size, resting)]).ravel()
+        found[ending] = (there <= 0) & (to_rest > 0)
+    return found
+
+
+def _require_known(demos: Demonstrations, world: World) -> None:
+    """Refuse states beyond the last one of `world`."""
+    beyond = np.flatnonzero(demos.states >= world.num_states)
+    if beyond.size:
+        raise InvalidDemonstrations(
+            f"{demos.where(*_visit(demos, int(beyond[0])))}: state {demos.states[beyond[0]]} is "
+            f"too large, the world has states 0..{world.num_states - 1}",
+            "Check that demonstrations and world number states and actions alike",
+        )
 
 
 def member(directory: Path, name: str) -> Path:

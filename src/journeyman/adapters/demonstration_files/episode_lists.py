@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.origin import Source
 from journeyman.errors import InvalidFile
 
 
@@ -41,8 +42,8 @@ class EpisodeList:
         self.lengths.append(lengths)
         self.terminated.append(terminated)
 
-    def reading(self, place: Callable[[int, int], str]) -> Reading:
-        """All episodes as one value."""
+    def joined(self, place: Callable[[int, int], str]) -> Demonstrations:
+        """All episodes as one value; `place` says where the data set has a step."""
         if not self.num_episodes:
             raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
         lengths = np.concatenate(self.lengths)
@@ -51,4 +52,5 @@ class EpisodeList:
         states, actions = np.concatenate(self.states), np.concatenate(self.actions)
         self.states.clear()
         self.actions.clear()
-        return Reading(Demonstrations(states, actions, offsets, terminated), place)
+        demos = Demonstrations(states, actions, offsets, terminated)
+        return demos.read_from(Source(self.path, place))

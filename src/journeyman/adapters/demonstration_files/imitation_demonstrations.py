@@ -5,7 +5,7 @@
 in Arrow stream files that `state.json` names, as `imitation.data.serialize.save` writes them by way
 of HuggingFace's `datasets`. `infos` are instructions to build Python objects: they are never
 decoded, here not even read. `terminal` is what `imitation` says: its own recorder sets it also when
-a time limit has ended the episode, so give a world to have it checked.
+a time limit has ended the episode: give a world to have it checked, `truncated_at` to correct it.
 """
 
 import json
@@ -16,7 +16,6 @@ import numpy as np
 
 from journeyman.adapters.demonstration_files.demonstration_reading import (
     Allowance,
-    Reading,
     member,
     read_json,
 )
@@ -35,7 +34,7 @@ EMPTY_INFO = "{}"
 REMEDY = "Save trajectories of an environment whose observations and actions are numbers"
 
 
-def read(path: Path, allowance: Allowance) -> Reading:
+def read(path: Path, allowance: Allowance) -> Demonstrations:
     """The trajectories of a directory."""
     episodes = EpisodeList(path, allowance)
     for name in _data_files(path):
@@ -43,7 +42,11 @@ def read(path: Path, allowance: Allowance) -> Reading:
         with open_arrow(file) as batches:
             for batch in batches:
                 _take(file, batch, episodes)
-    return episodes.reading(lambda episode, step: f"trajectory {episode}, step {step}")
+    return episodes.joined(_place)
+
+
+def _place(trajectory: int, step: int) -> str:
+    return f"trajectory {trajectory}, step {step}"
 
 
 def _data_files(path: Path) -> list[str]:

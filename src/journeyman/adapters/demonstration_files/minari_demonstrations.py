@@ -15,7 +15,6 @@ import numpy as np
 
 from journeyman.adapters.demonstration_files.demonstration_reading import (
     Allowance,
-    Reading,
     member,
     read_json,
 )
@@ -23,6 +22,7 @@ from journeyman.adapters.demonstration_files.episode_lists import EpisodeList
 from journeyman.adapters.demonstration_files.minari_arrow import NAMES, read_episode
 from journeyman.adapters.demonstration_files.minari_hdf5 import EpisodeFile, open_episodes
 from journeyman.arrays import IntArray
+from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
 
 METADATA, DATA_FOLDER, HDF5_FILE = "metadata.json", "data", "main_data.hdf5"
@@ -55,7 +55,7 @@ def data_folder(path: Path) -> Path:
     return folder / DATA_FOLDER if (folder / DATA_FOLDER / METADATA).is_file() else folder
 
 
-def read(path: Path, allowance: Allowance) -> Reading:
+def read(path: Path, allowance: Allowance) -> Demonstrations:
     """The episodes of a data set."""
     folder = data_folder(path)
     facts = read_json(member(folder, METADATA))
@@ -79,7 +79,11 @@ def read(path: Path, allowance: Allowance) -> Reading:
             f"{folder / METADATA}: data_format is {form!r}"[:300],
             f"Known are hdf5, {', '.join(SUFFIXES)}",
         )
-    return episodes.reading(lambda episode, step: f"episode_{episode}, row {step}")
+    return episodes.joined(_place)
+
+
+def _place(episode: int, step: int) -> str:
+    return f"episode_{episode}, row {step}"
 
 
 def _space(folder: Path, facts: dict[str, Any], name: str) -> _Space:

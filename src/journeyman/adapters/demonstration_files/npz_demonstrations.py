@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.lib import format as npy
 
-from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
 from journeyman.storage import refuse_long_directory
@@ -20,7 +20,7 @@ BYTES_PER_ITEM = 24
 """What an id takes beside its stored form: as int64, and temporaries of the checks."""
 
 
-def read(path: Path, allowance: Allowance) -> Reading:
+def read(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a file that `Demonstrations.save` wrote."""
     try:
         refuse_long_directory(path)
@@ -36,10 +36,7 @@ def read(path: Path, allowance: Allowance) -> Reading:
         raise InvalidFile(
             f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
         ) from fault
-    return Reading(
-        Demonstrations.load(path, memory_limit=allowance.limit),
-        lambda episode, step: f"episode {episode}, step {step}",
-    )
+    return Demonstrations.load(path, memory_limit=allowance.limit)
 
 
 def write(demonstrations: Demonstrations, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from journeyman.adapters.demonstration_files.demonstration_reading import Allowance, Reading
+from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
 from journeyman.adapters.demonstration_files.step_tables import BYTES_PER_ROW, StepTable
 from journeyman.adapters.formats.arrow_numbers import filled, whole_numbers
 from journeyman.adapters.formats.parquet_columns import open_parquet
@@ -24,7 +24,7 @@ NAME_BYTES = 200
 """What the name of an episode takes beside its characters."""
 
 
-def read(path: Path, allowance: Allowance) -> Reading:
+def read(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a Parquet file."""
 
     def allow(rows: int) -> None:
@@ -33,7 +33,9 @@ def read(path: Path, allowance: Allowance) -> Reading:
     with open_parquet(path, [*COLUMNS, NEXT_STATE], allow, as_codes=[EPISODE]) as columns:
         require_columns(path, columns.names)
         names = [name for name in (*COLUMNS, NEXT_STATE) if name in columns.names]
-        return _table(path, columns.batches(names), columns.num_rows, names, allowance).reading()
+        return _table(
+            path, columns.batches(names), columns.num_rows, names, allowance
+        ).demonstrations()
 
 
 def _table(

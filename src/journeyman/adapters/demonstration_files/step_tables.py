@@ -5,13 +5,15 @@ does not fit is named, counted from 0.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from journeyman.adapters.demonstration_files.demonstration_reading import Reading
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.origin import Source
+from journeyman.demonstrations.table_rows import wrong_time
 from journeyman.errors import InvalidFile
 
 BYTES_PER_ROW = 112
@@ -35,7 +37,7 @@ class StepTable:
     terminated: BoolArray
     next_state: IntArray | None
 
-    def reading(self) -> Reading:
+    def demonstrations(self) -> Demonstrations:
         """The episodes, or an error that names the first wrong row."""
         if not self.t.size:
             raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
@@ -53,14 +55,18 @@ class StepTable:
         if where.size < starts.size:
             again = np.ones(starts.size, dtype=bool)
             again[where] = False
-            raise self._refused(int(starts[np.argmax(again)]), "an episode goes on after its end")
+            raise self._refused(
+                int(starts[np.argmax(again)]),
+                "an episode goes on after its end",
+                "Sort the rows by episode and t, and give every episode its own name",
+            )
         expected = np.arange(self.t.size) - np.repeat(starts, lengths)
         wrong = self.t != expected
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise self._refused(row, f"t is {self.t[row]}, expected {expected[row]}")
+            raise self._refused(row, *wrong_time(int(self.t[row]), int(expected[row])))
 
-    def _visits(self, last: IntArray) -> Reading:
+    def _visits(self, last: IntArray) -> Demonstrations:
         ends = np.zeros(self.t.size, dtype=bool)
         ends[last] = True
         self._refuse_first(self.empty & ~ends, "the action is empty before the last row")
@@ -69,9 +75,9 @@ class StepTable:
         offsets = np.concatenate([[0], last - np.arange(last.size)])
         demos = Demonstrations(self.state, self.action[~ends], offsets, self.terminated[last])
         begins = np.concatenate([[0], last[:-1] + 1])
-        return Reading(demos, lambda episode, step: f"row {begins[episode] + step}")
+        return demos.read_from(Source(self.path, partial(_row, begins, last)))
 
-    def _log(self, starts: IntArray, last: IntArray) -> Reading:
+    def _log(self, starts: IntArray, last: IntArray) -> Demonstrations:
         assert self.next_state is not None
         self._refuse_first(self.empty, "action is empty")
         self._refuse_first(self.next_state < 0, "next_state is below 0")
@@ -86,13 +92,16 @@ class StepTable:
         states = np.insert(self.state, last + 1, self.next_state[last])
         offsets = np.concatenate([[0], last + 1])
         demos = Demonstrations(states, self.action, offsets, self.terminated[last])
-        return Reading(
-            demos, lambda episode, step: f"row {min(starts[episode] + step, last[episode])}"
-        )
+        return demos.read_from(Source(self.path, partial(_row, starts, last)))
 
     def _refuse_first(self, wrong: BoolArray, what: str) -> None:
         if wrong.any():
             raise self._refused(int(np.argmax(wrong)), what)
 
-    def _refused(self, row: int, what: str) -> InvalidFile:
-        return InvalidFile(f"{self.path}, row {row}: {what}", REMEDY)
+    def _refused(self, row: int, what: str, remedy: str = REMEDY) -> InvalidFile:
+        return InvalidFile(f"{self.path}, row {row}: {what}", remedy)
+
+
+def _row(first: IntArray, last: IntArray, episode: int, step: int) -> str:
+    """The row of a step, or the episode's last one."""
+    return f"row {min(first[episode] + step, last[episode])}"
