@@ -110,7 +110,7 @@ def _known(certificate: Certificate) -> str:
     trivial = certificate.trivial_bound
     if model <= WORTHWHILE * trivial or trivial <= 0:
         return ""
-    share = WORTHWHILE * trivial / problem.trivial_bound
+    share = WORTHWHILE * trivial / problem.gap_scale
     policy, delta = certificate.policy, certificate.failure_probability
     visits = occupancy(problem.world, policy)
     try:

@@ -19,6 +19,7 @@ from journeyman.certificate.terms import Term
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Program, Witness
+from journeyman.problem.trivial import ProvenRanges
 from journeyman.storage import PathLike
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Certificate(GapBound):
     """Dual points that prove the lower bounds, the best on the data first."""
     measure: FloatArray | None
     """The vector over pairs behind the kinds A, B, B' and C, where they were certified."""
+    least_possible: float = 0.0
+    """What the share is measured from: zero or, for a known cost, the least that any policy has."""
+    ranges: ProvenRanges | None = None
+    """What proves the trivial bound beyond bounded costs, where more is known."""
     reduced: ReducedBounds | None = None
     """For an answer over features, what the best coefficients could reach."""
 
@@ -85,13 +90,15 @@ class Certificate(GapBound):
 
     @property
     def lower_bound(self) -> float:
-        """No policy within the budgets has a smaller gap on the data."""
+        """No policy within the budgets has a smaller gap on the data. Like `gap_on_data` it is about
+        the world as given: in an estimated world about the model, without allowance for its error.
+        """
         return self.lower_bounds.on_data
 
     @property
     def true_lower_bound(self) -> float:
         """No policy within the budgets has a smaller gap to the true expert, with the stated
-        probability (a statement of its own)."""
+        probability (a statement of its own). It allows for the errors of sampling and model."""
         return self.lower_bounds.true
 
     @property

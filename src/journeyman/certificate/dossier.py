@@ -4,7 +4,8 @@
     demonstrations.npz   what the expert did, unless its expectations were declared
     policy.npz           the policy
     problem.npz          cost basis, cost class, budgets, target
-    witness.npz          dual points behind the lower bounds; the measure that defines the policy
+    witness.npz          dual points behind the lower bounds; the measure that defines the policy;
+                         potentials behind the attainable ranges, where the trivial bound needs them
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     certificate.json     every term of every combination, premises, budgets, bounds, intervals, and
@@ -35,7 +36,7 @@ from journeyman.storage import PathLike, save_arrays
 
 __all__ = ["canonical", "certificate_facts", "digest_of", "save_run"]
 
-VERSION = 3
+VERSION = 4
 """Of the schema; also of the rules by which the figures are to be derived again."""
 INPUT_VERSION = 1
 """Of the files that are written here."""
@@ -172,6 +173,10 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
         arrays["measure"] = certificate.measure
         positive = np.maximum(certificate.measure, 0.0)
         arrays["measure_scale"] = np.array(evaluation.best_scale(problem, positive))
+    if certificate.ranges is not None:
+        arrays["range_costs"] = np.array(certificate.ranges.costs, dtype=np.int64)
+        arrays["low_values"] = certificate.ranges.low_values
+        arrays["high_values"] = certificate.ranges.high_values
     save_arrays(path, "witness", INPUT_VERSION, arrays)
 
 

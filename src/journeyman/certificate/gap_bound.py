@@ -1,4 +1,10 @@
-"""A bound on a gap with its grounds: what all certificates have in common."""
+"""A bound on a gap with its grounds: what all certificates have in common.
+
+What a bound is worth is its *share* of the trivial bound, the largest gap that is possible at all
+(`problem.trivial`). One that reaches it is *vacuous*, one above half of it *weak*. For a known cost
+the share is that of the way from the least possible total to the largest. Where nothing can be
+chosen that matters, so that the largest and the least agree up to rounding, the share is 0.
+"""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,6 +17,12 @@ from journeyman.errors import NotCertified
 
 if TYPE_CHECKING:
     from journeyman.problem.cost_problem import CostProblem
+
+WEAK = 0.5
+"""Of the trivial bound: a bound above it is called weak."""
+ROUNDING_STEPS = 256
+"""Operations per step of the horizon whose rounding a trivial bound is told from."""
+EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,7 @@ class GapBound:
     combinations: tuple[Combination, ...]
     trivial_bound: float
     premises: tuple[Premise, ...]
+    least_possible: float = 0.0
 
     @property
     def valid(self) -> bool:
@@ -54,8 +67,34 @@ class GapBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says no more than that costs are bounded."""
-        return self.bound >= self.trivial_bound and self.trivial_bound != 0
+        """Whether the bound says no more than holds for every policy of the world."""
+        return self.bound >= self.trivial_bound and not self._nothing_matters
+
+    @property
+    def share(self) -> float:
+        """The bound as a share of the trivial bound, between 0 and 1."""
+        if self.vacuous or self._nothing_matters:
+            return float(self.vacuous)
+        possible = self.trivial_bound - self.least_possible
+        share = (self.bound - self.least_possible) / possible if possible > 0 else 0.0
+        return min(max(share, 0.0), 1.0)
+
+    @property
+    def weak(self) -> bool:
+        """Whether the bound is above half of the trivial bound; every vacuous one is."""
+        return self.share > WEAK
+
+    @property
+    def strength(self) -> str:
+        """`vacuous`, `weak` or nothing: the word that belongs to the share."""
+        return "vacuous" if self.vacuous else "weak" if self.weak else ""
+
+    @property
+    def _nothing_matters(self) -> bool:
+        """Whether the largest and the least possible gap differ by rounding only."""
+        rounding = ROUNDING_STEPS * EPSILON * self.problem.effective_horizon
+        possible = abs(self.trivial_bound - self.least_possible)
+        return possible <= rounding * self.problem.gap_scale
 
     @property
     def normalised_bound(self) -> float:

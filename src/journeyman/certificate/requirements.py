@@ -288,7 +288,7 @@ def _setting(
 ) -> tuple[Surrogate, float]:
     if not isinstance(features, Features):
         raise InvalidProblem(f"features is a {type(features).__name__}", "Give jm.Features(matrix)")
-    if problem.trivial_bound == 0:
+    if problem.gap_scale == 0:
         raise InvalidCosts("every cost is zero", "Give costs that can tell policies apart")
     holding = default_radius(problem, features)
     ball = holding if radius is None else radius
