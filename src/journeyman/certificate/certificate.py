@@ -152,10 +152,14 @@ class Certificate(GapBound):
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "
         chance = f" with probability {1 - self.failure_probability:g}" if self.valid else ""
-        vacuous = ", vacuous" if self.vacuous else ""
+        strength = f", {self.strength}" if self.strength else ""
+        there = " in the model" if self.problem.world.is_estimated else ""
+        what = "cost" if self.known_cost else "gap"
+        where = "cost" if self.known_cost else "data"
         broken = sum(not budget.is_kept for budget in self.budgets)
         budgets = f", {broken} of {len(self.budgets)} budgets NOT certified" if broken else ""
         return (
-            f"Certificate({state}gap <= {self.bound:.6g}{chance}{vacuous}{budgets}; trivial bound "
-            f"{self.trivial_bound:.6g}, lower bound on the data {self.lower_bound:.6g})"
+            f"Certificate({state}{what} <= {self.bound:.6g}{chance}{strength}{budgets}; trivial "
+            f"bound {self.trivial_bound:.6g}, lower bound on the {where} {self.lower_bound:.6g}"
+            f"{there})"
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.premises import Premise, Verdict, refuted
 from journeyman.certificate.terms import Term
+from journeyman.costs import KnownCost
 from journeyman.errors import NotCertified
 
 if TYPE_CHECKING:
@@ -90,6 +91,27 @@ class GapBound:
         return "vacuous" if self.vacuous else "weak" if self.weak else ""
 
     @property
+    def known_cost(self) -> bool:
+        """Whether the gap is the expected total of a known cost, so that there is no expert."""
+        return isinstance(self.problem.cost_class, KnownCost)
+
+    def worth(self) -> str:
+        """The share in words, and the word that belongs to it."""
+        if self._nothing_matters:
+            return "under these costs all policies are alike up to rounding"
+        if self.known_cost:
+            scale = (
+                f"the way from the least possible cost {self.least_possible:.4g} to the largest "
+                f"{self.trivial_bound:.4g}"
+            )
+        else:
+            scale = f"the trivial bound {self.trivial_bound:.4g}, the largest possible gap"
+            if self.bound <= 0 and not self.vacuous:
+                return f"to be compared with {scale}"
+        words = {"vacuous": " and therefore vacuous", "weak": ": a weak bound"}
+        return f"which is {percent(self.share)} of {scale}{words.get(self.strength, '')}"
+
+    @property
     def _nothing_matters(self) -> bool:
         """Whether the largest and the least possible gap differ by rounding only."""
         rounding = ROUNDING_STEPS * EPSILON * self.problem.effective_horizon
@@ -119,3 +141,16 @@ class GapBound:
     def _repr_html_(self) -> str:
         """For notebooks; the report room lies above this one and is asked for by name."""
         return str(import_module("journeyman.report").as_html(self))
+
+
+def percent(share: float) -> str:
+    """A part of a whole. It is not rounded up to the whole, nor down to nothing.
+
+    >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.9999), percent(1.0)
+    ('12.3 %', '0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    """
+    if 0 < share < 5e-4:
+        return "< 0.1 %"
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    return f"{100 * share:.3g} %"

@@ -77,25 +77,23 @@ class LargeCertificate(GapBound):
         """One sentence."""
         if not self.valid:
             return f"Nothing is certified; only the trivial bound {self.trivial_bound:.4g} holds."
-        share = self.bound / (self.trivial_bound or 1.0)
-        vacuous = " and therefore vacuous" if self.vacuous else ""
         return (
             f"With probability {1 - self.failure_probability:.4g} the policy costs at most "
             f"{self.bound:.4g} more than the expert under every cost of the class "
-            f"({self.normalised_bound:.4g} per step), which is {share:.2g} of the trivial bound "
-            f"{self.trivial_bound:.4g}{vacuous}."
+            f"({self.normalised_bound:.4g} per step), {self.worth()}."
         )
 
     def table(self) -> str:
         """Terms, alternatives and premises as text."""
+        strength = f"   {self.strength}" if self.strength else ""
         lines = [
             f"{'upper bound on the gap':<30}{self.bound:>12.6g}   per step "
-            f"{self.normalised_bound:.6g}{'   vacuous' if self.vacuous else ''}",
+            f"{self.normalised_bound:.6g}{strength}",
             *(
                 f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]"
                 for term in self.terms
             ),
-            f"{'trivial bound':<30}{self.trivial_bound:>12.6g}",
+            f"{'trivial bound':<30}{self.trivial_bound:>12.6g}   no policy has a larger gap",
             f"{'failure probability':<30}{self.failure_probability:>12.6g}",
             "",
             "ways to bound it (evaluation, expert)",
@@ -127,10 +125,10 @@ class LargeCertificate(GapBound):
 
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "
-        vacuous = ", vacuous" if self.vacuous else ""
+        strength = f", {self.strength}" if self.strength else ""
         return (
             f"LargeCertificate({state}gap <= {self.bound:.6g} with probability "
-            f"{1 - self.failure_probability:g}{vacuous}; trivial bound {self.trivial_bound:.6g})"
+            f"{1 - self.failure_probability:g}{strength}; trivial bound {self.trivial_bound:.6g})"
         )
 
 

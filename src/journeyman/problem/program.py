@@ -107,13 +107,19 @@ class Program(ABC):
     @cached_property
     def trivial(self) -> TrivialBound:
         """The trivial bound with what proves it."""
-        known_cost = isinstance(self.cost_class, KnownCost)
-        if self.world.is_estimated:
-            return without_plans(self, self.exact_target, known_cost=known_cost)
+        return self._trivial(self.exact_target, known_cost=isinstance(self.cost_class, KnownCost))
+
+    @cached_property
+    def largest_excess(self) -> float:
+        """By how much the gaps of two policies, to whatever target, differ at most: what guarantees
+        about the best policy are compared with."""
+        return self._trivial(None, known_cost=False).value
+
+    def _trivial(self, target: FloatArray | None, *, known_cost: bool) -> TrivialBound:
         ranges = attainable_ranges(self.world, self.basis)
-        if not ranges.planned:
-            return without_plans(self, self.exact_target, known_cost=known_cost)
-        return with_ranges(self, self.exact_target, ranges, known_cost=known_cost)
+        if self.world.is_estimated or not ranges.planned:
+            return without_plans(self, target, known_cost=known_cost)
+        return with_ranges(self, target, ranges, known_cost=known_cost)
 
     @property
     def exact_target(self) -> FloatArray | None:

@@ -19,13 +19,13 @@ LONGEST = 34
 MOST_WAYS = 8
 GAP = "gap to the estimate"
 MEANINGS = {
-    GAP: "how much more the policy costs than the estimate of the expert",
+    GAP: "how much more the policy costs than the estimate of the expert that this bound uses",
     "evaluation": "the policy's own costs, as exactly as the linear system was solved",
     "rounding": "what double precision can have hidden",
     "sampling": "the expert is known from a sample only",
     "outliers": "trajectories beyond what the estimate allows for",
     "truncation": "what happens after the records end",
-    "model": "the world is an estimate",
+    "model": "the world is an estimate: in the true one the policy may cost more",
     "rollout sampling": "the policy is known from rollouts only",
     "rollout truncation": "what happens after the rollouts end",
     "flow residual": "the measure behind the policy is not quite a flow",
