@@ -43,10 +43,10 @@ class Way:
     figures: tuple[Figure, ...]
     uncertain: Floats | None = None
     """By how much more a certificate may state as expectations; to both sides of a ball."""
-    worst: "WorstEnds | None" = None
-    """Under all laws within the error of the model, where that is counted cost by cost."""
     floor: float = 0.0
     """What the expectations were computed from, where that is larger than any gap."""
+    worst: WorstEnds | None = None
+    """Under all laws within the error of the model, where that is counted cost by cost."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from journeyman.auditing.apprentice import Way
+from journeyman.auditing.costs import KNOWN
 from journeyman.auditing.duality import Bounds, bounds
 from journeyman.auditing.evaluations import (
     check_samples,
@@ -76,7 +77,8 @@ def _check_combination(
     """Term by term, then the sum; the estimate is returned as this combination reads it."""
     gap = run.question.costs.gap(way.expectations - estimate.values)
     formula = "gap_W(expectations - values)"
-    data = Figure.exactly("gap to the estimate", formula, gap, estimate.name)
+    name = "expected cost" if run.question.costs.kind == KNOWN else "gap to the estimate"
+    data = Figure.exactly(name, formula, gap, estimate.name)
     guards = tuple(_guard(stored, figure, gap, run) for figure in way.figures)
     if way.worst is not None:
         guards = (worst_figure(run, way.worst, estimate.values, gap),)

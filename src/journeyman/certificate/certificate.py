@@ -90,8 +90,8 @@ class Certificate(GapBound):
 
     @property
     def lower_bound(self) -> float:
-        """No policy within the budgets has a smaller gap on the data. Like `gap_on_data` it is about
-        the world as given: in an estimated world about the model, without allowance for its error.
+        """No policy within the budgets has a smaller gap on the data. Like `gap_on_data` it is
+        about the world as given: in an estimated world about the model, its error not allowed for.
         """
         return self.lower_bounds.on_data
 

@@ -47,6 +47,7 @@ from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.spending import budget_certificates
 from journeyman.certificate.terms import Term, total
 from journeyman.certificate.trivial import trivial_bound
+from journeyman.costs import KnownCost
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy import Occupancy, Policy, extract, occupancy
@@ -287,11 +288,12 @@ def _combinations(
     error: ModelError | None,
 ) -> tuple[Combination, ...]:
     """Every evaluation with every estimate, the smallest bound first."""
-    found = []
+    found, known_cost = [], isinstance(problem.cost_class, KnownCost)
     for evaluation in evaluations:
         for estimate in estimates:
             gap = problem.cost_class.gap(evaluation.expectations - estimate.values)
-            data = Term("gap to the estimate", gap, "gap_W(expectations - values)", estimate.name)
+            name = "expected cost" if known_cost else "gap to the estimate"
+            data = Term(name, gap, "gap_W(expectations - values)", estimate.name)
             terms = (data, *evaluation.terms, *estimate.terms)
             if evaluation.ranges is not None and error is not None:
                 model = worst_laws_term(problem, evaluation.ranges, estimate.values, gap, error)

@@ -24,6 +24,8 @@ WEAK = 0.5
 ROUNDING_STEPS = 256
 """Operations per step of the horizon whose rounding a trivial bound is told from."""
 EPSILON = 2.0**-52
+NEGLIGIBLE = 1e-10
+"""Of 2 N/(1 - discount): less is shown as zero in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -100,16 +102,18 @@ class GapBound:
         if self._nothing_matters:
             return "under these costs all policies are alike up to rounding"
         if self.known_cost:
-            scale = (
-                f"the way from the least possible cost {self.least_possible:.4g} to the largest "
-                f"{self.trivial_bound:.4g}"
-            )
+            least, most = map(self._shown, (self.least_possible, self.trivial_bound))
+            scale = f"the way from the least possible cost {least} to the largest {most}"
         else:
             scale = f"the trivial bound {self.trivial_bound:.4g}, the largest possible gap"
             if self.bound <= 0 and not self.vacuous:
                 return f"to be compared with {scale}"
-        words = {"vacuous": " and therefore vacuous", "weak": ": a weak bound"}
+        words = {"vacuous": ", and therefore vacuous", "weak": ": a weak bound"}
         return f"which is {percent(self.share)} of {scale}{words.get(self.strength, '')}"
+
+    def _shown(self, value: float) -> str:
+        """A figure, zero when it is no more than rounding."""
+        return f"{0.0 if abs(value) < NEGLIGIBLE * self.problem.gap_scale else value:.4g}"
 
     @property
     def _nothing_matters(self) -> bool:

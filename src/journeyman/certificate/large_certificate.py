@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Evaluation
 from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
@@ -34,7 +32,7 @@ from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.large_apprenticeship import LargeApprenticeship, discounted_totals
 from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship, SimulatedProblem
+from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.problem.trivial import plain_bound
 from journeyman.storage import PathLike
 
@@ -56,7 +54,11 @@ class LargeCertificate(GapBound):
     @property
     def lower_bound(self) -> float:
         """No policy has a smaller gap: zero where zero cost is in the class, else the trivial."""
-        return 0.0 if self.problem.cost_class.contains_zero else -plain_bound(self.problem, self._exact_target, -1.0)
+        return (
+            0.0
+            if self.problem.cost_class.contains_zero
+            else -plain_bound(self.problem, self._exact_target, -1.0)
+        )
 
     @property
     def _exact_target(self) -> FloatArray | None:

@@ -66,7 +66,12 @@ def save_large_run(
     if demos is not None:
         demos.save(place / DEMONSTRATIONS)
         written.append(DEMONSTRATIONS)
-    facts = {"kind": CODE_KIND, "version": INPUT_VERSION, "calls": index.calls, "parts": index.parts}
+    facts = {
+        "kind": CODE_KIND,
+        "version": INPUT_VERSION,
+        "calls": index.calls,
+        "parts": index.parts,
+    }
     write(place / CODE, canonical(facts))
     finish(place, _facts(certificate) | {"evaluation": told, "seeds": {"solver": seed}}, written)
 

@@ -7,7 +7,7 @@ from journeyman.certificate.premises import Verdict
 from journeyman.problem import Apprenticeship
 
 ROUNDING = 1e-10
-"""Of the trivial bound: less is shown as zero in a sentence."""
+"""Of 2 N/(1 - discount): less is shown as zero in a sentence."""
 NOTABLE = 0.01
 """Of the demonstrated steps: so many that a model does not know are worth a word."""
 MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED: "FAILED"}
@@ -36,7 +36,7 @@ def _beside(certificate: Certificate) -> str:
     known = 0.0
     if not isinstance(problem, Apprenticeship):
         known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
-    said = least > known + ROUNDING * certificate.trivial_bound
+    said = least > known + ROUNDING * problem.gap_scale
     there = " in the model" if problem.world.is_estimated else ""
     floor = f"no policy can be below {_figure(certificate, least)}{there}" if said else ""
     if not isinstance(problem, Apprenticeship):
@@ -54,12 +54,16 @@ def figures_beside(certificate: Certificate) -> list[tuple[str, float, str]]:
             ("expected cost", certificate.gap_on_data, f"of this policy, evaluated exactly{there}"),
             ("lower bound on the cost", certificate.lower_bound, f"no policy is below{there}"),
         ]
-    surpass = "no policy surpasses the expert by more"
-    least = surpass if certificate.lower_bound < 0 else "no policy is below"
+    least = certificate.lower_bound
     return [
         ("gap on the data", certificate.gap_on_data, f"of this policy, evaluated exactly{there}"),
-        ("lower bound on the data", certificate.lower_bound, f"{least}{there}"),
+        ("lower bound on the data", least, f"{_no_policy(least)}{there}"),
     ]
+
+
+def _no_policy(least: float) -> str:
+    """What a lower bound on the gap says."""
+    return "no policy surpasses the expert by more" if least < 0 else "no policy is below"
 
 
 def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
@@ -73,10 +77,12 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
     errors = ["model error"] * problem.world.is_estimated
     if isinstance(problem, Apprenticeship) and not problem.expectation.is_declared:
         errors.append("sampling")
-    allowed = f", allowing for {' and '.join(errors)}" if errors else ""
-    chance = ", with the same probability" if errors else ""
-    name = "lower bound on the true " + ("cost" if certificate.known_cost else "gap")
-    return [(name, least, f"no policy is below{allowed}{chance}")]
+    if not errors:
+        return []
+    allowed = f", allowing for {' and '.join(errors)}, with the same probability"
+    if certificate.known_cost:
+        return [("lower bound on the true cost", least, f"no policy is below{allowed}")]
+    return [("lower bound on the true gap", least, f"{_no_policy(least)}{allowed}")]
 
 
 def _unobserved(certificate: Certificate) -> list[str]:
@@ -132,7 +138,7 @@ def _grounds(certificate: Certificate) -> list[str]:
 
 def _figure(certificate: Certificate, value: float) -> str:
     """A figure, zero when it is no more than rounding."""
-    return f"{0.0 if abs(value) < ROUNDING * certificate.trivial_bound else value:.4g}"
+    return f"{0.0 if abs(value) < ROUNDING * certificate.problem.gap_scale else value:.4g}"
 
 
 def table(certificate: Certificate) -> str:
@@ -157,7 +163,8 @@ def table(certificate: Certificate) -> str:
         *(
             f"{name:<30}{value:>12.6g}   {meaning}"
             for name, value, meaning in (
-                *figures_beside(certificate), *_true_lower_bound(certificate)
+                *figures_beside(certificate),
+                *_true_lower_bound(certificate),
             )
         ),
         *_reduced(certificate),

@@ -36,7 +36,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from journeyman.arrays import require_between
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex

@@ -20,8 +20,8 @@ VACUOUS = (
 )
 
 WEAK = (
-    "Note: the bound is weak. It is above half of the trivial one, which holds for every policy, so "
-    "it shows little about this one."
+    "Note: the bound is weak. It is above half of the trivial one, which holds for every policy, "
+    "so it shows little about this one."
 )
 
 

@@ -90,8 +90,8 @@ class Program(ABC):
 
     @cached_property
     def gap_scale(self) -> float:
-        """2 N/(1 - discount): what tolerances of solvers are relative to. It needs no plan, so it is
-        often far above the largest gap that there is, the `trivial_bound`."""
+        """2 N/(1 - discount): what tolerances of solvers are relative to. It needs no plan, so it
+        is often far above the largest gap that there is, the `trivial_bound`."""
         return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.world.effective_horizon
 
     @property

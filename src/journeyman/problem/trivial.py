@@ -1,12 +1,12 @@
 """The trivial bound: what no policy's gap exceeds, whatever it does. One definition for everybody.
 
-    gap <= max of gap_W over the box [lowest - highest, highest - lowest]     an expert who is known
-                                                                              from demonstrations
-    gap <= max of gap_W over the box [lowest - x, highest - x]                x a declared target, or
-                                                                              zero for a known cost
+    gap <= max of gap_W over the box [lowest - highest, highest - lowest]
+    gap <= max of gap_W over the box [lowest - x, highest - x]
 
-where [lowest, highest] are the attainable ranges of the costs (`policy.attainable`): the expert is
-a policy of the world too. Whichever is smaller of that and of what bounded costs alone say,
+the first for an expert who is known from demonstrations, the second for a declared target x, or
+zero for a known cost. Here [lowest, highest] are the attainable ranges of the costs
+(`policy.attainable`): the expert is a policy of the world too. The trivial bound is the smaller of
+that and of what bounded costs alone say,
 
     gap <= 2 N h        and        gap <= N h + gap_W(h c - x)                   ("the plain bound")
 
@@ -89,7 +89,11 @@ def plain_bound(problem: CostProblem, target: FloatArray | None, sign: float = 1
 
     `target` is one that is taken as exact, None for an expert known from demonstrations.
     """
-    h, cost_class, num_costs = problem.effective_horizon, problem.cost_class, problem.basis.num_costs
+    h, cost_class, num_costs = (
+        problem.effective_horizon,
+        problem.cost_class,
+        problem.basis.num_costs,
+    )
     rounding = (num_costs + 8) * EPSILON
     if target is None:
         return 2 * centred_bound(problem, cost_class) * h * (1 + rounding)
@@ -116,7 +120,7 @@ def without_plans(
 def with_ranges(
     problem: CostProblem, target: FloatArray | None, ranges: Ranges, *, known_cost: bool = False
 ) -> TrivialBound:
-    """The smaller of the plain bound and that over the box; plans are made while they can matter."""
+    """The plain bound or that over the box; plans are made while they can matter."""
     plain = without_plans(problem, target, known_cost=known_cost)
     box = _Box(problem, target, ranges)
     for cost in box.order():

@@ -13,7 +13,7 @@ from journeyman.report.subject import Subject
 PREMISES = " Premises: "
 """Where the sentence on the bound ends and that on its grounds begins."""
 ROUNDING = 1e-10
-"""Of the trivial bound, as in the sentence."""
+"""Of 2 N/(1 - discount), as in the sentence."""
 WORDS = {
     "vacuous": "vacuous: no more than holds for every policy",
     "weak": "weak: above half of what is possible at all",
@@ -99,7 +99,7 @@ def _figures(subject: Subject) -> Element:
         "dl",
         *(
             tag("div", tag("dt", name),
-                tag("dd", exactly(value, _shown(value, certificate.trivial_bound)),
+                tag("dd", exactly(value, _shown(value, certificate.problem.gap_scale)),
                     tag("span", words, cls="note")))
             for name, value, words in entries
         ),
@@ -112,6 +112,6 @@ def _raised(found: re.Match[str]) -> str:
     return f"·10{str(int(found[1])).translate(SUPERSCRIPTS)}"
 
 
-def _shown(value: float, trivial: float) -> str:
-    """A figure, told as zero when it is no more than rounding."""
-    return "≈ 0" if 0 < abs(value) < ROUNDING * trivial else figure(value)
+def _shown(value: float, unit: float) -> str:
+    """A figure, shown as zero when it is no more than rounding."""
+    return "≈ 0" if 0 < abs(value) < ROUNDING * unit else figure(value)

@@ -72,7 +72,7 @@ class Summary:
             (trial.budgets_kept is False, "budgets not shown to be kept") for trial in self.trials
         ]
         told += [
-            (trial.weak, f"certified bound {'vacuous' if trial.vacuous else 'weak'}")
+            (bool(trial.weak), f"certified bound {'vacuous' if trial.vacuous else 'weak'}")
             for trial in self.trials
             if trial.valid
         ]
