@@ -111,7 +111,7 @@ def test_a_lower_bound_that_says_nothing_is_not_said(grid):
 PLAIN = {
     "sqrt", "log", "max", "max_i", "min", "mean", "sum_i", "sum_k", "combined", "of", "half", "the",
     "ranges", "under", "all", "laws", "or", "worst", "radius", "expectations", "values", "discount",
-    "initial", "pairs", "branches", "summands", "costs",
+    "initial", "pairs", "branches", "summands", "costs", "in", "model",
 }  # fmt: skip
 """Words in formulas that say themselves what they mean."""
 ROOM = Path(jm.__file__).parent / "certificate"

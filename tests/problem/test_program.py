@@ -33,11 +33,11 @@ def test_a_basis_per_state_is_repeated_over_actions(world):
     assert problem.cost_matrix.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
 
 
-def test_the_trivial_bound_counts_scales(world):
+def test_the_scale_of_gaps_counts_scales(world):
     expert = jm.ExpertExpectation([0.0, 0.0])
     basis = jm.CostBasis([[1.0, -2.0], [0.0, 1.0]])
     scaled = jm.Apprenticeship(world, basis, expert, jm.InfinityBall(scale=[1.0, 0.5]))
-    assert scaled.trivial_bound == pytest.approx(2 * (1 + 1) * 10)
+    assert scaled.gap_scale == pytest.approx(2 * (1 + 1) * 10)
 
 
 def test_overspending_is_positive_where_a_budget_is_broken(world):

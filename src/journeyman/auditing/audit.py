@@ -204,7 +204,10 @@ def _check_claims(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         "the budgets": lambda: other_claims.check_budgets(ledger, facts, run),
         "the premises": lambda: check_premises(ledger, facts, run),
         "the trace": lambda: other_claims.check_trace(ledger, facts, run),
-        "the conclusion": lambda: other_claims.check_conclusion(ledger, facts),
+        "the limits": lambda: other_claims.check_limits(ledger, facts, run),
+        "the conclusion": lambda: other_claims.check_conclusion(
+            ledger, facts, run.world.horizon, run.question.costs.plain
+        ),
     }
     for name, stage in stages.items():
         ledger.attempt(name, stage)

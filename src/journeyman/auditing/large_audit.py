@@ -45,7 +45,9 @@ def audit_large(
         "the record": lambda: _check_lengths(ledger, run),
         "the gap": lambda: check_large_gap(ledger, facts, run, exact),
         "the premises": lambda: check_large_premises(ledger, facts, run, tested),
-        "the conclusion": lambda: check_conclusion(ledger, facts),
+        "the conclusion": lambda: check_conclusion(
+            ledger, facts, run.question.horizon, run.question.costs.plain
+        ),
     }
     for name, stage in stages.items():
         ledger.attempt(name, stage)

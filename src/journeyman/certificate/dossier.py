@@ -4,7 +4,8 @@
     demonstrations.npz   what the expert did, unless its expectations were declared
     policy.npz           the policy
     problem.npz          cost basis, cost class, budgets, target
-    witness.npz          dual points behind the lower bounds; the measure that defines the policy
+    witness.npz          dual points behind the lower bounds; the measure that defines the policy;
+                         potentials behind the attainable ranges, where the trivial bound needs them
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     recovered.npz        the weights of the cost that the method inferred, where it infers one
@@ -177,6 +178,10 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
         arrays["measure"] = certificate.measure
         positive = np.maximum(certificate.measure, 0.0)
         arrays["measure_scale"] = np.array(evaluation.best_scale(problem, positive))
+    if certificate.ranges is not None:
+        arrays["range_costs"] = np.array(certificate.ranges.costs, dtype=np.int64)
+        arrays["low_values"] = certificate.ranges.low_values
+        arrays["high_values"] = certificate.ranges.high_values
     save_arrays(path, "witness", INPUT_VERSION, arrays)
 
 

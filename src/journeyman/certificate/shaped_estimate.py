@@ -32,13 +32,13 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.certificate.concentration import hilbert_radius, upper_frequency, upper_mean
-from journeyman.certificate.sample_sizes import centred_bound
 from journeyman.certificate.terms import Term
 from journeyman.costs import CostClass, InfinityBall
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.control_variate import Shaping
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship
+from journeyman.problem.trivial import centred_bound
 
 TRAINING_SHARE = 0.2
 SMOOTHING = 0.1

@@ -27,6 +27,7 @@ from journeyman.demonstrations.large_control_variate import shaped_totals
 from journeyman.demonstrations.world_simulator import WorldSimulator
 from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
+from journeyman.problem.trivial import plain_bound
 from journeyman.world.large_world import (
     AnyWorld,
     LargeWorld,
@@ -118,9 +119,14 @@ class LargeApprenticeship:
         return effective_horizon_of(self.world)
 
     @property
-    def trivial_bound(self) -> float:
-        """2 N/(1 - discount): no gap between two policies can be larger."""
+    def gap_scale(self) -> float:
+        """2 N/(1 - discount): what tolerances of solvers are relative to."""
         return 2 * self.cost_class.pointwise_bound(self.cost_matrix) * self.effective_horizon
+
+    @property
+    def trivial_bound(self) -> float:
+        """No policy has a larger gap, because costs are bounded: no plans can be made here."""
+        return plain_bound(self, self.target if self.expectation.is_declared else None)
 
 
 def extreme_rows(names: tuple[str, ...], low: FloatArray, high: FloatArray) -> CostBasis:

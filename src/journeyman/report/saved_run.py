@@ -123,6 +123,7 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         expectations=np.array([number(value) for value in facts["expectations"]]),
         witnesses=tuple(Witness(*rows) for rows in zip(*parts, strict=True)),
         measure=duals.get("measure"),
+        least_possible=number(facts["least_possible"]),
     )
 
 

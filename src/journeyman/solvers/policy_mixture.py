@@ -132,7 +132,7 @@ class _Search:
 
     @property
     def tolerance(self) -> float:
-        return TOLERANCE * self.problem.trivial_bound
+        return TOLERANCE * self.problem.gap_scale
 
     @property
     def rollouts(self) -> MixtureRollouts:

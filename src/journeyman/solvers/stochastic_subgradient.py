@@ -302,7 +302,7 @@ class _Run:
     def _wanted_accuracy(self) -> float:
         if self.solver.accuracy is not None:
             return self.solver.accuracy if self.solver.accuracy > 0 else -np.inf
-        trivial = self.surrogate.reduced.problem.trivial_bound
+        trivial = self.surrogate.reduced.problem.gap_scale
         return max(RELATIVE_ACCURACY * self.reduced_solution.loss, TRIVIAL_ACCURACY * trivial)
 
     def answer(self, status: Status) -> Answer:
