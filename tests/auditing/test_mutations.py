@@ -231,7 +231,7 @@ CAREFUL = {
     "expectation removed": drop("expectations", 0),
     "infinite bound": edit(("combinations", 0, "bound"), "-inf"),
     "not a number": edit(("gap_on_data",), "nan"),
-    "another version": edit(("version",), 4),
+    "another version": edit(("version",), 5),
     "version as a float": edit(("version",), 3.0),
     "another kind of file": edit(("kind",), "something"),
     "part missing": drop("trivial_bound"),
