@@ -72,7 +72,7 @@ def test_a_failed_premise_comes_first_and_alone(grid):
 def test_advice_about_samples_of_the_policy(grid):
     world, basis, expert, demos = grid
     problem = jm.Apprenticeship(world, basis, demos)
-    sampled = jm.certify(problem, expert, evaluation=jm.Rollouts(50, 100, 0))
+    sampled = jm.certify(problem, expert, evaluation=jm.Rollouts(50, 100))
     assert "evaluated exactly" in sampled.advice()
     assert "evaluated exactly" not in jm.certify(problem, expert).advice()
 

@@ -23,6 +23,7 @@ from journeyman.auditing.reading import Refused
 from journeyman.auditing.rollouts import check_rollouts, rollout_way
 from journeyman.auditing.run import Run
 from journeyman.auditing.sampled_rows import check_rows, row_ways
+from journeyman.auditing.seeds import explicit_seed
 from journeyman.auditing.stored import ROLLOUTS, samples_of
 from journeyman.auditing.tables import Floats
 from journeyman.auditing.worst_laws import worst_ends
@@ -38,14 +39,16 @@ def check_samples(ledger: Ledger, run: Run) -> None:
     if run.sampling is None:
         return
     samples, part = samples_of(run.claimed), run.parts[1]
+    seed = explicit_seed(run.world, run.apprentice.policy)
+    ledger.equal("the seed of the draws", samples[0].seed, seed)
     if run.sampling == ROLLOUTS:
         if len(samples) != 1:
             raise Refused("rollouts are one sample")
         what = "the failure probability of the rollouts"
         ledger.close(what, samples[0].failure_probability, part, 0.0)
-        check_rollouts(ledger, run.apprentice, samples[0], again=run.draws_again)
+        check_rollouts(ledger, run.apprentice, samples[0], same_numpy=run.same_numpy)
     elif run.features is not None:
-        check_rows(ledger, run.apprentice, run.features, samples, part, again=run.draws_again)
+        check_rows(ledger, run.apprentice, run.features, samples, part, same_numpy=run.same_numpy)
 
 
 def ways_in_the_model(run: Run, *, centred: bool) -> list[Way]:

@@ -52,8 +52,9 @@ class Run:
     trace: Floats | None
     claimed: list[Stored]
     failure_probability: float
-    draws_again: bool
-    """Whether seeds mean the same numbers now as when they were used."""
+    same_numpy: bool
+    """Whether the run names the version of numpy that is used now; seeds may mean other numbers
+    under another one."""
 
     @property
     def sampling(self) -> str | None:

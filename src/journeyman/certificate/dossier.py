@@ -27,11 +27,12 @@ from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate import evaluation
 from journeyman.certificate.certificate import BudgetCertificate, Certificate
 from journeyman.certificate.claims import gap_claims, number, term_claim
+from journeyman.certificate.evaluation import defines
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.demonstrations import ControlVariate, Demonstrations
-from journeyman.errors import InvalidProblem
+from journeyman.errors import InvalidInput, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays
 
@@ -105,15 +106,25 @@ def _interval(interval: Interval) -> dict[str, Any]:
 def _require_rows(certificate: Certificate, evaluation: SampledRows | None) -> None:
     """Whether the rows that a certificate rests on, if any, can be those of the evaluation."""
     samples = [one for way in certificate.combinations for one in way.statistics]
-    needed = {(one.count, one.seed) for one in samples if one.horizon is None}
-    given = set() if evaluation is None else {(evaluation.rows, evaluation.seed)}
-    if needed != given:
+    needed = {one.count for one in samples if one.horizon is None}
+    given = set() if evaluation is None else {evaluation.rows}
+    if needed != given or not (evaluation is None or _defines(evaluation, certificate)):
         wrong = "rests on sampled rows" if needed else "does not rest on sampled rows"
         raise InvalidProblem(
             f"the certificate {wrong}, and evaluation is "
             + ("not given" if evaluation is None else "that of another certificate"),
             "Give evaluation= exactly what certify was given, if that was SampledRows",
         )
+
+
+def _defines(evaluation: SampledRows, certificate: Certificate) -> bool:
+    """Whether features and coefficients make the policy that was certified."""
+    problem = certificate.problem
+    try:
+        measure = evaluation.features.on(problem.world).measure(evaluation.coefficients)
+    except InvalidInput:
+        return False
+    return defines(measure, certificate.policy, problem)
 
 
 def _write_inputs(certificate: Certificate, place: Path) -> list[str]:

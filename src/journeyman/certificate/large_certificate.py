@@ -227,6 +227,6 @@ def _evaluation(
         return from_rows(problem, policy, evaluation, delta, executor)
     raise InvalidProblem(
         f"evaluation is {evaluation!r}: a world too large to enumerate allows no exact one",
-        "Give evaluation=jm.Rollouts(trajectories=..., horizon=..., seed=...), jm.LargeRows(...) "
+        "Give evaluation=jm.Rollouts(trajectories=..., horizon=...), jm.LargeRows(...) "
         "or, for a mixture, jm.MixtureRollouts(...)",
     )

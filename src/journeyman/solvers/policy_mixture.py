@@ -14,7 +14,7 @@ responses the value falls towards the least gap of all policies.
 
 *Guarantee*: the value is that of these rollouts and demonstrations, and no mixture of the
 candidates has a smaller one than `lower_bound`. `jm.certify(problem, answer)` bounds the true gap,
-with a union over the candidates, so that the weights may be chosen on the same rollouts.
+from rollouts of its own.
 
 *Cost*: `rollouts` episodes of each candidate; the program itself takes milliseconds.
 
@@ -138,8 +138,9 @@ class _Search:
     def rollouts(self) -> MixtureRollouts:
         settings = self.settings
         return MixtureRollouts(
-            settings.rollouts, settings.horizon, settings.seed, tuple(self.sizes), settings.rounds
-        )
+            settings.rollouts, settings.horizon, rounds=tuple(self.sizes),
+            most_rounds=settings.rounds,
+        )  # fmt: skip
 
     def respond(self, watch: Watch) -> bool:
         """A round of one best response; True: stop."""
@@ -156,8 +157,8 @@ class _Search:
             started = time.perf_counter()
             self.candidates.append(require_policy(candidate))
             self.records += self.rollouts.totals(
-                self.problem.simulator, self.candidates, [len(self.candidates) - 1],
-                self.settings.executor,
+                self.problem.simulator, self.candidates, self.settings.seed,
+                [len(self.candidates) - 1], self.settings.executor,
             )  # fmt: skip
             self.rollout_seconds += time.perf_counter() - started
             stopped = watch.report(len(self.candidates), None if self.found is None else self.value)
