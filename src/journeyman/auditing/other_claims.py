@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.auditing.attainable import within_range
+from journeyman.auditing.chain import column
 from journeyman.auditing.evaluations import budget_figure, distance_of
 from journeyman.auditing.expert import intervals, target_of
 from journeyman.auditing.gap_claims import check_terms, check_total
@@ -25,10 +27,12 @@ def check_target(ledger: Ledger, run: Run) -> None:
     sizes = run.question.costs.norms * run.world.horizon
     if run.estimated != (run.records is not None):
         raise Refused("demonstrations and the kind of target do not go together")
-    for name, stored, value, size in zip(
-        run.question.names, run.question.target, derived, sizes, strict=True
-    ):
-        ledger.close(f"the target of {name!r}", float(stored), float(value), float(size))
+    blended = run.question.expectation.get("kind") == "blend"
+    for k, (name, stored) in enumerate(zip(run.question.names, run.question.target, strict=True)):
+        low = high = float(derived[k])
+        if blended and abs(float(stored) - low) > AGREEMENT * float(sizes[k]):
+            low, high = within_range(run.world, column(run.question.matrix, k), low)
+        ledger.within(f"the target of {name!r}", float(stored), low, high, float(sizes[k]))
 
 
 def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:

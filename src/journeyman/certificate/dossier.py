@@ -31,7 +31,7 @@ from journeyman.certificate.evaluation import defines
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.demonstrations import ControlVariate, Demonstrations
+from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo
 from journeyman.errors import InvalidInput, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays
@@ -168,12 +168,13 @@ def _expectation(problem: Program) -> dict[str, Any]:
     if problem.expectation.is_declared:
         return {"kind": "declared"}
     method = problem.expectation.method
-    if isinstance(method, ControlVariate):
-        return {
-            "kind": "control variate", "num_folds": method.num_folds,
-            "smoothing": method.smoothing,
-        }  # fmt: skip
-    return {"kind": "plain mean"}
+    if isinstance(method, MonteCarlo):
+        if not method.completed:
+            return {"kind": "plain mean"}
+        return {"kind": "completed mean", "smoothing": method.smoothing}
+    assert method is not None
+    kind = "blend" if isinstance(method, Blend) else "control variate"
+    return {"kind": kind, "num_folds": method.num_folds, "smoothing": method.smoothing}
 
 
 def _save_witness(certificate: Certificate, path: Path) -> None:

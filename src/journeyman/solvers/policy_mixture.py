@@ -120,7 +120,8 @@ class _Search:
         self.found: MixtureWeights | None = None
         self.rollout_seconds, self.solve_seconds = 0.0, 0.0
         self.target = problem.target
-        if isinstance(problem.expectation.method, MonteCarlo):
+        method = problem.expectation.method
+        if isinstance(method, MonteCarlo) and not method.completed:
             self.target = self.target + problem.expectation.truncation_mass * problem.basis.centre
 
     @property
