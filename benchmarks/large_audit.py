@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     )  # fmt: skip
     solver = jm.StochasticSubgradient(features.made, steps=options.steps, seed=1)
     answer = timed(f"SGD-AL, {options.steps} steps", lambda: jm.solve(problem, solver))
-    walks = jm.Rollouts(trajectories=sizes[0], horizon=sizes[1], seed=2)
+    walks = jm.Rollouts(trajectories=sizes[0], horizon=sizes[1])
     certificate = timed("certify", lambda: jm.certify(problem, answer, evaluation=walks))
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder)

@@ -58,7 +58,7 @@ def _report(
     features, cloned = features_for(network, demos, seed)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=steps, seed=seed))
     seconds = time.process_time() - started
-    rollouts = jm.Rollouts(trajectories=ROLLOUTS, horizon=200, seed=seed)
+    rollouts = jm.Rollouts(trajectories=ROLLOUTS, horizon=200)
     certificate = jm.certify(problem, answer, evaluation=rollouts)
     policies: dict[str, StatePolicy] = {
         "SGD-AL": answer.policy, "uniform": network.uniform, "LONGER": network.longer,

@@ -152,7 +152,7 @@ def _ours(problem: jm.Apprenticeship) -> Figures:
     return {
         "seconds": seconds,
         "gap": answer.value * unit,
-        "allowed": 1e-7 * problem.trivial_bound * unit,
+        "allowed": 1e-7 * problem.gap_scale * unit,
         "engine": f"{answer.status.name} {answer.engine.split(';')[0]}",
     }
 
@@ -185,7 +185,7 @@ def _cvxpy(problem: jm.Apprenticeship, stages: int) -> Any:
             first = cp.Problem(cp.Minimize(gap), [flow])
             first.solve(solver="CLARABEL")
             if stages == 2 and first.value is not None:
-                held = gap <= float(first.value) + SLACK * problem.trivial_bound
+                held = gap <= float(first.value) + SLACK * problem.gap_scale
                 cp.Problem(cp.Minimize(cp.sum(difference)), [flow, held]).solve(solver="CLARABEL")
         except cp.SolverError:
             return None

@@ -75,13 +75,13 @@ def solves(problem: jm.Apprenticeship, solver: jm.Solver) -> str:
 
 def calls(problem: jm.Apprenticeship, asked: float) -> str:
     """Policies that column generation plans."""
-    answer = jm.solve(problem, jm.ColumnGeneration(asked * problem.trivial_bound))
+    answer = jm.solve(problem, jm.ColumnGeneration(asked * problem.gap_scale))
     return f"{len(answer.bounds_trace):,}"
 
 
 def relative(problem: jm.Apprenticeship, accuracy: float) -> float:
     """From an accuracy per step to a share of the trivial bound."""
-    return accuracy * problem.effective_horizon / problem.trivial_bound
+    return accuracy * problem.effective_horizon / problem.gap_scale
 
 
 if __name__ == "__main__":

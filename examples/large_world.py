@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     features = jm.features.factored(world, world.radix, walks, heuristics, num_knots=2)
     problem = jm.LargeApprenticeship(world, costs_of(world), demos)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=options.steps, seed=2))
-    rollouts = jm.Rollouts(trajectories=options.rollouts, horizon=HORIZON, seed=3)
+    rollouts = jm.Rollouts(trajectories=options.rollouts, horizon=HORIZON)
     lines = [f"{world.num_states:.3g} states; {features}", str(answer)]
     for name, policy in {"apprentice": answer.policy, "cloned": cloned, "expert": expert}.items():
         certificate = jm.certify(problem, policy, evaluation=rollouts)

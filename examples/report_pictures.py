@@ -93,7 +93,7 @@ def queues(path: Path) -> None:
     features = jm.features.factored(network.world, network.radix, demos, heuristics, num_knots=2)
     problem = jm.LargeApprenticeship(network.world, network.costs, demos)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=10_000, seed=2))
-    rollouts = jm.Rollouts(trajectories=4000, horizon=200, seed=3)
+    rollouts = jm.Rollouts(trajectories=4000, horizon=200)
     certificate = jm.certify(problem, answer, evaluation=rollouts)
     title = "Queues: a network with a million states"
     write_report(certificate, path, answer=answer, title=title)

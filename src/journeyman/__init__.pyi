@@ -44,6 +44,7 @@ from journeyman.costs import InfinityBall as InfinityBall
 from journeyman.costs import KnownCost as KnownCost
 from journeyman.costs import Simplex as Simplex
 from journeyman.costs.step_costs import StepCosts as StepCosts
+from journeyman.demonstrations import Blend as Blend
 from journeyman.demonstrations import ControlVariate as ControlVariate
 from journeyman.demonstrations import Demonstrations as Demonstrations
 from journeyman.demonstrations import ExpertExpectation as ExpertExpectation

@@ -38,6 +38,22 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def norms(array: FloatArray) -> FloatArray:
+    """2-norms of the columns (or of a vector), of any size that float64 can hold.
+
+    >>> norms(np.array([[0.0, 2e200], [2e-300, 0.0]])).tolist()
+    [2e-300, 2e+200]
+    """
+    with np.errstate(over="ignore"):
+        plain = np.asarray(np.linalg.norm(array, axis=0))
+    if ((plain > 1e-140) & (plain < 1e140)).all():
+        return plain
+    sizes = np.abs(array).max(axis=0, initial=0.0)
+    _, powers = np.frexp(np.where(np.isfinite(sizes), sizes, 1.0))
+    units = np.ldexp(1.0, np.clip(powers, -1000, 1000))
+    return np.asarray(np.linalg.norm(array / units, axis=0) * units)
+
+
 def first_index(mask: NDArray[np.bool_]) -> int | tuple[int, ...]:
     """Index of the first True, as a plain int for vectors and a tuple otherwise."""
     position = np.unravel_index(int(np.argmax(mask)), mask.shape)

@@ -3,6 +3,10 @@
 A kernel takes arrays and numbers only, is compiled on its first call and cached on disk.
 Modules that hold kernels import this one at their top; nobody imports *those* modules before a
 kernel is needed, so that `import journeyman` does not pay for the compiler.
+
+Arithmetic in a kernel follows IEEE 754 as NumPy's does: a division by zero is an infinity or not a
+number and never an exception, so whoever calls a kernel judges what comes back (a residual, or
+whether it is finite).
 """
 
 from collections.abc import Callable
@@ -30,6 +34,7 @@ def vector_kernel(function: Function) -> Function:
 
 
 def _compile(function: Function, **options: Any) -> Function:
+    options["error_model"] = "numpy"
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # numba found no directory it may write its cache to

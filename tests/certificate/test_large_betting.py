@@ -95,7 +95,7 @@ def problem_of(network, demos):
 
 
 def verdicts(network, demos):
-    rollouts = jm.Rollouts(trajectories=10, horizon=10, seed=0)
+    rollouts = jm.Rollouts(trajectories=10, horizon=10)
     certificate = jm.certify(problem_of(network, demos), network.longer, evaluation=rollouts)
     return certificate, {one.name: one for one in certificate.premises}
 

@@ -7,6 +7,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.problem.large_features import every_action
+from seeding import drawn_from
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
@@ -21,8 +22,8 @@ EXPERT = jm.Policy(NETWORK.longer.probabilities(STATES))
 TRUTH = jm.Apprenticeship(EXPLICIT, BASIS, jm.ExpertExpectation(
     BASIS.matrix.T @ jm.occupancy(EXPLICIT, EXPERT).measure
 ))  # fmt: skip
-ROLLOUTS = jm.Rollouts(trajectories=100, horizon=50, seed=0)
-ROWS = jm.LargeRows(rows=500, seed=0)
+ROLLOUTS = jm.Rollouts(trajectories=100, horizon=50)
+ROWS = jm.LargeRows(rows=500)
 
 
 def problem_of(demos=DEMOS, cost_class=None):
@@ -55,7 +56,7 @@ def test_more_rows_come_down_to_lemma_2():
     limit = np.abs(BASIS.matrix.T @ u - TRUTH.target).sum()
     limit += 5 * 10 * np.abs(flow - EXPLICIT.initial).sum()
     bounds = [
-        jm.certify(problem, policy, evaluation=jm.LargeRows(rows=rows, seed=1)).best.bound
+        jm.certify(problem, policy, evaluation=jm.LargeRows(rows=rows)).best.bound
         for rows in (1000, 60_000)
     ]
     assert limit < bounds[1] < bounds[0]
@@ -73,10 +74,13 @@ def test_the_bound_covers_the_gap(kind, cost_class):
     for seed in range(60):
         demos = jm.record(NETWORK.world, NETWORK.longer, trajectories=15, horizon=20, seed=seed)
         if kind == "walks":
-            evaluation = jm.Rollouts(trajectories=15, horizon=20, seed=seed)
+            evaluation = jm.Rollouts(trajectories=15, horizon=20)
         else:
-            evaluation = jm.LargeRows(rows=100, seed=seed)
-        certificate = jm.certify(problem_of(demos, cost_class), policy, 0.2, evaluation=evaluation)
+            evaluation = jm.LargeRows(rows=100)
+        with drawn_from(seed):
+            certificate = jm.certify(
+                problem_of(demos, cost_class), policy, 0.2, evaluation=evaluation
+            )
         missed += certificate.best.bound < gap
         assert certificate.trivial_bound >= gap
     assert missed <= 20  # a binomial with 60 trials at 0.2 exceeds that once in 200
@@ -235,7 +239,7 @@ class Backwards:
 
 
 def test_executors_do_not_change_a_bit():
-    policy, rows = jm.FeaturePolicy(FEATURES, THETA), jm.LargeRows(rows=40_000, seed=2)
+    policy, rows = jm.FeaturePolicy(FEATURES, THETA), jm.LargeRows(rows=40_000)
     serial = jm.certify(problem_of(), policy, evaluation=rows)
     other = jm.certify(problem_of(), policy, evaluation=rows, executor=Backwards())
     assert [term.value for term in serial.terms] == [term.value for term in other.terms]

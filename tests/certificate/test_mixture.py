@@ -17,6 +17,7 @@ from journeyman.policy import FunctionPolicy
 from journeyman.policy.acting import Actor
 from journeyman.problem.mixture_rollouts import share_of_round
 from mixtures import CLASSES, expectations, random_policies, small_world
+from seeding import drawn_from
 
 DELTA = 0.1
 every_class = pytest.mark.parametrize("name", CLASSES)
@@ -44,7 +45,7 @@ def solved(problem, members, **options):
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.integers(0, 5))
 def test_the_parts_of_all_candidates_sum_to_one_or_less(sizes, unused):
     planned = len(sizes) + unused
-    rollouts = jm.MixtureRollouts(10, 10, 0, rounds=tuple(sizes), most_rounds=planned)
+    rollouts = jm.MixtureRollouts(10, 10, rounds=tuple(sizes), most_rounds=planned)
     parts = rollouts.parts(sum(sizes))
     assert len(parts) == sum(sizes)
     rest = sum(share_of_round(r, planned) for r in range(len(sizes) + 1, planned + 1))
@@ -54,18 +55,19 @@ def test_the_parts_of_all_candidates_sum_to_one_or_less(sizes, unused):
 
 
 def test_the_parts_are_those_of_the_formula():
-    rollouts = jm.MixtureRollouts(10, 10, 0, rounds=(3, 2, 1), most_rounds=9)
+    rollouts = jm.MixtureRollouts(10, 10, rounds=(3, 2, 1), most_rounds=9)
     assert rollouts.parts(6) == [Fraction(1, 6)] * 3 + [Fraction(1, 12)] * 2 + [Fraction(1, 12)]
-    last = jm.MixtureRollouts(10, 10, 0, rounds=(3, 2, 1)).parts(6)
+    last = jm.MixtureRollouts(10, 10, rounds=(3, 2, 1)).parts(6)
     assert last[-1] == Fraction(1, 3)
     assert sum(last) == 1
-    assert jm.MixtureRollouts(10, 10, 0).parts(5) == [Fraction(1, 5)] * 5
+    assert jm.MixtureRollouts(10, 10).parts(5) == [Fraction(1, 5)] * 5
 
 
 def test_the_terms_by_hand():
     problem, members, _ = setting("simplex", demonstrations=50)
     answer = solved(problem, members[:3])
-    certificate = jm.certify(problem, answer, DELTA)
+    with drawn_from(0):
+        certificate = jm.certify(problem, answer, DELTA)
     h, m, costs = 5.0, 200, 3
     part = DELTA / 2 / 3
     hoeffding = h * math.sqrt(math.log(costs / (0.8 * part)) / (2 * m))
@@ -96,10 +98,11 @@ def own_mean(problem):
 
 
 @every_class
-def test_the_rollouts_are_drawn_again(name):
+def test_from_the_seed_of_a_solver_come_its_own_rollouts(name):
     problem, members, _ = setting(name)
     answer = solved(problem, members)
-    evaluation = mixed(problem, answer.policy, answer.rollouts, DELTA)
+    with drawn_from(0):
+        evaluation = mixed(problem, answer.policy, answer.rollouts, DELTA)
     assert evaluation.expectations == pytest.approx(answer.weights @ answer.expectations, abs=2e-2)
     assert len(evaluation.statistics) == np.count_nonzero(answer.weights)
     used = np.flatnonzero(answer.weights)
@@ -111,7 +114,7 @@ def test_the_rollouts_are_drawn_again(name):
 
 
 def test_a_forged_answer_is_of_no_use():
-    """Nothing but policy, seed and counts is taken from an answer."""
+    """Nothing but policy and counts is taken from an answer."""
     problem, members, _ = setting()
     answer = solved(problem, members)
     honest = jm.certify(problem, answer)
@@ -155,8 +158,8 @@ def test_fresh_rollouts_serve_as_well():
     problem, members, true_gap = setting()
     answer = solved(problem, members)
     same = jm.certify(problem, answer)
-    fresh = jm.certify(problem, answer, evaluation=jm.MixtureRollouts(400, 30, seed=8))
-    whole = jm.certify(problem, answer, evaluation=jm.Rollouts(400, 30, seed=8))
+    fresh = jm.certify(problem, answer, evaluation=jm.MixtureRollouts(400, 30))
+    whole = jm.certify(problem, answer, evaluation=jm.Rollouts(400, 30))
     assert same.best.kind == fresh.best.kind == "E (mixture)"
     assert whole.best.kind == "E"
     truth = true_gap(answer.weights)
@@ -166,7 +169,7 @@ def test_fresh_rollouts_serve_as_well():
 
 def test_a_candidate_of_little_weight_adds_little():
     problem, members, _ = setting()
-    rollouts = jm.MixtureRollouts(100, 30, 0)
+    rollouts = jm.MixtureRollouts(100, 30)
     radii = []
     for weights in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0]):
         mixture = jm.MixturePolicy(members[:2], weights)
@@ -186,7 +189,7 @@ def test_premises_say_what_the_mixture_rests_on():
 
 def test_evaluations_that_do_not_fit_are_refused():
     problem, members, _ = setting()
-    rollouts = jm.MixtureRollouts(100, 30, 0, rounds=(1,))
+    rollouts = jm.MixtureRollouts(100, 30, rounds=(1,))
     mixture = jm.MixturePolicy(members[:2], [0.5, 0.5])
     with pytest.raises(jm.InvalidProblem, match="2 candidates, and the rounds"):
         jm.certify(problem, mixture, evaluation=rollouts)
@@ -195,19 +198,19 @@ def test_evaluations_that_do_not_fit_are_refused():
     with pytest.raises(jm.InvalidProblem, match="evaluation is None"):
         jm.certify(problem, mixture)
     with pytest.raises(jm.InvalidProblem, match="has no features"):
-        jm.certify(problem, mixture, evaluation=jm.LargeRows(rows=10, seed=0))
+        jm.certify(problem, mixture, evaluation=jm.LargeRows(rows=10))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"trajectories": 1}, {"horizon": 0}, {"seed": -1}, {"rounds": (0,)}, {"most_rounds": 2},
+        {"trajectories": 1}, {"horizon": 0}, {"rounds": (0,)}, {"most_rounds": 2},
         {"rounds": (1, 1), "most_rounds": 1}, {"trajectories": True},
     ],
 )  # fmt: skip
 def test_wrong_counts_are_refused(settings):
     with pytest.raises(jm.InvalidProblem):
-        jm.MixtureRollouts(**{"trajectories": 10, "horizon": 10, "seed": 0, **settings})
+        jm.MixtureRollouts(**{"trajectories": 10, "horizon": 10, **settings})
 
 
 def test_any_policy_is_certified_by_rollouts_in_a_simulator():
@@ -218,8 +221,7 @@ def test_any_policy_is_certified_by_rollouts_in_a_simulator():
     )
     rule = FunctionPolicy(lambda x: np.eye(3)[x % 3], 3)
     bounds = [
-        jm.certify(one, rule, evaluation=jm.Rollouts(50, 20, seed=0)).bound
-        for one in (problem, simulated)
+        jm.certify(one, rule, evaluation=jm.Rollouts(50, 20)).bound for one in (problem, simulated)
     ]
     assert bounds[0] == bounds[1]
 
@@ -247,7 +249,7 @@ def test_totals_outside_the_declared_range_are_refused():
     with pytest.raises(jm.InvalidProblem, match="episode 0 has a total of"):
         jm.SimulatedApprenticeship(Lasting(0.0), beyond)
     jm.SimulatedApprenticeship(Lasting(0.0), records)
-    evaluations = jm.Rollouts(9, 9, seed=0), jm.MixtureRollouts(9, 9, seed=0)
+    evaluations = jm.Rollouts(9, 9), jm.MixtureRollouts(9, 9)
     policies = rule, jm.MixturePolicy([rule], [1.0])
     for policy, evaluation in zip(policies, evaluations, strict=True):
         wide, narrow = (jm.SimulatedApprenticeship(Lasting(low), expert) for low in (0.0, 1.0))
@@ -309,12 +311,12 @@ def test_policies_with_streams_of_their_own_have_no_copies():
     problem = jm.SimulatedApprenticeship(Counting(), jm.ExpertExpectation([1.0]))
     policies = Tossing(), jm.MixturePolicy([drawing_alike, Tossing()], [0.5, 0.5]), drawing_alike
     for policy, copied in zip(policies, (0, 0, 3), strict=True):
-        for rollouts in (jm.Rollouts(3072, 9, seed=0), jm.MixtureRollouts(3072, 9, seed=0)):
+        for rollouts in (jm.Rollouts(3072, 9), jm.MixtureRollouts(3072, 9)):
             executor = Copying()
             if isinstance(rollouts, jm.Rollouts):
-                totals = mean_of_walks(problem, policy, rollouts, executor).totals
+                totals = mean_of_walks(problem, policy, rollouts, 0, executor).totals
             else:
-                (record,) = rollouts.totals(problem.simulator, [policy], executor=executor)
+                (record,) = rollouts.totals(problem.simulator, [policy], 0, executor=executor)
                 totals = record.totals
             assert executor.shards == copied
             assert len({part.tobytes() for part in totals.reshape(3, 1024)}) == 3

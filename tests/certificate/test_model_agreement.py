@@ -126,7 +126,7 @@ def test_the_advised_number_of_transitions_suffices_and_is_not_far_too_large(cou
     assert certificate.best.kind == "D, worst laws"
     assert model_term_of(certificate) > target
     visits = jm.occupancy(world, policy)
-    share = target / problem.trivial_bound
+    share = target / problem.gap_scale
     needed = enough_transitions(problem, policy, visits, 0.05, share)
     assert f"{needed:,} observed transitions of every pair" in certificate.advice()
     looser = transitions_needed(problem, visits, failure_probability=0.0125, share=share)
@@ -138,7 +138,7 @@ def test_the_advised_number_of_transitions_suffices_and_is_not_far_too_large(cou
 
 
 def test_nothing_is_advised_where_the_model_term_is_small_already():
-    few, many = small_estimate(100), small_estimate(10_000)
+    few, many = small_estimate(100), small_estimate(50_000)
     assert 0 < model_term_of(many) <= 0.1 * many.trivial_bound
     assert "transitions of every pair" in few.advice()
     assert "transitions of every pair" not in many.advice()

@@ -79,7 +79,7 @@ def test_the_true_gap_and_spending_never_exceed_those_of_the_model_plus_their_te
         bound(problem, policy, error) for bound in (robust_expectations, robust_budgets)
     )
     box = robust_gap(problem, robust_ranges(problem, policy, error), problem.target)
-    slack, h = EXACT * problem.trivial_bound, problem.world.effective_horizon
+    slack, h = EXACT * problem.gap_scale, problem.world.effective_horizon
     for _ in range(12):
         truth = in_world(problem, true_world(problem.world, error, rng))
         true_visits = jm.occupancy(truth.world, policy)
@@ -106,7 +106,7 @@ def test_robust_expectations_never_exceed_the_simple_bound(problem, seed):
     if isinstance(problem.cost_class, jm.Simplex):
         robust = problem.cost_class.gap(highest - problem.target)
         assert robust <= problem.gap(visits) + model_term(problem, visits, error) + 1e-9 * (
-            problem.trivial_bound
+            problem.gap_scale
         )
 
 
@@ -199,7 +199,7 @@ def test_no_policy_of_the_true_world_goes_below_the_bound_of_the_model(seed, bud
     for _ in range(3):
         answer = jm.solve(in_world(problem, true_world(problem.world, error, rng)))
         if answer.solution is not None:
-            assert bound <= answer.value + EXACT * problem.trivial_bound
+            assert bound <= answer.value + EXACT * problem.gap_scale
 
 
 @given(problems(), seeds)
@@ -216,7 +216,7 @@ def test_the_lower_bound_is_at_least_that_of_the_printed_formula(problem, seed):
         world.initial @ values + inside.min() * world.effective_horizon
         - weights @ problem.target - prices @ problem.limits - error.initial * span / 2
     )  # fmt: skip
-    size = (problem.trivial_bound + np.abs(values).max()) * world.effective_horizon
+    size = (problem.gap_scale + np.abs(values).max()) * world.effective_horizon
     bound = true_world_lower_bound(problem, witness, error)
     assert bound >= printed - EXACT * (1 + size + prices.sum() * world.effective_horizon)
     exact = ModelError(np.zeros(world.num_pairs), 0.0, 0.0)
@@ -266,7 +266,7 @@ def test_the_term_of_a_hopeless_model_is_the_trivial_bound():
     centred = np.abs(problem.basis.centred()).max()
     expected = 2 * centred * problem.world.effective_horizon
     assert model_term(problem, visits, error) == pytest.approx(expected, rel=1e-12)
-    assert model_term(problem, visits, error) <= problem.trivial_bound * (1 + 1e-12)
+    assert model_term(problem, visits, error) <= problem.gap_scale * (1 + 1e-12)
 
 
 def test_costs_are_centred_where_that_is_smaller():
@@ -450,7 +450,7 @@ def test_as_many_transitions_as_needed_suffice_and_one_less_does_not(seed, share
         radii = transition_radii(counted, 0.05)
         return model_term(in_world(problem, counted), jm.occupancy(counted, policy), radii)
 
-    assert term(needed) <= share * problem.trivial_bound < term(needed - 1)
+    assert term(needed) <= share * problem.gap_scale < term(needed - 1)
 
 
 def test_laws_known_to_be_exact_need_no_transitions():

@@ -72,7 +72,7 @@ def test_a_failed_premise_comes_first_and_alone(grid):
 def test_advice_about_samples_of_the_policy(grid):
     world, basis, expert, demos = grid
     problem = jm.Apprenticeship(world, basis, demos)
-    sampled = jm.certify(problem, expert, evaluation=jm.Rollouts(50, 100, 0))
+    sampled = jm.certify(problem, expert, evaluation=jm.Rollouts(50, 100))
     assert "evaluated exactly" in sampled.advice()
     assert "evaluated exactly" not in jm.certify(problem, expert).advice()
 
@@ -111,7 +111,7 @@ def test_a_lower_bound_that_says_nothing_is_not_said(grid):
 PLAIN = {
     "sqrt", "log", "max", "max_i", "min", "mean", "sum_i", "sum_k", "combined", "of", "half", "the",
     "ranges", "under", "all", "laws", "or", "worst", "radius", "expectations", "values", "discount",
-    "initial", "pairs", "branches", "summands", "costs",
+    "initial", "pairs", "branches", "summands", "costs", "in", "model",
 }  # fmt: skip
 """Words in formulas that say themselves what they mean."""
 ROOM = Path(jm.__file__).parent / "certificate"

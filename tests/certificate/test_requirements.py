@@ -136,7 +136,7 @@ def test_the_guarantee_for_any_pair_of_points(problem, seed, exact, share):
     """
     draw = np.random.default_rng(seed).normal(size=(problem.world.num_pairs, 3))
     features = Features(np.where(np.arange(draw.size).reshape(draw.shape) % 4 == 1, 0.0, draw))
-    rule = ExactPenalty() if exact else SinglePenalty(share * problem.trivial_bound)
+    rule = ExactPenalty() if exact else SinglePenalty(share * problem.gap_scale)
     surrogate = Surrogate(Reduced(problem, features), rule)
     k, world, rng = shortfall(surrogate), problem.world, np.random.default_rng(seed)
     radius = default_radius(problem, features)
@@ -150,7 +150,7 @@ def test_the_guarantee_for_any_pair_of_points(problem, seed, exact, share):
         broken = np.maximum(problem.overspending(visits.measure), 0.0).sum()
         return problem.gap(visits) + budgets * broken
 
-    exact_flow = problem.trivial_bound / 2 + (
+    exact_flow = problem.gap_scale / 2 + (
         budgets * sum(budget.size for budget in problem.constraints) * world.effective_horizon
     )
     slack = (
@@ -160,7 +160,7 @@ def test_the_guarantee_for_any_pair_of_points(problem, seed, exact, share):
         + bias(surrogate, radius)
     )
     upper = loss_of_policy(theta) + slack
-    assert loss_of_policy(average) <= upper + 1e-9 * (abs(upper) + problem.trivial_bound)
+    assert loss_of_policy(average) <= upper + 1e-9 * (abs(upper) + problem.gap_scale)
 
 
 def test_the_table_shows_both_and_says_which_is_printed(problem):

@@ -113,7 +113,7 @@ def test_radii_shrink_with_demonstrations_and_with_tolerance(problem, delta):
 
 @given(problems(max_budgets=0), st.floats(1e-6, 1.0))
 def test_recorded_length_is_the_least(problem, share):
-    target = share * problem.trivial_bound
+    target = share * problem.gap_scale
     length = recorded_length(problem, target)
     assert truncation(problem, length) <= target
     assert length == 1 or truncation(problem, length - 1) > target

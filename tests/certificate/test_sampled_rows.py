@@ -27,6 +27,7 @@ from journeyman.problem.row_sampling import RowNorms
 from journeyman.testing import random_problem
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import problems, seeds
+from seeding import drawn_from
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
 DATA, CONCENTRATION = GOLDEN["data"], GOLDEN["concentration"]
@@ -212,7 +213,7 @@ def test_the_law_of_the_subgradients_would_underestimate_the_flow_violation():
 def test_a_law_without_support_certifies_nothing(monkeypatch):
     problem, features, theta = pitfall()
     policy = jm.extract(problem.world, features.measure(theta))
-    evaluation = SampledRows(features, theta, rows=10**5, seed=0)
+    evaluation = SampledRows(features, theta, rows=10**5)
     sound = jm.certify(problem, policy, evaluation=evaluation)
     assert sound.valid
     assert sound.bound >= problem.gap(policy)
@@ -242,7 +243,8 @@ def test_bounds_fail_no_more_often_than_they_say(case):
     exact = naive_sums(problem.world, features.measure(theta))
     failures = of_sums = below_mean = 0
     for seed in range(RUNS):
-        found = SampledRows(features, theta, rows=40, seed=seed).evaluate(problem, policy, DELTA)
+        with drawn_from(seed):
+            found = SampledRows(features, theta, rows=40).evaluate(problem, policy, DELTA)
         bounds = [
             problem.cost_class.gap(one.expectations - problem.target) + total(one.terms)
             for one in found
@@ -266,7 +268,7 @@ def test_many_rows_come_close_to_the_exact_kinds():
     facts = GOLDEN["theta_A"]
     found = {
         one.kind: one
-        for one in SampledRows(features, theta, rows=10**6, seed=0).evaluate(problem, policy, 0.05)
+        for one in SampledRows(features, theta, rows=10**6).evaluate(problem, policy, 0.05)
     }
     exact = {
         "A (sampled)": N * h * (2 * facts["V1"] + facts["V2"]),
@@ -282,7 +284,7 @@ def test_what_is_certainly_zero_costs_nothing():
     """Nonnegative features and coefficients: V1 = 0 without samples, delta for two sums."""
     problem, features, theta, _ = golden_case("theta_C")
     policy = jm.extract(problem.world, features.measure(theta))
-    found, _ = SampledRows(features, theta, rows=100, seed=0).evaluate(problem, policy, 0.06)
+    found, _ = SampledRows(features, theta, rows=100).evaluate(problem, policy, 0.06)
     assert found.terms[0].value == pytest.approx(0.0, abs=1e-300)
     assert found.statistics[0].ranges == (0.0,)
     assert {one.failure_probability for one in found.statistics} == {0.03}
@@ -304,7 +306,7 @@ def test_delta_is_shared_with_the_expert():
     policy = jm.extract(problem.world, features.measure(theta))
     demos = jm.record(problem.world, policy, trajectories=30, horizon=20, seed=0)
     estimated = jm.Apprenticeship(problem.world, problem.basis, demos)
-    evaluation = SampledRows(features, theta, rows=500, seed=1)
+    evaluation = SampledRows(features, theta, rows=500)
     for one, share in ((problem, 0.05), (estimated, 0.025)):
         certificate = jm.certify(one, policy, 0.05, evaluation=evaluation)
         assert {way.kind for way in certificate.combinations} == {"A (sampled)", "B (sampled)"}
@@ -321,10 +323,11 @@ def test_delta_is_shared_with_the_expert():
 def test_a_seed_means_one_evaluation():
     problem, features, theta, _ = golden_case("theta_A")
     policy = jm.extract(problem.world, features.measure(theta))
-    first, again, other = (
-        SampledRows(features, theta, rows=50, seed=seed).evaluate(problem, policy, 0.05)[0]
-        for seed in (4, 4, 5)
-    )
+    found = []
+    for seed in (4, 4, 5):
+        with drawn_from(seed):
+            found.append(SampledRows(features, theta, rows=50).evaluate(problem, policy, 0.05)[0])
+    first, again, other = found
     assert first.terms == again.terms != other.terms
     assert first.statistics == again.statistics
     assert first.statistics[0].means != other.statistics[0].means
@@ -334,20 +337,17 @@ def test_a_forward_problem_can_be_certified_by_rows():
     problem, features, theta, _ = golden_case("theta_B")
     forward = jm.Forward(problem.world, np.array(DATA["Psi"])[:, 0])
     policy = jm.extract(problem.world, features.measure(theta))
-    certificate = jm.certify(
-        forward, policy, evaluation=SampledRows(features, theta, rows=10**5, seed=0)
-    )
+    certificate = jm.certify(forward, policy, evaluation=SampledRows(features, theta, rows=10**5))
     assert certificate.best.bound >= forward.gap(policy)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.eye(2), [1, 1], 10, 0), "features is a ndarray. Give jm.Features"),
-        ((jm.Features(np.eye(2)), [1], 10, 0), "coefficients"),
-        ((jm.Features(np.eye(2)), [1, np.nan], 10, 0), "coefficients"),
-        ((jm.Features(np.eye(2)), [1, 1], 1, 0), "rows = 1. Give a whole number from 2 on"),
-        ((jm.Features(np.eye(2)), [1, 1], 10, None), "seed = None. Give a whole number from 0"),
+        ((np.eye(2), [1, 1], 10), "features is a ndarray. Give jm.Features"),
+        ((jm.Features(np.eye(2)), [1], 10), "coefficients"),
+        ((jm.Features(np.eye(2)), [1, np.nan], 10), "coefficients"),
+        ((jm.Features(np.eye(2)), [1, 1], 1), "rows = 1. Give a whole number from 2 on"),
     ],
 )
 def test_refusals_name_what_is_wrong(arguments, message):
@@ -357,7 +357,7 @@ def test_refusals_name_what_is_wrong(arguments, message):
 
 def test_rows_of_another_policy_or_world_are_refused():
     problem, features, theta, _ = golden_case("theta_A")
-    evaluation = SampledRows(features, theta, rows=10, seed=0)
+    evaluation = SampledRows(features, theta, rows=10)
     with pytest.raises(jm.InvalidProblem, match="not the one that features and coefficients"):
         jm.certify(problem, jm.Policy.uniform(problem.world), evaluation=evaluation)
     elsewhere = random_problem(0)

@@ -110,13 +110,13 @@ def problem_of(cost_class=None, **declared):
 
 def test_the_declared_sum_is_the_largest_cost_of_guarantees():
     loose, tight = problem_of(), problem_of(largest=1)
-    assert loose.trivial_bound == pytest.approx(2 * 16 * 10, rel=1e-12)
-    assert tight.trivial_bound == pytest.approx(2 * 1 * 10, rel=1e-9)
-    assert tight.trivial_bound >= 2 * 1 * 10
+    assert loose.gap_scale == pytest.approx(2 * 16 * 10, rel=1e-12)
+    assert tight.gap_scale == pytest.approx(2 * 1 * 10, rel=1e-9)
+    assert tight.gap_scale >= 2 * 1 * 10
     penalties = jm.ExactPenalty().of(tight)
     assert (penalties.pairs, penalties.flow) == pytest.approx((20, 10), rel=1e-9)
     scaled = problem_of(jm.InfinityBall([3.0, *[1.0] * 15]), largest=1)
-    assert scaled.trivial_bound == pytest.approx(2 * 3 * 10, rel=1e-9)
+    assert scaled.gap_scale == pytest.approx(2 * 3 * 10, rel=1e-9)
 
 
 def test_the_slack_of_the_check_is_in_the_bound():

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.demonstrations.control_variate import FEWEST_TRAJECTORIES, Shaping
-from journeyman.demonstrations.expectation import default_method
+from journeyman.demonstrations.control_variate import Shaping
 from journeyman.policy.values import value_functions
-from journeyman.testing import Shape, random_world
 from journeyman.testing.strategies import policies, seeds, worlds
 from naive import expectation as naive
 
@@ -214,29 +212,12 @@ def test_an_empty_or_absent_subset_is_refused():
         demos.subset(np.array([1]))
 
 
-def test_the_control_variate_is_the_default_where_it_helps():
-    world = random_world(0, Shape.DENSE)
-    policy = jm.Policy.uniform(world)
-    few, enough = (
-        jm.record(world, policy, trajectories=count, horizon=5, seed=0)
-        for count in (FEWEST_TRAJECTORIES - 1, FEWEST_TRAJECTORIES)
-    )
-    assert default_method(few, world) == jm.MonteCarlo()
-    assert default_method(enough, world) == jm.ControlVariate()
-    unsure = jm.World(
-        world.transition, world.initial, world.discount,
-        choice_offsets=world.pairs.offsets, transition_error=0.1,
-    )  # fmt: skip
-    assert default_method(enough, unsure) == jm.MonteCarlo()
-    basis = jm.CostBasis(np.eye(world.num_states))
-    assert jm.Apprenticeship(world, basis, enough).expectation.method == jm.ControlVariate()
-    assert jm.Apprenticeship(unsure, basis, enough).expectation.method == jm.MonteCarlo()
-
-
 @pytest.mark.parametrize("num_folds", [1, 0, -2, 2.5, "two"])
 def test_folds_are_at_least_two(num_folds):
     with pytest.raises(jm.InvalidDemonstrations, match="num_folds"):
         jm.ControlVariate(num_folds)
+    with pytest.raises(jm.InvalidDemonstrations, match="num_folds"):
+        jm.Blend(num_folds)
 
 
 def test_wrong_settings_say_what_is_wrong():

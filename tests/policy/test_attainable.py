@@ -1,5 +1,8 @@
 """Attainable ranges: outer bounds that policies attain."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -58,4 +61,43 @@ def test_sparse_costs_and_worlds_beyond_the_limit(monkeypatch):
     assert not wide.planned
     assert (wide.lowest <= dense.lowest).all()
     assert (wide.highest >= dense.highest).all()
-    assert attainable_ranges(world, basis) is dense
+
+
+def test_plans_are_made_once_and_only_for_costs_that_are_asked_for(monkeypatch):
+    _, world, basis = random_case(4)
+    asked = []
+    improve = attainable.improve
+
+    def counted(chains, cost, *rest, **more):
+        asked.append(cost.copy())
+        return improve(chains, cost, *rest, **more)
+
+    monkeypatch.setattr(attainable, "improve", counted)
+    end = attainable_ranges(world, basis).of(1)
+    assert asked
+    assert all(np.array_equal(np.abs(cost), np.abs(basis.matrix[:, 1])) for cost in asked)
+    asked.clear()
+    assert attainable_ranges(world, basis).of(1) == end
+    assert not asked
+    assert len(attainable_ranges(world, basis).highest) == 3
+    assert asked
+
+
+def test_worlds_that_were_planned_in_can_go():
+    _, world, basis = random_case(5)
+    assert attainable_ranges(world, basis).planned
+    gone = weakref.ref(world)
+    del world
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.9999, 0.999999])
+def test_narrow_ranges_are_told_from_none_at_any_discount(discount):
+    """One free step of the first state is all there is to choose; the end rests for ever."""
+    law = [[0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    world = jm.World(law, [1, 0, 0], discount, choice_offsets=[0, 2, 3, 4])
+    some = attainable_ranges(world, jm.CostBasis([[0.25], [0.5], [1.0], [0.0]]))
+    none = attainable_ranges(world, jm.CostBasis([[0.25], [0.25], [1.0], [0.0]]))
+    assert (some.highest - some.lowest)[0] == pytest.approx(0.25, rel=1e-4)
+    assert 0 <= (none.highest - none.lowest)[0] <= 1e-8

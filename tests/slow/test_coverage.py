@@ -66,7 +66,7 @@ def on_the_data(way):
 
 def failures(certificate, true_gap, problem, place, optimum):
     """Which statements of the certificate are wrong."""
-    tiny = 1e-9 * problem.trivial_bound
+    tiny = 1e-9 * problem.gap_scale
     kind, delta = problem.cost_class, certificate.failure_probability
     estimates = expert_estimates(problem, delta)
     return {

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
+from seeding import drawn_from
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +50,9 @@ def test_rollouts(name):
     failures = np.zeros(2, dtype=int)
     for seed in range(RUNS):
         problem, policy = setting(seed % 20, name)
-        rollouts = jm.Rollouts(trajectories=40, horizon=40, seed=seed)
-        certificate = jm.certify(problem, policy, DELTA, evaluation=rollouts)
+        rollouts = jm.Rollouts(trajectories=40, horizon=40)
+        with drawn_from(seed):
+            certificate = jm.certify(problem, policy, DELTA, evaluation=rollouts)
         failures += falls_short(certificate, problem.gap(policy))
     judge("rollouts", name, *failures)
 
@@ -69,7 +71,7 @@ def test_sampled_rows(name):
         )
         theta = np.array([0.7, 0.3])
         chosen = jm.extract(problem.world, features.measure(theta))
-        rows = jm.SampledRows(features, theta, rows=200, seed=seed)
+        rows = jm.SampledRows(features, theta, rows=200)
         certificate = jm.certify(problem, chosen, DELTA, evaluation=rows)
         failures += falls_short(certificate, problem.gap(chosen))
     judge("sampled rows", name, *failures)

@@ -28,7 +28,7 @@ def test_value_is_the_optimum_and_proven(kind, scale, shape, discount, num_budge
         7, kind(scale), shape=shape, num_costs=NUM_COSTS, num_budgets=num_budgets, discount=discount
     )
     answer = jm.solve(problem)
-    allowance = TOLERANCE * problem.trivial_bound
+    allowance = TOLERANCE * problem.gap_scale
     assert answer.status is jm.Status.OPTIMAL
     assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
     assert answer.value - answer.lower_bound <= allowance
@@ -44,7 +44,7 @@ def test_every_engine_finds_the_optimum(kind, engine, shape, num_budgets):
         8, kind(SCALE), shape=shape, num_costs=NUM_COSTS, num_budgets=num_budgets
     )
     answer = jm.solve(problem, jm.LinearProgram(engine=engine))
-    allowance = TOLERANCE * problem.trivial_bound
+    allowance = TOLERANCE * problem.gap_scale
     assert answer.status is jm.Status.OPTIMAL
     assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
     assert answer.value - answer.lower_bound <= allowance
@@ -57,7 +57,7 @@ def test_forward_problem_without_budgets_is_planning(shape, discount):
     problem = forward_problem(shape, discount, num_budgets=0)
     plan = jm.plan(problem.world, problem.basis.matrix[:, 0])
     answer = jm.solve(problem)
-    allowance = TOLERANCE * problem.trivial_bound
+    allowance = TOLERANCE * problem.gap_scale
     assert answer.value == pytest.approx(problem.world.initial @ plan.values, abs=allowance, rel=0)
 
 
@@ -66,7 +66,7 @@ def test_forward_problem_without_budgets_is_planning(shape, discount):
 def test_forward_problem_with_budgets_is_solved_and_proven(shape, discount):
     problem = forward_problem(shape, discount, num_budgets=2)
     answer = jm.solve(problem)
-    allowance = TOLERANCE * problem.trivial_bound
+    allowance = TOLERANCE * problem.gap_scale
     assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
     assert answer.value - answer.lower_bound <= allowance
     assert_budgets_are_kept(problem, answer.policy)

@@ -28,7 +28,7 @@ def test_many_starts_with_a_short_horizon_and_few_costs_are_for_columns(tiny_lim
     monkeypatch.setattr(choice_of_engine, "FEW_SUMS", 91.0)
     solver, _ = solver_for(problem)
     assert isinstance(solver, jm.ColumnGeneration)
-    assert solver.tolerance == pytest.approx(1e-8 * problem.trivial_bound)
+    assert solver.tolerance == pytest.approx(1e-8 * problem.gap_scale)
 
 
 @pytest.mark.parametrize("discount", [0.9, 0.99])
@@ -55,7 +55,7 @@ def test_columns_and_linear_program_agree_where_the_choice_changes(monkeypatch):
     monkeypatch.setattr(choice_of_engine, "NARROW", 600)
     columns = jm.solve(problem)
     assert columns.engine.startswith("column generation")
-    allowance = 2e-7 * problem.trivial_bound
+    allowance = 2e-7 * problem.gap_scale
     assert columns.value == pytest.approx(linear.value, abs=allowance, rel=0)
 
 

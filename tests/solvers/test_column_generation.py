@@ -19,7 +19,7 @@ CLASSES = (jm.InfinityBall, jm.EuclideanBall, jm.Simplex)
 
 def agree(problem, answer, reference):
     """Value and bounds fit those of the linear program to the certified gap."""
-    unit = problem.trivial_bound or 1.0
+    unit = problem.gap_scale or 1.0
     assert answer.status is jm.Status.OPTIMAL
     assert answer.value - answer.lower_bound <= 1e-6 * unit
     assert answer.value >= reference.lower_bound - 1e-6 * unit
@@ -115,7 +115,7 @@ def test_bounds_never_cross_and_only_improve(cost_class):
     problem = grid_problem(cost_class())
     exact = jm.solve(problem, jm.LinearProgram())
     trace = jm.solve(problem, jm.ColumnGeneration()).bounds_trace
-    rounding = 1e-9 * problem.trivial_bound
+    rounding = 1e-9 * problem.gap_scale
     assert len(trace) > 3
     assert (np.diff(trace[:, 0]) >= 0).all()
     assert (np.diff(trace[:, 1]) >= 0).all()
@@ -131,8 +131,8 @@ def test_every_call_leaves_a_policy_and_valid_bounds(calls):
     answer = jm.solve(problem, jm.ColumnGeneration(max_calls=calls, tolerance=1e-6))
     assert answer.status is jm.Status.STEP_LIMIT
     assert len(answer.bounds_trace) == calls
-    assert answer.lower_bound <= exact.value + 1e-9 * problem.trivial_bound
-    assert answer.value >= exact.lower_bound - 1e-9 * problem.trivial_bound
+    assert answer.lower_bound <= exact.value + 1e-9 * problem.gap_scale
+    assert answer.value >= exact.lower_bound - 1e-9 * problem.gap_scale
     assert answer.value == pytest.approx(answer.bounds_trace[-1, 2], rel=1e-4)
 
 

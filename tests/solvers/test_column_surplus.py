@@ -20,7 +20,7 @@ BAD_EXPERT = (5.25, 4.15, 5.0)
 
 
 def tolerance_of(problem):
-    return 1e-6 * problem.trivial_bound
+    return 1e-6 * problem.gap_scale
 
 
 def agree(answer, reference):
@@ -92,14 +92,14 @@ def test_no_policy_surpasses_the_bound_whatever_the_dual_point(problem, seed, si
     solution = Solution.of(problem, policy, witness)
     assume((solution.overspending <= 0).all())
     bound = surplus_bound(problem, task, solution.value, DualPoint(-np.inf, dual, values))
-    assert total_surplus(problem, solution) <= bound + 1e-9 * problem.trivial_bound
+    assert total_surplus(problem, solution) <= bound + 1e-9 * problem.gap_scale
 
 
 @pytest.mark.parametrize("price", [0.0, 0.3, 20.0])
 def test_the_bound_is_attained_where_the_priced_cost_is_the_worst(price):
     """A policy that is best for the priced costs has the largest surplus at its own gap."""
     drawn = random_problem(3, num_states=8)
-    target = drawn.target - np.array([drawn.trivial_bound, 0.0, 0.0])
+    target = drawn.target - np.array([drawn.gap_scale, 0.0, 0.0])
     problem = jm.Apprenticeship(
         drawn.world, drawn.basis, jm.ExpertExpectation(target), jm.Simplex((1.0, 0.5, 2.0))
     )
@@ -108,7 +108,7 @@ def test_the_bound_is_attained_where_the_priced_cost_is_the_worst(price):
     solution = Solution.of(problem, best.policy, task.witness(dual, best.values))
     bound = surplus_bound(problem, task, solution.value, DualPoint(0.0, dual, best.values))
     surplus = total_surplus(problem, solution)
-    assert bound == pytest.approx(surplus, abs=1e-8 * problem.trivial_bound, rel=0)
+    assert bound == pytest.approx(surplus, abs=1e-8 * problem.gap_scale, rel=0)
 
 
 def test_the_bad_driver_is_surpassed_as_far_as_by_the_linear_program():

@@ -187,7 +187,7 @@ def test_number_of_threads_can_change_from_solve_to_solve(kind, engine):
         jm.solve(problem, jm.LinearProgram(engine=engine, threads=threads)).value
         for threads in (1, 2, 1)
     ]
-    assert values == pytest.approx([values[0]] * 3, abs=1e-7 * problem.trivial_bound)
+    assert values == pytest.approx([values[0]] * 3, abs=1e-7 * problem.gap_scale)
 
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall, jm.EuclideanBall])
@@ -198,7 +198,7 @@ def test_nothing_separates_from_an_expert_that_can_be_matched(kind, shape):
     expert = jm.ExpertExpectation(jm.occupancy(drawn.world, policy).expectations(drawn.basis))
     problem = jm.Apprenticeship(drawn.world, drawn.basis, expert, kind())
     answer = jm.solve(problem)
-    assert answer.value <= 1e-7 * problem.trivial_bound
+    assert answer.value <= 1e-7 * problem.gap_scale
     assert answer.lower_bound == 0.0
     assert not answer.cost_weights.any()
 
@@ -223,7 +223,7 @@ def test_costs_beyond_one_multiply_the_value(kind):
         problem.cost_class,
     )
     answer = jm.solve(larger)
-    allowance = 1e-7 * larger.trivial_bound
+    allowance = 1e-7 * larger.gap_scale
     assert answer.status is jm.Status.OPTIMAL
     assert answer.value == pytest.approx(1000 * jm.solve(problem).value, abs=allowance, rel=0)
 
@@ -252,7 +252,7 @@ def assert_same_value(problem, *matrices):
         ).value
         for matrix in matrices
     )
-    assert first == pytest.approx(second, abs=1e-7 * problem.trivial_bound, rel=0)
+    assert first == pytest.approx(second, abs=1e-7 * problem.gap_scale, rel=0)
 
 
 def assert_sound(answer):

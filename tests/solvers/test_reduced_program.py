@@ -125,7 +125,7 @@ def test_the_policy_is_that_of_the_coefficients_and_its_gap_at_most_the_loss(dra
     problem, features = drawn
     answer = jm.solve(problem, ReducedProgram(features))
     policy = jm.extract(problem.world, features.measure(answer.reduced.coefficients))
-    allowance = 1e-9 * max(problem.trivial_bound, abs(answer.reduced.loss))
+    allowance = 1e-9 * max(problem.gap_scale, abs(answer.reduced.loss))
     assert np.array_equal(answer.policy.per_pair, policy.per_pair)
     assert answer.lower_bound <= answer.value + allowance
     assert answer.value <= answer.reduced.loss + allowance
@@ -264,8 +264,8 @@ def test_hard_constraints_over_occupancies_give_the_best_mixture(kind, budgets, 
         assert answer.status is jm.Status.INFEASIBLE
     else:
         assert answer.status is jm.Status.CONVERGED
-        assert answer.value == pytest.approx(expected, abs=1e-6 * problem.trivial_bound)
-        assert answer.reduced.loss == pytest.approx(answer.value, abs=1e-7 * problem.trivial_bound)
+        assert answer.value == pytest.approx(expected, abs=1e-6 * problem.gap_scale)
+        assert answer.reduced.loss == pytest.approx(answer.value, abs=1e-7 * problem.gap_scale)
 
 
 @every_class

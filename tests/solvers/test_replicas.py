@@ -183,7 +183,7 @@ def test_the_average_of_replicas_is_better_than_one_of_them():
 def test_replicas_stop_when_their_error_is_proven():
     answer = jm.solve(PROBLEM, replace(SOLVER, steps=2_000_000, accuracy=None, replicas=2))
     assert answer.status is jm.Status.CONVERGED
-    wanted = max(0.05 * answer.reduced.loss, 0.0025 * PROBLEM.trivial_bound)
+    wanted = max(0.05 * answer.reduced.loss, 0.0025 * PROBLEM.gap_scale)
     assert answer.reduced.optimisation_error <= wanted
 
 

@@ -28,7 +28,7 @@ every_engine = pytest.mark.parametrize("engine", list(jm.Engine))
 def test_surplus_is_the_greatest_at_least_gap(shape, scale):
     problem = problem_with_many_optima(0, shape, scale)
     surplus = jm.solve(problem).total_surplus
-    unit = problem.trivial_bound
+    unit = problem.gap_scale
     assert surplus == pytest.approx(best_surplus(problem, slack=1e-9 * unit), abs=1e-6 * unit)
     assert surplus >= first_surplus(problem) + 1e-2 * unit
 
@@ -38,7 +38,7 @@ def test_surplus_is_the_greatest_at_least_gap(shape, scale):
 def test_surplus_costs_the_gap_next_to_nothing(shape, scale):
     problem = problem_with_many_optima(1, shape, scale)
     answer = jm.solve(problem)
-    assert answer.value - answer.lower_bound <= 1e-8 * problem.trivial_bound
+    assert answer.value - answer.lower_bound <= 1e-8 * problem.gap_scale
 
 
 @every_shape
@@ -46,7 +46,7 @@ def test_surplus_costs_the_gap_next_to_nothing(shape, scale):
 def test_gap_and_surplus_depend_neither_on_order_nor_on_engine(shape, engine):
     problem = problem_with_many_optima(2, shape)
     expected = figures(jm.solve(problem))
-    allowance = 1e-6 * problem.trivial_bound
+    allowance = 1e-6 * problem.gap_scale
     for twin in (problem, read_backwards(problem)):
         answer = jm.solve(twin, jm.LinearProgram(engine=engine))
         assert figures(answer) == pytest.approx(expected, abs=allowance, rel=0)
@@ -59,7 +59,7 @@ def test_tilted_and_sliced_programs_agree(shape, scale, monkeypatch):
     tilted = figures(jm.solve(problem, jm.LinearProgram(engine=Engine.CLARABEL)))
     monkeypatch.setattr(second_stage, "TILTS", ())
     sliced = figures(jm.solve(problem, jm.LinearProgram(engine=Engine.CLARABEL)))
-    assert tilted == pytest.approx(sliced, abs=1e-6 * problem.trivial_bound, rel=0)
+    assert tilted == pytest.approx(sliced, abs=1e-6 * problem.gap_scale, rel=0)
 
 
 def test_a_tilt_that_costs_gap_is_not_taken(monkeypatch):
@@ -69,7 +69,7 @@ def test_a_tilt_that_costs_gap_is_not_taken(monkeypatch):
     monkeypatch.setattr(second_stage, "TILTS", (1e3,))
     answer = jm.solve(problem, jm.LinearProgram(engine=Engine.CLARABEL))
     assert answer.status is jm.Status.OPTIMAL
-    assert figures(answer) == pytest.approx(expected, abs=1e-6 * problem.trivial_bound, rel=0)
+    assert figures(answer) == pytest.approx(expected, abs=1e-6 * problem.gap_scale, rel=0)
 
 
 @given(seeds)
@@ -87,7 +87,7 @@ def test_no_policy_of_the_same_gap_surpasses_the_tilted_bound(seed):
         if problem.overspending(visits.measure)[0] <= 0:
             bound = second_stage._tilted_bound(problem, problem.gap(visits), share, found.row_duals)
             surplus = second_stage._surplus(problem, visits.measure)
-            assert surplus <= bound + 1e-9 * problem.trivial_bound / share
+            assert surplus <= bound + 1e-9 * problem.gap_scale / share
 
 
 @pytest.mark.parametrize("engine", [None, Engine.SIMPLEX])

@@ -23,6 +23,18 @@ ROUNDING = "2 eps (pairs + branches + 8) (1 + |u|_1) N h"
 
 
 @dataclass(frozen=True, eq=False)
+class WorstEnds:
+    """The greatest expectations lie between `top` and `above`, the least between `below` and
+    `bottom` (those of a ball only)."""
+
+    top: Floats
+    above: Floats
+    bottom: Floats | None
+    below: Floats | None
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
 class Way:
     """Expectations of the apprentice by one kind of evaluation, and the figures of their error."""
 
@@ -33,6 +45,8 @@ class Way:
     """By how much more a certificate may state as expectations; to both sides of a ball."""
     floor: float = 0.0
     """What the expectations were computed from, where that is larger than any gap."""
+    worst: WorstEnds | None = None
+    """Under all laws within the error of the model, where that is counted cost by cost."""
 
 
 @dataclass(frozen=True, eq=False)

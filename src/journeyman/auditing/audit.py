@@ -17,8 +17,8 @@ In an estimated world the distances of the true laws are derived from what is de
 and what the worst of them cost is searched for anew: a stored figure may exceed it by 1e-6 of its
 size and not fall short. Rollouts and sampled rows are derived from their statistics. The statistics
 are compared with exact expectations and with fresh draws, up to radii that an honest run exceeds
-with probability 1e-6; and with draws from the stored seed, where numpy has the version that the run
-was made with.
+with probability 1e-6, and with draws from the seed, which is a digest of world and policy. Where
+these give other statistics and the run names another version of numpy, the audit is not complete.
 
 A run in a large world names its code by reference. Nothing of that is imported or called unless
 whoever audits says `trust_code=True`; without it everything is compared that needs no code, and
@@ -70,7 +70,7 @@ class Audit:
     checked: int
     """How many things were compared."""
     not_derived: tuple[str, ...] = ()
-    """What needs the code of the run, which was not trusted."""
+    """What was not: it needs code that was not trusted, or draws that cannot be made again."""
 
     @property
     def complete(self) -> bool:
@@ -78,15 +78,18 @@ class Audit:
         return not self.not_derived
 
     def require(self) -> "Audit":
-        """This audit, or `AuditFailed` when there are findings."""
-        if not self.passed:
+        """This audit, or `AuditFailed` when there are findings or it is not complete.
+
+        Whoever is content with what can be derived without code reads `passed` and `not_derived`.
+        """
+        if not (self.passed and self.complete):
             raise AuditFailed(str(self))
         return self
 
     def __str__(self) -> str:
         head = f"The audit failed: {len(self.findings)} findings in {self.checked} comparisons."
         if self.passed:
-            far = "" if self.complete else " as far as it goes"
+            far = "" if self.complete else " as far as it goes, and is not complete"
             head = f"The audit passed{far}: {self.checked} comparisons, no finding."
         rest = ["Not derived again:"] * bool(self.not_derived)
         lines = [*self.findings, *rest, *self.not_derived]
@@ -115,9 +118,8 @@ def audit(directory: str | os.PathLike[str], *, trust_code: bool = False) -> Aud
         raise InvalidFile(f"{place} is not a directory", "Give one that apprentice.save has made")
     ledger, open_claims = Ledger(), list[str]()
     ledger.attempt("the run", partial(_audit, ledger, open_claims, place, trust_code is True))
-    return Audit(
-        not ledger.findings, tuple(ledger.findings), ledger.checked, tuple(open_claims)
-    )  # fmt: skip
+    left = (*ledger.open, *open_claims)
+    return Audit(not ledger.findings, tuple(ledger.findings), ledger.checked, left)
 
 
 def _audit(ledger: Ledger, open_claims: list[str], place: Path, trust_code: bool) -> None:
@@ -204,7 +206,10 @@ def _check_claims(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         "the budgets": lambda: other_claims.check_budgets(ledger, facts, run),
         "the premises": lambda: check_premises(ledger, facts, run),
         "the trace": lambda: other_claims.check_trace(ledger, facts, run),
-        "the conclusion": lambda: other_claims.check_conclusion(ledger, facts),
+        "the limits": lambda: other_claims.check_limits(ledger, facts, run),
+        "the conclusion": lambda: other_claims.check_conclusion(
+            ledger, facts, run.world.horizon, run.question.costs.plain
+        ),
     }
     for name, stage in stages.items():
         ledger.attempt(name, stage)

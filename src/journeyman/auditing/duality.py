@@ -5,8 +5,9 @@ For weights w of the class, prices xi >= 0 and any values V, every policy that k
     gap >= <initial, V> + min over pairs (Psi w + D xi + discount P V - B V)/(1 - discount)
            - <w, target> - <xi, b>
 
-In an estimated world <initial, V> and P V are replaced by the least means of V within the distances
-of the model's laws; the bound then holds in the true world.
+That is the bound on the data, in the world as given. In an estimated world the others replace
+<initial, V> and P V by the least means of V within the distances of the model's laws; they hold in
+the true world.
 
 A certificate subtracts what rounding can have hidden, so a stored figure lies a little below. A
 point with figures so large that rounding matters proves less here too: otherwise a forger could
@@ -70,12 +71,14 @@ def bounds(
     nothing = np.zeros(len(question.budgets))
     dual = list(zip(points.weights, points.prices, points.values, strict=True))
     proofs = [_proof(least, question, w, np.maximum(xi, 0.0), V) for w, xi, V in dual]
+    given = Least(world, None)
+    in_model = [_proof(given, question, w, np.maximum(xi, 0.0), V) for w, xi, V in dual]
     unpriced = [_proof(least, question, w, nothing, V) for w, _, V in dual]
     moved = [_moved(question, proof, one, floor) for proof in proofs for one in estimates]
     declared = question.expectation.get("kind") in ("declared", "known cost")
     radius = float("inf") if declared else min(_radius(question, one) for one in estimates)
     return Bounds(
-        on_data=_best([proof.range(floor) for proof in proofs]),
+        on_data=_best([proof.range(floor) for proof in in_model]),
         without_budgets=_best([proof.range(floor) for proof in unpriced]),
         true=_best(moved),
         expert_radius=(radius, radius),

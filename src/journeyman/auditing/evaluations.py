@@ -4,8 +4,9 @@ In an estimated world every evaluation gets the term
 
     N h (discount <mu, err> + err0)
 
-and one more is added: cost by cost under the worst laws. For a one-sided class the worst totals
-are enough. A ball needs both ends of each cost's range: their middle, and the gap of half of it.
+and one more is added: cost by cost under the worst laws. Its model term is what the gap under these
+exceeds that in the model by. For a one-sided class the worst totals are enough, a ball needs both
+ends of each cost's range.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from journeyman.auditing.apprentice import Way
+from journeyman.auditing.apprentice import Way, WorstEnds
 from journeyman.auditing.costs import EUCLIDEAN, INFINITY
 from journeyman.auditing.inputs import Budget
 from journeyman.auditing.knowledge import FURTHEST, Distances
@@ -22,12 +23,14 @@ from journeyman.auditing.reading import Refused
 from journeyman.auditing.rollouts import check_rollouts, rollout_way
 from journeyman.auditing.run import Run
 from journeyman.auditing.sampled_rows import check_rows, row_ways
+from journeyman.auditing.seeds import explicit_seed
 from journeyman.auditing.stored import ROLLOUTS, samples_of
+from journeyman.auditing.tables import Floats
 from journeyman.auditing.worst_laws import worst_ends
 
 WORST = "D, worst laws"
 MODEL = "N h (discount <mu, err> + err0)"
-RANGES = "gap_W of half the ranges under all laws"
+RANGES = "gap_W under the worst laws - gap_W in the model"
 SPENDING = "(max d - min d)/2 h (discount <mu, err> + err0), or the worst laws"
 
 
@@ -36,14 +39,16 @@ def check_samples(ledger: Ledger, run: Run) -> None:
     if run.sampling is None:
         return
     samples, part = samples_of(run.claimed), run.parts[1]
+    seed = explicit_seed(run.world, run.apprentice.policy)
+    ledger.equal("the seed of the draws", samples[0].seed, seed)
     if run.sampling == ROLLOUTS:
         if len(samples) != 1:
             raise Refused("rollouts are one sample")
         what = "the failure probability of the rollouts"
         ledger.close(what, samples[0].failure_probability, part, 0.0)
-        check_rollouts(ledger, run.apprentice, samples[0], again=run.draws_again)
+        check_rollouts(ledger, run.apprentice, samples[0], same_numpy=run.same_numpy)
     elif run.features is not None:
-        check_rows(ledger, run.apprentice, run.features, samples, part, again=run.draws_again)
+        check_rows(ledger, run.apprentice, run.features, samples, part, same_numpy=run.same_numpy)
 
 
 def ways_in_the_model(run: Run, *, centred: bool) -> list[Way]:
@@ -77,18 +82,30 @@ def with_model(way: Way, figure: Figure) -> Way:
 
 
 def worst_way(run: Run, distances: Distances) -> Way:
-    """Every cost under the laws that are worst for it."""
+    """Every cost under the laws that are worst for it; the expectations are those in the model."""
     costs, matrix = run.question.costs, run.question.matrix
     dense = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
     policy = run.apprentice.policy
     top, above = worst_ends(run.world, policy, dense, distances)
-    if costs.kind not in (INFINITY, EUCLIDEAN):
-        return Way(WORST, top, (), uncertain=above - top)
-    bottom, below = (-end for end in worst_ends(run.world, policy, -dense, distances))
-    least, most = costs.gap((top - bottom) / 2), costs.gap((above - below) / 2)
-    figure = Figure("model", RANGES, least, most, distances.source)
-    uncertain = np.maximum(above - top, bottom - below) / 2
-    return Way(WORST, (top + bottom) / 2, (figure,), uncertain)
+    bottom = below = None
+    if costs.kind in (INFINITY, EUCLIDEAN):
+        bottom, below = (-end for end in worst_ends(run.world, policy, -dense, distances))
+    ends = WorstEnds(top, above, bottom, below, distances.source)
+    return Way(WORST, run.apprentice.expectations, (), worst=ends)
+
+
+def worst_figure(run: Run, ends: WorstEnds, values: Floats, gap: float) -> Figure:
+    """By how much the gap to `values` under the worst laws exceeds `gap`, that in the model."""
+    low = _worst_gap(run, ends.top, ends.bottom, values) - gap
+    high = _worst_gap(run, ends.above, ends.below, values) - gap
+    return Figure("model", RANGES, max(low, 0.0), max(high, 0.0), ends.source)
+
+
+def _worst_gap(run: Run, greatest: Floats, least: Floats | None, values: Floats) -> float:
+    difference = greatest - values
+    if least is not None:
+        difference = np.maximum(difference, values - least)
+    return run.question.costs.gap(difference)
 
 
 def budget_figure(run: Run, budget: Budget, distances: Distances) -> Figure:

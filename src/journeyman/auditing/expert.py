@@ -131,15 +131,92 @@ def target_of(world: World, question: Question, records: Records | None) -> Floa
     if kind == "plain mean":
         ends = tails_of(world, matrix, records).totals
         return np.asarray((recorded(world, matrix, records) + ends).mean(axis=0))
-    if kind != "control variate":
+    if kind == "completed mean":
+        return np.asarray(completed(world, matrix, records, float(facts["smoothing"])).mean(axis=0))
+    if kind not in ("control variate", "blend"):
         raise Refused(f"a target by {kind!r} cannot be audited")
     folds, smoothing = int(facts["num_folds"]), float(facts["smoothing"])
+    if kind == "blend":
+        return blended(world, matrix, records, folds, smoothing)
     mean = np.zeros(matrix.shape[1])
     for fold in range(folds):
         mine = np.arange(len(records)) % folds == fold
         potential = Potential.learned(world, matrix, records.only(~mine), smoothing)
         mean += potential.totals(world, matrix, records.only(mine)).sum(axis=0) / len(records)
     return mean
+
+
+def completed(world: World, matrix: Any, records: Records, smoothing: float) -> Floats:
+    """Totals with the values of the clone of all episodes behind those that were cut off."""
+    tails = tails_of(world, matrix, records)
+    totals = recorded(world, matrix, records) + tails.totals
+    left = tails.unknown_time * (1 - world.discount)
+    if left.any():
+        values = Chain(world, cloned(world, records, smoothing)).values(matrix)
+        totals = totals + left[:, np.newaxis] * values[records.ends]
+    return np.asarray(totals)
+
+
+def blended(world: World, matrix: Any, records: Records, folds: int, smoothing: float) -> Floats:
+    """The mean of Z - beta D: Z the completed totals, D what a potential of the other folds
+    takes out of them, beta = cov(Z, D)/(var D + m B) of the other folds' episodes within [0, 1].
+
+    D by its own sum: V(x_0) - <initial, V> + sum_t discount^(t+1) (V(x_(t+1)) - (P V)(x_t, a_t)).
+    """
+    Z, count = completed(world, matrix, records, smoothing), len(records)
+    D, fold, doubt = np.zeros_like(Z), np.arange(count) % folds, np.zeros(Z.shape[1])
+    if count < 2:
+        return np.asarray(Z.mean(axis=0))
+    for one in range(min(folds, count)):
+        mine = fold == one
+        V = Chain(world, cloned(world, records.only(~mine), smoothing)).values(matrix)
+        D[mine] = _noise(world, records.only(mine), V)
+        doubt += _variance_of_model(world, records.only(mine), V) * mine.sum()
+    mean = np.zeros(Z.shape[1])
+    for one in range(min(folds, count)):
+        mine, seen = fold == one, fold != one
+        for k in range(mean.size):
+            beta = 0.0
+            if seen.sum() > 1:
+                both = np.cov(Z[seen, k], D[seen, k])
+                own = float(both[1, 1] + doubt[k])
+                beta = min(1.0, max(0.0, float(both[0, 1]) / own)) if own > 0 else 0.0
+            mean[k] += float((Z[mine, k] - beta * D[mine, k]).sum()) / count
+    return mean
+
+
+def _noise(world: World, records: Records, V: Floats) -> Floats:
+    """D of every episode."""
+    surprise = V[records.next_state] - (world.rows @ V)[records.pair]
+    weight = world.discount ** (records.time + 1.0)
+    start = V[records.starts] - world.initial @ V
+    return np.column_stack([
+        start[:, k] + np.bincount(records.episode, weight * surprise[:, k], len(records))
+        for k in range(V.shape[1])
+    ])  # fmt: skip
+
+
+def _variance_of_model(world: World, records: Records, V: Floats) -> Floats:
+    """Of the mean of D because laws are estimates: var V/n for laws from n counts, the square of
+    err/2 times the span of V for declared distances."""
+    known, found = world.knowledge, np.zeros(V.shape[1])
+    if not known.is_estimate:
+        return found
+    weight = world.discount ** (records.time + 1.0)
+    visits = np.bincount(records.pair, weight, minlength=world.num_pairs) / len(records)
+    half = np.ptp(V, axis=0) / 2
+    if known.counts is not None:
+        mean = world.rows @ V
+        spread = np.maximum(world.rows @ V**2 - mean**2, 0.0)
+        found += ((visits**2 / np.maximum(known.counts, 1))[:, np.newaxis] * spread).sum(axis=0)
+    elif known.error is not None:
+        found += (float(visits @ known.error) * half) ** 2
+    if known.starts is not None:
+        spread = world.initial @ V**2 - (world.initial @ V) ** 2
+        found += np.maximum(spread, 0.0) / known.starts
+    elif known.initial_error is not None:
+        found += (known.initial_error * half) ** 2
+    return found
 
 
 def known_estimate(question: Question) -> Estimate | None:

@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from journeyman.auditing.apprentice import Way
-from journeyman.auditing.costs import EUCLIDEAN, INFINITY
+from journeyman.auditing.costs import KNOWN
 from journeyman.auditing.duality import Bounds, bounds
 from journeyman.auditing.evaluations import (
     check_samples,
     model_figure,
     ways_in_the_model,
     with_model,
+    worst_figure,
     worst_way,
 )
 from journeyman.auditing.expert import Estimate
@@ -74,10 +75,13 @@ def _check_combination(
     ledger: Ledger, stored: Stored, run: Run, way: Way, estimate: Estimate
 ) -> Estimate:
     """Term by term, then the sum; the estimate is returned as this combination reads it."""
-    gap, most = _gaps(run, way, estimate)
+    gap = run.question.costs.gap(way.expectations - estimate.values)
     formula = "gap_W(expectations - values)"
-    data = Figure("gap to the estimate", formula, gap, most, estimate.name)
+    name = "expected cost" if run.question.costs.kind == KNOWN else "gap to the estimate"
+    data = Figure.exactly(name, formula, gap, estimate.name)
     guards = tuple(_guard(stored, figure, gap, run) for figure in way.figures)
+    if way.worst is not None:
+        guards = (worst_figure(run, way.worst, estimate.values, gap),)
     floor = run.floor + way.floor
     values = check_terms(
         ledger, stored.title, stored.terms, (data, *guards, *estimate.figures), floor
@@ -94,18 +98,6 @@ def _check_combination(
         holds = stored.bound >= least - slack if math.isfinite(least) else stored.bound == least
         ledger.check(holds, f"{stored.title} is {stored.bound!r}, below {what}, {least!r}")
     return read
-
-
-def _gaps(run: Run, way: Way, estimate: Estimate) -> tuple[float, float]:
-    """Where the gap on the data lies: a point, unless the expectations are known up to a little."""
-    costs, difference = run.question.costs, way.expectations - estimate.values
-    gap = costs.gap(difference)
-    if way.uncertain is None:
-        return gap, gap
-    if costs.kind in (INFINITY, EUCLIDEAN):
-        blur = costs.gap(way.uncertain)
-        return max(0.0, gap - blur), gap + blur
-    return gap, costs.gap(difference + way.uncertain)
 
 
 def _guard(stored: Stored, figure: Figure, gap: float, run: Run) -> Figure:

@@ -12,7 +12,7 @@ import numpy as np
 
 from journeyman.auditing.costs import Costs
 from journeyman.auditing.knowledge import EXACT, Knowledge, read_knowledge
-from journeyman.auditing.reading import Refused, archive
+from journeyman.auditing.reading import Arrays, Refused, archive
 from journeyman.auditing.tables import (
     Bools,
     Floats,
@@ -164,6 +164,15 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
+class Ranged:
+    """Potentials that prove the attainable range of some costs: one row for each."""
+
+    costs: Ints
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Points:
     """Dual points, one per row, and the measure that defines the policy."""
 
@@ -172,6 +181,7 @@ class Points:
     prices: Floats
     measure: Floats | None
     measure_scale: float
+    ranged: Ranged | None = None
 
 
 def read_world(data: bytes) -> World:
@@ -265,12 +275,27 @@ def read_points(data: bytes, world: World, question: Question) -> Points:
     sizes = (weights.shape[1], values.shape[1], prices.shape[1])
     if not count or sizes != (len(question.names), world.num_states, len(question.budgets)):
         raise Refused("it holds no dual points of this problem")
+    ranged = _ranged(arrays, world, question)
     if "measure" not in arrays:
-        return Points(weights, values, prices, None, 1.0)
+        return Points(weights, values, prices, None, 1.0, ranged)
     scale = float(reals(arrays, "measure_scale", 0))
     if scale < 0:
         raise Refused(f"the measure is scaled by {scale}")
-    return Points(weights, values, prices, reals(arrays, "measure", 1, world.num_pairs), scale)
+    measure = reals(arrays, "measure", 1, world.num_pairs)
+    return Points(weights, values, prices, measure, scale, ranged)
+
+
+def _ranged(arrays: Arrays, world: World, question: Question) -> Ranged | None:
+    """The potentials of attainable ranges, where the trivial bound rests on some."""
+    if "range_costs" not in arrays:
+        return None
+    costs = wholes(arrays, "range_costs")
+    low, high = (reals(arrays, name, 2, costs.size) for name in ("low_values", "high_values"))
+    if ((costs < 0) | (costs >= len(question.names))).any() or (np.diff(costs) <= 0).any():
+        raise Refused("its potentials are not those of costs of this problem")
+    if costs.size and (low.shape[1], high.shape[1]) != (world.num_states, world.num_states):
+        raise Refused("its potentials do not have a value for every state")
+    return Ranged(costs, low, high)
 
 
 def read_trace(data: bytes) -> Floats:

@@ -3,8 +3,8 @@
     without code   hashes and digest; ranges and extreme costs; lengths of the record; the expert's
                    estimates from the totals of its episodes; radii, truncation and rounding from
                    the statistics of walks and rows; shares of the failure probability; sums
-    with code      sizes, names and ranges; totals of the episodes; possible starts and steps; every
-                   statistic, from its seed
+    with code      sources as they were; sizes, names and ranges; totals of the episodes; possible
+                   starts and steps; every statistic, from its seed
 
 The code is imported and called only when a directory is given, that is with `trust_code=True`.
 """
@@ -23,6 +23,7 @@ from journeyman.auditing.large_run import ALWAYS, ROWS, SOMETIMES, LargeRun, rea
 from journeyman.auditing.ledger import AGREEMENT, Ledger
 from journeyman.auditing.other_claims import check_conclusion
 from journeyman.auditing.schema import Schema
+from journeyman.auditing.seeds import large_seed
 
 LARGE = Schema(
     protocol.LARGE_KIND, protocol.LARGE_VERSION, ALWAYS, SOMETIMES, {"evaluation", "lower_bound"}
@@ -38,6 +39,8 @@ def audit_large(
         return ["everything but the files themselves"]
     found: Found | None = None
     if place is not None and not ledger.findings:
+        ledger.attempt("the sources", lambda: run.code.check_sources(ledger))
+    if place is not None and not ledger.findings:
         found = ledger.attempt("the code", lambda: check_code(ledger, run, run.code.made(place)))
     exact, tested = (None, None) if found is None else (found.exact, found.tested)
     stages = {
@@ -45,7 +48,9 @@ def audit_large(
         "the record": lambda: _check_lengths(ledger, run),
         "the gap": lambda: check_large_gap(ledger, facts, run, exact),
         "the premises": lambda: check_large_premises(ledger, facts, run, tested),
-        "the conclusion": lambda: check_conclusion(ledger, facts),
+        "the conclusion": lambda: check_conclusion(
+            ledger, facts, run.question.horizon, run.question.costs.plain
+        ),
     }
     for name, stage in stages.items():
         ledger.attempt(name, stage)
@@ -67,13 +72,14 @@ def _check_lengths(ledger: Ledger, run: LargeRun) -> None:
 
 def _not_derived(run: LargeRun, found: Found | None, *, trusted: bool) -> list[str]:
     if found is not None:
-        others = "the statistics of draws were compared with other draws, and not drawn again"
-        return [others] * found.only_alike
+        return []
     drawn = "rows" if run.kind == ROWS else "rollouts"
     what = [
         "sizes, costs and ranges of the world",
         f"means and variances of the {drawn}",
     ]
+    if large_seed(run.question, run.form, None) is None:
+        what.append("the seed of the draws")
     if run.kind == ROWS:
         what.append("the gap to the estimate")
     if run.walked is not None:

@@ -72,6 +72,7 @@ def _check_limits(ledger: Ledger, facts: dict[str, Any], run: LargeRun) -> None:
     ledger.close(
         "the trivial bound", number(facts["trivial_bound"]), question.trivial(), question.floor
     )
+    ledger.equal("the least possible", facts["least_possible"], 0.0)
     zero = question.costs.kind in (INFINITY, EUCLIDEAN)
     lower = 0.0 if zero else -question.trivial(-1.0)
     ledger.close("the lower bound", number(facts["lower_bound"]), lower, question.floor)

@@ -1,18 +1,19 @@
 """What the code of a run says when it is made again: sizes, totals, possible steps, and all draws.
 
-From the stored seed the same numbers must come, to 1e-9; where numpy is another one, or there would
-be too many steps, walks from other seeds must look alike.
+The seed is a digest of problem and policy, and the same statistics must come from it, to 1e-9.
+Where they do not and the run names another numpy, or where there would be too many steps, walks
+from other seeds must look alike, and the audit is not complete.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from journeyman.auditing import protocol
-from journeyman.auditing.draws import LEVEL, Moments, check_alike
+from journeyman.auditing.draws import LEVEL, TOO_MANY, Moments, check_alike, settle
 from journeyman.auditing.large_draws import CostFunction, all_walks, policy_of, walk_totals
 from journeyman.auditing.large_evidence import log_evidence_of_starts, log_evidence_of_steps
 from journeyman.auditing.large_inputs import LargeQuestion
@@ -21,6 +22,7 @@ from journeyman.auditing.large_rows import Rows
 from journeyman.auditing.large_run import MIXTURE, ROWS, LargeRun
 from journeyman.auditing.ledger import AGREEMENT, Ledger
 from journeyman.auditing.reading import Refused
+from journeyman.auditing.seeds import large_seed
 from journeyman.auditing.stored import Sample
 from journeyman.auditing.tables import Bools, Floats, Ints
 
@@ -38,19 +40,19 @@ class Found:
     exact: Floats | None
     """The part of Psi' u that is not sampled."""
     tested: Tested
-    only_alike: bool
-    """Whether draws were compared with other draws and not drawn again."""
 
 
 def check_code(ledger: Ledger, run: LargeRun, parts: dict[str, Any]) -> Found:
     """Compare everything the code says with what is stored."""
     question = run.question
+    seed = large_seed(question, run.form, parts)
+    ledger.equal("the seed of the draws", run.evaluation["seed"], seed)
     if question.sizes is None:
         simulator = parts["simulator"]
         _check_costs(ledger, question, simulator)
         ledger.equal("the discount", question.discount, float(simulator.discount))
-        alike = _check_walks(ledger, run, parts, _simulated(simulator))
-        return Found(None, Tested(), alike)
+        _check_walks(ledger, run, parts, _simulated(simulator))
+        return Found(None, Tested())
     world, costs = parts["world"], parts["costs"]
     sizes = (int(world.num_states), int(world.num_actions))
     ledger.equal("the numbers of states and actions", question.sizes, sizes)
@@ -66,9 +68,9 @@ def check_code(ledger: Ledger, run: LargeRun, parts: dict[str, Any]) -> Found:
         rows = Rows(question, world, cost, features, theta, known)
         _check_rows(ledger, run, rows)
         tested = replace(tested, tables=bool((~np.isnan(known)).any()))
-        return Found(rows.exact, tested, not run.draws_again)
-    alike = _check_walks(ledger, run, parts, _walked(world, cost, question))
-    return Found(None, tested, alike)
+        return Found(rows.exact, tested)
+    _check_walks(ledger, run, parts, _walked(world, cost, question))
+    return Found(None, tested)
 
 
 def _check_costs(ledger: Ledger, question: LargeQuestion, costs: Any) -> None:
@@ -127,7 +129,7 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
     starts = bool((np.asarray(world.initial_probability(record.starts)) > 0).all())
     return Tested(
         starts, None if untold else bool(possible.all()),
-        log_evidence_of_starts(world, record.starts) if starts and run.draws_again else None,
+        log_evidence_of_starts(world, record.starts) if starts else None,
         log_evidence_of_steps(world, record) if possible.all() and not untold else None,
     )  # fmt: skip
 
@@ -161,12 +163,14 @@ def _simulated(simulator: Any) -> Totals:
     return of
 
 
-def _check_walks(ledger: Ledger, run: LargeRun, parts: dict[str, Any], totals: Totals) -> bool:
-    """Every sample of walks; True when they could only be compared with others."""
+def _check_walks(ledger: Ledger, run: LargeRun, parts: dict[str, Any], totals: Totals) -> None:
+    """Every sample of walks, drawn again or beside others."""
     told = run.evaluation
     horizon, count, seed = told["horizon"], told["trajectories"], told["seed"]
-    again = run.draws_again and len(run.samples) * count * horizon <= MOST_STEPS
-    fewer = count if again else max(2, min(count, MOST_STEPS // horizon // len(run.samples)))
+    again = len(run.samples) * count * horizon <= MOST_STEPS
+    fewer = max(2, min(count, MOST_STEPS // horizon // len(run.samples)))
+    if not again:
+        ledger.leave_open(TOO_MANY)
     named: list[tuple[str, tuple[int, ...]]]
     if run.kind == MIXTURE:
         places, stream = run.places(), protocol.LARGE_STREAMS["mixture"]
@@ -175,9 +179,15 @@ def _check_walks(ledger: Ledger, run: LargeRun, parts: dict[str, Any], totals: T
         named = [("policy", (protocol.LARGE_STREAMS["walks"],))]
     for sample, (name, key) in zip(run.samples, named, strict=True):
         policy = policy_of(run.form, name, parts, run.question)
-        drawn = all_walks(totals(policy, horizon), seed if again else seed ^ OTHER_SEED, key, fewer)
-        (_check_same if again else _check_alike)(ledger, run.question, sample, *drawn)
-    return not again
+        attempt = Ledger()
+        if again:
+            drawn = all_walks(totals(policy, horizon), seed, key, count)
+            _check_same(attempt, run.question, sample, *drawn)
+            settle(ledger, attempt, same_numpy=run.same_numpy)
+        if attempt.findings or not again:
+            policy = policy_of(run.form, name, parts, run.question)
+            drawn = all_walks(totals(policy, horizon), seed ^ OTHER_SEED, key, fewer)
+            _check_alike(ledger, run.question, sample, *drawn)
 
 
 def _check_same(
@@ -214,24 +224,34 @@ def _check_alike(
 
 def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> None:
     """Ranges, statistics from the stored seed, and what is exact beside what is sampled."""
-    count = run.evaluation["rows"]
-    seed = run.evaluation["seed"] if run.draws_again else run.evaluation["seed"] ^ OTHER_SEED
+    count, seed, attempt = run.evaluation["rows"], run.evaluation["seed"], Ledger()
     drawn, whole = rows.drawn(seed, count)
-    for sample, own, widths in zip(run.samples, drawn, rows.ranges(), strict=True):
-        names = [f"{name} of {sample.name}" for name in run.question.names][: sample.means.size]
-        for k, name in enumerate(names):
-            size = float(widths[k])
-            ledger.close(f"the range of {name}", float(sample.ranges[k]), size, size)
-            if run.draws_again:
-                what = f"the mean of {name} that its seed gives"
-                ledger.close(what, float(sample.means[k]), float(own.means[k]), size)
-                what = f"the variance of {name} that its seed gives"
-                variance = float(sample.variances[k])
-                ledger.close(what, variance, float(own.variances[k]), size**2)
-        if not run.draws_again:
+    for sample, own, name, size, k in _figures(run, rows, drawn):
+        ledger.close(f"the range of {name}", float(sample.ranges[k]), size, size)
+        what = f"the mean of {name} that its seed gives"
+        attempt.close(what, float(sample.means[k]), float(own.means[k]), size)
+        what = f"the variance of {name} that its seed gives"
+        attempt.close(what, float(sample.variances[k]), float(own.variances[k]), size**2)
+    settle(ledger, attempt, same_numpy=run.same_numpy)
+    if attempt.findings:
+        drawn, whole = rows.drawn(seed ^ OTHER_SEED, count)
+        for sample, own, widths in zip(run.samples, drawn, rows.ranges(), strict=True):
             stored = Moments(sample.count, sample.means, sample.variances)
-            check_alike(ledger, names, stored, own, widths, widths)
+            check_alike(ledger, _names(run, sample), stored, own, widths, widths)
     _check_exact(ledger, run, rows, Moments.of(whole))
+
+
+def _figures(
+    run: LargeRun, rows: Rows, drawn: list[Moments]
+) -> Iterator[tuple[Sample, Moments, str, float, int]]:
+    """Every mean of every sum: its sample, what was drawn now, its name, its range, its place."""
+    for sample, own, widths in zip(run.samples, drawn, rows.ranges(), strict=True):
+        for k, name in enumerate(_names(run, sample)):
+            yield sample, own, name, float(widths[k]), k
+
+
+def _names(run: LargeRun, sample: Sample) -> list[str]:
+    return [f"{name} of {sample.name}" for name in run.question.names][: sample.means.size]
 
 
 def _check_exact(ledger: Ledger, run: LargeRun, rows: Rows, sampled: Moments) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.auditing import protocol
+from journeyman.auditing.draws import settle
 from journeyman.auditing.large_run import MIXTURE, ROWS, LargeRun
 from journeyman.auditing.ledger import Ledger
 from journeyman.auditing.premise_claims import (
@@ -27,6 +28,7 @@ STARTS, STEPS = "start states are possible", "steps are possible"
 SIMULATOR = "the simulator is the world the expert acted in"
 CANDIDATES = "rollouts are independent of the candidates"
 TABLES = "costs of one factor are those of their tables"
+DIGEST = "a digest of problem and policy"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def _check_tests(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tes
     )
     for name, count, log_value in bets:
         if name in told:
-            check_test(ledger, told[name], _log_value(told[name], log_value), count)
+            attempt = Ledger()
+            check_test(attempt, told[name], _log_value(told[name], log_value), count)
+            settle(ledger, attempt, same_numpy=run.same_numpy or name == LIKELY_STEPS)
 
 
 def _log_value(stored: dict[str, Any], derived: Any) -> float:
@@ -114,9 +118,9 @@ def _draws(run: LargeRun) -> str:
     """How the premise about draws begins."""
     told = run.evaluation
     if run.kind == ROWS:
-        return f"{told['rows']} rows for each sum from seed {told['seed']};"
+        return f"{told['rows']} rows for each sum from seed {told['seed']}, {DIGEST};"
     if run.kind != MIXTURE:
-        return f"{told['trajectories']} rollouts from seed {told['seed']};"
+        return f"{told['trajectories']} rollouts from seed {told['seed']}, {DIGEST};"
     sizes = ", ".join(str(size) for size in told["rounds"] or [run.weights.size])
     return (
         f"{told['trajectories']} rollouts of each from seed {told['seed']}, in rounds of {sizes} "

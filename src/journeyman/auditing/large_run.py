@@ -49,8 +49,8 @@ class LargeRun:
     samples: list[Sample]
     evaluation: dict[str, Any]
     failure_probability: float
-    draws_again: bool
-    """Whether seeds mean the same numbers now as when they were used."""
+    same_numpy: bool
+    """Whether the run names the version of numpy that is used now."""
 
     @property
     def kind(self) -> str:

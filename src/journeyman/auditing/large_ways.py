@@ -19,6 +19,7 @@ from journeyman.auditing.large_run import MIXTURE, ROWS, WALKS, LargeRun
 from journeyman.auditing.ledger import AGREEMENT, Figure, Ledger
 from journeyman.auditing.reading import Refused
 from journeyman.auditing.rollouts import sample_radius
+from journeyman.auditing.seeds import large_seed
 from journeyman.auditing.stored import Sample
 from journeyman.auditing.tables import Floats
 
@@ -42,6 +43,9 @@ def check_statistics(ledger: Ledger, run: LargeRun) -> None:
     if not ledger.equal("the list of samples", names, wanted):
         raise Refused("the samples are not those of the evaluation")
     count = told["rows"] if run.kind == ROWS else told["trajectories"]
+    seed = large_seed(run.question, run.form, None)
+    if seed is not None:
+        ledger.equal("the seed of the draws", told["seed"], seed)
     for one, share in zip(run.samples, _shares(run), strict=True):
         figures = (one.count, one.seed, one.horizon)
         drawn = (count, told["seed"], told.get("horizon"))

@@ -47,6 +47,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self.findings: list[str] = []
+        self.open: list[str] = []
+        """What could not be derived again."""
         self.checked = 0
 
     def check(self, holds: Any, finding: str) -> bool:
@@ -80,8 +82,14 @@ class Ledger:
             self.check(False, f"{what}: {fault or type(fault).__name__}")
             return None
 
+    def leave_open(self, what: str) -> None:
+        """Note something that was not derived again, once."""
+        if what not in self.open:
+            self.open.append(what)
+
     def adopt(self, other: "Ledger") -> None:
         self.findings += other.findings
+        self.open += [what for what in other.open if what not in self.open]
         self.checked += other.checked
 
 

@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.auditing.attainable import within_range
+from journeyman.auditing.chain import column
 from journeyman.auditing.evaluations import budget_figure, distance_of
 from journeyman.auditing.expert import intervals, target_of
 from journeyman.auditing.gap_claims import check_terms, check_total
 from journeyman.auditing.ledger import AGREEMENT, Ledger, least_total
+from journeyman.auditing.outer_bounds import limits_of, rounding_of, strength
 from journeyman.auditing.premise_claims import DECLARED, FAILED, TESTED
 from journeyman.auditing.reading import Refused, number
 from journeyman.auditing.run import Run
@@ -24,10 +27,12 @@ def check_target(ledger: Ledger, run: Run) -> None:
     sizes = run.question.costs.norms * run.world.horizon
     if run.estimated != (run.records is not None):
         raise Refused("demonstrations and the kind of target do not go together")
-    for name, stored, value, size in zip(
-        run.question.names, run.question.target, derived, sizes, strict=True
-    ):
-        ledger.close(f"the target of {name!r}", float(stored), float(value), float(size))
+    blended = run.question.expectation.get("kind") == "blend"
+    for k, (name, stored) in enumerate(zip(run.question.names, run.question.target, strict=True)):
+        low = high = float(derived[k])
+        if blended and abs(float(stored) - low) > AGREEMENT * float(sizes[k]):
+            low, high = within_range(run.world, column(run.question.matrix, k), low)
+        ledger.within(f"the target of {name!r}", float(stored), low, high, float(sizes[k]))
 
 
 def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
@@ -40,10 +45,6 @@ def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
             ledger.close(f"the expectation of {name!r}", value, float(derived), float(size))
     gap = run.apprentice.gap(run.question.target)
     ledger.close("the gap on the data", number(facts["gap_on_data"]), gap, run.floor)
-    ledger.within(
-        "the trivial bound", number(facts["trivial_bound"]), min(run.trivial()),
-        max(run.trivial()), run.floor,
-    )  # fmt: skip
     size = run.question.costs.plain
     share = run.question.costs.norms / size if size > 0 else np.zeros(own.size)
     hidden = np.zeros(own.size)
@@ -131,7 +132,20 @@ def check_trace(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
     )
 
 
-def check_conclusion(ledger: Ledger, facts: dict[str, Any]) -> None:
+def check_limits(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
+    """The largest gap that is possible at all, and what the share of a bound is measured from."""
+    valid = FAILED not in [one["verdict"] for one in facts["premises"]]
+    limits = limits_of(run, valid=valid)
+    trivial, least = number(facts["trivial_bound"]), number(facts["least_possible"])
+    ledger.within("the trivial bound", trivial, *limits.trivial, run.floor)
+    ledger.within("the least possible", least, *limits.least, run.floor)
+    used = run.points.ranged is not None
+    ledger.check(valid or not used, "a failed premise and potentials do not go together")
+
+
+def check_conclusion(
+    ledger: Ledger, facts: dict[str, Any], horizon: float, largest_cost: float
+) -> None:
     """What the certificate concludes from its own figures."""
     verdicts = [one["verdict"] for one in facts["premises"]]
     bad = [word for word in verdicts if word not in (DECLARED, TESTED, FAILED)]
@@ -141,5 +155,8 @@ def check_conclusion(ledger: Ledger, facts: dict[str, Any]) -> None:
     bound = min(best, trivial) if valid else trivial
     ledger.equal("the validity", facts["valid"], valid)
     ledger.equal("the bound", number(facts["bound"]), bound)
-    vacuous = number(facts["bound"]) >= trivial and trivial != 0
+    rounding = rounding_of(horizon, largest_cost)
+    least = number(facts["least_possible"])
+    vacuous, weak = strength(number(facts["bound"]), trivial, least, rounding)
     ledger.equal("the word on vacuity", facts["vacuous"], vacuous)
+    ledger.equal("the word on weakness", facts["weak"], weak)

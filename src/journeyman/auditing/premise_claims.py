@@ -108,7 +108,9 @@ def _check_draws(ledger: Ledger, told: dict[str, Any], run: Run) -> None:
         return
     sample = samples_of(run.claimed)[0]
     drawn = (told.get(FRESH_ROLLOUTS) or told[FRESH_ROWS])["detail"]
-    said = re.match(r"(\d+) (rollouts|rows for each sum) from seed (\d+);", drawn)
+    said = re.match(
+        r"(\d+) (rollouts|rows for each sum) from seed (\d+), a digest of world and policy;", drawn
+    )
     ledger.check(
         said is not None and (int(said[1]), int(said[3])) == (sample.count, sample.seed),
         "the premise about fresh draws tells of another number or seed",

@@ -3,7 +3,9 @@
 These are the choices of schema version 4; whoever changes one of them in the certificate changes
 the version too. Version 1 shaped estimates by other choices and did not keep the features of
 sampled rows; version 2 did not hold demonstrations against an estimated model, and let intervals
-reach beyond what is possible. Runs of either are refused.
+reach beyond what is possible; version 3 took bounded costs alone for the largest possible gap,
+counted a part of the model's error as gap, drew from seeds of the caller's choice and split
+demonstrations by their order. Runs of these are refused.
 """
 
 VERSION = 4
@@ -16,8 +18,7 @@ SHAPED_FROM = 500
 """Demonstrations from which there is a shaped estimate."""
 
 TRAINING_SHARE = 0.2
-"""Of the demonstrations, the first of a permutation drawn with `ORDER_SEED`."""
-ORDER_SEED = 0
+"""Of the demonstrations, those with the least digests."""
 SMOOTHING = 0.1
 MARGIN = 1.3
 LEAST_SPREAD = 1e-3
@@ -40,7 +41,7 @@ CHUNK = 128
 SLACK = 1e-9
 """Relative, on the norms and ranges of sampled rows."""
 
-LARGE_VERSION = 1
+LARGE_VERSION = 2
 LARGE_KIND = "journeyman certificate of a large world"
 LARGE_STREAMS = {"walks": 0x6C77616C, "rows": 0x6C726F77, "mixture": 0x6D697874}
 """The same for worlds of callables, each followed by the first number of a shard."""

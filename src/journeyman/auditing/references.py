@@ -5,15 +5,20 @@ when whoever audits has said that the code is trusted.
 """
 
 import importlib
+import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from journeyman.auditing.reading import Refused, canonical, json_object
+from journeyman.auditing.ledger import Ledger
+from journeyman.auditing.reading import Refused, canonical, json_object, sha256
 
-KIND, VERSION = "journeyman code", 1
+KIND, VERSION = "journeyman code", 2
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+PARTS = {"kind", "version", "calls", "parts", "sources"}
 DEMONSTRATIONS = "demonstrations.npz"
 LOADER = "journeyman:Demonstrations.load"
 """What turns the recorded file into what functions expect."""
@@ -25,6 +30,8 @@ class Code:
 
     calls: list[dict[str, Any]]
     parts: dict[str, dict[str, Any]]
+    sources: dict[str, str | None]
+    """SHA-256 of the source file of every module, None of one without a file."""
 
     @property
     def told(self) -> str:
@@ -33,6 +40,19 @@ class Code:
             f"{call['function']}({', '.join(f'{k}={_told(v)}' for k, v in _sorted(call))})"
             for call in self.calls
         )
+
+    def check_sources(self, ledger: Ledger) -> None:
+        """Whether all source files are what they were; this imports packages, and no more."""
+        for module, told in self.sources.items():
+            if told is None:
+                ledger.leave_open(f"the source of {module}, which has no file to be compared")
+                continue
+            now = _sha256_of(module)
+            ledger.check(
+                now == told,
+                f"the source of {module} has changed: its SHA-256 is {now}, and was {told} when "
+                "the run was saved",
+            )
 
     def made(self, directory: Path) -> dict[str, Any]:
         """Call everything, in order; this executes the code of the run."""
@@ -53,8 +73,8 @@ def read_code(data: bytes) -> Code:
     facts = json_object(data)
     if facts.get("kind") != KIND or facts.get("version") != VERSION or canonical(facts) != data:
         raise Refused("it is no list of references, or not in canonical form")
-    if set(facts) != {"kind", "version", "calls", "parts"} or not isinstance(facts["calls"], list):
-        raise Refused("it has other parts than calls and parts")
+    if set(facts) != PARTS or not isinstance(facts["calls"], list):
+        raise Refused("it has other parts than calls, parts and sources")
     for number, call in enumerate(facts["calls"]):
         if set(call) != {"function", "arguments"} or not NAME.fullmatch(str(call["function"])):
             raise Refused(f"call {number} names no function of a module")
@@ -62,7 +82,29 @@ def read_code(data: bytes) -> Code:
             _require_argument(told, number)
     for place in facts["parts"].values():
         _require_place(place, len(facts["calls"]))
-    return Code(facts["calls"], facts["parts"])
+    _require_sources(facts["sources"], facts["calls"])
+    return Code(facts["calls"], facts["parts"], facts["sources"])
+
+
+def _require_sources(sources: Any, calls: list[dict[str, Any]]) -> None:
+    """Digests of modules, those of all calls among them."""
+    if not isinstance(sources, dict):
+        raise Refused("it tells of no sources")
+    for module, told in sources.items():
+        if not MODULE.fullmatch(module) or not (told is None or DIGEST.fullmatch(str(told))):
+            raise Refused(f"the source of {module!r} has no digest")
+    for call in calls:
+        if call["function"].split(":")[0] not in sources:
+            raise Refused(f"the source of {call['function']} is not told")
+
+
+def _sha256_of(module: str) -> str | None:
+    """Of the source file that a name leads to."""
+    found = importlib.util.find_spec(module)
+    path = Path((found and found.origin) or "")
+    if path.suffix != ".py" or not path.is_file():
+        return None
+    return sha256(path.read_bytes())
 
 
 def _sorted(call: dict[str, Any]) -> list[tuple[str, Any]]:

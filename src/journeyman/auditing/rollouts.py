@@ -17,6 +17,7 @@ from journeyman.auditing.apprentice import Apprentice, Way
 from journeyman.auditing.concentration import bernstein, data_independent
 from journeyman.auditing.costs import Costs
 from journeyman.auditing.draws import (
+    TOO_MANY,
     Moments,
     check_alike,
     check_expected,
@@ -29,14 +30,16 @@ from journeyman.auditing.reading import Refused
 from journeyman.auditing.stored import ROLLOUTS, Sample
 from journeyman.auditing.tables import Floats, Ints
 
-MOST_STEPS = 1 << 24
+MOST_STEPS, MOST_AGAIN = 1 << 24, 1 << 26
 """That an audit walks: beyond it fewer rollouts are drawn, and none again."""
 STREAM = protocol.STREAMS[ROLLOUTS]
 SPREAD = "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))"
 
 
-def check_rollouts(ledger: Ledger, apprentice: Apprentice, sample: Sample, *, again: bool) -> None:
-    """Whether the statistics can be those of rollouts; `again` also draws from their own seed."""
+def check_rollouts(
+    ledger: Ledger, apprentice: Apprentice, sample: Sample, *, same_numpy: bool
+) -> None:
+    """Whether the statistics can be those of rollouts, and are those of their seed."""
     world, costs = apprentice.world, apprentice.question.costs
     names, horizon = apprentice.question.names, _horizon(sample, apprentice)
     low, high = (end * world.horizon for end in costs.ends)
@@ -66,10 +69,13 @@ def check_rollouts(ledger: Ledger, apprentice: Apprentice, sample: Sample, *, ag
     fewer = max(2, min(sample.count, MOST_STEPS // horizon))
     drawn = Walks.taken(apprentice, fewer, horizon, fresh_generator(sample.seed, STREAM))
     check_alike(ledger, names, stored, drawn.moments(apprentice), widths, sizes)
-    if again and steps <= MOST_STEPS:
+    if steps > MOST_AGAIN:
+        ledger.leave_open(TOO_MANY)
+    else:
         own = stored_generator(sample.seed, STREAM)
         same = Walks.taken(apprentice, sample.count, horizon, own)
-        check_same(ledger, names, stored, same.moments(apprentice), sizes)
+        moments = same.moments(apprentice)
+        check_same(ledger, names, stored, moments, sizes, same_numpy=same_numpy)
 
 
 def rollout_way(apprentice: Apprentice, sample: Sample, told: str | None, *, centred: bool) -> Way:

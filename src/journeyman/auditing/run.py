@@ -52,8 +52,9 @@ class Run:
     trace: Floats | None
     claimed: list[Stored]
     failure_probability: float
-    draws_again: bool
-    """Whether seeds mean the same numbers now as when they were used."""
+    same_numpy: bool
+    """Whether the run names the version of numpy that is used now; seeds may mean other numbers
+    under another one."""
 
     @property
     def sampling(self) -> str | None:
@@ -81,16 +82,19 @@ class Run:
         costs = self.question.costs
         return 2 * (costs.smaller + OFFSET * costs.plain) * self.world.horizon
 
-    def trivial(self) -> list[float]:
-        """What no gap exceeds, by every reading: 2 N h, or N h and the distance of a target that is
-        taken as exact."""
-        costs, h = self.question.costs, self.world.horizon
-        if self.estimated:
-            return [2 * costs.smaller * h]
-        return [
-            costs.smaller * h + costs.gap(h * centred * costs.centre - self.question.target)
-            for centred in self.readings()
-        ]
+    def plain(self, sign: float = 1.0) -> float:
+        """What no gap exceeds because costs are bounded: 2 N h, or N h and the distance of a target
+        that is taken as exact. With sign -1: what minus a gap does not exceed."""
+        costs, h, target = self.question.costs, self.world.horizon, self.exact_target
+        if target is None:
+            return 2 * costs.smaller * h
+        given = costs.plain * h + costs.gap(-sign * target)
+        return min(given, costs.about_centre * h + costs.gap(sign * (h * costs.centre - target)))
+
+    @property
+    def exact_target(self) -> Floats | None:
+        """The target where it is taken as exact."""
+        return None if self.estimated else self.question.target
 
     @property
     def estimated(self) -> bool:

@@ -160,7 +160,7 @@ def check_rows(
     samples: list[Sample],
     delta: float,
     *,
-    again: bool,
+    same_numpy: bool,
 ) -> None:
     """Whether the statistics can be those of sampled rows, at `delta` for all of them together."""
     if [one.name for one in samples] != NAMES or any(one.means.size != 1 for one in samples):
@@ -181,11 +181,16 @@ def check_rows(
         ledger.within(what, float(sample.variances[0]), 0.0, largest, floor**2)
         nothing = sample.horizon is None and sample.unrecorded == 0
         ledger.check(nothing, f"the statistics of {name} tell of rollouts")
-    _check_draws(ledger, samples, sums, floor, again=again)
+    _check_draws(ledger, samples, sums, floor, same_numpy=same_numpy)
 
 
 def _check_draws(
-    ledger: Ledger, samples: list[Sample], sums: tuple[Sum, ...], floor: float, *, again: bool
+    ledger: Ledger,
+    samples: list[Sample],
+    sums: tuple[Sum, ...],
+    floor: float,
+    *,
+    same_numpy: bool,
 ) -> None:
     """The statistics beside the sums themselves, fresh draws, and those of the stored seed."""
     count, seed = samples[0].count, samples[0].seed
@@ -199,9 +204,8 @@ def _check_draws(
     fresh, own = (make(seed, STREAM) for make in (fresh_generator, stored_generator))
     drawn = np.column_stack([one.drawn(count, fresh) for one in sums])
     check_alike(ledger, NAMES, stored, Moments.of(drawn), widths, floors)
-    if again:
-        same = np.column_stack([one.drawn(count, own) for one in sums])
-        check_same(ledger, NAMES, stored, Moments.of(same), floors)
+    same = np.column_stack([one.drawn(count, own) for one in sums])
+    check_same(ledger, NAMES, stored, Moments.of(same), floors, same_numpy=same_numpy)
 
 
 def row_ways(apprentice: Apprentice, features: Features, samples: list[Sample]) -> list[Way]:

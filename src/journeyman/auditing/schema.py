@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 SHARED = frozenset({
-    "bound", "combinations", "digest", "failure_probability", "inputs", "kind", "premises", "seeds",
-    "software", "trivial_bound", "vacuous", "valid", "version",
+    "bound", "combinations", "digest", "failure_probability", "inputs", "kind", "least_possible",
+    "premises", "seeds", "software", "trivial_bound", "vacuous", "valid", "version", "weak",
 })  # fmt: skip
 """Parts of every certificate."""
 

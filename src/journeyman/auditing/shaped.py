@@ -15,6 +15,7 @@ Whether an episode stays below the limit can be a matter of rounding (when nothi
 of S is rounding). Both answers are then allowed, and the figures become intervals.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 
@@ -41,9 +42,7 @@ def shaped_estimate(
     world: World, question: Question, records: Records, delta: float
 ) -> Estimate | None:
     """The estimate with `delta` as its failure probability; None where there can be none."""
-    order = np.random.Generator(np.random.PCG64(protocol.ORDER_SEED)).permutation(len(records))
-    trains = np.zeros(len(records), dtype=bool)
-    trains[order[: round(protocol.TRAINING_SHARE * len(records))]] = True
+    trains = _trains(records)
     if trains.sum() < 2 or (~trains).sum() < 2:
         return None
     frame = Frame.learned(world, question, records.only(trains))
@@ -57,6 +56,40 @@ def shaped_estimate(
     return frame.estimate(
         sums, late & surely, late & perhaps, delta, needed=start <= frame.limit - frame.blur
     )
+
+
+def _trains(records: Records) -> Bools:
+    """Which episodes train: those with the least digests of the record, of their own pairs and end,
+    and of their number among equals."""
+    stops = np.cumsum(records.lengths)
+    steps = records.pair.astype("<i8")
+    contents = [
+        hashlib.sha256(
+            b"".join((
+                steps[stop - length : stop].tobytes(),
+                int(end).to_bytes(8, "little"),
+                b"\x01" if ended else b"\x00",
+            ))
+        ).digest()
+        for stop, length, end, ended in zip(
+            stops, records.lengths, records.ends, records.terminated, strict=True
+        )
+    ]  # fmt: skip
+    equals: dict[bytes, list[int]] = {}
+    for number, content in enumerate(contents):
+        equals.setdefault(content, []).append(number)
+    record = hashlib.sha256()
+    for content in sorted(contents):
+        record.update(content)
+    keys = {
+        hashlib.sha256(record.digest() + content + place.to_bytes(8, "little")).digest(): number
+        for content, members in equals.items()
+        for place, number in enumerate(members)
+    }
+    first = sorted(keys)[: round(protocol.TRAINING_SHARE * len(records))]
+    trains = np.zeros(len(records), dtype=bool)
+    trains[[keys[key] for key in first]] = True
+    return trains
 
 
 @dataclass(frozen=True, eq=False)

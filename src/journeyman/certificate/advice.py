@@ -37,7 +37,7 @@ def advice(certificate: Certificate) -> str:
     if bound <= 0:
         return "The bound is not above zero: nothing needs to be done."
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
-    shown = f"{bound:.4g}" + (" (vacuous)" if certificate.vacuous else "")
+    shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
     ways = (_more, _longer, _better, _known, _exactly)
     sentences = [f"The bound {shown} is made of {', '.join(named)}."]
     return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
@@ -110,7 +110,7 @@ def _known(certificate: Certificate) -> str:
     trivial = certificate.trivial_bound
     if model <= WORTHWHILE * trivial or trivial <= 0:
         return ""
-    share = WORTHWHILE * trivial / problem.trivial_bound
+    share = WORTHWHILE * trivial / problem.gap_scale
     policy, delta = certificate.policy, certificate.failure_probability
     visits = occupancy(problem.world, policy)
     try:

@@ -61,7 +61,7 @@ def as_printed(
         return None
     problem, features = surrogate.reduced.problem, surrogate.reduced.features
     h, n, d = problem.world.effective_horizon, problem.basis.num_costs, features.num_features
-    size, eps = problem.trivial_bound / (2 * h), accuracy
+    size, eps = problem.gap_scale / (2 * h), accuracy
     K = printed_subgradient_bound(surrogate, 1 / eps)
     factor = 2 * size * h * eps + 1
     steps, Delta = printed_steps(K, factor, radius, d, eps, failure_probability)

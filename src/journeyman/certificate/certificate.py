@@ -19,6 +19,7 @@ from journeyman.certificate.terms import Term
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Program, Witness
+from journeyman.problem.trivial import ProvenRanges
 from journeyman.storage import PathLike
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Certificate(GapBound):
     """Dual points that prove the lower bounds, the best on the data first."""
     measure: FloatArray | None
     """The vector over pairs behind the kinds A, B, B' and C, where they were certified."""
+    least_possible: float = 0.0
+    """What the share is measured from: zero or, for a known cost, the least that any policy has."""
+    ranges: ProvenRanges | None = None
+    """What proves the trivial bound beyond bounded costs, where more is known."""
     reduced: ReducedBounds | None = None
     """For an answer over features, what the best coefficients could reach."""
 
@@ -85,13 +90,15 @@ class Certificate(GapBound):
 
     @property
     def lower_bound(self) -> float:
-        """No policy within the budgets has a smaller gap on the data."""
+        """No policy within the budgets has a smaller gap on the data. Like `gap_on_data` it is
+        about the world as given: in an estimated world about the model, its error not allowed for.
+        """
         return self.lower_bounds.on_data
 
     @property
     def true_lower_bound(self) -> float:
         """No policy within the budgets has a smaller gap to the true expert, with the stated
-        probability (a statement of its own)."""
+        probability (a statement of its own). It allows for the errors of sampling and model."""
         return self.lower_bounds.true
 
     @property
@@ -145,10 +152,14 @@ class Certificate(GapBound):
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "
         chance = f" with probability {1 - self.failure_probability:g}" if self.valid else ""
-        vacuous = ", vacuous" if self.vacuous else ""
+        strength = f", {self.strength}" if self.strength else ""
+        there = " in the model" if self.problem.world.is_estimated else ""
+        what = "cost" if self.known_cost else "gap"
+        where = "cost" if self.known_cost else "data"
         broken = sum(not budget.is_kept for budget in self.budgets)
         budgets = f", {broken} of {len(self.budgets)} budgets NOT certified" if broken else ""
         return (
-            f"Certificate({state}gap <= {self.bound:.6g}{chance}{vacuous}{budgets}; trivial bound "
-            f"{self.trivial_bound:.6g}, lower bound on the data {self.lower_bound:.6g})"
+            f"Certificate({state}{what} <= {self.bound:.6g}{chance}{strength}{budgets}; trivial "
+            f"bound {self.trivial_bound:.6g}, lower bound on the {where} {self.lower_bound:.6g}"
+            f"{there})"
         )

@@ -20,6 +20,7 @@ from journeyman.certificate.estimated_world import (
     in_the_true_world,
     model_error,
     model_terms_of_budgets,
+    worst_laws_term,
 )
 from journeyman.certificate.evaluation import (
     Evaluation,
@@ -33,6 +34,7 @@ from journeyman.certificate.intervals import apprentice_intervals, expert_interv
 from journeyman.certificate.large_certificate import LargeCertificate, certify_large
 from journeyman.certificate.large_evaluation import LargeRows
 from journeyman.certificate.lower_bounds import (
+    LowerBounds,
     lower_bounds,
     reduced_bounds,
     witnesses_of,
@@ -45,6 +47,7 @@ from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.spending import budget_certificates
 from journeyman.certificate.terms import Term, total
 from journeyman.certificate.trivial import trivial_bound
+from journeyman.costs import KnownCost
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy import Occupancy, Policy, extract, occupancy
@@ -150,7 +153,7 @@ def certify(
         expert_estimates(problem, expert_share),
         witnesses_of(problem, visits, answer, witness), error,
     )  # fmt: skip
-    return _with_alarm(replace(evidence.certificate(), reduced=reduced_bounds(answer)))
+    return replace(evidence.certificate(), reduced=reduced_bounds(answer))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,15 +175,22 @@ class _Evidence:
         evaluations = self.evaluations
         if error is not None:
             evaluations = in_the_true_world(problem, self.policy, visits, evaluations, error)
+        premises = (*_premises(problem), *self.evaluations[0].premises)
+        bounds = lower_bounds(problem, self.witnesses, self.estimates, error)
+        premises = (*premises, *_alarm(problem, bounds, self.failure_probability))
+        valid = all(one.verdict is not Verdict.FAILED for one in premises)
+        trivial = trivial_bound(problem, error, valid=valid)
         return Certificate(
             problem=problem,
             policy=self.policy,
             failure_probability=self.failure_probability,
-            combinations=_combinations(problem, evaluations, self.estimates),
-            trivial_bound=trivial_bound(problem),
+            combinations=_combinations(problem, evaluations, self.estimates, error),
+            trivial_bound=trivial.value,
+            least_possible=trivial.least,
+            ranges=trivial.ranges,
             gap_on_data=problem.gap(visits),
-            lower_bounds=lower_bounds(problem, self.witnesses, self.estimates, error),
-            premises=(*_premises(problem), *self.evaluations[0].premises),
+            lower_bounds=bounds,
+            premises=premises,
             budgets=budget_certificates(
                 problem,
                 self.policy,
@@ -272,15 +282,22 @@ def _measure(
 
 
 def _combinations(
-    problem: Program, evaluations: list[Evaluation], estimates: tuple[Estimate, ...]
+    problem: Program,
+    evaluations: list[Evaluation],
+    estimates: tuple[Estimate, ...],
+    error: ModelError | None,
 ) -> tuple[Combination, ...]:
     """Every evaluation with every estimate, the smallest bound first."""
-    found = []
+    found, known_cost = [], isinstance(problem.cost_class, KnownCost)
     for evaluation in evaluations:
         for estimate in estimates:
             gap = problem.cost_class.gap(evaluation.expectations - estimate.values)
-            data = Term("gap to the estimate", gap, "gap_W(expectations - values)", estimate.name)
+            name = "expected cost" if known_cost else "gap to the estimate"
+            data = Term(name, gap, "gap_W(expectations - values)", estimate.name)
             terms = (data, *evaluation.terms, *estimate.terms)
+            if evaluation.ranges is not None and error is not None:
+                model = worst_laws_term(problem, evaluation.ranges, estimate.values, gap, error)
+                terms = (data, model, *estimate.terms)
             found.append(
                 Combination(
                     evaluation.kind, estimate.name, terms, total(terms), evaluation.statistics
@@ -293,21 +310,17 @@ def _premises(problem: Program) -> tuple[Premise, ...]:
     return expert_premises(problem, PREMISE_LEVEL) if isinstance(problem, Apprenticeship) else ()
 
 
-def _with_alarm(certificate: Certificate) -> Certificate:
-    """The certificate with the verdict of the lower bound among its premises."""
-    problem, bounds = certificate.problem, certificate.lower_bounds
+def _alarm(problem: Program, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:
+    """Whether the lower bound without budgets refutes the data."""
     if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
-        return certificate
+        return ()
     least, radius = bounds.without_budgets, bounds.expert_radius
     detail = (
         f"every policy has a gap of {least:.4g} or more on the data, but a policy of this world "
         f"that made them would have at most {radius:.4g}"
-        if certificate.alarm
+        if least > radius
         else f"{max(least, 0.0):.4g} from the data is possible, {radius:.4g} is to be expected"
     )
-    verdict = Verdict.FAILED if certificate.alarm else Verdict.TESTED
-    premise = Premise(
-        "a policy of this world can have made the demonstrations", verdict, detail,
-        certificate.failure_probability,
-    )  # fmt: skip
-    return replace(certificate, premises=(*certificate.premises, premise))
+    verdict = Verdict.FAILED if least > radius else Verdict.TESTED
+    name = "a policy of this world can have made the demonstrations"
+    return (Premise(name, verdict, detail, level),)

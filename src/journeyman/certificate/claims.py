@@ -25,6 +25,8 @@ def gap_claims(certificate: GapBound, failure_probability: float) -> dict[str, A
         "bound": number(certificate.bound),
         "valid": certificate.valid,
         "vacuous": certificate.vacuous,
+        "weak": certificate.weak,
+        "least_possible": number(certificate.least_possible),
         "trivial_bound": number(certificate.trivial_bound),
         "combinations": [_combination(way) for way in certificate.combinations],
         "premises": [_premise(premise) for premise in certificate.premises],

@@ -2,6 +2,7 @@
 
     calls    [{function, arguments}], each after those whose results it takes
     parts    name -> {call, path}: the world is, for example, `.world` of what call 0 returned
+    sources  module -> SHA-256 of its source file (`code_sources`)
 
 An argument is {value: JSON}, {call, path}, {list: arguments} or {file: demonstrations.npz}. Things
 are recognised by identity, in what the references made and up to three steps inside of it.
@@ -11,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from journeyman.certificate.reference import Reference, as_json
+from journeyman.certificate.code_sources import source_digests
+from journeyman.certificate.reference import Reference, as_json, located
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidInput, InvalidProblem
 
@@ -54,6 +56,15 @@ class CodeIndex:
                 "'module:function', ...), use reference.made, and give code=reference",
             )
         self.parts[name] = place
+
+    @property
+    def sources(self) -> dict[str, str | None]:
+        """Digests of the modules behind all calls and what they made."""
+        functions = [call["function"] for call in self.calls]
+        named = {function.partition(":")[0] for function in functions}
+        homes = {getattr(located(function), "__module__", None) for function in functions}
+        named |= {home for home in homes if isinstance(home, str)}
+        return source_digests(named, [thing for thing, _ in self._places.values()])
 
     def holds(self, value: Any) -> bool:
         """Whether some reference has made it."""

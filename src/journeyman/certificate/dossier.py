@@ -4,7 +4,8 @@
     demonstrations.npz   what the expert did, unless its expectations were declared
     policy.npz           the policy
     problem.npz          cost basis, cost class, budgets, target
-    witness.npz          dual points behind the lower bounds; the measure that defines the policy
+    witness.npz          dual points behind the lower bounds; the measure that defines the policy;
+                         potentials behind the attainable ranges, where the trivial bound needs them
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     recovered.npz        the weights of the cost that the method inferred, where it infers one
@@ -26,11 +27,12 @@ from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate import evaluation
 from journeyman.certificate.certificate import BudgetCertificate, Certificate
 from journeyman.certificate.claims import gap_claims, number, term_claim
+from journeyman.certificate.evaluation import defines
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.demonstrations import ControlVariate, Demonstrations
-from journeyman.errors import InvalidProblem
+from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo
+from journeyman.errors import InvalidInput, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays
 
@@ -104,15 +106,25 @@ def _interval(interval: Interval) -> dict[str, Any]:
 def _require_rows(certificate: Certificate, evaluation: SampledRows | None) -> None:
     """Whether the rows that a certificate rests on, if any, can be those of the evaluation."""
     samples = [one for way in certificate.combinations for one in way.statistics]
-    needed = {(one.count, one.seed) for one in samples if one.horizon is None}
-    given = set() if evaluation is None else {(evaluation.rows, evaluation.seed)}
-    if needed != given:
+    needed = {one.count for one in samples if one.horizon is None}
+    given = set() if evaluation is None else {evaluation.rows}
+    if needed != given or not (evaluation is None or _defines(evaluation, certificate)):
         wrong = "rests on sampled rows" if needed else "does not rest on sampled rows"
         raise InvalidProblem(
             f"the certificate {wrong}, and evaluation is "
             + ("not given" if evaluation is None else "that of another certificate"),
             "Give evaluation= exactly what certify was given, if that was SampledRows",
         )
+
+
+def _defines(evaluation: SampledRows, certificate: Certificate) -> bool:
+    """Whether features and coefficients make the policy that was certified."""
+    problem = certificate.problem
+    try:
+        measure = evaluation.features.on(problem.world).measure(evaluation.coefficients)
+    except InvalidInput:
+        return False
+    return defines(measure, certificate.policy, problem)
 
 
 def _write_inputs(certificate: Certificate, place: Path) -> list[str]:
@@ -156,12 +168,13 @@ def _expectation(problem: Program) -> dict[str, Any]:
     if problem.expectation.is_declared:
         return {"kind": "declared"}
     method = problem.expectation.method
-    if isinstance(method, ControlVariate):
-        return {
-            "kind": "control variate", "num_folds": method.num_folds,
-            "smoothing": method.smoothing,
-        }  # fmt: skip
-    return {"kind": "plain mean"}
+    if isinstance(method, MonteCarlo):
+        if not method.completed:
+            return {"kind": "plain mean"}
+        return {"kind": "completed mean", "smoothing": method.smoothing}
+    assert method is not None
+    kind = "blend" if isinstance(method, Blend) else "control variate"
+    return {"kind": kind, "num_folds": method.num_folds, "smoothing": method.smoothing}
 
 
 def _save_witness(certificate: Certificate, path: Path) -> None:
@@ -177,6 +190,10 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
         arrays["measure"] = certificate.measure
         positive = np.maximum(certificate.measure, 0.0)
         arrays["measure_scale"] = np.array(evaluation.best_scale(problem, positive))
+    if certificate.ranges is not None:
+        arrays["range_costs"] = np.array(certificate.ranges.costs, dtype=np.int64)
+        arrays["low_values"] = certificate.ranges.low_values
+        arrays["high_values"] = certificate.ranges.high_values
     save_arrays(path, "witness", INPUT_VERSION, arrays)
 
 

@@ -4,24 +4,25 @@ from dataclasses import replace
 
 import numpy as np
 
+from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Evaluation
-from journeyman.certificate.expert import coordinatewise
 from journeyman.certificate.model_error import (
     ModelError,
     budget_terms,
     model_term,
     radii_at,
     robust_budgets,
+    robust_gap,
     robust_ranges,
     transition_radii,
     transitions_needed,
 )
-from journeyman.certificate.terms import Term, above, total
-from journeyman.costs import KnownCost, Simplex
+from journeyman.certificate.terms import Term, above
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy
 from journeyman.problem import Program
 
+EPSILON = float(np.finfo(float).eps)
 MODEL_SHARE = 0.25
 """Of the failure probability, for transition and start counts."""
 FAR_TOO_MANY = 1 << 40
@@ -44,43 +45,49 @@ def in_the_true_world(
 ) -> list[Evaluation]:
     """The evaluations with the model term, and one more: cost by cost under the worst laws."""
     formula = "N h (discount <mu, err> + err0)"
-    term = Term("model", model_term(problem, visits, error), formula, _source(error))
+    term = Term("model", model_term(problem, visits, error), formula, source_of(error))
     found = [replace(one, terms=(*one.terms, term)) for one in evaluations]
-    return [*found, _worst_laws(problem, policy, error)]
+    worst = Evaluation(
+        "D, worst laws", visits.expectations(problem.basis), (), error.failure_probability,
+        ranges=robust_ranges(problem, policy, error),
+    )  # fmt: skip
+    return [*found, worst]
 
 
-def _worst_laws(problem: Program, policy: Policy, error: ModelError) -> Evaluation:
-    """Every cost under the laws that are worst for it; one side suffices for a one-sided class."""
-    least, greatest = robust_ranges(problem, policy, error)
-    if isinstance(problem.cost_class, Simplex | KnownCost):
-        return Evaluation("D, worst laws", greatest, (), error.failure_probability)
-    half = (greatest - least) / 2
-    value = above(coordinatewise(problem.cost_class, half))
-    term = Term("model", value, "gap_W of half the ranges under all laws", _source(error))
-    return Evaluation("D, worst laws", greatest - half, (term,), error.failure_probability)
+def worst_laws_term(
+    problem: Program,
+    ranges: tuple[FloatArray, FloatArray],
+    values: FloatArray,
+    gap: float,
+    error: ModelError,
+) -> Term:
+    """By how much the gap to `values` under the worst laws exceeds `gap`, that in the model."""
+    worst = robust_gap(problem, ranges, values)
+    worst += EPSILON * (problem.basis.num_costs + 8) * (abs(worst) + abs(gap))
+    formula = "gap_W under the worst laws - gap_W in the model"
+    return Term("model", above(max(worst - gap, 0.0)), formula, source_of(error))
 
 
 def enough_transitions(
     problem: Program, policy: Policy, visits: Occupancy, failure_probability: float, share: float
 ) -> int:
-    """So many transitions of every pair bring the smaller of the two model terms to `share` of the
-    trivial bound, by an eighth too many at most; `InvalidProblem` where none do."""
-    delta, target = MODEL_SHARE * failure_probability, share * problem.trivial_bound
+    """So many transitions of every pair bring the smaller of the two model terms to `share` of
+    2 N/(1 - discount), by an eighth too many at most; `InvalidProblem` where none do."""
+    delta, target = MODEL_SHARE * failure_probability, share * problem.gap_scale
+    own = visits.expectations(problem.basis)
 
     def suffice(count: int) -> bool:
         counts = np.full(problem.world.num_pairs, count)
         error = radii_at(problem.world, counts, delta)
-        return total(_worst_laws(problem, policy, error).terms) <= target
+        least, greatest = robust_ranges(problem, policy, error)
+        return above(problem.cost_class.largest_gap(least - own, greatest - own)) <= target
 
-    one_sided = isinstance(problem.cost_class, Simplex | KnownCost)
     try:
         high = transitions_needed(problem, visits, failure_probability=delta, share=share)
     except InvalidProblem:
-        if one_sided or not suffice(FAR_TOO_MANY):
+        if not suffice(FAR_TOO_MANY):
             raise
         high = FAR_TOO_MANY
-    if one_sided:
-        return high
     while high > 1 and suffice(high // 2):
         high //= 2
     low = high // 2
@@ -99,8 +106,8 @@ def model_terms_of_budgets(
     formula = "(max d - min d)/2 h (discount <mu, err> + err0), or the worst laws"
     surplus = robust_budgets(problem, policy, error) - problem.budget_matrix.T @ visits.measure
     values = np.minimum(budget_terms(problem, visits, error), np.maximum(surplus, 0.0))
-    return tuple(Term("model", float(value), formula, _source(error)) for value in values)
+    return tuple(Term("model", float(value), formula, source_of(error)) for value in values)
 
 
-def _source(error: ModelError) -> str:
+def source_of(error: ModelError) -> str:
     return "transition counts" if error.failure_probability > 0 else "declared errors of the model"

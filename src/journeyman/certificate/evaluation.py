@@ -65,6 +65,9 @@ class Evaluation:
     failure_probability: float = 0.0
     statistics: tuple[Statistics, ...] = ()
     premises: tuple[Premise, ...] = ()
+    ranges: tuple[FloatArray, FloatArray] | None = None
+    """Least and greatest expectations under all laws within the model's error, where the error of
+    the model is counted through them; the expectations are those in the model."""
 
 
 def exact_evaluation(problem: Program, visits: Occupancy) -> Evaluation:

@@ -20,7 +20,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate.concentration import empirical_bernstein_radius
-from journeyman.certificate.sample_sizes import Rate, centred_bound, radii
+from journeyman.certificate.sample_sizes import Rate, radii
 from journeyman.certificate.shaped_estimate import shaped_estimate
 from journeyman.certificate.terms import Term
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost
@@ -28,6 +28,7 @@ from journeyman.demonstrations import Demonstrations, MonteCarlo
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
+from journeyman.problem.trivial import centred_bound
 
 SHAPED_FROM = 500
 """Trajectories from which a shaped estimate is worth its part of delta."""

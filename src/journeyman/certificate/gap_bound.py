@@ -1,4 +1,10 @@
-"""A bound on a gap with its grounds: what all certificates have in common."""
+"""A bound on a gap with its grounds: what all certificates have in common.
+
+What a bound is worth is its *share* of the trivial bound, the largest gap that is possible at all
+(`problem.trivial`). One that reaches it is *vacuous*, one above half of it *weak*. For a known cost
+the share is that of the way from the least possible total to the largest. Where nothing can be
+chosen that matters, so that the largest and the least agree up to rounding, the share is 0.
+"""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -7,10 +13,19 @@ from typing import TYPE_CHECKING
 from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.premises import Premise, Verdict, refuted
 from journeyman.certificate.terms import Term
+from journeyman.costs import KnownCost
 from journeyman.errors import NotCertified
 
 if TYPE_CHECKING:
     from journeyman.problem.cost_problem import CostProblem
+
+WEAK = 0.5
+"""Of the trivial bound: a bound above it is called weak."""
+ROUNDING_STEPS = 256
+"""Operations per step of the horizon whose rounding a trivial bound is told from."""
+EPSILON = 2.0**-52
+NEGLIGIBLE = 1e-10
+"""Of 2 N/(1 - discount): less is shown as zero in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,7 @@ class GapBound:
     combinations: tuple[Combination, ...]
     trivial_bound: float
     premises: tuple[Premise, ...]
+    least_possible: float = 0.0
 
     @property
     def valid(self) -> bool:
@@ -54,8 +70,57 @@ class GapBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says no more than that costs are bounded."""
-        return self.bound >= self.trivial_bound and self.trivial_bound != 0
+        """Whether the bound says no more than holds for every policy of the world."""
+        return self.bound >= self.trivial_bound and not self._nothing_matters
+
+    @property
+    def share(self) -> float:
+        """The bound as a share of the trivial bound, between 0 and 1."""
+        if self.vacuous or self._nothing_matters:
+            return float(self.vacuous)
+        possible = self.trivial_bound - self.least_possible
+        share = (self.bound - self.least_possible) / possible if possible > 0 else 0.0
+        return min(max(share, 0.0), 1.0)
+
+    @property
+    def weak(self) -> bool:
+        """Whether the bound is above half of the trivial bound; every vacuous one is."""
+        return self.share > WEAK
+
+    @property
+    def strength(self) -> str:
+        """`vacuous`, `weak` or nothing: the word that belongs to the share."""
+        return "vacuous" if self.vacuous else "weak" if self.weak else ""
+
+    @property
+    def known_cost(self) -> bool:
+        """Whether the gap is the expected total of a known cost, so that there is no expert."""
+        return isinstance(self.problem.cost_class, KnownCost)
+
+    def worth(self) -> str:
+        """The share in words, and the word that belongs to it."""
+        if self._nothing_matters:
+            return "under these costs all policies are alike up to rounding"
+        if self.known_cost:
+            least, most = map(self._shown, (self.least_possible, self.trivial_bound))
+            scale = f"the way from the least possible cost {least} to the largest {most}"
+        else:
+            scale = f"the trivial bound {self.trivial_bound:.4g}, the largest possible gap"
+            if self.bound <= 0 and not self.vacuous:
+                return f"to be compared with {scale}"
+        words = {"vacuous": ", and therefore vacuous", "weak": ": a weak bound"}
+        return f"which is {percent(self.share)} of {scale}{words.get(self.strength, '')}"
+
+    def _shown(self, value: float) -> str:
+        """A figure, zero when it is no more than rounding."""
+        return f"{0.0 if abs(value) < NEGLIGIBLE * self.problem.gap_scale else value:.4g}"
+
+    @property
+    def _nothing_matters(self) -> bool:
+        """Whether the largest and the least possible gap differ by rounding only."""
+        rounding = ROUNDING_STEPS * EPSILON * self.problem.effective_horizon
+        possible = abs(self.trivial_bound - self.least_possible)
+        return possible <= rounding * self.problem.gap_scale
 
     @property
     def normalised_bound(self) -> float:
@@ -80,3 +145,16 @@ class GapBound:
     def _repr_html_(self) -> str:
         """For notebooks; the report room lies above this one and is asked for by name."""
         return str(import_module("journeyman.report").as_html(self))
+
+
+def percent(share: float) -> str:
+    """A part of a whole. It is not rounded up to the whole, nor down to nothing.
+
+    >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.9999), percent(1.0)
+    ('12.3 %', '0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    """
+    if 0 < share < 5e-4:
+        return "< 0.1 %"
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    return f"{100 * share:.3g} %"

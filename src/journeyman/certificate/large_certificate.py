@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Evaluation
 from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
 from journeyman.certificate.gap_bound import Combination, GapBound
@@ -22,7 +21,7 @@ from journeyman.certificate.legend import legend
 from journeyman.certificate.mixture import mixed
 from journeyman.certificate.premises import Premise
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sample_sizes import centred_bound, require_probability
+from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.terms import Term, total
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.errors import InvalidProblem
@@ -33,7 +32,8 @@ from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.large_apprenticeship import LargeApprenticeship, discounted_totals
 from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship, SimulatedProblem
+from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
+from journeyman.problem.trivial import plain_bound
 from journeyman.storage import PathLike
 
 if TYPE_CHECKING:
@@ -54,7 +54,15 @@ class LargeCertificate(GapBound):
     @property
     def lower_bound(self) -> float:
         """No policy has a smaller gap: zero where zero cost is in the class, else the trivial."""
-        return 0.0 if self.problem.cost_class.contains_zero else -trivial(self.problem, -1.0)
+        return (
+            0.0
+            if self.problem.cost_class.contains_zero
+            else -plain_bound(self.problem, self._exact_target, -1.0)
+        )
+
+    @property
+    def _exact_target(self) -> FloatArray | None:
+        return self.problem.target if self.problem.expectation.is_declared else None
 
     def require(self, gap: float) -> "LargeCertificate":
         """This certificate, or `NotCertified` when it does not show a gap of at most `gap`."""
@@ -71,25 +79,23 @@ class LargeCertificate(GapBound):
         """One sentence."""
         if not self.valid:
             return f"Nothing is certified; only the trivial bound {self.trivial_bound:.4g} holds."
-        share = self.bound / (self.trivial_bound or 1.0)
-        vacuous = " and therefore vacuous" if self.vacuous else ""
         return (
             f"With probability {1 - self.failure_probability:.4g} the policy costs at most "
             f"{self.bound:.4g} more than the expert under every cost of the class "
-            f"({self.normalised_bound:.4g} per step), which is {share:.2g} of the trivial bound "
-            f"{self.trivial_bound:.4g}{vacuous}."
+            f"({self.normalised_bound:.4g} per step), {self.worth()}."
         )
 
     def table(self) -> str:
         """Terms, alternatives and premises as text."""
+        strength = f"   {self.strength}" if self.strength else ""
         lines = [
             f"{'upper bound on the gap':<30}{self.bound:>12.6g}   per step "
-            f"{self.normalised_bound:.6g}{'   vacuous' if self.vacuous else ''}",
+            f"{self.normalised_bound:.6g}{strength}",
             *(
                 f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]"
                 for term in self.terms
             ),
-            f"{'trivial bound':<30}{self.trivial_bound:>12.6g}",
+            f"{'trivial bound':<30}{self.trivial_bound:>12.6g}   no policy has a larger gap",
             f"{'failure probability':<30}{self.failure_probability:>12.6g}",
             "",
             "ways to bound it (evaluation, expert)",
@@ -121,10 +127,10 @@ class LargeCertificate(GapBound):
 
     def __repr__(self) -> str:
         state = "" if self.valid else "NOT VALID, "
-        vacuous = ", vacuous" if self.vacuous else ""
+        strength = f", {self.strength}" if self.strength else ""
         return (
             f"LargeCertificate({state}gap <= {self.bound:.6g} with probability "
-            f"{1 - self.failure_probability:g}{vacuous}; trivial bound {self.trivial_bound:.6g})"
+            f"{1 - self.failure_probability:g}{strength}; trivial bound {self.trivial_bound:.6g})"
         )
 
 
@@ -145,7 +151,8 @@ def certify_large(
     found = _evaluation(problem, policy, evaluation, share, executor)
     estimates = expert_estimates(problem, delta / 2)
     return LargeCertificate(
-        problem, policy, delta, combinations(problem, found, estimates), trivial(problem),
+        problem, policy, delta, combinations(problem, found, estimates),
+        problem.trivial_bound,
         (*expert_premises(problem), *found.premises),
     )  # fmt: skip
 
@@ -195,28 +202,6 @@ def combinations(
     return tuple(sorted(found, key=lambda one: one.bound))
 
 
-def trivial(problem: SimulatedProblem, sign: float = 1.0) -> float:
-    """No policy of the world has a larger gap to the expert; with sign -1: minus the smallest gap.
-
-    A declared target x is compared with the costs as they are, N h + gap_W(-x), or about the middle
-    c of their ranges, N(Psi - 1 c') h + gap_W(h c - x), whichever is smaller.
-    """
-    rounding = (problem.basis.num_costs + 8) * float(np.finfo(float).eps)
-    h, cost_class = problem.effective_horizon, problem.cost_class
-    if not problem.expectation.is_declared:
-        return 2 * centred_bound(problem, cost_class) * h * (1 + rounding)
-    found = []
-    for centre, rows in (
-        (np.zeros(problem.basis.num_costs), problem.cost_matrix),
-        (problem.basis.centre, problem.basis.centred()),
-    ):
-        largest = cost_class.pointwise_bound(rows) * h
-        sizes = largest + h * np.abs(centre).sum() + float(np.abs(problem.target).sum())
-        distance = cost_class.gap(sign * (h * centre - problem.target))
-        found.append(largest + distance + rounding * float(sizes))
-    return min(found)
-
-
 def _evaluation(
     problem: LargeApprenticeship | SimulatedApprenticeship,
     policy: AnyPolicy,
@@ -242,6 +227,6 @@ def _evaluation(
         return from_rows(problem, policy, evaluation, delta, executor)
     raise InvalidProblem(
         f"evaluation is {evaluation!r}: a world too large to enumerate allows no exact one",
-        "Give evaluation=jm.Rollouts(trajectories=..., horizon=..., seed=...), jm.LargeRows(...) "
+        "Give evaluation=jm.Rollouts(trajectories=..., horizon=...), jm.LargeRows(...) "
         "or, for a mixture, jm.MixtureRollouts(...)",
     )

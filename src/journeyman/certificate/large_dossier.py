@@ -1,7 +1,7 @@
 """A run in a large world on disk: figures as files, code by reference.
 
-    code.json            which functions made the world, its costs, features and policies, and with
-                         which arguments
+    code.json            which functions made the world, its costs, features and policies, with
+                         which arguments, and the SHA-256 of their source files
     problem.npz          sizes, names and ranges of the costs, cost class, declared expectations
     demonstrations.npz   what the expert did, unless its expectations were declared
     totals.npz           what every demonstration cost
@@ -23,7 +23,7 @@ from journeyman.certificate.code_index import DEMONSTRATIONS, CodeIndex
 from journeyman.certificate.large_certificate import LargeCertificate, records_of
 from journeyman.certificate.reference import Reference
 from journeyman.certificate.run_directory import LARGE_KIND, canonical, finish, prepared, write
-from journeyman.certificate.saved_policy import CODE, CODE_KIND, POLICY, described
+from journeyman.certificate.saved_policy import CODE, CODE_KIND, CODE_VERSION, POLICY, described
 from journeyman.certificate.saved_policy import KIND as POLICY_KIND
 from journeyman.errors import InvalidProblem
 from journeyman.policy.mixture_policy import MixturePolicy
@@ -31,8 +31,10 @@ from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.storage import PathLike, save_arrays
 
-VERSION = 1
+VERSION = 2
 """Of the schema; also of the rules by which the figures are to be derived again."""
+INPUT_VERSION = 1
+"""Of the files beside the certificate."""
 PROBLEM, TOTALS = "problem.npz", "totals.npz"
 
 
@@ -54,17 +56,20 @@ def save_large_run(
         index.add(name, part)
     form, arrays = described(certificate.policy, index)
     place = prepared(directory)
-    save_arrays(place / POLICY, POLICY_KIND, VERSION, arrays, policy=form)
+    save_arrays(place / POLICY, POLICY_KIND, INPUT_VERSION, arrays, policy=form)
     _save_problem(certificate, place / PROBLEM)
     written = [CODE, POLICY, PROBLEM]
     records = None if problem.expectation.is_declared else records_of(problem)
     if records is not None:
-        save_arrays(place / TOTALS, "totals", VERSION, vars(records))
+        save_arrays(place / TOTALS, "totals", INPUT_VERSION, vars(records))
         written.append(TOTALS)
     if demos is not None:
         demos.save(place / DEMONSTRATIONS)
         written.append(DEMONSTRATIONS)
-    facts = {"kind": CODE_KIND, "version": VERSION, "calls": index.calls, "parts": index.parts}
+    facts = {
+        "kind": CODE_KIND, "version": CODE_VERSION, "calls": index.calls, "parts": index.parts,
+        "sources": index.sources,
+    }  # fmt: skip
     write(place / CODE, canonical(facts))
     finish(place, _facts(certificate) | {"evaluation": told, "seeds": {"solver": seed}}, written)
 
@@ -80,7 +85,7 @@ def evaluation_facts(
     facts = {"trajectories": first.count, "horizon": first.horizon, "seed": first.seed}
     if best.kind == "E":
         return {"kind": "rollouts", **facts}
-    default = MixtureRollouts(first.count, first.horizon, first.seed)
+    default = MixtureRollouts(first.count, first.horizon)
     drawn = default if evaluation is None else evaluation
     if not isinstance(drawn, MixtureRollouts) or not _is_paid_by(certificate, drawn):
         raise InvalidProblem(
@@ -101,10 +106,9 @@ def _is_paid_by(certificate: LargeCertificate, rollouts: MixtureRollouts) -> boo
         return False
     parts = rollouts.parts(len(policy.candidates))
     drawn = [part for part, weight in zip(parts, policy.weights, strict=True) if weight > 0]
-    wanted = (rollouts.trajectories, rollouts.horizon, rollouts.seed)
+    wanted = (rollouts.trajectories, rollouts.horizon)
     return all(
-        (one.count, one.horizon, one.seed) == wanted
-        and one.failure_probability == float(part) * share
+        (one.count, one.horizon) == wanted and one.failure_probability == float(part) * share
         for part, one in zip(drawn, certificate.best.statistics, strict=True)
     )
 
@@ -137,7 +141,7 @@ def _save_problem(certificate: LargeCertificate, path: Any) -> None:
     if problem.expectation.is_declared:
         arrays["target"] = problem.target
     save_arrays(
-        path, "large problem", VERSION, arrays,
+        path, "large problem", INPUT_VERSION, arrays,
         names=list(basis.names), cost_class=type(problem.cost_class).__name__,
         discount=float(simulator.discount), declared=problem.expectation.is_declared,
         num_states=None if world is None else int(world.num_states),

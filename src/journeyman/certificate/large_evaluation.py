@@ -16,12 +16,12 @@ with nothing but initial mass would otherwise never be drawn. What is exact has 
 no part of delta; the sums that are sampled share it evenly, then their costs, both signs, and both
 radii (Hoeffding, empirical Bernstein).
 
-*Guarantee*: with probability 1 - delta, for rows and walks that are independent of the policy. A
-seed starts a stream of its own here; nothing a solver has drawn is used. *Cost*: nothing depends
-on the number of states.
+*Guarantee*: with probability 1 - delta, for rows and walks that are independent of the policy.
+Problem and policy decide which are drawn (`draw_seeds`); nothing a solver has drawn is used.
+*Cost*: nothing depends on the number of states.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from journeyman.errors import InvalidCosts
 from journeyman.execution import Executor, Serial
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.problem import draw_seeds
+from journeyman.problem.draw_seeds import ignored_seed
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
@@ -55,15 +57,16 @@ class LargeRows:
 
     Args:
         rows: pairs, and states, that are drawn.
-        seed: of a stream of its own.
+        seed: has no influence any more, and is going to be removed: problem and policy decide
+            which rows are drawn.
     """
 
     rows: int
-    seed: int
+    seed: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, seed: int | None) -> None:
+        ignored_seed(seed, "LargeRows")
         require_whole("rows", self.rows, 2)
-        require_whole("seed", self.seed, 0)
 
 
 def walked(
@@ -74,25 +77,31 @@ def walked(
     executor: Executor | None = None,
 ) -> Evaluation:
     """Kind E, with the smaller of two radii."""
-    means = mean_of_walks(problem, policy, rollouts, executor)
-    return evaluation_of_walks(problem, means, rollouts, failure_probability)
+    seed = draw_seeds.large_seed(problem, policy)
+    means = mean_of_walks(problem, policy, rollouts, seed, executor)
+    return evaluation_of_walks(problem, means, rollouts, seed, failure_probability)
 
 
 def mean_of_walks(
     problem: SimulatedProblem,
     policy: AnyPolicy,
     rollouts: Rollouts,
+    seed: int,
     executor: Executor | None = None,
 ) -> PlainMean:
     """Totals of independent walks of a policy; the shards do not depend on the executor."""
-    count, horizon, seed = rollouts.trajectories, rollouts.horizon, rollouts.seed
+    count, horizon = rollouts.trajectories, rollouts.horizon
     (record,) = simulate(problem.simulator, [(policy, (WALKS,))], count, horizon, seed, executor)
     require_possible(record, problem.simulator)
     return PlainMean(problem, record.totals, record.unrecorded, "rollouts")
 
 
 def evaluation_of_walks(
-    problem: SimulatedProblem, mean: PlainMean, rollouts: Rollouts, failure_probability: float
+    problem: SimulatedProblem,
+    mean: PlainMean,
+    rollouts: Rollouts,
+    seed: int,
+    failure_probability: float,
 ) -> Evaluation:
     """What the totals of walks prove."""
     independent, adaptive, _ = (part * failure_probability for part in WITHOUT_SHAPING)
@@ -100,15 +109,15 @@ def evaluation_of_walks(
     best = min(estimates, key=lambda estimate: total(estimate.terms))
     terms = tuple(replace(term, name=f"rollout {term.name}") for term in best.terms)
     statistics = Statistics(
-        "rollouts", rollouts.seed, rollouts.trajectories,
+        "rollouts", seed, rollouts.trajectories,
         means=floats(mean.totals.mean(axis=0)), variances=floats(mean.spread**2),
         ranges=floats(mean.ranges), failure_probability=failure_probability,
         horizon=rollouts.horizon, unrecorded=float(mean.missing.mean()),
     )  # fmt: skip
     fresh = declared(
         "fresh rollouts are independent of the policy",
-        f"{rollouts.trajectories} rollouts from seed {rollouts.seed}; the policy is taken not to "
-        "have been chosen because of them",
+        f"{rollouts.trajectories} rollouts from seed {seed}, a digest of problem and policy; the "
+        "policy is taken not to have been chosen because of them",
     )
     return Evaluation(
         "E", best.values, (*terms, rounding(problem, rollouts.horizon)), failure_probability,
@@ -127,15 +136,12 @@ def from_rows(
     features, theta = policy.features, policy.coefficients
     assert isinstance(features, LargeFeatures)
     known = features.exact_matching(problem.costs)
-    size = 16 * SHARD
-    tasks = [
-        (drawn.seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)
-    ]
+    size, seed = 16 * SHARD, draw_seeds.large_seed(problem, policy)
+    tasks = [(seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)]
     run = Serial() if executor is None else executor
     parts = run.map(_rows, tasks, shared=(problem, features, theta, known))
     samples = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    sums = _statistics(samples, _ranges(problem, features, theta, known), drawn,
-                       failure_probability)  # fmt: skip
+    sums = _statistics(samples, _ranges(problem, features, theta, known), seed, failure_probability)
     V1, V2 = (_upper(one) for one in sums[1:])
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
     error, source = coordinatewise(problem.cost_class, _radii(sums[0])), f"{drawn.rows} rows"
@@ -149,17 +155,17 @@ def from_rows(
     expectations = np.nan_to_num(known) @ theta + np.array(sums[0].means)
     return Evaluation(
         "A (sampled)", expectations, terms, failure_probability, sums,
-        _row_premises(problem, drawn, known),
+        _row_premises(problem, drawn, seed, known),
     )  # fmt: skip
 
 
 def _row_premises(
-    problem: LargeApprenticeship, drawn: LargeRows, known: FloatArray
+    problem: LargeApprenticeship, drawn: LargeRows, seed: int, known: FloatArray
 ) -> tuple[Premise, ...]:
     fresh = declared(
         "fresh rows are independent of the coefficients",
-        f"{drawn.rows} rows for each sum from seed {drawn.seed}; the coefficients are taken not to "
-        "have been chosen because of them",
+        f"{drawn.rows} rows for each sum from seed {seed}, a digest of problem and policy; the "
+        "coefficients are taken not to have been chosen because of them",
     )
     exact = [problem.costs.names[i] for i in np.flatnonzero(~np.isnan(known).all(axis=1))]
     if not exact:
@@ -241,13 +247,13 @@ def _ranges(
 
 
 def _statistics(
-    samples: list[FloatArray], ranges: tuple[FloatArray, ...], drawn: LargeRows, delta: float
+    samples: list[FloatArray], ranges: tuple[FloatArray, ...], seed: int, delta: float
 ) -> tuple[Statistics, ...]:
     """Of Psi' u, V1 and V2; what cannot vary takes no part of delta."""
     share = delta / sum(bool((widths > 0).any()) for widths in ranges)
     return tuple(
         Statistics(
-            name, drawn.seed, drawn.rows, means=floats(np.atleast_1d(one.mean(axis=0))),
+            name, seed, len(one), means=floats(np.atleast_1d(one.mean(axis=0))),
             variances=floats(np.atleast_1d(one.var(axis=0, ddof=1))), ranges=floats(widths),
             failure_probability=share if (widths > 0).any() else 0.0,
         )

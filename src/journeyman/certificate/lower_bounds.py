@@ -1,7 +1,10 @@
 """What no policy can go below, on the data and in truth, and what that says about the data.
 
-A witness (w, V, xi) proves a lower bound on the gap to any target (`problem.lower_bound`). Moved
-from the target to an estimate of the expert and reduced by its error, it is one on the true gap:
+A witness (w, V, xi) proves a lower bound on the gap to any target (`problem.lower_bound`): *on the
+data*, in the world as it is given. In an estimated world that is the model, where the gap on the
+data is evaluated too, so the two can be compared. What the witness proves of the true world allows
+for the model's error (`true_world_lower_bound`). Moved from the target to an estimate of the expert
+and reduced by its error, it is a lower bound on the *true* gap:
 
     min over policies of gap(policy) >= bound at the estimate - error of the estimate
 
@@ -38,8 +41,11 @@ class LowerBounds:
     """All four figures of the module's docstring."""
 
     on_data: float
+    """In the world as given: no allowance for model error or sampling."""
     without_budgets: float
+    """On the data and without budgets, allowing for model error: what the alarm looks at."""
     true: float
+    """In the true world and to the true expert: allows for model error and sampling."""
     expert_radius: float
 
 
@@ -82,12 +88,12 @@ def lower_bounds(
     estimates: tuple[Estimate, ...],
     error: ModelError | None = None,
 ) -> LowerBounds:
-    """The best that the witnesses prove, about the true world where the model has an `error`."""
+    """The best that the witnesses prove; with an `error` of the model about the true world too."""
     free = without_budgets(problem)
     proven = [(point, _proven(problem, point, error)) for point in witnesses]
     unpriced = (Witness(point.cost_weights, point.values) for point in witnesses)
     return LowerBounds(
-        on_data=max(bound for _, bound in proven),
+        on_data=max(lower_bound(problem, point) for point in witnesses),
         without_budgets=max(_proven(free, point, error) for point in unpriced),
         true=max(
             _true(problem, point, bound, estimate)
@@ -126,7 +132,7 @@ def _error(problem: Program, estimate: Estimate) -> float:
     if isinstance(problem, Apprenticeship) and problem.demonstrations is not None:
         steps = int(problem.demonstrations.lengths.max()) + len(problem.demonstrations)
     rounding = (steps + problem.basis.num_costs + 16) * float(np.finfo(float).eps)
-    return total(estimate.terms) + rounding * problem.trivial_bound
+    return total(estimate.terms) + rounding * problem.gap_scale
 
 
 def _radius(problem: Program, estimate: Estimate) -> float:

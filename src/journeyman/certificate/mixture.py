@@ -4,9 +4,8 @@
                                     + N h sum_k theta_k mean discount^T                 for every x
 
 with probability 1 - delta for every theta at once, where s_k is the smaller of two radii of
-candidate k at its part of delta (`MixtureRollouts`). Nothing is taken over from a solver: the
-episodes are drawn again from their seed, so the weights may have been chosen on them. Episodes of
-another seed serve as well. Candidates without weight need none.
+candidate k at its part of delta (`MixtureRollouts`). Nothing is taken over from a solver: problem
+and policy decide which episodes are drawn (`draw_seeds`). Candidates without weight need none.
 """
 
 import math
@@ -25,6 +24,7 @@ from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.problem import draw_seeds
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
@@ -43,7 +43,8 @@ def mixed(
         )
     drawn = [int(k) for k in np.flatnonzero(policy.weights)]
     parts = rollouts.parts(len(policy.candidates))
-    records = rollouts.totals(problem.simulator, policy.candidates, drawn, executor)
+    seed = draw_seeds.large_seed(problem, policy)
+    records = rollouts.totals(problem.simulator, policy.candidates, seed, drawn, executor)
     for record in records:
         require_possible(record, problem.simulator)
     found = [
@@ -64,10 +65,12 @@ def mixed(
         rounding(problem, rollouts.horizon + len(drawn)),
     )  # fmt: skip
     values = np.array([one.estimate.values for one in found])
-    statistics = tuple(one.statistics(k, rollouts) for k, one in zip(drawn, found, strict=True))
+    statistics = tuple(
+        one.statistics(k, rollouts, seed) for k, one in zip(drawn, found, strict=True)
+    )
     return Evaluation(
         "E (mixture)", np.asarray(weights @ values), terms, failure_probability, statistics,
-        (_independence(policy, rollouts),),
+        (_independence(policy, rollouts, seed),),
     )  # fmt: skip
 
 
@@ -85,10 +88,10 @@ class _Candidate:
         estimates = (mean.independent(independent), mean.adaptive(adaptive))
         return cls(mean, min(estimates, key=lambda one: total(one.terms)), delta)
 
-    def statistics(self, number: int, rollouts: MixtureRollouts) -> Statistics:
+    def statistics(self, number: int, rollouts: MixtureRollouts, seed: int) -> Statistics:
         mean = self.mean
         return Statistics(
-            f"rollouts of candidate {number}", rollouts.seed, rollouts.trajectories,
+            f"rollouts of candidate {number}", seed, rollouts.trajectories,
             means=floats(mean.totals.mean(axis=0)), variances=floats(mean.spread**2),
             ranges=floats(mean.ranges), failure_probability=self.failure_probability,
             horizon=rollouts.horizon, unrecorded=float(mean.missing.mean()),
@@ -105,11 +108,11 @@ def _weighted(name: str, weights: FloatArray, terms: list[Term], source: str) ->
     return Term(name, above(above(value)), formula, source)
 
 
-def _independence(policy: MixturePolicy, rollouts: MixtureRollouts) -> Premise:
+def _independence(policy: MixturePolicy, rollouts: MixtureRollouts, seed: int) -> Premise:
     sizes = rollouts.rounds or (len(policy.candidates),)
     return declared(
         "rollouts are independent of the candidates",
-        f"{rollouts.trajectories} rollouts of each from seed {rollouts.seed}, in rounds of "
-        f"{', '.join(map(str, sizes))} candidates; the weights may have been chosen because of "
-        "them, the candidates of a round because of earlier rounds only",
+        f"{rollouts.trajectories} rollouts of each from seed {seed}, in rounds of "
+        f"{', '.join(map(str, sizes))} candidates; the seed is a digest of problem and policy, "
+        "which are taken not to have been chosen because of it",
     )

@@ -47,12 +47,13 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, read_only, require_between
 from journeyman.certificate.l1_ball import L1Ball, worst_total
-from journeyman.certificate.sample_sizes import centred_bound, require_probability
+from journeyman.certificate.sample_sizes import require_probability
 from journeyman.costs import EuclideanBall, InfinityBall, KnownCost, Simplex
 from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
+from journeyman.problem.trivial import centred_bound
 from journeyman.world import World
 from journeyman.world.estimation import FURTHEST
 
@@ -62,7 +63,7 @@ INITIAL_SHARE = 0.1
 MANY = 1 << 100
 """More transitions nobody has."""
 WORTHWHILE = 0.1
-"""A model term below this share of the trivial bound leaves room for a certificate."""
+"""A model term below this share of the largest gaps leaves room for a certificate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,11 +200,11 @@ def transitions_needed(
     failure_probability: float,
     share: float = WORTHWHILE,
 ) -> int:
-    """Of every pair, how many transitions bring the model term of this policy to `share` of the
-    trivial bound. Laws declared to be exact stay so; the initial law stays as it is."""
+    """Of every pair, how many transitions bring the model term of this policy to `share` of
+    2 N/(1 - discount). Laws declared to be exact stay so; the initial law stays as it is."""
     delta = require_probability(failure_probability)
     part = require_between("share", share, 0.0, 1.0, InvalidProblem, "Give for example 0.1")
-    world, target = problem.world, part * problem.trivial_bound
+    world, target = problem.world, part * problem.gap_scale
 
     def term(count: int) -> float:
         counts = np.full(world.num_pairs, count, dtype=float)

@@ -7,7 +7,7 @@ from journeyman.certificate.premises import Verdict
 from journeyman.problem import Apprenticeship
 
 ROUNDING = 1e-10
-"""Of the trivial bound: less is shown as zero in a sentence."""
+"""Of 2 N/(1 - discount): less is shown as zero in a sentence."""
 NOTABLE = 0.01
 """Of the demonstrated steps: so many that a model does not know are worth a word."""
 MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED: "FAILED"}
@@ -22,13 +22,10 @@ def summary(certificate: Certificate) -> str:
             f"trivial bound {certificate.trivial_bound:.4g} holds."
         )
         return " ".join([first, *_unobserved(certificate)])
-    share = certificate.bound / (certificate.trivial_bound or 1.0)
-    vacuous = " and therefore vacuous" if certificate.vacuous else ""
     first = (
-        f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), which is "
-        f"{share:.2g} of the trivial bound {certificate.trivial_bound:.4g}{vacuous}"
+        f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), "
+        f"{certificate.worth()}{_beside(certificate)}."
     )
-    first += f"{_beside(certificate)}."
     parts = (_broken, _unobserved, _grounds)
     return " ".join([first, *(words for part in parts for words in part(certificate))])
 
@@ -39,12 +36,53 @@ def _beside(certificate: Certificate) -> str:
     known = 0.0
     if not isinstance(problem, Apprenticeship):
         known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
-    said = least > known + ROUNDING * certificate.trivial_bound
-    floor = f"no policy can be below {_figure(certificate, least)}" if said else ""
+    said = least > known + ROUNDING * problem.gap_scale
+    there = " in the model" if problem.world.is_estimated else ""
+    floor = f"no policy can be below {_figure(certificate, least)}{there}" if said else ""
     if not isinstance(problem, Apprenticeship):
         return f"; {floor}" if floor else ""
-    near = f"; on this data its gap is {_figure(certificate, certificate.gap_on_data)}"
+    near = f"; on this data its gap{there} is {_figure(certificate, certificate.gap_on_data)}"
     return f"{near}, and {floor}" if floor else near
+
+
+def figures_beside(certificate: Certificate) -> list[tuple[str, float, str]]:
+    """What stands beside the bound, each figure with its name and its meaning: what was achieved,
+    and what no policy can achieve. Texts and pages use the same names."""
+    there = ", in the model" if certificate.problem.world.is_estimated else ""
+    if certificate.known_cost:
+        return [
+            ("expected cost", certificate.gap_on_data, f"of this policy, evaluated exactly{there}"),
+            ("lower bound on the cost", certificate.lower_bound, f"no policy is below{there}"),
+        ]
+    least = certificate.lower_bound
+    return [
+        ("gap on the data", certificate.gap_on_data, f"of this policy, evaluated exactly{there}"),
+        ("lower bound on the data", least, f"{_no_policy(least)}{there}"),
+    ]
+
+
+def _no_policy(least: float) -> str:
+    """What a lower bound on the gap says."""
+    return "no policy surpasses the expert by more" if least < 0 else "no policy is below"
+
+
+def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
+    """What no policy can be below in truth, where that says more than is known anyway."""
+    problem, least = certificate.problem, certificate.true_lower_bound
+    known = 0.0 if problem.cost_class.contains_zero else -certificate.trivial_bound
+    if certificate.known_cost:
+        known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
+    if least <= known + ROUNDING * problem.gap_scale:
+        return []
+    errors = ["model error"] * problem.world.is_estimated
+    if isinstance(problem, Apprenticeship) and not problem.expectation.is_declared:
+        errors.append("sampling")
+    if not errors:
+        return []
+    allowed = f", allowing for {' and '.join(errors)}, with the same probability"
+    if certificate.known_cost:
+        return [("lower bound on the true cost", least, f"no policy is below{allowed}")]
+    return [("lower bound on the true gap", least, f"{_no_policy(least)}{allowed}")]
 
 
 def _unobserved(certificate: Certificate) -> list[str]:
@@ -100,30 +138,35 @@ def _grounds(certificate: Certificate) -> list[str]:
 
 def _figure(certificate: Certificate, value: float) -> str:
     """A figure, zero when it is no more than rounding."""
-    return f"{0.0 if abs(value) < ROUNDING * certificate.trivial_bound else value:.4g}"
+    return f"{0.0 if abs(value) < ROUNDING * certificate.problem.gap_scale else value:.4g}"
 
 
 def table(certificate: Certificate) -> str:
     """Terms, alternatives, budgets and premises, and the symbols in words."""
     best, horizon = certificate.best, certificate.problem.world.effective_horizon
+    of_what = "cost" if certificate.known_cost else "gap"
+    strength = f"   {certificate.strength}" if certificate.strength else ""
     lines = [
         *(
             []
             if certificate.valid
             else ["NOT VALID: a premise has failed; only the trivial bound holds"]
         ),
-        f"{'upper bound on the gap':<30}{certificate.bound:>12.6g}   per step "
-        f"{certificate.normalised_bound:.6g}{'   vacuous' if certificate.vacuous else ''}",
+        f"{'upper bound on the ' + of_what:<30}{certificate.bound:>12.6g}   per step "
+        f"{certificate.normalised_bound:.6g}{strength}",
         *(
             f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]"
             for term in best.terms
         ),
         f"{'trivial bound':<30}{certificate.trivial_bound:>12.6g}   per step "
-        f"{certificate.trivial_bound / horizon:.6g}",
-        f"{'gap on the data':<30}{certificate.gap_on_data:>12.6g}",
-        f"{'lower bound on the data':<30}{certificate.lower_bound:>12.6g}   no policy is below",
-        f"{'lower bound on the true gap':<30}{certificate.true_lower_bound:>12.6g}   no policy is "
-        "below, with the same probability",
+        f"{certificate.trivial_bound / horizon:.6g}, no policy has a larger {of_what}",
+        *(
+            f"{name:<30}{value:>12.6g}   {meaning}"
+            for name, value, meaning in (
+                *figures_beside(certificate),
+                *_true_lower_bound(certificate),
+            )
+        ),
         *_reduced(certificate),
         f"{'failure probability':<30}{certificate.failure_probability:>12.6g}",
     ]

@@ -94,7 +94,7 @@ class Requirements:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the excess reaches 2N/(1 - discount), which bounds every gap anyway."""
+        """Whether the excess reaches what the gaps of two policies differ by at most anyway."""
         return self.excess >= self.trivial_bound
 
     @property
@@ -150,7 +150,7 @@ class Attainable:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the accuracy is no better than 2N/(1 - discount)."""
+        """Whether the accuracy is no better than what gaps of two policies differ by anyway."""
         return self.accuracy >= self.trivial_bound
 
     def table(self) -> str:
@@ -235,7 +235,7 @@ def attainable(
         truncation=2 * truncation(problem, recorded_length) if estimated else 0.0,
         optimisation=optimisation_rate(surrogate, ball, share).at(int(steps)),
         bias=bias(surrogate, ball),
-        trivial_bound=problem.trivial_bound,
+        trivial_bound=problem.largest_excess,
     )
 
 
@@ -269,7 +269,7 @@ def _required(
         truncation=2 * truncation(problem, length) if rates else 0.0,
         optimisation=rate.at(steps),
         bias=bias(surrogate, ball),
-        trivial_bound=problem.trivial_bound,
+        trivial_bound=problem.largest_excess,
         printed=as_printed(surrogate, ball, accuracy, delta),
     )
 
@@ -288,7 +288,7 @@ def _setting(
 ) -> tuple[Surrogate, float]:
     if not isinstance(features, Features):
         raise InvalidProblem(f"features is a {type(features).__name__}", "Give jm.Features(matrix)")
-    if problem.trivial_bound == 0:
+    if problem.gap_scale == 0:
         raise InvalidCosts("every cost is zero", "Give costs that can tell policies apart")
     holding = default_radius(problem, features)
     ball = holding if radius is None else radius

@@ -9,15 +9,15 @@ absorbing state is complete: every step there counts with the mean cost of the p
 that state, which changes no expectation and makes the endless rest known.
 
 *Where*: any policy of any world that can be walked in; no linear system is solved. *Guarantee*: the
-rollouts must be independent of the policy. A seed starts a stream of its own here, so the seed that
-made demonstrations or coefficients may be used again. A policy that was chosen *because of* its
-rollouts is not covered: the best of J policies needs delta/J for each, or rollouts of its own.
+rollouts must be independent of the policy. World and policy decide which numbers are drawn
+(`draw_seeds`), so nobody can choose among rollouts of one policy. A policy that was chosen *because
+of* its rollouts is not covered: the best of J policies needs delta/J for each.
 
 *Cost*: M walks of at most `horizon` steps. The radius falls with 1/sqrt(M), the tail with
 discount^horizon.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ from journeyman.certificate.terms import Term, total
 from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
 from journeyman.policy import Policy
-from journeyman.problem import Program
+from journeyman.problem import Program, draw_seeds
+from journeyman.problem.draw_seeds import ignored_seed
 
 STREAM = 0x726F6C6C
 """Which of a seed's streams the rollouts are drawn from."""
@@ -45,20 +46,21 @@ class Rollouts:
     Args:
         trajectories: how many, M.
         horizon: steps after which a rollout is cut off.
-        seed: of a stream of its own; a whole number, so that an audit can draw again.
+        seed: has no influence any more, and is going to be removed: world and policy decide which
+            rollouts are drawn.
 
-    >>> Rollouts(trajectories=1000, horizon=200, seed=0)
-    Rollouts(trajectories=1000, horizon=200, seed=0)
+    >>> Rollouts(trajectories=1000, horizon=200)
+    Rollouts(trajectories=1000, horizon=200)
     """
 
     trajectories: int
     horizon: int
-    seed: int
+    seed: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, seed: int | None) -> None:
+        ignored_seed(seed, "Rollouts")
         require_whole("trajectories", self.trajectories, 2)
         require_whole("horizon", self.horizon, 1)
-        require_whole("seed", self.seed, 0)
         whole = {name: int(value) for name, value in vars(self).items()}
         assign(self, **whole)
 
@@ -66,7 +68,8 @@ class Rollouts:
         self, problem: Program, policy: Policy, failure_probability: float
     ) -> tuple[Evaluation, ...]:
         """Kind E, with the smaller of the two radii."""
-        mean = self._mean(problem, policy)
+        seed = draw_seeds.explicit_seed(problem.world, policy)
+        mean = self._mean(problem, policy, seed)
         independent, adaptive, _ = (part * failure_probability for part in WITHOUT_SHAPING)
         estimates = (mean.independent(independent), mean.adaptive(adaptive))
         best = min(estimates, key=lambda estimate: total(estimate.terms))
@@ -76,28 +79,28 @@ class Rollouts:
         )
         fresh = declared(
             "fresh rollouts are independent of the policy",
-            f"{self.trajectories} rollouts from seed {self.seed}; the policy is taken not to have "
-            "been chosen because of them",
+            f"{self.trajectories} rollouts from seed {seed}, a digest of world and policy; the "
+            "policy is taken not to have been chosen because of them",
         )
         return (
             Evaluation(
                 "E", best.values, terms, failure_probability,
-                (self._statistics(mean, failure_probability),), (fresh,),
+                (self._statistics(mean, seed, failure_probability),), (fresh,),
             ),
         )  # fmt: skip
 
-    def _mean(self, problem: Program, policy: Policy) -> PlainMean:
+    def _mean(self, problem: Program, policy: Policy, seed: int) -> PlainMean:
         from journeyman.demonstrations.recording import record
 
         records = record(
             problem.world, policy, trajectories=self.trajectories, horizon=self.horizon,
-            seed=fresh_stream(self.seed, STREAM),
+            seed=fresh_stream(seed, STREAM),
         )  # fmt: skip
         return PlainMean.with_costs(problem, records, resting_costs(problem, policy), "rollouts")
 
-    def _statistics(self, mean: PlainMean, failure_probability: float) -> Statistics:
+    def _statistics(self, mean: PlainMean, seed: int, failure_probability: float) -> Statistics:
         return Statistics(
-            "rollouts", self.seed, self.trajectories,
+            "rollouts", seed, self.trajectories,
             means=floats(mean.totals.mean(axis=0)), variances=floats(mean.spread**2),
             ranges=floats(mean.ranges), failure_probability=failure_probability,
             horizon=self.horizon, unrecorded=float(mean.missing.mean()),

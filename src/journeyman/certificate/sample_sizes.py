@@ -36,7 +36,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from journeyman.arrays import require_between
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex
@@ -44,9 +43,7 @@ from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProble
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.surrogate import Surrogate
-
-BLOCK = 1 << 16
-"""Rows of a sparse cost basis that are centred at a time."""
+from journeyman.problem.trivial import centred_bound
 
 
 @dataclass(frozen=True)
@@ -103,18 +100,18 @@ def truncation(problem: Program, recorded_length: int | None = None) -> float:
     Without a length: what the problem's own records do, N times their mean unrecorded time.
     """
     if recorded_length is not None:
-        return problem.trivial_bound / 2 * problem.world.discount**recorded_length
+        return problem.gap_scale / 2 * problem.world.discount**recorded_length
     if not isinstance(problem, Apprenticeship):
         return 0.0
     unseen = problem.expectation.truncation_mass
-    return problem.trivial_bound / 2 * unseen / problem.world.effective_horizon
+    return problem.gap_scale / 2 * unseen / problem.world.effective_horizon
 
 
 def recorded_length(problem: Program, target: float) -> int:
     """The least H, from 1, with `truncation(problem, H) <= target`."""
     if truncation(problem, 1) <= target:
         return 1
-    ratio = problem.trivial_bound / (2 * target)
+    ratio = problem.gap_scale / (2 * target)
     length = max(1, math.ceil(math.log(ratio) / -math.log(problem.world.discount)) - 1)
     while truncation(problem, length) > target:
         length += 1
@@ -159,7 +156,7 @@ def shortfall(surrogate: Surrogate) -> float:
     problem, penalties = surrogate.reduced.problem, surrogate.penalties
     h = problem.world.effective_horizon
     budgets = penalties.budgets * sum(budget.size for budget in problem.constraints)
-    exact = problem.trivial_bound / 2 + budgets * h
+    exact = problem.gap_scale / 2 + budgets * h
     short = max(2 * exact / penalties.pairs, exact / penalties.flow) - 1
     return short if short > 1e-12 else 0.0
 
@@ -221,17 +218,6 @@ class _Sizes:
             h * centred_bound(problem, problem.cost_class),
             h * centred_bound(problem, euclidean),
         )
-
-
-def centred_bound(problem: CostProblem, cost_class: CostClass) -> float:
-    """The pointwise bound of the basis or of the centred basis, whichever is smaller."""
-    matrix, centre = problem.basis.matrix, problem.basis.centre
-    largest = 0.0
-    for start in range(0, matrix.shape[0], BLOCK):
-        rows = matrix[start : start + BLOCK]
-        dense = np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
-        largest = max(largest, cost_class.pointwise_bound(dense - centre))
-    return min(cost_class.pointwise_bound(matrix), largest)
 
 
 def _infinity_ball(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:

@@ -28,8 +28,8 @@ its mean is below V2.
 
 with upper bounds V1, V2, r+ (Hoeffding or empirical Bernstein, each at half of the part of delta);
 B because gap_W(Psi' u+ - x) <= gap_W(Psi' u - x) + N V1. *Guarantee*: with probability 1 - delta
-both hold together. Rows must be *fresh*: independent of theta. A seed starts a stream of its own
-here, so the seed of the solver may be used again. Coefficients that were chosen because of these
+both hold together. Rows must be *fresh*: independent of theta. World and policy decide which rows
+are drawn (`draw_seeds`). Coefficients that were chosen because of these
 rows are not covered: the best of J needs delta/J for each. *Cost*: only Psi' Phi and the envelopes
 (which know theta by its length only) need all rows, and so does the check that u defines the
 policy; otherwise 3 `rows` rows are read.
@@ -57,7 +57,8 @@ from journeyman.certificate.terms import Term, above
 from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
 from journeyman.policy import Policy
-from journeyman.problem import Program
+from journeyman.problem import Program, draw_seeds
+from journeyman.problem.draw_seeds import ignored_seed
 from journeyman.problem.features.features import Features
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import row_norms
@@ -77,18 +78,25 @@ class SampledRows:
         features: Phi, and the base measure if there is one.
         coefficients: theta; its measure must define the policy that is certified.
         rows: how many are drawn for each of V1, V2 and r+.
-        seed: of a stream of its own; a whole number, so that an audit can draw again.
+        seed: has no influence any more, and is going to be removed: world and policy decide which
+            rows are drawn.
 
-    >>> SampledRows(Features([[1.0], [2.0]]), [0.5], rows=1000, seed=0).coefficients.tolist()
+    >>> SampledRows(Features([[1.0], [2.0]]), [0.5], rows=1000).coefficients.tolist()
     [0.5]
     """
 
     features: Features
     coefficients: FloatArray
     rows: int
-    seed: int
 
-    def __init__(self, features: Features, coefficients: ArrayLike, rows: int, seed: int) -> None:
+    def __init__(
+        self,
+        features: Features,
+        coefficients: ArrayLike,
+        rows: int,
+        seed: int | None = None,
+    ) -> None:
+        ignored_seed(seed, "SampledRows")
         if not isinstance(features, Features):
             raise InvalidProblem(
                 f"features is a {type(features).__name__}", "Give jm.Features(matrix)"
@@ -98,8 +106,7 @@ class SampledRows:
             refusal=InvalidProblem,
         )  # fmt: skip
         require_whole("rows", rows, 2)
-        require_whole("seed", seed, 0)
-        assign(self, features=features, coefficients=theta, rows=int(rows), seed=int(seed))
+        assign(self, features=features, coefficients=theta, rows=int(rows))
 
     def evaluate(
         self, problem: Program, policy: Policy, failure_probability: float
@@ -113,8 +120,9 @@ class SampledRows:
         reduced = Reduced(problem, self.features)
         sums = row_sums(reduced, self.coefficients)
         share = failure_probability / max(1, sum(one.width > 0 for one in sums))
-        rng = fresh_stream(self.seed, STREAM)
-        found = [one.statistics(self.rows, rng, self.seed, share) for one in sums]
+        seed = draw_seeds.explicit_seed(problem.world, policy)
+        rng = fresh_stream(seed, STREAM)
+        found = [one.statistics(self.rows, rng, seed, share) for one in sums]
         V1, V2, r_plus = (upper_bound(one) for one in found)
         N, h, source = largest_cost(problem), problem.world.effective_horizon, f"{self.rows} rows"
         hidden = rounding(problem, self._mass, self.features.num_features)
@@ -128,7 +136,7 @@ class SampledRows:
                 Term("flow residual", above(N * h * r_plus), "N h r+", source),
             ),
         }
-        premises = (self._fresh(), support_premise(sums))
+        premises = (self._fresh(seed), support_premise(sums))
         return tuple(
             Evaluation(
                 kind, self._expectations(reduced), (*terms, hidden), failure_probability,
@@ -149,11 +157,11 @@ class SampledRows:
         found, base = reduced.matching @ self.coefficients, self.features.base
         return np.asarray(found if base is None else found + reduced.problem.cost_matrix.T @ base)
 
-    def _fresh(self) -> Premise:
+    def _fresh(self, seed: int) -> Premise:
         return declared(
             "fresh rows are independent of the coefficients",
-            f"{self.rows} rows for each sum from seed {self.seed}; the coefficients are taken not "
-            "to have been chosen because of them",
+            f"{self.rows} rows for each sum from seed {seed}, a digest of world and policy; the "
+            "coefficients are taken not to have been chosen because of them",
         )
 
 

@@ -9,10 +9,12 @@ Reading one makes its code again, so it has to be trusted.
 """
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 from journeyman.certificate.code_index import CodeIndex
+from journeyman.certificate.code_sources import source_digest
 from journeyman.certificate.reference import located
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
@@ -25,7 +27,7 @@ from journeyman.storage import Arrays, PathLike, load_arrays, take
 
 CODE, POLICY = "code.json", "policy.npz"
 KIND, VERSION = "policy of a large world", 1
-CODE_KIND = "journeyman code"
+CODE_KIND, CODE_VERSION = "journeyman code", 2
 TABLE = ("probabilities", "offsets")
 
 
@@ -71,6 +73,7 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
             f"the policy in {place} is made by calling {called}",
             "Give trust_code=True if you trust that code on this machine",
         )
+    _warn_of_changes(facts, place)
     header, arrays = load_arrays(place / POLICY, KIND, VERSION)
     made: list[Any] = []
     for call in facts["calls"]:
@@ -81,10 +84,23 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
     return policy
 
 
+def _warn_of_changes(facts: dict[str, Any], place: Path) -> None:
+    """Say when the code is not what it was: the policy may then be another one."""
+    sources = facts["sources"]
+    changed = [name for name, told in sources.items() if told != source_digest(name)]
+    if changed:
+        warnings.warn(
+            f"the source of {', '.join(changed)} has changed since the run in {place} was saved: "
+            "the policy that it makes now may be another one than was certified",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def _code(path: Path) -> dict[str, Any]:
     try:
         facts = json.loads(path.read_bytes())
-        if facts["kind"] != CODE_KIND or facts["version"] != VERSION:
+        if facts["kind"] != CODE_KIND or facts["version"] != CODE_VERSION:
             raise ValueError(f"it holds {facts['kind']!r}")
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise InvalidFile(

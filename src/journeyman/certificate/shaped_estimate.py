@@ -25,6 +25,8 @@ V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_
 general at most 2 N h discount^T, because tail and V(x_T) are points of the hull.
 """
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -32,13 +34,14 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.certificate.concentration import hilbert_radius, upper_frequency, upper_mean
-from journeyman.certificate.sample_sizes import centred_bound
 from journeyman.certificate.terms import Term
 from journeyman.costs import CostClass, InfinityBall
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.control_variate import Shaping
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship
+from journeyman.problem.trivial import centred_bound
+from journeyman.world import World
 
 TRAINING_SHARE = 0.2
 SMOOTHING = 0.1
@@ -64,7 +67,7 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Shap
     """The estimate, or None when the training trajectories do not allow one."""
     demos = problem.demonstrations
     assert demos is not None
-    training, applied = (demos.subset(episodes) for episodes in split(len(demos)))
+    training, applied = (demos.subset(episodes) for episodes in split(demos, problem.world))
     if len(training) < 2 or len(applied) < 2:
         return None
     frame = _Frame.learned(problem, training)
@@ -73,10 +76,29 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Shap
     return _estimate(frame, *frame.stopped_sums(applied), failure_probability)
 
 
-def split(count: int) -> tuple[IntArray, IntArray]:
-    """Which episodes train and which are measured: drawn, so that their order has no meaning."""
-    order = np.random.Generator(np.random.PCG64(0)).permutation(count)
-    cut = round(TRAINING_SHARE * count)
+def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
+    """Which episodes train and which are measured: those with the least digests train.
+
+    A digest is that of all episodes, of the episode's own content, and of how many equal ones came
+    before it. So the order of the episodes decides nothing, and nobody can look for one with a
+    small bound; equal episodes are told apart, or rare ones would all fall on one side; and other
+    records are split anew, so that no kind of episode always falls on the same side.
+    """
+    pairs, ends = demos.pairs_in(world).astype("<i8"), demos.last_states.astype("<i8")
+    contents = []
+    for episode in range(len(demos)):
+        steps = pairs[demos.offsets[episode] : demos.offsets[episode + 1]].tobytes()
+        end = ends[episode].tobytes() + bytes([int(demos.terminated[episode])])
+        contents.append(hashlib.sha256(steps + end).digest())
+    everything = hashlib.sha256(b"".join(sorted(contents))).digest()
+    copies: Counter[bytes] = Counter()
+    keys = []
+    for content in contents:
+        place = copies[content].to_bytes(8, "little")
+        keys.append(hashlib.sha256(everything + content + place).digest())
+        copies[content] += 1
+    order = sorted(range(len(demos)), key=keys.__getitem__)
+    cut = round(TRAINING_SHARE * len(demos))
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 

@@ -59,5 +59,6 @@ def _claim(facts: dict[str, Any]) -> str:
     if not facts["valid"]:
         return "The certificate says that a premise is refuted: it shows nothing."
     level = 1 - facts["failure_probability"]
-    vacuous = ", which is vacuous" if facts["vacuous"] else ""
-    return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}{vacuous}."
+    word = "vacuous" if facts["vacuous"] else "weak"
+    strength = f", which is {word}" if facts["weak"] else ""
+    return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}{strength}."

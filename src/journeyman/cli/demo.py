@@ -128,7 +128,7 @@ def _figures(
         f"status            {answer.status.name} ({answer.engine}, "
         f"build {answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
         f"gap on the data   {answer.value:.4f}   no policy can be below {answer.lower_bound:.4f}; "
-        f"the largest conceivable is {problem.trivial_bound:.0f}",
+        f"the largest possible is {problem.trivial_bound:.4g}",
         f"gap to the expert {exact.gap(answer.occupancy):.4f}   known only in an example; the "
         f"sampling error of the demonstrations alone is {noise:.4f}",
         f"for scale         {exact.gap(cloned):.4f}   behaviour cloning, which knows that this "

@@ -21,6 +21,11 @@ VACUOUS = (
     "it shows nothing about this one."
 )
 
+WEAK = (
+    "Note: the bound is weak. It is above half of the trivial one, which holds for every policy, "
+    "so it shows little about this one."
+)
+
 
 def show(result: Mapping[str, Any], text: str, *, as_json: bool) -> None:
     """Print a result."""
@@ -87,8 +92,8 @@ def require_level(
     if broken:
         raise NotCertified(f"The budget {broken[0]!r} is not shown to be kept.")
     if gap is None:
-        if result["vacuous"]:
-            say(VACUOUS)
+        if result["vacuous"] or result["weak"]:
+            say(VACUOUS if result["vacuous"] else WEAK)
     elif not bound <= gap:
         helpful = str(result["advice"]) if advice is None else advice()
         raise NotCertified(

@@ -153,7 +153,7 @@ def _certified(case: SepsisCase) -> list[str]:
 def surpassing_in_words(case: SepsisCase) -> str:
     """The bound of the one-sided class, and the budget."""
     certificate = case.surpassing.certificate
-    if certificate.vacuous or not certificate.valid:
+    if certificate.weak or not certificate.valid:
         return certificate.summary()
     (budget,) = certificate.budgets
     exactly = _bound_in_words(case.exact_gap(case.surpassing))
@@ -173,7 +173,7 @@ def _bound_in_words(gap: float) -> str:
 def matching_in_words(case: SepsisCase) -> str:
     """The bound of the infinity ball, which is one on a sum of distances."""
     certificate = case.matching.certificate
-    if certificate.vacuous or not certificate.valid:
+    if certificate.weak or not certificate.valid:
         return certificate.summary()
     return (
         f"With probability {1 - certificate.failure_probability:g} its four costs are within "

@@ -80,6 +80,17 @@ class CostClass(ABC):
         scale = self.scaling(w.size)
         return np.asarray(scale * self._admit(w / scale))
 
+    def largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        """The largest gap of a difference between `low` and `high` in every coordinate; infinite
+        for a class of which that is not known."""
+        scale = self.scaling(low.size)
+        return self._largest_gap(scale * low, scale * high)
+
+    def easiest(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The difference between `low` and `high` that counts least in every coordinate: nearest
+        to zero or, where less is always better, the lowest."""
+        return np.clip(0.0, low, high) if self.contains_zero else low
+
     def pointwise_bound(self, matrix: Matrix) -> float:
         """N = max |c_w(row)| over the class and the rows of a cost basis."""
         return self._pointwise_bound(_scaled(matrix, self.scaling(matrix.shape[1])))
@@ -91,6 +102,9 @@ class CostClass(ABC):
 
     @abstractmethod
     def _gap(self, z: FloatArray) -> float: ...
+
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return float("inf")
 
     @abstractmethod
     def _worst_case(self, z: FloatArray) -> FloatArray: ...
@@ -116,6 +130,9 @@ class InfinityBall(CostClass):
 
     def _gap(self, z: FloatArray) -> float:
         return float(np.abs(z).sum())
+
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(np.maximum(np.abs(low), np.abs(high)))
 
     def _worst_case(self, z: FloatArray) -> FloatArray:
         return np.sign(z)
@@ -152,6 +169,9 @@ class EuclideanBall(CostClass):
     def _gap(self, z: FloatArray) -> float:
         return float(np.linalg.norm(z))
 
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(np.maximum(np.abs(low), np.abs(high)))
+
     def _worst_case(self, z: FloatArray) -> FloatArray:
         norm = float(np.linalg.norm(z))
         return z / norm if norm > 0 else np.zeros_like(z)
@@ -177,6 +197,9 @@ class Simplex(CostClass):
 
     def _gap(self, z: FloatArray) -> float:
         return float(z.max())
+
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(high)
 
     def _worst_case(self, z: FloatArray) -> FloatArray:
         weights = np.zeros_like(z)
@@ -214,6 +237,9 @@ class KnownCost(CostClass):
 
     def _gap(self, z: FloatArray) -> float:
         return float(z[0])
+
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(high)
 
     def _worst_case(self, z: FloatArray) -> FloatArray:
         return np.ones(1)

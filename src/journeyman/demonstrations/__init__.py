@@ -4,8 +4,8 @@
 """
 
 from journeyman.demonstrations.cloning import clone
-from journeyman.demonstrations.control_variate import ControlVariate, MonteCarlo
+from journeyman.demonstrations.control_variate import Blend, ControlVariate, MonteCarlo
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.expectation import ExpertExpectation
 
-__all__ = ["ControlVariate", "Demonstrations", "ExpertExpectation", "MonteCarlo", "clone"]
+__all__ = ["Blend", "ControlVariate", "Demonstrations", "ExpertExpectation", "MonteCarlo", "clone"]

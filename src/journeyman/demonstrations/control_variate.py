@@ -16,8 +16,22 @@ the randomness of its actions: a deterministic expert is then known without erro
 V is the value of a policy cloned from *other* trajectories (cross-fitting): one cloned from the
 same trajectories would make M depend on V, and its mean biased.
 
+How much of the noise is worth taking out is itself estimated (`Blend`, the default): where the
+clones know little, as about starts that no other trajectory had, V is noise of its own. With
+
+    Z = sum_{t<T} discount^t psi_t + (known tail, or discount^T U(x_T))         a completed total
+    D = V(x_0) - <initial, V> + sum_{t<T} discount^{t+1} (V(x_{t+1}) - (P V)(x_t, a_t))
+
+where U is the value of a policy cloned from all trajectories, the mean of D is zero and
+
+    T = Z - beta D,        beta = cov(Z, D)/(var D + m B) cut to [0, 1], cost by cost,
+
+has the least variance; beta = 0 is the plain mean, completed, and beta = 1 the control variate. In
+an estimated world D has the mean of the model's error, whose variance B the counts of the model
+give (declared distances bound it): a poor model takes no part. beta is cross-fitted like V.
+
 *Reference*: potential-based shaping, Ng, Harada and Russell (1999); Henderson and Glynn (2002) on
-martingale control variates.
+martingale control variates; Lavenberg and Welch (1981) on fitted coefficients.
 """
 
 from dataclasses import dataclass
@@ -34,9 +48,6 @@ from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor
 from journeyman.policy.values import value_functions
 from journeyman.world import World
-
-FEWEST_TRAJECTORIES = 20
-"""With fewer the clones are too poor to help, and the plain mean is used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +78,10 @@ class Shaping:
             + recorded_totals(demos, self.costs, world)
             + self.tails(demos, matrix, world)
         )
+
+    def completed(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+        """Plain totals with the potential behind records that are cut off."""
+        return completed_totals(demos, matrix, world, self.potential)
 
     def tails(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
         """What a known tail is worth beyond the potential that stood for it; zero elsewhere."""
@@ -119,7 +134,17 @@ class ControlVariate:
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """Plain discounted totals. Needs no transition law."""
+    """Plain discounted totals.
+
+    Args:
+        completed: put the values of a policy cloned from all trajectories behind records that are
+            cut off. By default they are not: such a total is that of an expert whose life ends
+            with its record, and needs no transition law.
+        smoothing: of the cloned policy, as in `clone`.
+    """
+
+    completed: bool = False
+    smoothing: float = 0.1
 
     def totals(
         self,
@@ -130,7 +155,124 @@ class MonteCarlo:
         executor: Executor | None = None,
     ) -> FloatArray:
         """One total per episode, known tails included: (episodes x costs)."""
-        return by_shards(_plain_totals, demos, matrix, world, executor)
+        plain = by_shards(_plain_totals, demos, matrix, world, executor)
+        if not self.completed or not Tails.of(demos, matrix, world).unknown_mass.any():
+            return plain
+        return plain + _unknown_tails(demos, matrix, world, _values(demos, matrix, world, self))
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The default: completed plain totals, less as much of the world's noise as pays.
+
+    Args:
+        num_folds: episode j belongs to fold j modulo this number, or modulo the number of
+            episodes if that is smaller.
+        smoothing: of the cloned policies, as in `clone`.
+
+    *Guarantee*: none is needed, certificates hold for whatever a policy was learned from. The mean
+    lies between those of `MonteCarlo(completed=True)` and `ControlVariate`, cost by cost, and
+    `ExpertExpectation` moves it into the range that policies of the world can attain.
+
+    *Cost*: the values of num_folds + 1 cloned policies, and the attainable ranges.
+    """
+
+    num_folds: int = 5
+    smoothing: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.num_folds, int) and self.num_folds >= 2):
+            raise InvalidDemonstrations(f"num_folds = {self.num_folds!r}", "Give 2 or more")
+
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+    ) -> FloatArray:
+        """One blended total per episode: (episodes x costs)."""
+        way = MonteCarlo(completed=True, smoothing=self.smoothing)
+        plain = way.totals(demos, matrix, world, executor=executor)
+        if len(demos) < 2:
+            return plain
+        num_folds = min(self.num_folds, len(demos))
+        fold = np.arange(len(demos)) % num_folds
+        noise, unsure = np.empty_like(plain), np.zeros(plain.shape[1])
+        for j in range(num_folds):
+            mine = demos.subset(np.flatnonzero(fold == j))
+            shaping = Shaping.learned(
+                demos.subset(np.flatnonzero(fold != j)), matrix, world, self.smoothing
+            )
+            shaped = by_shards(shaping.totals, mine, matrix, world, executor)
+            noise[fold == j] = by_shards(shaping.completed, mine, matrix, world, executor) - shaped
+            unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
+        return plain - coefficients(plain, noise, fold, len(demos) * unsure) * noise
+
+
+def coefficients(
+    plain: FloatArray, noise: FloatArray, fold: IntArray, unsure: FloatArray
+) -> FloatArray:
+    """beta of every episode and cost, from the episodes of the other folds."""
+    found = np.zeros_like(plain)
+    for j in range(int(fold.max()) + 1):
+        others = fold != j
+        if np.count_nonzero(others) < 2:
+            continue
+        Z, D = (part[others] - part[others].mean(axis=0) for part in (plain, noise))
+        count = Z.shape[0] - 1
+        shared, own = (Z * D).sum(axis=0) / count, (D * D).sum(axis=0) / count + unsure
+        beta = np.divide(shared, own, out=np.zeros_like(own), where=own > 0)
+        found[~others] = np.clip(beta, 0.0, 1.0)
+    return found
+
+
+def model_variance(demos: Demonstrations, world: World, potential: FloatArray) -> FloatArray:
+    """Of the mean of D because the laws are estimates, cost by cost; zero where they are known.
+
+    The mean of n next values has the variance var V/n, and laws at a declared distance err move it
+    by no more than err/2 times the span of V.
+    """
+    if not world.is_estimated:
+        return np.zeros(potential.shape[1])
+    weights = world.discount ** (1.0 + demos.step_times)
+    visits = np.bincount(demos.pairs_in(world), weights, world.num_pairs) / len(demos)
+    spans = (potential.max(axis=0) - potential.min(axis=0)) / 2
+    found = np.zeros(potential.shape[1])
+    if world.transition_counts is not None:
+        squares = world.transition @ potential**2 - (world.transition @ potential) ** 2
+        share = visits**2 / np.maximum(world.transition_counts, 1)
+        found += share @ np.maximum(squares, 0.0)
+    elif world.transition_error is not None:
+        found += (visits @ world.transition_error * spans) ** 2
+    if world.initial_count is not None:
+        squares = world.initial @ potential**2 - (world.initial @ potential) ** 2
+        found += np.maximum(squares, 0.0) / world.initial_count
+    elif world.initial_error is not None:
+        found += (world.initial_error * spans) ** 2
+    return found
+
+
+def completed_totals(
+    demos: Demonstrations, matrix: Matrix, world: World, potential: FloatArray
+) -> FloatArray:
+    """Plain totals, with `potential` in the last state behind records that are cut off."""
+    plain = _plain_totals(demos, matrix, world)
+    return plain + _unknown_tails(demos, matrix, world, potential)
+
+
+def _unknown_tails(
+    demos: Demonstrations, matrix: Matrix, world: World, potential: FloatArray
+) -> FloatArray:
+    unknown = Tails.of(demos, matrix, world).unknown_mass / world.effective_horizon
+    return np.asarray(unknown[:, np.newaxis] * potential[demos.last_states])
+
+
+def _values(
+    demos: Demonstrations, matrix: Matrix, world: World, settings: MonteCarlo
+) -> FloatArray:
+    return value_functions(world, clone(demos, world, smoothing=settings.smoothing), matrix)
 
 
 def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:

@@ -2,10 +2,14 @@
 
     e_i = E sum_t discount^t psi_i(x_t, a_t)
 
-estimated by the mean over trajectories of their plain totals (`MonteCarlo`) or of totals with most
-of the world's noise taken out (`ControlVariate`, the default where the transition law is known and
-there are trajectories enough). Known tails of terminated episodes are added exactly; how much
-discounted time is without a record, `truncation_mass` says.
+estimated by the mean over trajectories of their plain totals (`MonteCarlo`), of totals with most of
+the world's noise taken out (`ControlVariate`), or of the blend of both that varies least (`Blend`,
+the default). Known tails of terminated episodes are added exactly. Behind records that are cut off
+`Blend` and `ControlVariate` put the values of a cloned policy, in estimated worlds too, and
+`MonteCarlo()` nothing; how much discounted time is without a record, `truncation_mass` says.
+
+No policy has an expectation outside the attainable ranges of the world, so the default is moved to
+the nearest point of their box, which brings it closer to the truth whatever the truth is.
 """
 
 from dataclasses import dataclass
@@ -16,16 +20,13 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.costs import CostBasis
-from journeyman.demonstrations.control_variate import (
-    FEWEST_TRAJECTORIES,
-    ControlVariate,
-    MonteCarlo,
-)
+from journeyman.demonstrations.control_variate import Blend, ControlVariate, MonteCarlo
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.totals import Tails
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor
 from journeyman.frozen import assign
+from journeyman.policy.attainable import attainable_ranges
 from journeyman.world import World
 
 
@@ -44,7 +45,7 @@ class ExpertExpectation:
     """Standard deviation over trajectories, per cost."""
     truncation_mass: float
     """Mean discounted time without a record: |error of the mean| <= max|psi| truncation_mass."""
-    method: MonteCarlo | ControlVariate | None
+    method: MonteCarlo | ControlVariate | Blend | None
     demonstrations: Demonstrations | None
     """What the values were estimated from."""
 
@@ -67,17 +68,18 @@ class ExpertExpectation:
         basis: CostBasis,
         world: World,
         *,
-        method: MonteCarlo | ControlVariate | None = None,
+        method: MonteCarlo | ControlVariate | Blend | None = None,
         executor: Executor | None = None,
     ) -> Self:
         """Discounted means over the trajectories of `demos`, checked against `world`.
 
-        `executor` adds up shards of trajectories; no bit depends on it.
+        `method` is `Blend()` by default. `executor` adds up shards of trajectories; no bit depends
+        on it.
         """
-        chosen = default_method(demos, world) if method is None else method
-        if not isinstance(chosen, MonteCarlo | ControlVariate):
+        chosen = Blend() if method is None else method
+        if not isinstance(chosen, MonteCarlo | ControlVariate | Blend):
             raise InvalidDemonstrations(
-                f"method is {method!r}", "Give ControlVariate() or MonteCarlo()"
+                f"method is {method!r}", "Give Blend(), ControlVariate() or MonteCarlo()"
             )
         matrix = basis.on(world)
         try:
@@ -85,14 +87,17 @@ class ExpertExpectation:
         except InvalidDemonstrations as fault:
             raise _told_of_all(fault, demos, world) from None
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
-        return cls.from_totals(totals, unrecorded, chosen, demos)
+        found = cls.from_totals(totals, unrecorded, chosen, demos)
+        if isinstance(chosen, Blend):
+            assign(found, values=read_only(attainable_ranges(world, basis).clip(found.values)))
+        return found
 
     @classmethod
     def from_totals(
         cls,
         totals: FloatArray,
         unrecorded: FloatArray,
-        method: MonteCarlo | ControlVariate | None = None,
+        method: MonteCarlo | ControlVariate | Blend | None = None,
         demos: Demonstrations | None = None,
     ) -> Self:
         """The mean of discounted totals (trajectories x costs) with `unrecorded` time behind."""
@@ -112,12 +117,6 @@ class ExpertExpectation:
     @property
     def is_declared(self) -> bool:
         return self.num_trajectories is None
-
-
-def default_method(demos: Demonstrations, world: World) -> MonteCarlo | ControlVariate:
-    """The control variate, unless trajectories are few or the transition law is an estimate."""
-    few = len(demos) < FEWEST_TRAJECTORIES
-    return MonteCarlo() if few or getattr(world, "is_estimated", False) else ControlVariate()
 
 
 def _told_of_all(

@@ -5,19 +5,27 @@
 has the expectation of sum_{t<T} discount^t psi_t + discount^T V(x_T) whatever V is, as long as V
 was not made from the trajectory itself: the luck of starts and steps gives way to its known mean.
 V is quadratic in the costs of a state, averaged over its actions, and fitted by least squares to
-what the trajectories of the other half went on to cost; <initial, V> is a mean over many starts.
+what the trajectories of the other half went on to cost, with V itself behind records that are cut
+off; <initial, V> is a mean over many starts.
+
+The default target blends M with the completed plain total, cost by cost, as `Blend` does in an
+explicit world. Where a world can only be sampled, it is the completed plain total. There are no
+attainable ranges here: values are kept within h times the declared ranges of the costs.
 
 Cost: a vectorised call of `successors` for every recorded step.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.costs.cost_functions import CostFunctions
+from journeyman.demonstrations.control_variate import coefficients
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.world.large_world import LargeWorld
+from journeyman.world.large_world import AnyWorld, LargeWorld, effective_horizon_of
 
 STARTS = 1 << 17
 """Start states behind <initial, V>."""
@@ -32,15 +40,23 @@ TAIL = 0.05
 
 @dataclass(frozen=True, eq=False)
 class QuadraticValues:
-    """V(x) = (1, p, p p')(x) coefficients, where p are the costs of x averaged over actions."""
+    """V(x) = level + (1, p, p p')(x) coefficients, p the costs of x averaged over actions.
+
+    Values are cut to `horizon` times the ranges of the costs: no tail costs more or less.
+    """
 
     costs: CostFunctions
     num_actions: int
     coefficients: FloatArray
+    level: FloatArray | float = 0.0
+    horizon: float = np.inf
 
     def at(self, states: IntArray) -> FloatArray:
         """(states x costs)."""
-        return quadratic(self.costs, self.num_actions, states) @ self.coefficients
+        values = self.level + quadratic(self.costs, self.num_actions, states) @ self.coefficients
+        if not np.isfinite(self.horizon):
+            return np.asarray(values)
+        return np.clip(values, self.costs.lowest * self.horizon, self.costs.highest * self.horizon)
 
 
 def quadratic(costs: CostFunctions, num_actions: int, states: IntArray) -> FloatArray:
@@ -51,32 +67,104 @@ def quadratic(costs: CostFunctions, num_actions: int, states: IntArray) -> Float
     return np.column_stack([np.ones(states.size), mean, mean[:, left] * mean[:, right]])
 
 
+def blended_totals(
+    demos: Demonstrations, plain: FloatArray, costs: CostFunctions, world: AnyWorld
+) -> FloatArray:
+    """Completed plain totals less as much of the world's noise as pays, (episodes x costs)."""
+    completed = plain + _tails(demos, costs, world, fitted(demos, costs, world))
+    if len(demos) < 2 or not hasattr(world, "successors"):
+        return completed
+    noise = np.empty_like(plain)
+    for half, values, shaped in _halves(demos, costs, cast(LargeWorld, world)):
+        noise[half] = plain[half] + _tails(demos.subset(half), costs, world, values) - shaped
+    nothing = np.zeros(plain.shape[1])
+    beta = coefficients(completed, noise, np.arange(len(demos)) % 2, nothing)
+    return np.asarray(completed - beta * noise)
+
+
 def shaped_totals(demos: Demonstrations, costs: CostFunctions, world: LargeWorld) -> FloatArray:
     """M of every trajectory, (episodes x costs); each half is shaped by values of the other."""
-    halves = np.arange(len(demos)) % 2
     totals = np.empty((len(demos), costs.num_costs))
-    rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(STREAM,)))
-    starts = np.asarray(world.draw_initial(rng, STARTS))
-    for half in (0, 1):
-        values = fitted(demos.subset(np.flatnonzero(halves != half)), costs, world)
-        shaped = _totals(demos.subset(np.flatnonzero(halves == half)), costs, world, values)
-        totals[halves == half] = shaped + values.at(starts).mean(axis=0)
+    for half, _, shaped in _halves(demos, costs, world):
+        totals[half] = shaped
     return totals
 
 
-def fitted(demos: Demonstrations, costs: CostFunctions, world: LargeWorld) -> QuadraticValues:
-    """Least squares on what was paid from each state to the end of its record."""
-    states, times = demos.step_states, demos.step_times
-    paid = _paid_from(demos, costs.at(states, demos.actions), world.discount)
-    left = np.repeat(demos.lengths, demos.lengths) - times
-    used = world.discount**left <= TAIL
-    used = used if used.any() else left >= left.max()
-    design = quadratic(costs, world.num_actions, states[used])
-    gram = design.T @ design
-    ridge = RIDGE * np.trace(gram) / gram.shape[0]
-    gram[np.diag_indices_from(gram)] += ridge
-    fit = np.linalg.solve(gram, design.T @ paid[used])
-    return QuadraticValues(costs, world.num_actions, np.asarray(fit))
+def _halves(
+    demos: Demonstrations, costs: CostFunctions, world: LargeWorld
+) -> Iterator[tuple[IntArray, QuadraticValues, FloatArray]]:
+    """Episodes of each half, the values from the other one, and M."""
+    rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(STREAM,)))
+    starts = np.asarray(world.draw_initial(rng, STARTS))
+    halves = np.arange(len(demos)) % 2
+    for half in (0, 1):
+        values = fitted(demos.subset(np.flatnonzero(halves != half)), costs, world)
+        mine = np.flatnonzero(halves == half)
+        part = demos.subset(mine)
+        stood = world.discount ** part.lengths[:, np.newaxis] * values.at(part.last_states)
+        known = _tails(part, costs, world, values) - stood
+        shaped = _totals(part, costs, world, values) + known
+        yield mine, values, shaped + values.at(starts).mean(axis=0)
+
+
+def _tails(
+    demos: Demonstrations, costs: CostFunctions, world: AnyWorld, values: QuadraticValues
+) -> FloatArray:
+    """What follows each record: the known tail, or the values of its last state."""
+    known, resting = _resting(demos, costs, world)
+    worth = np.where(known[:, np.newaxis], resting, values.at(demos.last_states))
+    return np.asarray(world.discount ** demos.lengths[:, np.newaxis] * worth)
+
+
+def _resting(
+    demos: Demonstrations, costs: CostFunctions, world: AnyWorld
+) -> tuple[BoolArray, FloatArray]:
+    """Terminated episodes whose last state costs the same under all actions, and its total."""
+    ends = demos.last_states
+    each = [costs.at(ends, np.full(ends.size, action)) for action in range(world.num_actions)]
+    same = np.all([(one == each[0]).all(axis=1) for one in each], axis=0)
+    return demos.terminated & same, each[0] * effective_horizon_of(world)
+
+
+def fitted(demos: Demonstrations, costs: CostFunctions, world: AnyWorld) -> QuadraticValues:
+    """Least squares on what was paid from each state to the end of its record and V behind it.
+
+        sum_t f_t (V_t - paid_t - discount^(T-t) V_T) + r w = 0,       V = level + f' w
+
+    where f are the features of a state, the level is the mean cost of a step times the horizon, and
+    the ridge r falls with the square of steps per feature: few records give little but the level.
+    Steps whose record goes on for long enough take part, if there are any; otherwise those with at
+    least half of the longest rest.
+    """
+    states, actions = demos.step_states, demos.actions
+    now = costs.at(states, actions)
+    paid = _paid_from(demos, now, world.discount)
+    left = np.repeat(demos.lengths, demos.lengths) - demos.step_times
+    enough = world.discount**left <= TAIL
+    used = np.flatnonzero(enough if enough.any() else 2 * left >= left.max())
+    known, resting = _resting(demos, costs, world)
+    ends = quadratic(costs, world.num_actions, demos.last_states)
+    ends[known] = 0.0
+    horizon = effective_horizon_of(world)
+    level = now.mean(axis=0) * horizon
+    behind = np.where(known[:, np.newaxis], resting, level)
+    size = ends.shape[1]
+    gram, right = np.zeros((size, size)), np.zeros((size, costs.num_costs))
+    system = np.zeros((size, size))
+    for first in range(0, used.size, BLOCK):
+        part = used[first : first + BLOCK]
+        design = quadratic(costs, world.num_actions, states[part])
+        episodes = demos.step_episodes[part]
+        ahead = world.discount ** left[part][:, np.newaxis]
+        gram += design.T @ design
+        system -= design.T @ (ahead * ends[episodes])
+        right += design.T @ (paid[part] + ahead * behind[episodes] - level)
+    strength = RIDGE + (size / used.size) ** 2
+    system += gram
+    system[np.diag_indices_from(system)] += strength * np.diag(gram) + RIDGE * np.trace(gram) / size
+    fit = np.linalg.lstsq(system, right, rcond=None)[0]
+    weights = np.asarray(fit, dtype=float)
+    return QuadraticValues(costs, world.num_actions, weights, level, horizon)
 
 
 def _paid_from(demos: Demonstrations, paid: FloatArray, discount: float) -> FloatArray:

@@ -8,14 +8,15 @@ behind the end, where nothing can be chosen any more. They decide what a bound i
 Guarantee. For any V, with h = 1/(1 - discount), no policy totals less than
 <initial, V> + h min(T V - V) (Puterman, section 6.3), so every figure here is an outer bound, rough
 plan or not; rounding is subtracted. The policies found attain it within `PRECISION` of h times the
-cost's span.
+cost's span, and within `RELATIVE` of the range where float64 allows it: a range of one step in a
+world of a million is still told from none.
 
-Cost: two plans per cost by `improve`, about 0.01 s per cost on a 64 x 64 grid. Above `WORK_LIMIT`
-(transitions times costs) the ranges are h times the extreme costs, which need no plan; `planned`
-says which.
+Cost: two plans per cost by `improve`, about 0.01 s per cost on a 64 x 64 grid, made for a cost when
+it is first asked for. Above `WORK_LIMIT` (transitions times costs) the ranges are h times the
+extreme costs, which need no plan; `planned` says which.
 """
 
-from dataclasses import dataclass
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,42 +25,83 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, read_only
 from journeyman.costs import CostBasis
 from journeyman.policy.chains import Chains
-from journeyman.policy.planning import EPSILON, improve
+from journeyman.policy.planning import EPSILON, Improvement, improve
 from journeyman.world import World
 
 PRECISION = 1e-7
 """Of h times the span of the cost: how far outside a range may be."""
+RELATIVE = 1e-5
+"""Of the range itself: the same, for ranges that are narrow."""
 MOST_STEPS = 100
 """Of policy iteration; a range that is not precise by then is still a range."""
-WORK_LIMIT = 100_000_000
-"""Stored transitions times costs beyond which no plans are made (about half a minute)."""
+REFINEMENTS = 3
+"""A range that turns out to be narrower still is sought more precisely again."""
+WORK_LIMIT = 20_000_000
+"""Stored transitions times costs beyond which no plans are made (some seconds, 100 MB)."""
 
 
-@dataclass(frozen=True, eq=False)
 class AttainableRanges:
     """No policy of the world has an expectation outside [lowest, highest]."""
 
-    lowest: FloatArray
-    highest: FloatArray
-    planned: bool
-    """False where the world is too large: the ranges are then those of the costs themselves."""
-    low_values: FloatArray | None
-    """(states x costs): the V that prove `lowest`; None without plans."""
-    high_values: FloatArray | None
-    """The same for minus the costs, which prove -`highest`."""
+    def __init__(self, world: World, basis: CostBasis, found: "_Found | None" = None) -> None:
+        self.widest = widest_ranges(world, basis)
+        """(lowest, highest) as the costs alone bound them: h times their extremes."""
+        self.planned = world.transition.nnz * basis.num_costs <= WORK_LIMIT
+        """False where the world is too large: the ranges are then the widest."""
+        self._matrix = basis.on(world)
+        self._chains = Chains(world)
+        self._found: _Found = {} if found is None else found
+
+    def of(self, cost: int) -> tuple[float, float]:
+        """The range of one cost."""
+        if not self.planned:
+            return float(self.widest[0][cost]), float(self.widest[1][cost])
+        return self._plans(cost)[:2]
+
+    def potentials(self, cost: int) -> tuple[FloatArray, FloatArray]:
+        """The V that prove the lower end, and those that prove minus the upper end for minus the
+        cost; nothing but zeros without plans."""
+        if not self.planned:
+            zero = read_only(np.zeros(self._chains.world.num_states))
+            return zero, zero
+        return self._plans(cost)[2:]
+
+    @property
+    def lowest(self) -> FloatArray:
+        """The lower end of every cost's range."""
+        return self._ends(0)
+
+    @property
+    def highest(self) -> FloatArray:
+        """The upper end of every cost's range."""
+        return self._ends(1)
 
     def clip(self, values: FloatArray) -> FloatArray:
         """The nearest point of the box."""
         return np.clip(values, self.lowest, self.highest)
 
+    def _ends(self, side: int) -> FloatArray:
+        count = self.widest[side].size
+        return read_only(np.array([self.of(k)[side] for k in range(count)]))
 
-_KNOWN: "WeakKeyDictionary[World, WeakKeyDictionary[CostBasis, AttainableRanges]]"
-_KNOWN = WeakKeyDictionary()
-"""Ranges are asked for by targets, certificates and solvers of the same world and basis."""
+    def _plans(self, k: int) -> tuple[float, float, FloatArray, FloatArray]:
+        if k not in self._found:
+            column = self._matrix[:, [k]]
+            dense = column.toarray() if sparse.issparse(column) else column
+            low, high, *proofs = _range(self._chains, np.asarray(dense).ravel().copy())
+            low, high = max(low, self.widest[0][k]), min(high, self.widest[1][k])
+            self._found[k] = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
+        return self._found[k]
+
+
+_Found: TypeAlias = dict[int, tuple[float, float, FloatArray, FloatArray]]
+_KNOWN: "WeakKeyDictionary[World, WeakKeyDictionary[CostBasis, _Found]]" = WeakKeyDictionary()
+"""Ranges are asked for by targets, certificates and solvers of the same world and basis. What is
+kept here refers to neither, so that both can go."""
 
 
 def attainable_ranges(world: World, basis: CostBasis) -> AttainableRanges:
-    """The ranges of all costs of `basis` in `world`; they are computed once.
+    """The ranges of the costs of `basis` in `world`; each is computed once, when it is needed.
 
     >>> world = World([[1, 0], [0, 1], [0, 1]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
     >>> ranges = attainable_ranges(world, CostBasis([1.0, 0.25, 0.0]))
@@ -67,40 +109,45 @@ def attainable_ranges(world: World, basis: CostBasis) -> AttainableRanges:
     ([0.25], [2.0])
     """
     known = _KNOWN.setdefault(world, WeakKeyDictionary())
-    if basis not in known:
-        known[basis] = _ranges(world, basis)
-    return known[basis]
+    return AttainableRanges(world, basis, known.setdefault(basis, {}))
 
 
-def _ranges(world: World, basis: CostBasis) -> AttainableRanges:
+def widest_ranges(world: World, basis: CostBasis) -> tuple[FloatArray, FloatArray]:
+    """h times the extreme costs, rounded outwards: they hold in every world with such costs."""
     horizon = world.effective_horizon
     rounding = 4 * EPSILON * basis.norms * horizon
-    widest = (basis.lowest * horizon - rounding, basis.highest * horizon + rounding)
-    if world.transition.nnz * basis.num_costs > WORK_LIMIT:
-        return AttainableRanges(read_only(widest[0]), read_only(widest[1]), False, None, None)
-    matrix, chains = basis.on(world), Chains(world)
-    low_values = np.zeros((world.num_states, basis.num_costs))
-    high_values = np.zeros_like(low_values)
-    lowest, highest = (side.copy() for side in widest)
-    for k in range(basis.num_costs):
-        column = matrix[:, [k]]
-        cost = np.asarray(column.toarray() if sparse.issparse(column) else column).ravel().copy()
-        low, low_values[:, k] = _least(chains, cost)
-        high, high_values[:, k] = _least(chains, -cost)
-        lowest[k], highest[k] = max(lowest[k], low), min(highest[k], -high)
-    proofs = read_only(low_values), read_only(high_values)
-    return AttainableRanges(read_only(lowest), read_only(highest), True, *proofs)
-
-
-def _least(chains: Chains, cost: FloatArray) -> tuple[float, FloatArray]:
-    """What no policy totals less than, and the V that proves it."""
-    world = chains.world
-    span = float(cost.max() - cost.min())
-    found = improve(
-        chains, cost, np.zeros(world.num_states), allowed=PRECISION * span, most=MOST_STEPS
+    return (
+        read_only(basis.lowest * horizon - rounding),
+        read_only(basis.highest * horizon + rounding),
     )
+
+
+def _range(chains: Chains, cost: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
+    """(lowest, highest) and the V that prove them."""
+    world, h = chains.world, chains.world.effective_horizon
+    allowed = PRECISION * float(cost.max() - cost.min())
+    middle = np.full(world.num_states, h * float(cost.max() + cost.min()) / 2)
+    sides = [improve(chains, sign * cost, sign * middle, allowed=allowed, most=MOST_STEPS)
+             for sign in (1, -1)]  # fmt: skip
+    for _ in range(REFINEMENTS):
+        low, high = (_total(world, cost, side) for side in sides)
+        wanted = RELATIVE * max(-high - low, 0.0) / h
+        floor = max(_rounding(world, cost, side.values) for side in sides) / h
+        if max(side.spread for side in sides) <= max(wanted, floor):
+            break
+        sides = [
+            improve(chains, sign * cost, side.values, allowed=max(wanted / 2, floor / 2),
+                    most=MOST_STEPS)
+            for sign, side in zip((1, -1), sides, strict=True)
+        ]  # fmt: skip
+    low, high = (_total(world, cost, side) for side in sides)
+    return low, -high, sides[0].values, sides[1].values
+
+
+def _total(world: World, cost: FloatArray, found: Improvement) -> float:
+    """What no policy totals less than."""
     total = float(world.initial @ found.values) - world.effective_horizon * found.loss
-    return total - _rounding(world, cost, found.values), found.values
+    return total - _rounding(world, cost, found.values)
 
 
 def _rounding(world: World, cost: FloatArray, values: FloatArray) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix
+from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, norms
 from journeyman.policy.discounted_system import DIRECT_LIMIT, DiscountedSystem, factorise
 from journeyman.world import World
 
@@ -124,13 +124,13 @@ class Chains:
         """Corrections by the factor of a policy nearby, as long as they pay."""
         assert self._factored is not None
         residual = right - x + self.world.discount * (matrix @ x)
-        left = float(np.linalg.norm(residual))
+        left = float(norms(residual))
         for _ in range(CORRECTIONS):
             if left <= wanted:
                 break
             step = self._factored[1].solve(residual)
             residual = right - x - step + self.world.discount * (matrix @ (x + step))
-            before, left = left, float(np.linalg.norm(residual))
+            before, left = left, float(norms(residual))
             if not left <= PAYING * before:
                 break
             x = x + step
@@ -183,7 +183,7 @@ class Chains:
 
         rows, discount = _rows_of(matrix), self.world.discount
         x = np.zeros_like(right)
-        wanted = accuracy * np.linalg.norm(right, axis=0)
+        wanted = accuracy * norms(right)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
             bicgstab(*rows, discount, right.ravel(), single, goal, KRYLOV_ITERATIONS)
@@ -199,8 +199,8 @@ class Chains:
 
         left = np.empty_like(x)
         residual_block(*_rows_of(matrix), self.world.discount, right, x, left)
-        allowed = max(ACCEPTED * accuracy, 1e-11) * np.linalg.norm(right, axis=0)
-        wrong = ~(np.linalg.norm(left, axis=0) <= allowed)
+        allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
+        wrong = ~(norms(left) <= allowed)
         if not wrong.any():
             return
         system = DiscountedSystem(matrix, self.world.discount)

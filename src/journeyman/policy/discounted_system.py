@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, SparseMatrix
+from journeyman.arrays import FloatArray, SparseMatrix, norms
 
 DIRECT_LIMIT = 400
 """Up to this many states a factorisation is fastest whatever the structure."""
@@ -112,7 +112,7 @@ def _krylov(matrix: SparseMatrix, b: FloatArray, tolerance: float) -> FloatArray
     """
     from scipy.sparse.linalg import bicgstab
 
-    size = float(np.linalg.norm(b))
+    size = float(norms(b))
     with np.errstate(all="ignore"):
         x, _ = bicgstab(matrix, b / size, rtol=tolerance, atol=0.0, maxiter=KRYLOV_ITERATIONS)
     return np.asarray(np.nan_to_num(x * size, posinf=0.0, neginf=0.0))

@@ -3,17 +3,23 @@
 A = I - discount P is given by the arrays of the CSR matrix P. Its indices are unsigned: compiled
 code then need not ask whether they count from the end, which halves the time of a product. Blocks
 of right-hand sides are stored row by row, so that the innermost loop runs over them.
+
+BiCGSTAB (van der Vorst 1992) works on the residual in units of its own size, powers of two, so that
+right-hand sides of any size are the same to it. It breaks down when the residual becomes orthogonal
+to its shadow, the first residual: a start in few states does that as soon as the mass has left them.
+It then begins again with the present residual as shadow; where even that breaks down it leaves `x`
+as it is. Nobody believes it: its callers compute the residual and fall back on a factorisation.
 """
 
 import numpy as np
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray
+from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import kernel, vector_kernel
-from journeyman.vector_kernels import dot
+from journeyman.vector_kernels import dot, norm, unit_of
 
 ONE = np.uint64(1)
-TINY = 1e-290
-"""A denominator below this is a breakdown."""
+TINY = 1e-30
+"""A denominator below this share of what it is made of is a breakdown."""
 
 
 @kernel
@@ -75,7 +81,7 @@ def residual_norm(
     multiply(data, indices, indptr, discount, x, r)
     for i in range(x.size):
         r[i] -= right[i]
-    return float(np.sqrt(dot(r, r)))
+    return norm(r)
 
 
 @vector_kernel
@@ -90,35 +96,52 @@ def bicgstab(
     most: int,
 ) -> int:
     """Improve `x` in place until |right - A x|_2 <= wanted; at most `most` iterations."""
-    size = x.size
+    size, most_of_it = x.size, 0.0
     r, v, p, t = np.empty(size), np.zeros(size), np.zeros(size), np.empty(size)
     multiply(data, indices, indptr, discount, x, r)
     for i in range(size):
         r[i] = right[i] - r[i]
-    shadow = r.copy()
-    rho, alpha, omega = 1.0, 1.0, 1.0
+        most_of_it = max(most_of_it, abs(r[i]))
+    unit = unit_of(most_of_it)
+    for i in range(size):
+        r[i] /= unit
+    goal = wanted / unit
+    shadow, shadow_square = r.copy(), dot(r, r)
+    rho, alpha, omega, begun = 1.0, 1.0, 1.0, False
     for iteration in range(most):
-        rho_next = dot(shadow, r)
-        if dot(r, r) <= wanted * wanted or min(abs(rho_next), abs(omega)) < TINY:
+        rho_next, square = dot(shadow, r), dot(r, r)
+        if not (goal * goal < square < np.inf):
             return iteration
-        beta = rho_next / rho * alpha / omega
+        beta = rho_next / rho * (alpha / omega)
+        if not begun or is_broken(rho_next, shadow_square, square, beta):
+            shadow[:] = r
+            shadow_square, rho_next, beta, begun = square, square, 0.0, True
         rho = rho_next
         for i in range(size):
             p[i] = r[i] + beta * (p[i] - omega * v[i])
         multiply(data, indices, indptr, discount, p, v)
-        shadow_v = dot(shadow, v)
-        if abs(shadow_v) < TINY:
-            return iteration
-        alpha = rho / shadow_v
+        alpha = rho / dot(shadow, v)
+        if not abs(alpha) < 1.0 / TINY:
+            if beta == 0.0:
+                return iteration
+            begun = False
+            continue
         for i in range(size):
             r[i] -= alpha * v[i]
         multiply(data, indices, indptr, discount, r, t)
         square = dot(t, t)
-        omega = dot(t, r) / square if square > TINY else 0.0
+        omega = dot(t, r) / square if square > 0.0 else 0.0
         for i in range(size):
-            x[i] += alpha * p[i] + omega * r[i]
+            x[i] += unit * (alpha * p[i] + omega * r[i])
             r[i] -= omega * t[i]
     return most
+
+
+@kernel
+def is_broken(rho: float, shadow_square: float, square: float, beta: float) -> bool:
+    """Whether <shadow, r> is nothing but rounding, or the last omega was zero."""
+    orthogonal = not abs(rho) > TINY * np.sqrt(shadow_square) * np.sqrt(square)
+    return orthogonal or not np.isfinite(beta)
 
 
 @vector_kernel
@@ -169,16 +192,6 @@ def inner_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None
             out[k] += left[i, k] * right[i, k]
 
 
-@kernel
-def quotient(above: FloatArray, below: FloatArray, excluded: BoolArray) -> FloatArray:
-    """above / below, zero where excluded."""
-    result = np.zeros(above.size)
-    for k in range(above.size):
-        if not excluded[k]:
-            result[k] = above[k] / below[k]
-    return result
-
-
 @vector_kernel
 def bicgstab_block(
     data: FloatArray,
@@ -195,43 +208,73 @@ def bicgstab_block(
     r, t = np.empty((size, count)), np.empty((size, count))
     v, p = np.zeros((size, count)), np.zeros((size, count))
     residual_block(data, indices, indptr, discount, right, x, r)
-    shadow = r.copy()
+    unit, goal = column_units(r), np.empty(count)
+    for i in range(size):
+        for k in range(count):
+            r[i, k] /= unit[k]
     rho, alpha, omega, beta = np.ones(count), np.ones(count), np.ones(count), np.zeros(count)
-    rho_next, square, first, second = (
-        np.empty(count), np.empty(count), np.empty(count), np.empty(count),
-    )  # fmt: skip
-    inner_products(shadow, r, rho_next)
-    square[:] = rho_next
-    resting = np.zeros(count, np.bool_)
+    rho_next, square, shadow_square = np.empty(count), np.empty(count), np.empty(count)
+    first, second = np.empty(count), np.empty(count)
+    for k in range(count):
+        goal[k] = wanted[k] / unit[k]
+    shadow = r.copy()
+    inner_products(r, r, square)
+    rho_next[:], shadow_square[:] = square, square
+    resting, begun = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     for iteration in range(most):
-        resting |= (square <= wanted * wanted) | (
-            np.minimum(np.abs(rho_next), np.abs(omega)) < TINY
-        )
-        if resting.all():
+        working = 0
+        for k in range(count):
+            resting[k] |= not (goal[k] * goal[k] < square[k] < np.inf)
+            beta[k] = rho_next[k] / rho[k] * (alpha[k] / omega[k])
+            if resting[k]:
+                beta[k] = 0.0
+            elif not begun[k] or is_broken(rho_next[k], shadow_square[k], square[k], beta[k]):
+                for i in range(size):
+                    shadow[i, k] = r[i, k]
+                shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
+            working += 0 if resting[k] else 1
+        if working == 0:
             return iteration
-        beta[:] = quotient(rho_next * alpha, rho * omega, resting)
         rho[:] = rho_next
         for i in range(size):
             for k in range(count):
                 p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
         multiply_block(data, indices, indptr, discount, p, v)
         inner_products(shadow, v, first)
-        resting |= np.abs(first) < TINY
-        alpha[:] = quotient(rho, first, resting)
+        for k in range(count):
+            alpha[k] = 0.0 if resting[k] else rho[k] / first[k]
+            if not abs(alpha[k]) < 1.0 / TINY:
+                resting[k] |= beta[k] == 0.0
+                alpha[k], begun[k] = 0.0, False
         for i in range(size):
             for k in range(count):
                 r[i, k] -= alpha[k] * v[i, k]
         multiply_block(data, indices, indptr, discount, r, t)
         inner_products(t, r, first)
         inner_products(t, t, second)
-        omega[:] = quotient(first, second, resting | (second < TINY))
+        for k in range(count):
+            moves = begun[k] and not resting[k] and second[k] > 0.0
+            omega[k] = first[k] / second[k] if moves else 0.0
+            first[k], second[k] = unit[k] * alpha[k], unit[k] * omega[k]
         for i in range(size):
             for k in range(count):
-                x[i, k] += alpha[k] * p[i, k] + omega[k] * r[i, k]
+                x[i, k] += first[k] * p[i, k] + second[k] * r[i, k]
                 r[i, k] -= omega[k] * t[i, k]
         inner_products(shadow, r, rho_next)
         inner_products(r, r, square)
     return most
+
+
+@kernel
+def column_units(block: FloatArray) -> FloatArray:
+    """`unit_of` the largest entry of each column."""
+    units = np.zeros(block.shape[1])
+    for i in range(block.shape[0]):
+        for k in range(block.shape[1]):
+            units[k] = max(units[k], abs(block[i, k]))
+    for k in range(units.size):
+        units[k] = unit_of(units[k])
+    return units
 
 
 @vector_kernel

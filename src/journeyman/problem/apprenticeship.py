@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from journeyman.arrays import FloatArray
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem
@@ -63,6 +64,10 @@ class Apprenticeship(Program):
         assign(self, expectation=expectation, demonstrations=expectation.demonstrations)
         chosen = InfinityBall() if cost_class is None else cost_class
         super().__init__(world, basis, chosen, expectation.values, constraints)
+
+    @property
+    def exact_target(self) -> FloatArray | None:
+        return self.target if self.expectation.is_declared else None
 
 
 def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: World) -> None:

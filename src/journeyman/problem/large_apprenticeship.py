@@ -9,27 +9,20 @@ on a cost of the class is the same formula as in an explicit world.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.costs.cost_functions import CostFunctions
-from journeyman.demonstrations import (
-    ControlVariate,
-    Demonstrations,
-    ExpertExpectation,
-    MonteCarlo,
-)
-from journeyman.demonstrations.control_variate import FEWEST_TRAJECTORIES
-from journeyman.demonstrations.large_control_variate import shaped_totals
+from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation
+from journeyman.demonstrations.large_control_variate import blended_totals
 from journeyman.demonstrations.world_simulator import WorldSimulator
 from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
+from journeyman.problem.trivial import plain_bound
 from journeyman.world.large_world import (
     AnyWorld,
-    LargeWorld,
     effective_horizon_of,
     require_sampled_world,
 )
@@ -46,9 +39,9 @@ class LargeApprenticeship:
         world: a `LargeWorld`; an explicit `World` is one, unless its laws are estimates. A world
             that can only be sampled is enough for `PolicyMixture` and certificates by rollouts.
         costs: the costs that may matter, as `CostFunctions`.
-        expert: demonstrations, or expectations. From 20 demonstrations on their means are taken
-            with the control variate of `large_control_variate`, where the world has `successors`
-            and the cost varies less for it.
+        expert: demonstrations, or expectations. Fitted values complete the totals of records that
+            are cut off; where the world has `successors` as much of its noise is taken out as pays
+            (`large_control_variate`).
         cost_class: which weights are possible; `InfinityBall()` by default.
     """
 
@@ -118,9 +111,14 @@ class LargeApprenticeship:
         return effective_horizon_of(self.world)
 
     @property
-    def trivial_bound(self) -> float:
-        """2 N/(1 - discount): no gap between two policies can be larger."""
+    def gap_scale(self) -> float:
+        """2 N/(1 - discount): what tolerances of solvers are relative to."""
         return 2 * self.cost_class.pointwise_bound(self.cost_matrix) * self.effective_horizon
+
+    @property
+    def trivial_bound(self) -> float:
+        """No policy has a larger gap, because costs are bounded: no plans can be made here."""
+        return plain_bound(self, self.target if self.expectation.is_declared else None)
 
 
 def extreme_rows(names: tuple[str, ...], low: FloatArray, high: FloatArray) -> CostBasis:
@@ -159,8 +157,5 @@ def _expectation(
         )
     unrecorded = np.asarray(world.discount**expert.lengths * effective_horizon_of(world))
     plain = discounted_totals(expert, costs, world.discount)
-    if len(expert) < FEWEST_TRAJECTORIES or not hasattr(world, "successors"):
-        return ExpertExpectation.from_totals(plain, unrecorded, MonteCarlo(), expert)
-    shaped = shaped_totals(expert, costs, cast(LargeWorld, world))
-    steadier = np.where(shaped.std(axis=0) < plain.std(axis=0), shaped, plain)
-    return ExpertExpectation.from_totals(steadier, unrecorded, ControlVariate(), expert)
+    totals = blended_totals(expert, plain, costs, world)
+    return ExpertExpectation.from_totals(totals, unrecorded, Blend(num_folds=2), expert)

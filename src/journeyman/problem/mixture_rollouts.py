@@ -11,12 +11,12 @@ come in rounds; those of round r are made in view of the rounds before and have
 which sums to delta whenever one stops: 1/2 + 1/6 + ... + 1/((R - 1) R) + 1/R = 1.
 
 *Guarantee*: the episodes of each candidate come from a stream of its own, so those of a round are
-independent of everything before it. All depends on the seed alone: whoever has the description can
-draw the same episodes again.
+independent of everything before it. Those of a solver come from its seed; those of a certificate
+from what is certified (`draw_seeds`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +26,7 @@ from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.frozen import assign
 from journeyman.policy.acting import AnyPolicy
+from journeyman.problem.draw_seeds import ignored_seed
 
 STREAM = 0x6D697874
 """Which of a seed's streams the candidates are rolled out from."""
@@ -38,22 +39,24 @@ class MixtureRollouts:
     Args:
         trajectories: of every candidate.
         horizon: steps after which a rollout is cut off.
-        seed: a whole number; a stream of its own is made of it.
+        seed: has no influence any more, and is going to be removed: problem and policy decide which
+            rollouts a certificate draws.
         rounds: how many candidates each round was to have; by default all are of one round.
         most_rounds: that were planned beforehand; by default as many as there are in `rounds`.
 
-    >>> [str(part) for part in MixtureRollouts(1000, 200, 0, rounds=(4, 1), most_rounds=3).parts(5)]
+    >>> [str(part) for part in MixtureRollouts(1000, 200, rounds=(4, 1), most_rounds=3).parts(5)]
     ['1/8', '1/8', '1/8', '1/8', '1/6']
     """
 
     trajectories: int
     horizon: int
-    seed: int
+    seed: InitVar[int | None] = None
     rounds: tuple[int, ...] | None = None
     most_rounds: int | None = None
 
-    def __post_init__(self) -> None:
-        for name, least in (("trajectories", 2), ("horizon", 1), ("seed", 0)):
+    def __post_init__(self, seed: int | None) -> None:
+        ignored_seed(seed, "MixtureRollouts")
+        for name, least in (("trajectories", 2), ("horizon", 1)):
             assign(self, **{name: _whole(name, getattr(self, name), least)})
         if self.rounds is not None:
             rounds = tuple(_whole("rounds", size, 1) for size in self.rounds)
@@ -74,6 +77,7 @@ class MixtureRollouts:
         self,
         simulator: Simulator,
         candidates: Sequence[AnyPolicy],
+        seed: int,
         which: Sequence[int] | None = None,
         executor: Executor | None = None,
     ) -> list[EpisodeTotals]:
@@ -81,7 +85,7 @@ class MixtureRollouts:
         places = self._places(len(candidates))
         asked = range(len(candidates)) if which is None else which
         policies = [(candidates[k], (STREAM, *places[k])) for k in asked]
-        return simulate(simulator, policies, self.trajectories, self.horizon, self.seed, executor)
+        return simulate(simulator, policies, self.trajectories, self.horizon, seed, executor)
 
     def _sizes(self, count: int) -> tuple[tuple[int, ...], int]:
         if self.rounds is None:

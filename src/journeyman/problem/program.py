@@ -15,11 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs import CostBasis, CostClass
+from journeyman.costs import CostBasis, CostClass, KnownCost
 from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
 from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy.attainable import attainable_ranges
 from journeyman.problem.budget import Budget
+from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
 from journeyman.world import World
 
 
@@ -87,9 +89,42 @@ class Program(ABC):
         return self.world.effective_horizon
 
     @cached_property
-    def trivial_bound(self) -> float:
-        """2 N/(1 - discount): no gap between two policies can be larger."""
+    def gap_scale(self) -> float:
+        """2 N/(1 - discount): what tolerances of solvers are relative to. It needs no plan, so it
+        is often far above the largest gap that there is, the `trivial_bound`."""
         return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.world.effective_horizon
+
+    @property
+    def trivial_bound(self) -> float:
+        """No policy has a larger gap; a bound that reaches it is vacuous (`problem.trivial`).
+
+        It rests on the attainable ranges of the costs and takes up to two plans per cost, once. In
+        an estimated world it is what bounded costs alone say; a certificate, which knows with what
+        probability the model may be how wrong, may have a smaller one.
+        """
+        return self.trivial.value
+
+    @cached_property
+    def trivial(self) -> TrivialBound:
+        """The trivial bound with what proves it."""
+        return self._trivial(self.exact_target, known_cost=isinstance(self.cost_class, KnownCost))
+
+    @cached_property
+    def largest_excess(self) -> float:
+        """By how much the gaps of two policies, to whatever target, differ at most: what guarantees
+        about the best policy are compared with."""
+        return self._trivial(None, known_cost=False).value
+
+    def _trivial(self, target: FloatArray | None, *, known_cost: bool) -> TrivialBound:
+        ranges = attainable_ranges(self.world, self.basis)
+        if self.world.is_estimated or not ranges.planned:
+            return without_plans(self, target, known_cost=known_cost)
+        return with_ranges(self, target, ranges, known_cost=known_cost)
+
+    @property
+    def exact_target(self) -> FloatArray | None:
+        """The target where it is taken as exact; None where it was estimated."""
+        return self.target
 
     @cached_property
     def cost_unit(self) -> float:

@@ -21,6 +21,7 @@ from journeyman.errors import InvalidProblem
 from journeyman.frozen import assign
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.large_apprenticeship import extreme_rows
+from journeyman.problem.trivial import plain_bound
 from journeyman.world.laws import discount as checked_discount
 
 MEMBERS = ("names", "lowest", "highest", "discount", "observation_axes", "totals")
@@ -106,9 +107,14 @@ class SimulatedApprenticeship:
         return 1.0 / (1.0 - self.simulator.discount)
 
     @property
-    def trivial_bound(self) -> float:
-        """2 N/(1 - discount): no gap between two policies can be larger."""
+    def gap_scale(self) -> float:
+        """2 N/(1 - discount): what tolerances of solvers are relative to."""
         return 2 * self.cost_class.pointwise_bound(self.cost_matrix) * self.effective_horizon
+
+    @property
+    def trivial_bound(self) -> float:
+        """No policy has a larger gap, because costs are bounded: no plans can be made here."""
+        return plain_bound(self, self.target if self.expectation.is_declared else None)
 
 
 def require_possible(records: EpisodeTotals, simulator: Simulator) -> None:

@@ -2,7 +2,9 @@
 
 import re
 
-from journeyman.report.figures import MINUS, exactly, figure, share
+from journeyman.certificate.gap_bound import percent
+from journeyman.certificate.presentation import figures_beside
+from journeyman.report.figures import MINUS, exactly, figure
 from journeyman.report.line_chart import SUPERSCRIPTS
 from journeyman.report.markup import Content, Element, tag
 from journeyman.report.sections import Place, badge
@@ -11,7 +13,11 @@ from journeyman.report.subject import Subject
 PREMISES = " Premises: "
 """Where the sentence on the bound ends and that on its grounds begins."""
 ROUNDING = 1e-10
-"""Of the trivial bound, as in the sentence."""
+"""Of 2 N/(1 - discount), as in the sentence."""
+WORDS = {
+    "vacuous": "vacuous: no more than holds for every policy",
+    "weak": "weak: above half of what is possible at all",
+}
 SHORT = 7
 """Characters of a figure that is set as large as can be."""
 POWER = re.compile(r"(?<=\d)e([+-]\d+)\b")
@@ -34,8 +40,8 @@ def result(subject: Subject, place: Place) -> Element:
 def _headline(subject: Subject) -> Element:
     """The bound, its verdict, and how much of the trivial bound it is."""
     certificate = subject.certificate
-    part = certificate.bound / certificate.trivial_bound if certificate.trivial_bound else 1.0
-    told = f"{share(part)} of the trivial bound {figure(certificate.trivial_bound)}"
+    part = certificate.share
+    told = f"{percent(part)} of {_scale(subject)}"
     long = len(figure(certificate.bound)) > SHORT
     than = "more than the expert, at most" if subject.has_expert else "expected cost, at most"
     if subject.has_expert and certificate.bound < 0:
@@ -52,12 +58,24 @@ def _headline(subject: Subject) -> Element:
     )  # fmt: skip
 
 
+def _scale(subject: Subject) -> str:
+    """What the meter measures."""
+    certificate = subject.certificate
+    most = figure(certificate.trivial_bound)
+    if certificate.known_cost:
+        least = figure(certificate.least_possible)
+        return f"the way from the least possible cost {least} to the largest {most}"
+    return f"the trivial bound {most}, the largest possible gap"
+
+
 def _verdict(subject: Subject) -> list[Content]:
     certificate = subject.certificate
     if not certificate.valid:
         return [badge("bad", "not valid: a premise failed")]
     found: list[Content] = [
-        badge("warn", "vacuous") if certificate.vacuous else badge("good", "certified")
+        badge("warn", WORDS[certificate.strength])
+        if certificate.strength
+        else badge("good", "certified")
     ]
     explicit = subject.explicit
     if explicit is not None and explicit.alarm:
@@ -75,20 +93,13 @@ def _figures(subject: Subject) -> Element:
         ("per step", certificate.normalised_bound, f"the bound times 1 − {discount:.6g}"),
         ("failure probability", certificate.failure_probability, "of the bound, at most"),
     ]
-    if explicit is not None and subject.has_expert:
-        entries += [
-            ("gap on the data", explicit.gap_on_data, "of this policy, evaluated exactly"),
-            ("lower bound on the data", explicit.lower_bound, "no policy is below"),
-            ("lower bound on the true gap", explicit.true_lower_bound, "no policy is below, with "
-             "the same probability"),
-        ]  # fmt: skip
-    elif explicit is not None:
-        entries.append(("lower bound", explicit.lower_bound, "no policy is below"))
+    if explicit is not None:
+        entries += figures_beside(explicit)
     return tag(
         "dl",
         *(
             tag("div", tag("dt", name),
-                tag("dd", exactly(value, _shown(value, certificate.trivial_bound)),
+                tag("dd", exactly(value, _shown(value, certificate.problem.gap_scale)),
                     tag("span", words, cls="note")))
             for name, value, words in entries
         ),
@@ -101,6 +112,6 @@ def _raised(found: re.Match[str]) -> str:
     return f"·10{str(int(found[1])).translate(SUPERSCRIPTS)}"
 
 
-def _shown(value: float, trivial: float) -> str:
-    """A figure, told as zero when it is no more than rounding."""
-    return "≈ 0" if 0 < abs(value) < ROUNDING * trivial else figure(value)
+def _shown(value: float, unit: float) -> str:
+    """A figure, shown as zero when it is no more than rounding."""
+    return "≈ 0" if 0 < abs(value) < ROUNDING * unit else figure(value)

@@ -45,6 +45,10 @@ class SavedProblem:
     def effective_horizon(self) -> float:
         return 1.0 / (1.0 - self.discount)
 
+    @property
+    def gap_scale(self) -> float:
+        return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
+
 
 def large_certificate(place: Path, facts: dict[str, Any]) -> LargeCertificate:
     """The claims of `certificate.json`; the policy is not there, for it is code."""

@@ -19,7 +19,13 @@ from journeyman.certificate.certificate import BudgetCertificate
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.costs import CostBasis
-from journeyman.demonstrations import ControlVariate, Demonstrations, ExpertExpectation, MonteCarlo
+from journeyman.demonstrations import (
+    Blend,
+    ControlVariate,
+    Demonstrations,
+    ExpertExpectation,
+    MonteCarlo,
+)
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.frozen import assign
 from journeyman.policy import Policy
@@ -123,6 +129,7 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         expectations=np.array([number(value) for value in facts["expectations"]]),
         witnesses=tuple(Witness(*rows) for rows in zip(*parts, strict=True)),
         measure=duals.get("measure"),
+        least_possible=number(facts["least_possible"]),
     )
 
 
@@ -143,14 +150,19 @@ def _problem(place: Path, recorded: bool) -> Program:
     expectation = ExpertExpectation(take(path, arrays, "target"))
     if recorded:
         demos = Demonstrations.load(place / "demonstrations.npz")
-        way = (
-            ControlVariate(num_folds=told["num_folds"], smoothing=told["smoothing"])
-            if told["kind"] == "control variate"
-            else MonteCarlo()
-        )
+        way = _method(told)
         expectation = ExpertExpectation.from_demonstrations(demos, basis, world, method=way)
     chosen = COST_CLASSES[facts["cost_class"]](arrays.get("scale"))
     return Apprenticeship(world, basis, expectation, chosen, budgets)
+
+
+def _method(told: dict[str, Any]) -> MonteCarlo | ControlVariate | Blend:
+    if told["kind"] in ("control variate", "blend"):
+        way = Blend if told["kind"] == "blend" else ControlVariate
+        return way(num_folds=told["num_folds"], smoothing=told["smoothing"])
+    if told["kind"] == "completed mean":
+        return MonteCarlo(completed=True, smoothing=told["smoothing"])
+    return MonteCarlo()
 
 
 def _matrix(arrays: Arrays, world: World) -> Any:

@@ -17,15 +17,16 @@ ROW, BAR, TEXT = 46, 14, 14
 """Pixels of a row, of its bar, and from the top of a row to the foot of its text."""
 LONGEST = 34
 MOST_WAYS = 8
-GAP = "gap to the estimate"
+GAP, COST = "gap to the estimate", "expected cost"
 MEANINGS = {
-    GAP: "how much more the policy costs than the estimate of the expert",
+    GAP: "how much more the policy costs than the estimate of the expert that this bound uses",
+    COST: "what the policy costs, evaluated exactly",
     "evaluation": "the policy's own costs, as exactly as the linear system was solved",
     "rounding": "what double precision can have hidden",
     "sampling": "the expert is known from a sample only",
     "outliers": "trajectories beyond what the estimate allows for",
     "truncation": "what happens after the records end",
-    "model": "the world is an estimate",
+    "model": "the world is an estimate: in the true one the policy may cost more",
     "rollout sampling": "the policy is known from rollouts only",
     "rollout truncation": "what happens after the rollouts end",
     "flow residual": "the measure behind the policy is not quite a flow",
@@ -73,7 +74,7 @@ def _waterfall(best: Combination, place: Place) -> Element:
     rows: list[Element] = []
     shown = column([*(term.value for term in best.terms), best.bound])
     for index, (term, (start, end)) in enumerate(zip(best.terms, pairwise(ends), strict=True)):
-        kind = "apprentice" if term.name == GAP else "doubt"
+        kind = "apprentice" if term.name in (GAP, COST) else "doubt"
         sign = "+" if index and shown[index][0] not in f"{MINUS}≈" and term.value else ""
         rows += _row(scale, index, term.name, f"{sign}{shown[index]}", (start, end), kind)
         turn = scale.at(end)

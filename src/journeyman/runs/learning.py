@@ -21,7 +21,7 @@ from journeyman.solvers import Status
 
 SHOWN = (
     "alarm", "bound", "budgets", "expectations", "failure_probability", "gap_on_data",
-    "lower_bounds", "premises", "trivial_bound", "vacuous", "valid",
+    "least_possible", "lower_bounds", "premises", "trivial_bound", "vacuous", "valid", "weak",
 )  # fmt: skip
 LIMITS = (Status.TIME_LIMIT.name, Status.MEMORY_LIMIT.name)
 """Outcomes that more time or memory would improve."""
@@ -136,6 +136,7 @@ def certificate_result(certificate: Certificate) -> dict[str, Any]:
     """What a certificate says, ready for JSON and for people."""
     facts = certificate_facts(certificate)
     return {name: facts[name] for name in SHOWN} | {
+        "share": certificate.share,
         "summary": certificate.summary(),
         "table": certificate.table(),
         "advice": certificate.advice(),

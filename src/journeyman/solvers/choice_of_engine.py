@@ -70,4 +70,4 @@ def _tolerance(problem: Program) -> float | None:
     """In worlds that a linear program could still serve, columns are as exact as it would be."""
     if problem.world.num_pairs > NARROW:
         return None
-    return COLUMNS_TOLERANCE * problem.trivial_bound or None
+    return COLUMNS_TOLERANCE * problem.gap_scale or None

@@ -115,7 +115,7 @@ class ColumnGeneration:
     def _tolerance(self, problem: Program) -> float:
         if self.tolerance is not None:
             return float(self.tolerance)
-        return RELATIVE_TOLERANCE * (problem.trivial_bound or 1.0)
+        return RELATIVE_TOLERANCE * (problem.gap_scale or 1.0)
 
     def _search(self, problem: Program, search: ColumnSearch) -> Status:
         """Generate; when budgets stay broken, ask whether they can be kept and raise prices."""

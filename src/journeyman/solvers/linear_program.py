@@ -154,7 +154,7 @@ class LinearProgram:
         return bool((solution.overspending <= allowed).all())
 
     def _allowed(self, problem: Program, solution: Solution) -> float:
-        return max(self.tolerance * problem.trivial_bound, ROUNDING * abs(solution.value))
+        return max(self.tolerance * problem.gap_scale, ROUNDING * abs(solution.value))
 
     def _is_close(self, problem: Program, solution: Solution) -> bool:
         return solution.value - solution.lower_bound <= self._allowed(problem, solution)

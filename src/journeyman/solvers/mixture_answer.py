@@ -17,7 +17,7 @@ class MixtureAnswer:
     """The outcome of `jm.solve` with `PolicyMixture`.
 
     All figures are those of the rollouts and the demonstrations, unrecorded tails at mid-range.
-    What they prove `jm.certify(problem, answer)` says, from the same rollouts drawn again.
+    What they prove `jm.certify(problem, answer)` says, from rollouts of its own.
     """
 
     problem: LargeApprenticeship | SimulatedApprenticeship
@@ -35,7 +35,7 @@ class MixtureAnswer:
     spreads: FloatArray
     """(candidates x costs), standard deviations over rollouts."""
     rollouts: MixtureRollouts
-    """Draws the same rollouts again."""
+    """How many a certificate draws, and what each round may cost of its failure probability."""
     trace: FloatArray
     """Round, candidates, value and lower bound, row by row."""
     rollout_seconds: float = 0.0

@@ -44,7 +44,7 @@ class Optimisation:
     realised_regret: float
     noise: float
     failure_probability: float
-    trivial_bound: float
+    gap_scale: float
 
     @property
     def regret_bound(self) -> float:
@@ -52,7 +52,7 @@ class Optimisation:
 
     @property
     def is_vacuous(self) -> bool:
-        return self.regret_bound >= self.trivial_bound
+        return self.regret_bound >= self.gap_scale
 
     def __str__(self) -> str:
         verdict = ", vacuous" if self.is_vacuous else ""
@@ -85,5 +85,5 @@ def optimisation_of(
         float(regret / weight),
         float(noise / weight),
         failure_probability,
-        surrogate.reduced.problem.trivial_bound,
+        surrogate.reduced.problem.gap_scale,
     )

@@ -14,7 +14,7 @@ responses the value falls towards the least gap of all policies.
 
 *Guarantee*: the value is that of these rollouts and demonstrations, and no mixture of the
 candidates has a smaller one than `lower_bound`. `jm.certify(problem, answer)` bounds the true gap,
-with a union over the candidates, so that the weights may be chosen on the same rollouts.
+from rollouts of its own.
 
 *Cost*: `rollouts` episodes of each candidate; the program itself takes milliseconds.
 
@@ -120,7 +120,8 @@ class _Search:
         self.found: MixtureWeights | None = None
         self.rollout_seconds, self.solve_seconds = 0.0, 0.0
         self.target = problem.target
-        if isinstance(problem.expectation.method, MonteCarlo):
+        method = problem.expectation.method
+        if isinstance(method, MonteCarlo) and not method.completed:
             self.target = self.target + problem.expectation.truncation_mass * problem.basis.centre
 
     @property
@@ -132,14 +133,15 @@ class _Search:
 
     @property
     def tolerance(self) -> float:
-        return TOLERANCE * self.problem.trivial_bound
+        return TOLERANCE * self.problem.gap_scale
 
     @property
     def rollouts(self) -> MixtureRollouts:
         settings = self.settings
         return MixtureRollouts(
-            settings.rollouts, settings.horizon, settings.seed, tuple(self.sizes), settings.rounds
-        )
+            settings.rollouts, settings.horizon, rounds=tuple(self.sizes),
+            most_rounds=settings.rounds,
+        )  # fmt: skip
 
     def respond(self, watch: Watch) -> bool:
         """A round of one best response; True: stop."""
@@ -156,8 +158,8 @@ class _Search:
             started = time.perf_counter()
             self.candidates.append(require_policy(candidate))
             self.records += self.rollouts.totals(
-                self.problem.simulator, self.candidates, [len(self.candidates) - 1],
-                self.settings.executor,
+                self.problem.simulator, self.candidates, self.settings.seed,
+                [len(self.candidates) - 1], self.settings.executor,
             )  # fmt: skip
             self.rollout_seconds += time.perf_counter() - started
             stopped = watch.report(len(self.candidates), None if self.found is None else self.value)

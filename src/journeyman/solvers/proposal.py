@@ -52,7 +52,7 @@ class Proposal:
     def _proves_nothing(self, problem: Program, witness: Witness) -> bool:
         gains = problem.world.initial @ self.values - self.weights @ problem.target
         gains -= self.prices @ problem.limits
-        if gains > NEXT_TO_NOTHING * problem.trivial_bound:
+        if gains > NEXT_TO_NOTHING * problem.gap_scale:
             return False  # the bound is not much smaller
         return lower_bound(problem, witness) <= 0
 

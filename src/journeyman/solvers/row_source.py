@@ -21,6 +21,8 @@ THRESHOLD, IMPORTANCE, SEEN, ACTIVE = range(4)
 row was seen and active with."""
 FIGURES = 4
 """How many of those there are."""
+NEVER = 1e-290
+"""A row that is drawn with less than this probability is not drawn, and its weight no number."""
 
 
 class Rows(NamedTuple):
@@ -105,7 +107,7 @@ def table_of(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArra
     heads = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     numbers = np.zeros(heads[-1])
     numbers[heads[:-1] + THRESHOLD] = threshold
-    weights = np.divide(penalty, law, out=np.zeros(law.size), where=law > 0)
+    weights = np.divide(penalty, law, out=np.zeros(law.size), where=law > NEVER)
     numbers[heads[:-1] + IMPORTANCE] = weights
     table = Rows(numbers, numbers.view(np.int32), heads, is_sparse)
     if is_sparse:

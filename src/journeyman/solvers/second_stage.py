@@ -88,7 +88,7 @@ def _constant(problem: Program) -> float | None:
     least, most = (
         float(cost) * problem.world.effective_horizon for cost in (total.min(), total.max())
     )
-    if most - least > SLACK * problem.trivial_bound * problem.basis.num_costs:
+    if most - least > SLACK * problem.gap_scale * problem.basis.num_costs:
         return None
     return float(scale @ problem.target) - least
 
@@ -107,8 +107,8 @@ def _tilted(
     visits = occupancy(problem.world, extract(problem.world, measure))
     gap, surplus = problem.gap(visits), _surplus(problem, visits.measure)
     bound = _tilted_bound(problem, gap, share, found.row_duals)
-    proven = bound - surplus <= effort.tolerance * problem.trivial_bound * problem.basis.num_costs
-    if not proven or gap - least > TILT_SLACK * problem.trivial_bound:
+    proven = bound - surplus <= effort.tolerance * problem.gap_scale * problem.basis.num_costs
+    if not proven or gap - least > TILT_SLACK * problem.gap_scale:
         return None
     return Stage(Status.OPTIMAL, measure, bound, found.engine, found.log)
 
@@ -130,7 +130,7 @@ def _sliced(
     effort: Effort,
     watch: Watch,
 ) -> Stage:
-    gap = least + SLACK * problem.trivial_bound
+    gap = least + SLACK * problem.gap_scale
     is_small = problem.world.num_pairs <= SMALL_PROGRAM
     able = Engine.SIMPLEX if is_small and engine is not Engine.CLARABEL else Engine.CLARABEL
     found = run_engine(second_stage_program(problem, model, gap), able, effort, watch)

@@ -30,7 +30,7 @@ from journeyman.solvers.subgradient_codes import (
     SQUARED_WEIGHT,
     WEIGHT,
 )
-from journeyman.vector_kernels import add, dot, sparse_add, sparse_dot
+from journeyman.vector_kernels import add, dot, norm, sparse_add, sparse_dot
 
 NUMBERS_PER_LINE = 8
 """Numbers that come from memory together."""
@@ -102,12 +102,11 @@ def worst_case(kind: int, z: FloatArray, scale: FloatArray, weights: FloatArray)
         for i in range(z.size):
             weights[i] = scale[i] * np.sign(z[i])
     elif kind == EUCLIDEAN_BALL:
-        norm = 0.0
         for i in range(z.size):
-            norm += (scale[i] * z[i]) ** 2
-        norm = np.sqrt(norm)
+            weights[i] = scale[i] * z[i]
+        length = norm(weights)
         for i in range(z.size):
-            weights[i] = scale[i] ** 2 * z[i] / norm if norm > 0 else 0.0
+            weights[i] = scale[i] * (weights[i] / length) if length > 0 else 0.0
     elif kind == SIMPLEX:
         best = 0
         for i in range(z.size):
@@ -196,9 +195,9 @@ def project(theta: FloatArray, radius: float, nonnegative: bool) -> None:
     if nonnegative:
         for j in range(theta.size):
             theta[j] = max(theta[j], 0.0)
-    square = dot(theta, theta)
-    if square > radius * radius:
-        factor = radius / np.sqrt(square)
+    length = norm(theta)
+    if length > radius:
+        factor = radius / length
         for j in range(theta.size):
             theta[j] *= factor
 

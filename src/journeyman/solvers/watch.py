@@ -27,7 +27,8 @@ class Watch:
     def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
         self.task = task
         self.interrupted = False
-        self._insisted = False
+        self.insisted = False
+        """Whether Ctrl-C was pressed a second time."""
         self._in_engine = False
         self._observe = guarded(observer)
         self._start = time.monotonic()
@@ -51,12 +52,12 @@ class Watch:
     def _interrupt(self, signum: int, frame: FrameType | None) -> None:
         if signum == signal.SIGINT and self._previous is signal.SIG_IGN:
             return
-        self._insisted = self.interrupted
+        self.insisted = self.interrupted
         self.interrupted = True
         if callable(self._previous):
             with suppress(KeyboardInterrupt):
                 self._previous(signum, frame)
-        if self._insisted and not self._in_engine:
+        if self.insisted and not self._in_engine:
             raise KeyboardInterrupt
 
     @contextmanager
@@ -68,7 +69,7 @@ class Watch:
             yield
         finally:
             self._in_engine = False
-        if self._insisted:
+        if self.insisted:
             raise KeyboardInterrupt
 
     @property

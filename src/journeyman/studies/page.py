@@ -90,8 +90,9 @@ def _lead(rows: Sequence[Summary], gap: str, words: str) -> str:
     least = figure(min(value for value, _ in known))
     best = [row for value, row in known if figure(value) == least]
     told = ""
-    valid = all(trial.valid for trial in best[0].trials if trial.has_policy)
-    if len(best) == 1 and valid and (bounds := best[0].values("certified_bound")):
+    judged = [trial for trial in best[0].trials if trial.has_policy]
+    telling = all(trial.valid and not trial.weak for trial in judged)
+    if len(best) == 1 and telling and (bounds := best[0].values("certified_bound")):
         told = f", certified to be at most {figure(max(bounds))} in every trial"
     *others, last = [row.solver for row in best]
     names = f"{', '.join(others)} and {last} have" if others else f"{last} has"

@@ -71,6 +71,11 @@ class Summary:
         told += [
             (trial.budgets_kept is False, "budgets not shown to be kept") for trial in self.trials
         ]
+        told += [
+            (bool(trial.weak), f"certified bound {'vacuous' if trial.vacuous else 'weak'}")
+            for trial in self.trials
+            if trial.valid
+        ]
         return list(dict.fromkeys(words for so, words in told if so))
 
 

@@ -110,6 +110,7 @@ class Task:
             certified_bound=_finite(certificate.bound),
             valid=bool(certificate.valid),
             vacuous=bool(certificate.vacuous),
+            weak=bool(certificate.weak),
             budgets_kept=all(kept) if kept else None,
             trivial_bound=_finite(certificate.trivial_bound),
         )

@@ -36,7 +36,9 @@ class Trial:
     valid: bool | None = None
     """Whether no premise of the certificate has failed."""
     vacuous: bool | None = None
-    """Whether the certificate shows no more than that costs are bounded."""
+    """Whether the certificate shows no more than holds for every policy."""
+    weak: bool | None = None
+    """Whether its bound is above half of the trivial bound; every vacuous one is."""
     budgets_kept: bool | None = None
     """Whether the certificate shows that all budgets are kept; None without budgets."""
     trivial_bound: float | None = None

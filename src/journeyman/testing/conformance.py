@@ -37,7 +37,7 @@ def check_solver(
 
 def _check(solver: Solver, where: str, problem: Program) -> None:
     answer, again = solve(problem, solver), solve(problem, solver)
-    unit = problem.trivial_bound
+    unit = problem.gap_scale
     require(isinstance(answer.status, Status), where, "status is not a Status")
     require(answer.policy.pairs == problem.world.pairs, where, "policy of another world")
     value = problem.gap(answer.policy)

@@ -81,7 +81,7 @@ def test_expectations_of_the_discriminators_features_are_matched():
     means = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
     problem = jm.Apprenticeship(world, basis, means, jm.EuclideanBall())
     answer = jm.solve(problem, jm.AdversarialImitation(ridge=1e-6))
-    assert answer.value < 0.002 * problem.trivial_bound
+    assert answer.value < 0.002 * problem.gap_scale
     assert answer.recovered.shape == (basis.num_costs,)
 
 

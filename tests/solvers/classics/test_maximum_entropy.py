@@ -85,7 +85,7 @@ def test_expectations_are_matched_where_that_is_possible(name):
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert mismatch(problem, answer.policy) <= 1e-6 * problem.basis.norms.max() * 2
     assert answer.log.startswith("matched")
-    assert optimum(name, jm.InfinityBall()) == pytest.approx(0, abs=1e-7 * problem.trivial_bound)
+    assert optimum(name, jm.InfinityBall()) == pytest.approx(0, abs=1e-7 * problem.gap_scale)
 
 
 @pytest.mark.parametrize("name", OUT_OF_REACH)
@@ -95,7 +95,7 @@ def test_where_no_policy_matches_this_is_proven_and_the_policy_is_close(name):
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.log.startswith("out of reach")
     least = optimum(name, jm.EuclideanBall())
-    assert 0 < least <= answer.value + 1e-7 * problem.trivial_bound
+    assert 0 < least <= answer.value + 1e-7 * problem.gap_scale
     assert answer.value <= 1.26 * least
     unit = EntropyDual(problem).unit * problem.world.effective_horizon
     proven = float(answer.log.rsplit(" ", 1)[1]) * unit
@@ -108,7 +108,7 @@ def test_closeness_is_in_the_scale_of_the_cost_class(scale):
     answer = jm.solve(problem, jm.MaximumEntropy())
     least = jm.solve(problem, jm.LinearProgram()).value
     assert answer.log.startswith("out of reach")
-    assert least > 1e-3 * problem.trivial_bound
+    assert least > 1e-3 * problem.gap_scale
     assert answer.value <= 1.26 * least
 
 

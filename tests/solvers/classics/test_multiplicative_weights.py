@@ -28,7 +28,7 @@ def solved(name, solver=SOLVER):
 @of_the_catalogue
 def test_it_comes_within_its_accuracy_of_the_least_gap(name):
     answer, _ = solved(name)
-    allowed = ACCURACY * answer.problem.trivial_bound
+    allowed = ACCURACY * answer.problem.gap_scale
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.value <= optimum(name, SIMPLEX) + allowed
     assert answer.value - answer.lower_bound <= allowed * (1 + 1e-9)
@@ -39,7 +39,7 @@ def test_it_comes_within_its_accuracy_of_the_least_gap(name):
 def test_all_iterations_of_the_theorem_keep_its_promise_and_the_bounds_agree(name):
     whole = jm.MultiplicativeWeights(0.08, stop_early=False)
     answer, events = solved(name, whole)
-    allowed = 0.08 * answer.problem.trivial_bound
+    allowed = 0.08 * answer.problem.gap_scale
     assert len(events) == answer.work.iterations == whole.iterations_needed(answer.problem)
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.value <= optimum(name, SIMPLEX) + allowed
@@ -49,7 +49,7 @@ def test_all_iterations_of_the_theorem_keep_its_promise_and_the_bounds_agree(nam
 @of_the_catalogue
 def test_bounds_hold_in_every_iteration(name):
     answer, events = solved(name)
-    slack = 1e-7 * answer.problem.trivial_bound
+    slack = 1e-7 * answer.problem.gap_scale
     lower = np.array([event.lower_bound for event in events])
     assert min(event.objective for event in events) >= optimum(name, SIMPLEX) - slack
     assert lower.max() <= optimum(name, SIMPLEX) + slack
@@ -91,7 +91,7 @@ def test_it_is_the_method_of_the_paper():
     rate = np.sqrt(8 * np.log(problem.basis.num_costs) / needed) / (high - low)
     mine = -jm.solve(problem, solver).occupancy.expectations(problem.basis)
     theirs = mwal_by_hand(problem, needed, rate)
-    allowed = 0.1 * 0.08 * problem.trivial_bound  # plans are rough
+    allowed = 0.1 * 0.08 * problem.gap_scale  # plans are rough
     np.testing.assert_allclose(mine, theirs, atol=allowed)
 
 
@@ -132,7 +132,7 @@ def test_the_scale_of_costs_is_honoured():
     scale = np.linspace(0.2, 3.0, bare.basis.num_costs)
     problem = jm.Apprenticeship(bare.world, bare.basis, bare.expectation, jm.Simplex(scale))
     answer, exact = jm.solve(problem, SOLVER), jm.solve(problem, jm.LinearProgram())
-    assert answer.value - exact.value <= ACCURACY * problem.trivial_bound
+    assert answer.value - exact.value <= ACCURACY * problem.gap_scale
     target = jm.ExpertExpectation(bare.target * scale)
     scaled = jm.Apprenticeship(bare.world, jm.CostBasis(bare.cost_matrix * scale), target, SIMPLEX)
     assert jm.solve(scaled, SOLVER).work == answer.work
@@ -152,7 +152,7 @@ def test_random_problems_end_with_the_asked_accuracy(seed, shape):
     problem = random_problem(seed, SIMPLEX, shape=shape)
     solver = replace(SOLVER, accuracy=0.1)
     answer = jm.solve(problem, solver)
-    assert answer.value - answer.lower_bound <= 0.1 * problem.trivial_bound * (1 + 1e-9)
+    assert answer.value - answer.lower_bound <= 0.1 * problem.gap_scale * (1 + 1e-9)
     assert answer.work.iterations <= solver.iterations_needed(problem)
 
 

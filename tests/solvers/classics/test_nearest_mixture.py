@@ -39,7 +39,7 @@ def expectations_of(mixture, problem):
 @of_the_catalogue
 def test_it_comes_within_its_accuracy_of_the_least_gap(name, solver):
     answer, _ = solved(name, solver)
-    allowed = ACCURACY * answer.problem.trivial_bound
+    allowed = ACCURACY * answer.problem.gap_scale
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.value <= optimum(name, BALL) + allowed
     assert answer.value - answer.lower_bound <= allowed * (1 + 1e-9)
@@ -49,15 +49,15 @@ def test_it_comes_within_its_accuracy_of_the_least_gap(name, solver):
 @of_the_catalogue
 def test_bounds_hold_in_every_iteration_and_close_in(name, solver):
     answer, events = solved(name, solver)
-    slack = 1e-7 * answer.problem.trivial_bound
+    slack = 1e-7 * answer.problem.gap_scale
     upper = np.array([event.objective for event in events])
     lower = np.array([event.lower_bound for event in events])
     assert (upper >= optimum(name, BALL) - slack).all()
     assert (lower <= optimum(name, BALL) + slack).all()
-    assert (np.diff(upper) <= 1e-12 * answer.problem.trivial_bound).all()
+    assert (np.diff(upper) <= 1e-12 * answer.problem.gap_scale).all()
     assert (np.diff(lower) >= 0).all()
     apart = upper - lower
-    asked = ACCURACY * answer.problem.trivial_bound
+    asked = ACCURACY * answer.problem.gap_scale
     assert apart[-1] <= asked
     assert (apart[:-1] > asked).all()
 
@@ -80,9 +80,9 @@ def test_it_needs_no_more_iterations_than_the_guarantee_says(name, solver):
     work = answer.work
     assert work.iterations == work.forward_solves == len(events)
     assert work.iterations <= solver.iterations_needed(problem)
-    asked = ACCURACY * problem.trivial_bound
+    asked = ACCURACY * problem.gap_scale
     across = (problem.basis.highest - problem.basis.lowest) * problem.effective_horizon
-    diameter = min(np.linalg.norm(across), problem.trivial_bound)
+    diameter = min(np.linalg.norm(across), problem.gap_scale)
     first = events[0].objective
     known = 5 * diameter**2 / (asked * max(asked, optimum(name, BALL)))
     known += max(0.0, np.log2(first / asked)) + 4 * max(0.0, np.log(first / diameter)) + 3
@@ -125,7 +125,7 @@ def test_the_scale_of_costs_is_honoured(solver):
     problem = jm.Apprenticeship(bare.world, bare.basis, bare.expectation, ball)
     answer = jm.solve(problem, solver)
     exact = jm.solve(problem, jm.LinearProgram())
-    assert answer.value - exact.value <= ACCURACY * problem.trivial_bound
+    assert answer.value - exact.value <= ACCURACY * problem.gap_scale
     scaled = jm.CostBasis(bare.cost_matrix * scale)
     target = jm.ExpertExpectation(bare.target * scale)
     same = jm.solve(jm.Apprenticeship(bare.world, scaled, target, BALL), solver)
@@ -148,7 +148,7 @@ def test_a_problem_of_another_class_is_answered_in_the_geometry_of_the_ball(solv
 def test_random_problems_end_with_the_asked_accuracy(solver, seed, shape):
     problem = random_problem(seed, BALL, shape=shape)
     answer = jm.solve(problem, replace(solver, accuracy=0.02))
-    assert answer.value - answer.lower_bound <= 0.02 * problem.trivial_bound * (1 + 1e-9)
+    assert answer.value - answer.lower_bound <= 0.02 * problem.gap_scale * (1 + 1e-9)
     assert answer.work.iterations <= most_iterations(problem, 0.02)
 
 

@@ -64,7 +64,7 @@ def test_a_deterministic_expert_is_explained():
     problem = exact(example)
     answer = jm.solve(problem, jm.SampledInverseProgram())
     assert answer.log.startswith("explained: ")
-    assert excess_of(answer) <= 1e-6 * problem.trivial_bound
+    assert excess_of(answer) <= 1e-6 * problem.gap_scale
     cost = problem.cost_of(answer.recovered)
     uniform = jm.expected_cost(problem.world, jm.Policy.uniform(problem.world), cost)
     assert uniform > float(answer.recovered @ problem.target) + 0.1

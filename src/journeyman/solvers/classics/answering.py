@@ -68,7 +68,7 @@ def answer_of(
         point = problem.cost_class.worst_case(difference)
     witness = telling_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
     solution = Solution.of(problem, policy, witness)
-    close = solution.value - solution.lower_bound <= AGREEMENT * problem.trivial_bound
+    close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale
     one_sided = isinstance(problem.cost_class, Simplex)
     return Answer(
         problem,

@@ -106,7 +106,7 @@ class BehaviourCloning:
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     >>> demos = jm.record(world, expert, trajectories=20, horizon=50, seed=0)
     >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.BehaviourCloning())
-    >>> answer.status.name, bool(answer.value < 0.2 * answer.problem.trivial_bound)
+    >>> answer.status.name, bool(answer.value < 0.2 * answer.problem.gap_scale)
     ('CONVERGED', True)
     """
 

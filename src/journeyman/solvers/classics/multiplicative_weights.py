@@ -157,7 +157,7 @@ def _in_the_simplex(problem: Apprenticeship) -> Apprenticeship:
 
 def _unit(problem: Apprenticeship) -> float:
     """What the accuracy is relative to."""
-    return problem.trivial_bound or 1.0
+    return problem.gap_scale or 1.0
 
 
 def _range(problem: Apprenticeship) -> float:

@@ -100,7 +100,7 @@ class Approach:
 
     def __init__(self, problem: Apprenticeship, method: "NearestMixture") -> None:
         self.own, tossing = _in_the_ball(problem), Policy.uniform(problem.world)
-        self.accuracy = method.accuracy * (self.own.trivial_bound or 1.0)
+        self.accuracy = method.accuracy * (self.own.gap_scale or 1.0)
         self.generated = GeneratedPolicies(self.own)
         self.shares = np.zeros(0)
         self._turn(self.own.difference(occupancy(self.own.world, tossing).measure))
@@ -131,11 +131,11 @@ def most_iterations(problem: Apprenticeship, accuracy: float) -> int:
     basis, scale = own.basis, own.cost_class.scaling(own.basis.num_costs)
     horizon = own.effective_horizon
     across = float(np.linalg.norm(scale * (basis.highest - basis.lowest))) * horizon
-    diameter = min(across, own.trivial_bound)
-    farthest = own.trivial_bound / 2 + float(np.linalg.norm(scale * own.target))
+    diameter = min(across, own.gap_scale)
+    farthest = own.gap_scale / 2 + float(np.linalg.norm(scale * own.target))
     if diameter == 0:
         return FEWEST
-    asked = accuracy * own.trivial_bound
+    asked = accuracy * own.gap_scale
     halvings = max(0.0, np.log2(farthest / asked))
     few = halvings + 4 * max(0.0, np.log(farthest / diameter))
     return squared_count(np.sqrt(5) * diameter / asked, few) + FEWEST

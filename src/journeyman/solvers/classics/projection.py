@@ -47,7 +47,7 @@ class Projection(NearestMixture):
     >>> target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     >>> problem = jm.Apprenticeship(world, basis, target, jm.EuclideanBall())
     >>> answer = jm.solve(problem, Projection(accuracy=0.01))
-    >>> answer.value - answer.lower_bound <= 0.01 * problem.trivial_bound
+    >>> answer.value - answer.lower_bound <= 0.01 * problem.gap_scale
     True
     """
 

@@ -100,7 +100,7 @@ class _Search:
 
     def __init__(self, problem: Apprenticeship, accuracy: float, watch: Watch) -> None:
         self._problem, self._watch = problem, watch
-        self._unit = problem.trivial_bound or 1.0
+        self._unit = problem.gap_scale or 1.0
         self._allowed = accuracy * self._unit / 2
         self._last: Plan | None = None
         self.policy = Policy.uniform(problem.world)

@@ -44,7 +44,7 @@ class WorstCaseDescent:
     ) -> None:
         self.problem, self.family = problem, family
         self.walker = visiting.walker(problem)
-        self.allowed = accuracy * (problem.trivial_bound or 1.0)
+        self.allowed = accuracy * (problem.gap_scale or 1.0)
         self.theta = np.zeros(family.num_parameters)
         self.law = family.law(self.theta)
         self.visits: ExactVisits | SampledVisits = self.walker.visits(self.law)

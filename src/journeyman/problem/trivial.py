@@ -1,0 +1,184 @@
+"""The trivial bound: what no policy's gap exceeds, whatever it does. One definition for everybody.
+
+    gap <= max of gap_W over the box [lowest - highest, highest - lowest]
+    gap <= max of gap_W over the box [lowest - x, highest - x]
+
+the first for an expert who is known from demonstrations, the second for a declared target x, or
+zero for a known cost. Here [lowest, highest] are the attainable ranges of the costs
+(`policy.attainable`): the expert is a policy of the world too. The trivial bound is the smaller of
+that and of what bounded costs alone say,
+
+    gap <= 2 N h        and        gap <= N h + gap_W(h c - x)                   ("the plain bound")
+
+with h = 1/(1 - discount) and N the largest cost of the class in any pair, as given (c = 0) or after
+the middle c of each cost's range is subtracted: Psi' mu = h c + (Psi - 1 c')' mu.
+
+A bound is *vacuous* when it is not below the trivial bound, *weak* when it is above half of it; see
+`certificate.gap_bound`. In an estimated world the ranges are those of the model, so the box proves
+nothing without the model's error: `certificate.trivial` widens it, here the plain bound is used.
+
+*Cost*: two plans per cost at most. They end as soon as the remaining costs cannot matter any more:
+when the ranges known so far give the plain bound already, or the others are too small to count.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray
+from journeyman.costs import CostClass
+from journeyman.problem.cost_problem import CostProblem
+
+BLOCK = 1 << 16
+"""Rows of a sparse cost basis that are centred at a time."""
+EPSILON = float(np.finfo(float).eps)
+
+
+class Ranges(Protocol):
+    """Attainable ranges with their proofs, cost by cost."""
+
+    @property
+    def widest(self) -> tuple[FloatArray, FloatArray]: ...
+
+    def of(self, cost: int) -> tuple[float, float]: ...
+
+    def potentials(self, cost: int) -> tuple[FloatArray, FloatArray]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenRanges:
+    """The ranges that a trivial bound rests on, with the V that prove them (costs x states)."""
+
+    costs: tuple[int, ...]
+    lowest: FloatArray
+    highest: FloatArray
+    low_values: FloatArray
+    high_values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class TrivialBound:
+    """No policy of the world has a gap above `value`; none has one below `least`."""
+
+    value: float
+    least: float
+    """What a share of the bound is measured from: zero, or for a known cost the least total."""
+    ranges: ProvenRanges | None
+    """None where bounded costs alone say as much."""
+
+
+def centred_bound(problem: CostProblem, cost_class: CostClass) -> float:
+    """The pointwise bound of the basis or of the centred basis, whichever is smaller."""
+    return min(cost_class.pointwise_bound(problem.basis.matrix), _about_middle(problem, cost_class))
+
+
+def _about_middle(problem: CostProblem, cost_class: CostClass) -> float:
+    matrix, centre = problem.basis.matrix, problem.basis.centre
+    largest = 0.0
+    for start in range(0, matrix.shape[0], BLOCK):
+        rows = matrix[start : start + BLOCK]
+        dense = np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
+        largest = max(largest, cost_class.pointwise_bound(dense - centre))
+    return largest
+
+
+def plain_bound(problem: CostProblem, target: FloatArray | None, sign: float = 1.0) -> float:
+    """What bounded costs alone say of every gap; with sign -1 of minus every gap.
+
+    `target` is one that is taken as exact, None for an expert known from demonstrations.
+    """
+    h, cost_class, num_costs = (
+        problem.effective_horizon,
+        problem.cost_class,
+        problem.basis.num_costs,
+    )
+    rounding = (num_costs + 8) * EPSILON
+    if target is None:
+        return 2 * centred_bound(problem, cost_class) * h * (1 + rounding)
+    ways = (
+        (np.zeros(num_costs), cost_class.pointwise_bound(problem.basis.matrix)),
+        (problem.basis.centre, _about_middle(problem, cost_class)),
+    )
+    found = []
+    for centre, size in ways:
+        sizes = size * h + h * np.abs(centre).sum() + float(np.abs(target).sum())
+        distance = cost_class.gap(sign * (h * centre - target))
+        found.append(size * h + distance + rounding * float(sizes))
+    return min(found)
+
+
+def without_plans(
+    problem: CostProblem, target: FloatArray | None, *, known_cost: bool = False
+) -> TrivialBound:
+    """The plain bound, which needs nothing but bounded costs."""
+    least = -plain_bound(problem, target, -1.0) if known_cost else 0.0
+    return TrivialBound(plain_bound(problem, target), least, None)
+
+
+def with_ranges(
+    problem: CostProblem, target: FloatArray | None, ranges: Ranges, *, known_cost: bool = False
+) -> TrivialBound:
+    """The plain bound or that over the box; plans are made while they can matter."""
+    plain = without_plans(problem, target, known_cost=known_cost)
+    box = _Box(problem, target, ranges)
+    for cost in box.order():
+        if box.largest(decided=False) >= plain.value:
+            return plain
+        if box.largest(decided=True) <= box.largest(decided=False):
+            break
+        box.plan(cost)
+    value = box.largest(decided=True)
+    if known_cost:
+        return TrivialBound(min(value, plain.value), box.least(), box.proven())
+    return TrivialBound(value, 0.0, box.proven()) if value < plain.value else plain
+
+
+class _Box:
+    """Differences of expectations that are possible, as far as they are known."""
+
+    def __init__(self, problem: CostProblem, target: FloatArray | None, ranges: Ranges) -> None:
+        self.problem, self.target, self.ranges = problem, target, ranges
+        self.low, self.high = (end.copy() for end in ranges.widest)
+        self.planned: list[int] = []
+
+    def order(self) -> Any:
+        """Costs whose range may be widest first."""
+        width = self.problem.cost_class.scaling(self.low.size) * (self.high - self.low)
+        return np.argsort(-width, kind="stable").tolist()
+
+    def plan(self, cost: int) -> None:
+        self.low[cost], self.high[cost] = self.ranges.of(cost)
+        self.planned.append(cost)
+
+    def largest(self, *, decided: bool) -> float:
+        """The largest gap over the box: with the other costs as wide as can be, or as harmless."""
+        low, high = self._differences()
+        if not decided:
+            rest = np.ones(low.size, dtype=bool)
+            rest[self.planned] = False
+            easiest = self.problem.cost_class.easiest(low, high)
+            if self.target is None:
+                easiest = np.zeros(low.size)
+            low, high = np.where(rest, easiest, low), np.where(rest, easiest, high)
+        gap = self.problem.cost_class.largest_gap(low, high)
+        return gap + EPSILON * (low.size + 8) * abs(gap)
+
+    def least(self) -> float:
+        """The lower end of the only cost's range."""
+        return float(self._differences()[0][0])
+
+    def proven(self) -> ProvenRanges:
+        costs = sorted(self.planned)
+        values = [self.ranges.potentials(cost) for cost in costs]
+        return ProvenRanges(
+            tuple(costs), self.low[costs], self.high[costs],
+            np.array([low for low, _ in values]), np.array([high for _, high in values]),
+        )  # fmt: skip
+
+    def _differences(self) -> tuple[FloatArray, FloatArray]:
+        if self.target is None:
+            return self.low - self.high, self.high - self.low
+        sizes = EPSILON * (np.abs(self.low) + np.abs(self.high) + np.abs(self.target))
+        return self.low - self.target - sizes, self.high - self.target + sizes
