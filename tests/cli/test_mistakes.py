@@ -246,6 +246,8 @@ MISTAKES = [
     Mistake("a terminal state that is left",
             lambda p: steps(p, "0,0,0,0,0,1", more=("--terminal-state", 3)), 3,
             ("--terminal-state 3 is not an absorbing state",)),
+    Mistake("no time limit in a description",
+            lambda p: config(p, "truncated_at = -1\n"), 2, ("asked.toml: truncated_at = -1",)),
     Mistake("capital letters in the first line",
             lambda p: p.learn(demonstrations=p.changed(
                 "demos.csv", lambda t: t.replace("state", "State", 1))), 3,
@@ -286,7 +288,7 @@ MISTAKES = [
                 "record", "gallery:grid", p.here / "x.txt", "--trajectories", 1), 3,
             ("x.txt has no suffix of a known format", "--format")),
     Mistake("an accuracy of nothing", lambda p: (
-                "requirements", *p.learn()[2:6], "--accuracy", 0), 3, ("--accuracy 0",)),
+                "requirements", *p.learn()[2:6], "--accuracy", 0), 3, ("accuracy = 0",)),
     Mistake("a class of costs for requirements", lambda p: (
                 "requirements", *p.learn()[2:6], "--accuracy", 1, "--cost-class", "ball"), 2,
             ("--cost-class", "infinity-ball")),

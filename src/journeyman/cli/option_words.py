@@ -28,7 +28,7 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"with format=:", "with --demonstrations-format:"),
     (r"\bLinearProgram\(\)", "--solver linear-program"),
     (r"\bColumnGeneration\(\)", "--solver column-generation"),
-    (r"\b(checkpoint_every|failure_probability|time_limit|accuracy) = ", _option),
+    (r"\b(checkpoint_every|failure_probability|time_limit) = ", _option),
     (
         r"; answer\.relaxation has the smallest increase.*?jm\.ExactPenalty\(\)",
         "; raise the limit of a --budget",

@@ -94,10 +94,11 @@ def _refuse_restless(demos: "Demonstrations", world: World) -> None:
     alike = int((demos.lengths[restless] == longest).sum())
     remedy = "Mark it truncated, or give terminal_state=world.sink"
     if alike == restless.sum() and longest > 1:
+        which = "It has" if alike == 1 else f"All {alike} such episodes have"
         remedy = (
-            f"A time limit seems to have ended it: the {alike} such episode(s) have {longest} "
-            f"steps, and none has more. If so give truncated_at={longest}, and ends there are read "
-            "as truncated; if it has terminated, name the absorbing state with terminal_state="
+            f"{which} {longest} steps, and no episode has more: if that is a time limit, give "
+            f"truncated_at={longest}, and ends there are read as truncated; if it has terminated, "
+            "name the absorbing state with terminal_state="
         )
     raise InvalidDemonstrations(
         f"{demos.where(episode)} is marked terminated but ends in state "

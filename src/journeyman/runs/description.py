@@ -41,6 +41,8 @@ class InvalidSettings(InvalidProblem):
 
 
 COST_CLASSES = ("infinity-ball", "euclidean-ball", "simplex")
+DESCRIPTION = "the description"
+"""What settings belong to that were put together from several places."""
 PROVENANCE = "made_from"
 """The table of a stored description that says what the inputs were; it asks for nothing."""
 SOURCES = ("world", "costs", "demonstrations")
@@ -110,20 +112,26 @@ class RunDescription:
             )
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], where: str = "the description") -> Self:
+    def of(cls, table: Mapping[str, Any], where: str = DESCRIPTION) -> Self:
         """From the tables of a TOML file."""
         given = {name: value for name, value in table.items() if name != PROVENANCE}
         solver, budgets = given.pop("solver", {}), given.pop("budgets", [])
         options, more = given.pop("world_options", {}), given.pop("cost_options", {})
         if not isinstance(budgets, list):
             raise InvalidSettings(f"{where}: budgets is no list", "Write [[budgets]] as a heading")
-        return cls(
+        parts: dict[str, Any] = {
             **_checked(cls, given, where),
-            world_options=_options(options, f"{where}, world_options"),
-            cost_options=_options(more, f"{where}, cost_options"),
-            solver=SolverDescription(**_checked(SolverDescription, solver, f"{where}, solver")),
-            budgets=tuple(_budget(one, f"{where}, budgets") for one in budgets),
-        )
+            "world_options": _options(options, f"{where}, world_options"),
+            "cost_options": _options(more, f"{where}, cost_options"),
+            "solver": SolverDescription(**_checked(SolverDescription, solver, f"{where}, solver")),
+            "budgets": tuple(_budget(one, f"{where}, budgets") for one in budgets),
+        }
+        try:
+            return cls(**parts)
+        except InvalidSettings as fault:
+            if where == DESCRIPTION:
+                raise
+            raise InvalidSettings(f"{where}: {fault.what}", fault.remedy) from None
 
     def table(self) -> dict[str, Any]:
         """The tables that `of` reads, all defaults written out; what is not set is left out."""
