@@ -12,7 +12,7 @@ Guarantee. With exact penalties the loss bounds the policy's gap, gap(pi) <= L(t
 the run did. How far L(theta_hat) is from the least loss is proven by a dual point: what was active
 while each row was seen, averaged with the same weights and repaired (`problem/dual_repair`). Beside
 it stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
-`accuracy`, by default the larger of 5 % of the loss and 0.25 % of the trivial bound.
+`accuracy`, by default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount).
 
 Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states;
 for the infinity ball with dense rows, batch 1 and a scalar step O(num_costs + d).
@@ -65,7 +65,7 @@ BLOCK = 2048
 """Steps between two looks at the clock."""
 FIRST_EVALUATION, GROWTH = 2000, 1.25
 """Steps before the first evaluation, and the factor from each to the next."""
-RELATIVE_ACCURACY, TRIVIAL_ACCURACY = 0.05, 0.0025
+RELATIVE_ACCURACY, SCALE_ACCURACY = 0.05, 0.0025
 FAILURE_PROBABILITY = 0.05
 
 
@@ -272,8 +272,8 @@ class _Run:
     def _wanted_accuracy(self) -> float:
         if self.solver.accuracy is not None:
             return self.solver.accuracy if self.solver.accuracy > 0 else -np.inf
-        trivial = self.surrogate.reduced.problem.gap_scale
-        return max(RELATIVE_ACCURACY * self.reduced_solution.loss, TRIVIAL_ACCURACY * trivial)
+        scale = self.surrogate.reduced.problem.gap_scale
+        return max(RELATIVE_ACCURACY * self.reduced_solution.loss, SCALE_ACCURACY * scale)
 
     def answer(self, status: Status) -> Answer:
         """The policy of the average, with everything that is known about it."""
