@@ -436,6 +436,8 @@ CAREFUL = {
     "another e-value": edit(("premises", 4, "detail"), "e-value 5000 from 25 starts, refuted"),
     "not valid": edit(("valid",), False),
     "vacuous": edit(("vacuous",), True),
+    "weak": edit(("weak",), lambda weak: not weak),
+    "least possible": edit(("least_possible",), -1.0),
     "lower bound": edit(("lower_bound",), 1.0),
     "version": edit(("version",), 3),
     "kind": edit(("kind",), "journeyman certificate"),

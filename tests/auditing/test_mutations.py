@@ -213,6 +213,8 @@ CAREFUL = {
     "not valid": edit(("valid",), False),
     "valid as a number": edit(("valid",), 1),
     "vacuous": edit(("vacuous",), True),
+    "weak": edit(("weak",), lambda weak: not weak),
+    "least possible": edit(("least_possible",), -1.0),
     "premise removed": drop("premises", 1),
     "no premises": edit(("premises",), []),
     "declared instead of tested": edit(("premises", 2, "verdict"), "declared"),
@@ -406,7 +408,8 @@ def not_finite(header, arrays):
 
 def a_huge_point(header, arrays):
     """A point whose rounding could hide a false bound, if it were allowed to."""
-    for name, array in arrays.items():
+    for name in ("cost_weights", "values", "budget_prices"):
+        array = arrays[name]
         if array.ndim == 2:
             arrays[name] = np.vstack([array, np.full(array.shape[1], 1e15 * (name == "values"))])
 
