@@ -15,7 +15,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
-from journeyman.world.large_world import LargeWorld
+from journeyman.world.large_world import LargeWorld, successor_laws
 
 BLOCK = 1 << 16
 """Steps whose possibility is checked at a time."""
@@ -95,7 +95,7 @@ def _impossible(
     world: LargeWorld, states: np.ndarray, actions: np.ndarray, after: np.ndarray
 ) -> int | None:
     """The first step that cannot happen."""
-    following = world.successors(states, actions)
+    following = successor_laws(world, states, actions)
     hit = (following.states == after[:, np.newaxis]) & (following.probabilities > 0)
     missed = ~hit.any(axis=1)
     return int(np.argmax(missed)) if missed.any() else None

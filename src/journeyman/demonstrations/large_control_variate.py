@@ -17,7 +17,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.world.large_world import LargeWorld
+from journeyman.world.large_world import LargeWorld, successor_laws
 
 STARTS = 1 << 17
 """Start states behind <initial, V>."""
@@ -104,7 +104,7 @@ def _totals(
     for first in range(0, states.size, BLOCK):
         part = slice(first, first + BLOCK)
         here, actions = states[part], demos.actions[part]
-        following = world.successors(here, actions)
+        following = successor_laws(world, here, actions)
         possible = np.where(following.probabilities > 0, following.states, here[:, np.newaxis])
         after = values.at(possible.ravel()).reshape(*possible.shape, -1)
         onwards = np.einsum("kb,kbi->ki", following.probabilities, after)
