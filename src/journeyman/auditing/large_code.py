@@ -22,6 +22,7 @@ from journeyman.auditing.large_rows import Rows
 from journeyman.auditing.large_run import MIXTURE, ROWS, LargeRun
 from journeyman.auditing.ledger import AGREEMENT, Ledger
 from journeyman.auditing.reading import Refused
+from journeyman.auditing.row_checks import Examined, log_evidence, record_agrees
 from journeyman.auditing.seeds import large_seed
 from journeyman.auditing.stored import Sample
 from journeyman.auditing.tables import Bools, Floats, Ints
@@ -66,8 +67,16 @@ def check_code(ledger: Ledger, run: LargeRun, parts: dict[str, Any]) -> Found:
         theta = run.form.figures("coefficients", "policy")
         known = np.asarray(features.exact_matching(costs))
         rows = Rows(question, world, cost, features, theta, known)
-        _check_rows(ledger, run, rows)
-        tested = replace(tested, tables=bool((~np.isnan(known)).any()))
+        examined = _check_rows(ledger, run, rows)
+        recorded, contradiction = record_agrees(world, run.walked)
+        found = [one.contradiction for one in examined if one.contradiction] + [contradiction]
+        ledger.check(not found[0], f"the code of the world contradicts itself: {found[0]}")
+        tested = replace(
+            tested, tables=bool((~np.isnan(known)).any()),
+            followed=sum(one.followed for one in examined) + recorded,
+            agree=not found[0],
+            log_draws=log_evidence(examined),
+        )  # fmt: skip
         return Found(rows.exact, tested)
     _check_walks(ledger, run, parts, _walked(world, cost, question))
     return Found(None, tested)
@@ -222,10 +231,10 @@ def _check_alike(
     check_alike(ledger, question.names, stored, fresh, widths, sizes)
 
 
-def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> None:
+def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> list[Examined]:
     """Ranges, statistics from the stored seed, and what is exact beside what is sampled."""
     count, seed, attempt = run.evaluation["rows"], run.evaluation["seed"], Ledger()
-    drawn, whole = rows.drawn(seed, count)
+    drawn, whole, examined = rows.drawn(seed, count)
     for sample, own, name, size, k in _figures(run, rows, drawn):
         ledger.close(f"the range of {name}", float(sample.ranges[k]), size, size)
         what = f"the mean of {name} that its seed gives"
@@ -234,11 +243,12 @@ def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> None:
         attempt.close(what, float(sample.variances[k]), float(own.variances[k]), size**2)
     settle(ledger, attempt, same_numpy=run.same_numpy)
     if attempt.findings:
-        drawn, whole = rows.drawn(seed ^ OTHER_SEED, count)
+        drawn, whole, examined = rows.drawn(seed ^ OTHER_SEED, count)
         for sample, own, widths in zip(run.samples, drawn, rows.ranges(), strict=True):
             stored = Moments(sample.count, sample.means, sample.variances)
             check_alike(ledger, _names(run, sample), stored, own, widths, widths)
     _check_exact(ledger, run, rows, Moments.of(whole))
+    return examined
 
 
 def _figures(

@@ -28,6 +28,8 @@ STARTS, STEPS = "start states are possible", "steps are possible"
 SIMULATOR = "the simulator is the world the expert acted in"
 CANDIDATES = "rollouts are independent of the candidates"
 TABLES = "costs of one factor are those of their tables"
+AGREE, DRAWN = "successors and predecessors agree", "draws of features follow their law"
+TAKEN = "features and predecessors are what they declare"
 DIGEST = "a digest of problem and policy"
 
 
@@ -41,6 +43,10 @@ class Tested:
     log_starts: float | None = None
     log_steps: float | None = None
     tables: bool = False
+    followed: int | None = None
+    """Steps there and back, where rows were drawn; whether all agree."""
+    agree: bool = True
+    log_draws: float | None = None
 
 
 def check_large_premises(
@@ -51,22 +57,43 @@ def check_large_premises(
     names = [one["name"] for one in stored]
     tables = [TABLES] * (run.kind == ROWS and TABLES in names)
     told = dict(zip(names, stored, strict=True))
-    if not ledger.equal("the list of premises", names, [*_names(run, told), *tables]):
+    rows = [AGREE, DRAWN, TAKEN] if run.kind == ROWS else []
+    if not ledger.equal("the list of premises", names, [*_names(run, told), *tables, *rows]):
         return
     if found is not None and run.kind == ROWS:
         ledger.equal("the premise about tables", bool(tables), found.tables)
-    for name in set(names) - {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS}:
+    for name in set(names) - {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS, AGREE, DRAWN}:
         outline = (told[name]["verdict"], told[name]["level"])
         ledger.equal(f"the premise that {name}", outline, (DECLARED, None))
     if run.episodes is not None:
         said = f"the {len(run.episodes.totals)} episodes" in told[INDEPENDENT]["detail"]
         ledger.check(said, "the premise of independence speaks of another number of episodes")
     ledger.check(
-        re.match(_draws(run), told[names[-1 - len(tables)]]["detail"]) is not None,
+        re.match(_draws(run), told[_drawing(run)]["detail"]) is not None,
         "the premise about draws tells of another number or seed",
     )
     if run.walked is not None and STARTS in told:
         _check_tests(ledger, run, told, found)
+    if rows:
+        _check_rows(ledger, run, told, found)
+
+
+def _check_rows(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tested | None) -> None:
+    """Steps there and back, and bets against the laws of draws."""
+    agree = told[AGREE]
+    outline = (agree["verdict"], agree["level"])
+    ledger.check(outline in ((TESTED, 0.0), (FAILED, 0.0)), f"the premise that {AGREE} is no test")
+    if found is not None and found.followed is not None:
+        verdict = TESTED if found.agree else FAILED
+        ledger.equal(f"the verdict that {AGREE}", agree["verdict"], verdict)
+        said = agree["detail"] == f"{found.followed} steps were followed there and back"
+        ledger.check(
+            said or not found.agree, f"the test that {AGREE} tells of another number of steps"
+        )
+    attempt = Ledger()
+    derived = _log_value(told[DRAWN], found and found.log_draws)
+    check_test(attempt, told[DRAWN], derived, run.evaluation["rows"])
+    settle(ledger, attempt, same_numpy=run.same_numpy)
 
 
 def _check_tests(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tested | None) -> None:
@@ -110,8 +137,12 @@ def _names(run: LargeRun, told: dict[str, Any]) -> list[str]:
         bets = ((STARTS, LIKELY_STARTS), (STEPS, LIKELY_STEPS))
         possible = [law for name, law in bets if told.get(name, {}).get("verdict") == TESTED]
         found = [RANGES, INDEPENDENT, STARTS, STEPS, *possible]
-    draws = {MIXTURE: CANDIDATES, ROWS: FRESH_ROWS}.get(run.kind, FRESH_ROLLOUTS)
-    return [*found, draws]
+    return [*found, _drawing(run)]
+
+
+def _drawing(run: LargeRun) -> str:
+    """The premise about draws."""
+    return {MIXTURE: CANDIDATES, ROWS: FRESH_ROWS}.get(run.kind, FRESH_ROLLOUTS)
 
 
 def _draws(run: LargeRun) -> str:

@@ -51,3 +51,8 @@ COMPARED_STARTS, STARTS_STREAM = 1 << 13, 0x6C737472
 """States that recorded starts are compared with, and the stream of seed 0 they come from."""
 TESTED_STEPS = 1 << 16
 """Steps that are bet on: the first of the record."""
+FOLLOWED, DRAWS_BET_ON = 1 << 12, 1 << 14
+"""Rows of a shard whose steps are followed there and back; draws of the first shard whose
+repetitions are counted."""
+TILTS, LEAST = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1e-12
+"""Of bets on means, with both signs; the least factor."""

@@ -4,18 +4,17 @@ Starts and steps are first asked whether they are possible, then bet against as 
 sound record is refused with probability 2 `LEVEL` at most. What a world cannot say is declared.
 """
 
-import math
 from typing import cast
 
 import numpy as np
 
 from journeyman.certificate.large_betting import MOST_STEPS, start_evidence, step_evidence
-from journeyman.certificate.premises import Premise, Verdict, declared, failed
+from journeyman.certificate.premises import Premise, Verdict, declared, failed, judged
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
-from journeyman.world.large_world import LargeWorld
+from journeyman.world.large_world import LargeWorld, successor_laws
 
 BLOCK = 1 << 16
 """Steps whose possibility is checked at a time."""
@@ -95,7 +94,7 @@ def _impossible(
     world: LargeWorld, states: np.ndarray, actions: np.ndarray, after: np.ndarray
 ) -> int | None:
     """The first step that cannot happen."""
-    following = world.successors(states, actions)
+    following = successor_laws(world, states, actions)
     hit = (following.states == after[:, np.newaxis]) & (following.probabilities > 0)
     missed = ~hit.any(axis=1)
     return int(np.argmax(missed)) if missed.any() else None
@@ -104,7 +103,7 @@ def _impossible(
 def _likely_starts(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
     words, log_value = start_evidence(problem.world, demos.first_states)
     sample = f"{len(demos)} starts"
-    return _judged("start states follow the initial law", sample, log_value, words)
+    return judged("start states follow the initial law", sample, log_value, words, LEVEL)
 
 
 def _likely_steps(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
@@ -114,14 +113,4 @@ def _likely_steps(problem: LargeApprenticeship, demos: Demonstrations) -> Premis
         demos.next_states[first],
     )  # fmt: skip
     sample = f"{min(demos.num_steps, MOST_STEPS)} steps"
-    return _judged("steps follow the transition law", sample, log_value, words)
-
-
-def _judged(name: str, sample: str, log_value: float, worst: str) -> Premise:
-    """Refuted when the e-value reaches 1/LEVEL."""
-    small = abs(log_value) < 600
-    figure = f"{math.exp(log_value):.3g}" if small else f"10^{log_value / math.log(10):.0f}"
-    detail = f"e-value {figure} from {sample}, refuted from {1 / LEVEL:g} on"
-    if log_value >= -math.log(LEVEL):
-        return failed(name, f"{detail}; {worst}", LEVEL)
-    return Premise(name, Verdict.TESTED, detail, LEVEL)
+    return judged("steps follow the transition law", sample, log_value, words, LEVEL)

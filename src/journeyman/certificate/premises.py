@@ -120,7 +120,7 @@ def _starts(world: World, demos: Demonstrations, level: float) -> Premise:
     last = outcome + int(np.flatnonzero(world.initial[outcome:behind])[-1])
     where = f"state {outcome}" if last == outcome else f"states {outcome} to {last}"
     worst = f"{strongest.tendency}most out of line is a start in {where}: {frequencies}"
-    return _judged(name, f"{starts.size} starts", log_value, worst, level)
+    return judged(name, f"{starts.size} starts", log_value, worst, level)
 
 
 def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
@@ -129,7 +129,7 @@ def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
     sample = f"{demos.num_steps} steps from {strongest.tally.rows.size} pairs"
     where = f"{world.describe_pair(pair)} to state {outcome}"
     worst = f"{strongest.tendency}most out of line is {where}: {frequencies}"
-    return _judged("steps follow the transition law", sample, log_value, worst, level)
+    return judged("steps follow the transition law", sample, log_value, worst, level)
 
 
 def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
@@ -143,7 +143,7 @@ def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
     return Premise(name, Verdict.FAILED if closest.is_refuted else Verdict.TESTED, detail, level)
 
 
-def _judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
+def judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
     """Refuted when the e-value reaches 1/level."""
     small = abs(log_value) < 600
     figure = f"{math.exp(log_value):.3g}" if small else f"10^{log_value / math.log(10):.0f}"
