@@ -31,8 +31,10 @@ from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.storage import PathLike, save_arrays
 
-VERSION = 1
+VERSION = 2
 """Of the schema; also of the rules by which the figures are to be derived again."""
+INPUT_VERSION = 1
+"""Of the files that are written here."""
 PROBLEM, TOTALS = "problem.npz", "totals.npz"
 
 
@@ -54,17 +56,22 @@ def save_large_run(
         index.add(name, part)
     form, arrays = described(certificate.policy, index)
     place = prepared(directory)
-    save_arrays(place / POLICY, POLICY_KIND, VERSION, arrays, policy=form)
+    save_arrays(place / POLICY, POLICY_KIND, INPUT_VERSION, arrays, policy=form)
     _save_problem(certificate, place / PROBLEM)
     written = [CODE, POLICY, PROBLEM]
     records = None if problem.expectation.is_declared else records_of(problem)
     if records is not None:
-        save_arrays(place / TOTALS, "totals", VERSION, vars(records))
+        save_arrays(place / TOTALS, "totals", INPUT_VERSION, vars(records))
         written.append(TOTALS)
     if demos is not None:
         demos.save(place / DEMONSTRATIONS)
         written.append(DEMONSTRATIONS)
-    facts = {"kind": CODE_KIND, "version": VERSION, "calls": index.calls, "parts": index.parts}
+    facts = {
+        "kind": CODE_KIND,
+        "version": INPUT_VERSION,
+        "calls": index.calls,
+        "parts": index.parts,
+    }
     write(place / CODE, canonical(facts))
     finish(place, _facts(certificate) | {"evaluation": told, "seeds": {"solver": seed}}, written)
 
@@ -137,7 +144,7 @@ def _save_problem(certificate: LargeCertificate, path: Any) -> None:
     if problem.expectation.is_declared:
         arrays["target"] = problem.target
     save_arrays(
-        path, "large problem", VERSION, arrays,
+        path, "large problem", INPUT_VERSION, arrays,
         names=list(basis.names), cost_class=type(problem.cost_class).__name__,
         discount=float(simulator.discount), declared=problem.expectation.is_declared,
         num_states=None if world is None else int(world.num_states),
