@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 import sys
 
@@ -429,11 +430,17 @@ CAREFUL = {
     "another evaluation": edit(("evaluation",), {"kind": "rows", "rows": 60, "seed": 3}),
     "evaluation untold": edit(("evaluation",), None),
     "another horizon": edit(("evaluation", "horizon"), 40),
-    "premise removed": drop("premises", 2),
-    "premise failed": edit(("premises", 2, "verdict"), "failed"),
+    "premise removed": drop("premises", 3),
+    "premise failed": edit(("premises", 3, "verdict"), "failed"),
     "tested instead of declared": edit(("premises", 0, "verdict"), "tested, not refuted"),
+    "copies not named": drop("premises", 2),
+    "copies refuted": edit(("premises", 2, "verdict"), "failed"),
+    "another level for copies": edit(("premises", 2, "level"), 1e-9),
+    "other numbers of copies": edit(
+        ("premises", 2, "detail"), lambda text: re.sub("[0-9]+ of", "7 of", text)
+    ),
     "another number of episodes": edit(("premises", 1, "detail"), "the 600 episodes"),
-    "another e-value": edit(("premises", 4, "detail"), "e-value 5000 from 25 starts, refuted"),
+    "another e-value": edit(("premises", 5, "detail"), "e-value 5000 from 25 starts, refuted"),
     "not valid": edit(("valid",), False),
     "vacuous": edit(("vacuous",), True),
     "weak": edit(("weak",), lambda weak: not weak),

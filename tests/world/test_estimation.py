@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
+from journeyman.world.estimation import observed_support
 
 ROWS = [[0.5, 0.5], [0.0, 1.0], [0.25, 0.75]]
 OFFSETS = [0, 2, 3]
+unworried = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
 LOG = {"states": [0, 0, 0, 1], "actions": [2, 2, 0, 1], "next_states": [0, 1, 1, 1]}
 
 
@@ -106,6 +108,7 @@ def test_an_observed_self_loop_is_no_proof_of_an_absorbing_state():
     assert world.transition_error is None
 
 
+@unworried
 @pytest.mark.parametrize(
     "support",
     [
@@ -122,6 +125,7 @@ def test_the_support_follows_the_pairs(support):
     assert world.support.toarray().tolist() == expected
 
 
+@unworried
 def test_a_support_may_speak_of_more_actions_than_were_recorded():
     support = np.zeros((2, 5, 2))
     support[0, [0, 2]], support[1, 1] = [0, 1], [1, 1]
@@ -131,23 +135,23 @@ def test_a_support_may_speak_of_more_actions_than_were_recorded():
 
 
 def test_unobserved_states_of_the_support_are_kept():
-    world = estimated(support=np.ones((3, 2)), transition_counts=5)
+    world = estimated(support=np.ones((3, 2)), transition_counts=8)
     assert np.diff(world.support.indptr).tolist() == [2, 2, 2]
 
 
 def test_one_figure_stands_for_every_pair():
-    world = estimated(transition_error=0.1, transition_counts=7, initial_error=0.2, initial_count=4)
+    world = estimated(transition_error=0.1, transition_counts=8, initial_error=0.2, initial_count=4)
     assert world.transition_error.tolist() == [0.1] * 3
-    assert world.transition_counts.tolist() == [7] * 3
+    assert world.transition_counts.tolist() == [8] * 3
     assert (world.initial_error, world.initial_count) == (0.2, 4)
     assert estimated(transition_error=[0.1, 0.2]).transition_error.tolist() == [0.1, 0.1, 0.2]
-    table = estimated(transition_counts=[[1, 2], [3, 9]])
-    assert table.transition_counts.tolist() == [1, 2, 3]
+    table = estimated(transition_counts=[[2, 3], [4, 9]])
+    assert table.transition_counts.tolist() == [2, 3, 4]
 
 
 @pytest.mark.parametrize(
     "facts",
-    [{"transition_error": 0.0}, {"initial_error": 0.1}, {"transition_counts": 3},
+    [{"transition_error": 0.0}, {"initial_error": 0.1}, {"transition_counts": 4},
      {"initial_count": 3}],
 )  # fmt: skip
 def test_any_doubt_makes_a_world_an_estimate(facts):
@@ -196,7 +200,78 @@ def test_the_arrays_of_an_estimate_cannot_be_changed():
     assert not world.support.data.flags.writeable
 
 
+def test_a_support_that_equals_the_observed_pattern_is_warned_of():
+    """Read off the record it would make the law of a pair that led to one state exact."""
+    log = {"states": [0, 0, 1, 1], "actions": [0, 0, 0, 0], "next_states": [1, 1, 0, 1]}
+    pattern = [[0, 1], [1, 1]]
+    with pytest.warns(jm.errors.SupportWarning, match="equals the observed pattern") as caught:
+        world = recorded(**log, support=pattern)
+    words = str(caught[0].message)
+    assert "one next state, the observed one, in 1 recorded pairs" in words
+    assert "the first is state 0, action 0" in words
+    assert "leave support out" in words
+    equal, sure = observed_support(world)
+    assert (equal, sure.tolist()) == (True, [True, False])
+
+
+def test_one_pair_that_is_exact_by_its_support_is_enough_for_a_warning():
+    log = {"states": [0, 0, 1, 1], "actions": [0, 0, 0, 0], "next_states": [1, 1, 1, 1]}
+    with pytest.warns(jm.errors.SupportWarning, match=r"^the support allows one next state"):
+        world = recorded(**log, support=[[0, 1], [1, 1]])
+    assert not observed_support(world)[0]
+
+
+def test_a_support_that_says_more_than_the_record_is_not_warned_of():
+    """Warnings are errors here. What is declared otherwise needs no support."""
+    log = {"states": [0, 0, 1], "actions": [0, 0, 0], "next_states": [1, 1, 1]}
+    world = recorded(**log, support=[[1, 1], [0, 1]], absorbing=[1])
+    assert not observed_support(world)[0]
+    assert not observed_support(world)[1].any()
+    estimated(support=[[1, 1], [1, 1]], transition_error=0.1)
+    assert not recorded(**log, absorbing=[1]).known_support
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(0, 200))
+def test_frequencies_are_counts_of_their_laws_and_smoothed_ones_are_not(draws, more):
+    seen = np.bincount(draws, minlength=4)
+    rows = np.tile(seen / seen.sum(), (4, 1))
+    world = jm.World(rows, seen / seen.sum(), 0.9, transition_counts=len(draws),
+                     initial_count=len(draws))  # fmt: skip
+    assert world.transition_counts.tolist() == [len(draws)] * 4
+    jm.World(np.round(rows, 12), [1, 0, 0, 0], 0.9, transition_counts=len(draws))
+    smoothed = np.tile((seen + 0.37) / (seen.sum() + 4 * 0.37), (4, 1))
+    with pytest.raises(jm.InvalidWorld, match=r"state 0, action 0, but its probability") as refusal:
+        jm.World(smoothed, [1, 0, 0, 0], 0.9, transition_counts=len(draws))
+    assert "transition_error=" in refusal.value.remedy
+    jm.World(smoothed, [1, 0, 0, 0], 0.9, transition_error=0.5)
+    known = {"transition_error": 0.0, "transition_counts": len(draws)}
+    jm.World(smoothed, [1, 0, 0, 0], 0.9, **known)
+
+
+def test_many_draws_are_frequencies_in_spite_of_rounding():
+    rng = np.random.default_rng(0)
+    for count in (3, 7, 10**5 + 3, 10**9 + 7):
+        seen = rng.multinomial(count, rng.dirichlet(np.ones(6)), size=6)
+        laws = seen / count
+        for given_laws in (laws, laws / laws.sum(axis=1, keepdims=True), np.round(laws, 10)):
+            if np.abs(given_laws.sum(axis=1) - 1).max() < 1e-8:
+                jm.World(given_laws, np.ones(6) / 6, 0.9, transition_counts=count)
+
+
 REFUSED = [
+    (
+        lambda: jm.World(np.tile([0.6, 0.2, 0.1, 0.1], (8, 1)), [0.25] * 4, 0.9,
+                         transition_counts=[3] * 8),
+        "is 3 for state 0, action 0, but its probability 0.6 of state 0", "transition_error=",
+    ),
+    (
+        lambda: estimated(transition_counts=[2, 2, 3]),
+        "is 3 for state 1, action 0, but its probability 0.25 of state 0", "pseudo-counts",
+    ),
+    (
+        lambda: jm.World(ROWS, [0.3, 0.7], 0.9, choice_offsets=OFFSETS, initial_count=9),
+        r"initial\[0\] = 0.3 is no frequency of 9 starts: that would be 2.7 of", "initial_error",
+    ),
     (lambda: estimated(transition_error=2.1), r"2.1 for state 0, action 0", "between 0 and 2"),
     (lambda: estimated(transition_error=[0, 0, -1]), r"-1.0 for state 1, action 0", "between 0"),
     (lambda: estimated(transition_error=[0.1] * 4), "transition_error has 4 rows", "per pair"),

@@ -197,7 +197,8 @@ def read_world(data: bytes) -> World:
     if not np.diff(rows.indptr).all():
         raise Refused("a pair has no transition law")
     require_law("a transition law", rows.data, rows.indptr[:-1])
-    return World(rows, first, initial, discount, read_knowledge(header, arrays, rows, first))
+    known = read_knowledge(header, arrays, rows, first, initial)
+    return World(rows, first, initial, discount, known)
 
 
 def read_policy(data: bytes, world: World) -> Floats:

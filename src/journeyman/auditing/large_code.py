@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.auditing import protocol
+from journeyman.auditing.copies import copies_of, walked_chances, walked_keys
 from journeyman.auditing.draws import LEVEL, TOO_MANY, Moments, check_alike, settle
 from journeyman.auditing.large_draws import CostFunction, all_walks, policy_of, walk_totals
 from journeyman.auditing.large_evidence import log_evidence_of_starts, log_evidence_of_steps
@@ -25,7 +26,7 @@ from journeyman.auditing.reading import Refused
 from journeyman.auditing.row_checks import Examined, log_evidence, record_agrees
 from journeyman.auditing.seeds import large_seed
 from journeyman.auditing.stored import Sample
-from journeyman.auditing.tables import Bools, Floats, Ints
+from journeyman.auditing.tables import Floats, Ints
 
 MOST_STEPS = 1 << 26
 """Walked again; beyond it fewer walks are drawn, from other seeds."""
@@ -116,7 +117,7 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
         return Tested()
     count, discount = record.lengths.size, run.question.discount
     totals, untold = np.zeros_like(episodes.totals), not hasattr(world, "successors")
-    possible = np.ones(record.states.size, dtype=bool)
+    chances = np.ones(record.states.size)
     for first in range(0, record.states.size, BLOCK):
         part = slice(first, first + BLOCK)
         paid = cost(record.states[part], record.actions[part])
@@ -124,8 +125,8 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
         for i in range(paid.shape[1]):
             totals[:, i] += np.bincount(record.episode[part], weight * paid[:, i], count)
         if not untold:
-            possible[part] = _can_happen(world, record.states[part], record.actions[part],
-                                         record.following[part])  # fmt: skip
+            chances[part] = _chances(world, record.states[part], record.actions[part],
+                                     record.following[part])  # fmt: skip
     slack = AGREEMENT * run.question.costs.norms * run.question.horizon
     for i, name in enumerate(run.question.names):
         off = np.abs(totals[:, i] - episodes.totals[:, i])
@@ -135,17 +136,22 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
             f"episode {worst} costs {float(episodes.totals[worst, i])!r} of {name!r}, the code "
             f"gives {float(totals[worst, i])!r}",
         )
-    starts = bool((np.asarray(world.initial_probability(record.starts)) > 0).all())
+    begun = np.asarray(world.initial_probability(record.starts))
+    starts, possible = bool((begun > 0).all()), bool((chances > 0).all())
+    episode_chances = walked_chances(begun, None if untold else chances, record.episode)
+    keys = walked_keys(record.states, record.actions, record.following, record.lengths)
     return Tested(
-        starts, None if untold else bool(possible.all()),
+        starts, None if untold else possible,
         log_evidence_of_starts(world, record.starts) if starts else None,
-        log_evidence_of_steps(world, record) if possible.all() and not untold else None,
+        log_evidence_of_steps(world, record) if possible and not untold else None,
+        copies=copies_of(keys, episode_chances),
     )  # fmt: skip
 
 
-def _can_happen(world: Any, states: Ints, actions: Ints, following: Ints) -> Bools:
+def _chances(world: Any, states: Ints, actions: Ints, following: Ints) -> Floats:
+    """The probability of every step."""
     ids, laws = (np.asarray(part) for part in world.successors(states, actions))
-    return np.asarray(((ids == following[:, np.newaxis]) * laws).sum(axis=1) > 0)
+    return np.asarray(((ids == following[:, np.newaxis]) * laws).sum(axis=1))
 
 
 def _walked(world: Any, cost: CostFunction, question: LargeQuestion) -> Totals:

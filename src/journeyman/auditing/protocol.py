@@ -4,8 +4,9 @@ These are the choices of schema version 4; whoever changes one of them in the ce
 the version too. Version 1 shaped estimates by other choices and did not keep the features of
 sampled rows; version 2 did not hold demonstrations against an estimated model, and let intervals
 reach beyond what is possible; version 3 took bounded costs alone for the largest possible gap,
-counted a part of the model's error as gap, drew from seeds of the caller's choice and split
-demonstrations by their order. Runs of these are refused.
+counted a part of the model's error as gap, drew from seeds of the caller's choice, split
+demonstrations by their order, and had no premises about copies, a support, or laws that nothing
+tests. Runs of these are refused.
 """
 
 VERSION = 4

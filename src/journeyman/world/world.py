@@ -49,10 +49,12 @@ class World(ExplicitSteps):
         transition_error: declared, for all pairs or per pair: at most this far, in the 1-norm, is
             the law of the pair from the true one. Without it and without counts laws are exact.
         initial_error: the same for the initial law.
-        transition_counts: of how many observed transitions each pair's law is the frequency.
+        transition_counts: of how many observed transitions each pair's law is the frequency; laws
+            that are no frequencies of so many are refused.
         initial_count: of how many observed starts `initial` is the frequency.
         support: (pairs x states or states x states) matrix, nonzero where a next state is possible,
-            when that is known.
+            when that was known before anything was recorded. One that equals the observed pattern
+            raises a `SupportWarning`: read off the record it makes bounds false.
         observed_actions: the number under which each pair's action was recorded.
 
     >>> world = World(transition=[[0, 1], [1, 0], [0, 1]], initial=[1, 0], discount=0.9,
@@ -100,10 +102,11 @@ class World(ExplicitSteps):
         num_states = rows.shape[1]
         pairs = laws.pairs_of(rows, choice_offsets)
         normalised, correction = laws.row_stochastic(rows, pairs)
+        starts = laws.probability_vector("initial", initial, num_states)
         assign(
             self,
             transition=freeze_rows(normalised),
-            initial=laws.probability_vector("initial", initial, num_states),
+            initial=starts,
             discount=laws.discount(discount),
             pairs=pairs,
             coordinates=labels.checked_coordinates(coordinates, num_states),
@@ -112,8 +115,9 @@ class World(ExplicitSteps):
             sink=int(sink) if isinstance(sink, np.integer) else sink,
             normalisation_error=correction,
             **estimation.checked(
-                rows,
+                normalised,
                 pairs,
+                initial=starts,
                 transition_error=transition_error,
                 initial_error=initial_error,
                 transition_counts=transition_counts,
@@ -124,6 +128,7 @@ class World(ExplicitSteps):
         )
         if action_names is not None:
             estimation.refuse_names(self.observed_actions, pairs)
+        estimation.warn_of_observed_support(self)
         if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
             raise InvalidWorld(
                 f"sink = {sink!r} is not an absorbing state",
@@ -236,8 +241,9 @@ class World(ExplicitSteps):
             initial_states: the observed first states, one per episode.
             num_states: by default as many as `initial` has, or as were seen. Certificates hold
                 when there are no more.
-            support: possible next states if known: (states x states), or (states * actions x
-                states) by recorded action numbers.
+            support: possible next states, if they were known before anything was recorded (the
+                observed ones are none): (states x states), or (states * actions x states) by
+                recorded action numbers.
             absorbing: states known never to be left, such as those where episodes end; `sink` is
                 one of them. Where `done` belongs to a step and not to a state, send such steps to
                 a state of their own: `next_states[done] = sink`.
