@@ -206,7 +206,7 @@ def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
             f"episodes {first} and {second} are equal, which has probability "
             f"{_figure(log_chance)} at most. Leave copies out"
         )
-    return _judged(name, sample, found.log_value, worst, level)
+    return judged(name, sample, found.log_value, worst, level)
 
 
 def _starts(world: World, demos: Demonstrations, level: float) -> Premise:
