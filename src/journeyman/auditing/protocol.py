@@ -6,7 +6,7 @@ sampled rows; version 2 did not hold demonstrations against an estimated model, 
 reach beyond what is possible. Runs of either are refused.
 """
 
-VERSION = 3
+VERSION = 4
 KIND = "journeyman certificate"
 
 PLAIN_PARTS = (0.80, 0.20, 0.0)

@@ -35,7 +35,7 @@ from journeyman.storage import PathLike, save_arrays
 
 __all__ = ["canonical", "certificate_facts", "digest_of", "save_run"]
 
-VERSION = 3
+VERSION = 4
 """Of the schema; also of the rules by which the figures are to be derived again."""
 INPUT_VERSION = 1
 """Of the files that are written here."""

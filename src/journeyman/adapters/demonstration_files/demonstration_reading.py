@@ -128,8 +128,7 @@ def _brought_to_rest(demos: Demonstrations, world: World) -> Demonstrations:
     ends = demos.offsets[1:] - 1
     before, chosen, last = demos.step_states[ends], demos.actions[ends], demos.last_states
     known = (np.minimum(before, last) >= 0) & (np.maximum(before, last) < world.num_states)
-    limit = world.pairs.actions_per_state[np.where(known, before, 0)]
-    ending = np.flatnonzero(demos.terminated & known & (chosen >= 0) & (chosen < limit))
+    ending = np.flatnonzero(demos.terminated & known & world.pairs.offers(before, chosen))
     if not ending.size:
         return demos
     pairs = world.pairs.index(before[ending], chosen[ending], InvalidDemonstrations)
@@ -138,7 +137,7 @@ def _brought_to_rest(demos: Demonstrations, world: World) -> Demonstrations:
     states[(ends + np.arange(len(demos)) + 1)[ending[impossible]]] = world.sink
     return Demonstrations(
         states, demos.actions, demos.offsets, demos.terminated,
-        choice_offsets=None if demos.pairs is None else demos.pairs.offsets,
+        choice_offsets=demos.pairs,
     )  # fmt: skip
 
 

@@ -35,11 +35,10 @@ class WorldSimulator:
     """A world with the two methods of a Gymnasium environment, to be simulated like one."""
 
     def __init__(self, world: World) -> None:
-        names = world.pairs.actions if world.observed_actions is None else world.observed_actions
         matrix = world.transition
         sums = np.cumsum(matrix.data)
         before = np.concatenate([[0.0], sums])[matrix.indptr[:-1]]
-        pairs = zip(world.pairs.states.tolist(), names.tolist(), strict=True)
+        pairs = zip(world.pairs.states.tolist(), world.pairs.actions.tolist(), strict=True)
         self._row = {pair: row for row, pair in enumerate(pairs)}
         self._bounds, self._targets = matrix.indptr.tolist(), matrix.indices.tolist()
         self._sums, self._before = sums.tolist(), before.tolist()
@@ -95,8 +94,7 @@ class _Explorer:
     """Takes the action that was tried least in a state; the first of them."""
 
     def __init__(self, world: World, seed: int) -> None:
-        names = world.pairs.actions if world.observed_actions is None else world.observed_actions
-        self.names: list[int] = names.tolist()
+        self.names: list[int] = world.pairs.actions.tolist()
         self._rng = np.random.default_rng(seed)
         self._offsets: list[int] = world.pairs.offsets.tolist()
         self._stuck: list[bool] = world.absorbing.tolist()
