@@ -47,7 +47,7 @@ def read_costs(source: str, world: World, *, options: Mapping[str, str] = NO_OPT
         given = read_costs(source.removeprefix(REWARDS), world, options=options)
         if given.rewards:
             raise InvalidCosts(f"{source} are rewards anyway", f"Leave {REWARDS!r} out")
-        return CostBasis.from_rewards(given.matrix, given.names)
+        return CostBasis.from_rewards(given.matrix, given.names).noted(given.note)
     basis = _read(source, world, options)
     basis.on(world)
     return basis
@@ -86,7 +86,8 @@ def _from_file(source: str, world: World) -> CostBasis | None:
     if suffix == ".umb":
         return CostBasis(*read_umb_costs(source, world))
     if source.lower().endswith(".csv"):
-        return CostBasis(*read_csv_costs(source, world))
+        table = read_csv_costs(source, world)
+        return CostBasis(table.values, table.names).noted(table.note)
     return _from_npz(source, world) if source.lower().endswith(".npz") else None
 
 

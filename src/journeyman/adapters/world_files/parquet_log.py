@@ -8,7 +8,7 @@ import numpy as np
 
 from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.adapters.formats.parquet_columns import open_parquet
-from journeyman.adapters.world_files.log_tables import PER_ENTRY, Columns, places_of
+from journeyman.adapters.world_files.log_tables import PER_ENTRY, ROW, Columns, places_of
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 
@@ -33,7 +33,8 @@ def read_parquet_columns(
         for batch in file.batches(names):
             for name in names:
                 parts[name].append(_whole(path, name, batch.column(name)))
-        return {name: np.concatenate(parts[name]) for name in names}
+        columns = {name: np.concatenate(parts[name]) for name in names}
+        return columns | {ROW: np.arange(columns[names[0]].size)}
 
 
 def _whole(path: str, name: str, column: Any) -> IntArray:
