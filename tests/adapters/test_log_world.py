@@ -337,8 +337,14 @@ def table(tmp_path, **columns):
     ("columns", "message"),
     [
         ({"state": [0], "action": [0]}, "lacks the column.s. next_state"),
-        ({"state": [0], "action": [None], "next_state": [0]}, "action has 1 empty cells"),
-        ({"state": [0], "action": [0.5], "next_state": [0]}, "not whole numbers only"),
+        (
+            {"state": [0], "action": [None], "next_state": [0]},
+            "action has 1 empty cells, the first in row 0",
+        ),
+        (
+            {"state": [0], "action": [0.5], "next_state": [0]},
+            "not whole numbers only, the first other in row 0",
+        ),
         ({"state": [0], "action": [float("nan")], "next_state": [0]}, "not whole numbers only"),
         ({"state": [0], "action": ["0"], "next_state": [0]}, "holds string"),
         ({"state": [0], "action": [[0]], "next_state": [0]}, "holds list"),

@@ -329,7 +329,7 @@ def test_a_world_with_gaps_is_not_taken_for_a_world_of_callables():
     assert world.predecessors([1]).actions.tolist() == [1, 2]
 
 
-def test_what_version_1_recorded_is_refused(tmp_path):
+def test_what_the_first_version_recorded_is_refused(tmp_path):
     """It wrote where an action stands among those of its state."""
     world = log_world()
     old = jm.Demonstrations([0, 0, 1], [1, 0], [0, 2], choice_offsets=world.pairs.offsets)

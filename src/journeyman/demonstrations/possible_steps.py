@@ -38,7 +38,7 @@ def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
 
 
 def _refuse_positions(demos: "Demonstrations", world: World) -> None:
-    """Version 1 of this package recorded where an action stands among those of its state."""
+    """Files of 0.1.0 may hold where an action stands among those of its state."""
     told, own = demos.pairs, world.pairs
     if told is None or own.numbers is None or told.numbers is not None:
         return
@@ -47,8 +47,8 @@ def _refuse_positions(demos: "Demonstrations", world: World) -> None:
         raise InvalidDemonstrations(
             "the demonstrations say that they number the actions of every state from 0, and the "
             f"world does not (state {state} has {own.actions_in_words(state)})",
-            "If they were recorded with version 1, record them again; if their actions have the "
-            "world's numbers, give choice_offsets=world.pairs, or leave it out",
+            "If they were recorded with journeyman 0.1.0, record them again; if their actions have "
+            "the world's numbers, give choice_offsets=world.pairs, or leave it out",
         )
 
 

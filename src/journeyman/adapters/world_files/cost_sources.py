@@ -86,9 +86,16 @@ def _from_file(source: str, world: World) -> CostBasis | None:
     if suffix == ".umb":
         return CostBasis(*read_umb_costs(source, world))
     if source.lower().endswith(".csv"):
-        table = read_csv_costs(source, world)
-        return CostBasis(table.values, table.names).noted(table.note)
+        return _from_csv(source, world)
     return _from_npz(source, world) if source.lower().endswith(".npz") else None
+
+
+def _from_csv(path: str, world: World) -> CostBasis:
+    table = read_csv_costs(path, world)
+    try:
+        return CostBasis(table.values, table.names).noted(table.note)
+    except InvalidCosts as fault:
+        raise InvalidCosts(f"{path}: {fault.what}", fault.remedy) from None
 
 
 def _from_npz(path: str, world: World) -> CostBasis:

@@ -68,7 +68,7 @@ class WorldSimulator:
 def observe(world: World, environment: Any, steps: int, seed: int) -> ObservedSteps:
     """`steps` steps of an environment, from as many episodes as they take."""
     explorer = _Explorer(world, seed)
-    _require_same_actions(environment, max(explorer.names) + 1)
+    _require_same_actions(environment, world)
     horizon = getattr(environment.unwrapped, "horizon", None)
     first = int(getattr(getattr(environment, "action_space", None), "start", 0))
     seen = np.empty((3, steps), dtype=np.int64)
@@ -144,9 +144,13 @@ def _state(environment: Any, observation: Any) -> int:
     )
 
 
-def _require_same_actions(environment: Any, num_actions: int) -> None:
+def _require_same_actions(environment: Any, world: World) -> None:
+    """The same number of them; a record may lack the last ones."""
     count = getattr(getattr(environment, "action_space", None), "n", None)
-    if count is not None and int(count) != num_actions:
+    num_actions, recorded = world.pairs.width, world.observed_actions is not None
+    if count is not None and (
+        int(count) < num_actions or (int(count) > num_actions and not recorded)
+    ):
         raise InvalidWorld(
             f"the environment has {count} actions, the world {num_actions}",
             "Check that both are the same environment, with the same arguments",
