@@ -214,6 +214,8 @@ def test_tables_of_all_actions_fit(seed):
         jm.occupancy(part, policy).measure, jm.occupancy(whole, policy).measure[rows], atol=1e-9
     )
     budget = jm.Budget(cost=costs[:, 0].reshape(num_states, width), at_most=1e6, name="all")
+    partial = random_policy(part, seed)
+    np.testing.assert_array_equal(partial.on(whole), policy.on(whole))
     declared = jm.ExpertExpectation(np.asarray(costs.T @ jm.occupancy(whole, policy).measure))
     problem = jm.Apprenticeship(part, jm.CostBasis(costs), declared, constraints=[budget])
     picked = jm.Apprenticeship(
@@ -254,6 +256,23 @@ def test_a_table_that_takes_what_is_not_offered_is_refused():
         jm.Policy(table).on(world)
     with pytest.raises(jm.InvalidPolicy, match="3 states and 9 pairs"):
         jm.Policy(np.full((3, 3), 1 / 3)).on(world)
+
+
+def test_a_policy_of_a_part_is_refused_where_its_actions_are_lacking():
+    world, other = log_world(), jm.World(np.eye(3)[[0, 1, 2] * 2], [1, 0, 0], 0.9)
+    with pytest.raises(jm.InvalidPolicy, match=r"action 3 in state 0 with probability 0\.5, but"):
+        jm.Policy.uniform(world).on(other)
+
+
+def test_a_table_without_a_column_for_every_number_is_refused():
+    """Two actions in every state, numbered from 1: a table of two columns means 0 and 1."""
+    world = jm.World(
+        np.eye(2)[[0, 1, 0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 4],
+        observed_actions=[1, 2, 1, 2],
+    )  # fmt: skip
+    with pytest.raises(jm.InvalidPolicy, match="other action sets"):
+        jm.Policy([[0.5, 0.5], [1, 0]]).on(world)
+    assert jm.Policy([[0, 0.5, 0.5], [0, 1, 0]]).on(world).tolist() == [0.5, 0.5, 1, 0]
 
 
 def test_bare_offsets_are_taken_in_order_and_not_without_a_word():

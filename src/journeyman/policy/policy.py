@@ -146,20 +146,12 @@ class Policy(Predicting):
         """Probabilities per pair of `world`; refused when the policy belongs to another world."""
         if self.pairs == world.pairs:
             return self.per_pair
-        if self.num_states == world.num_states and world.observed_actions is not None:
-            if self.pairs.is_complete and self.pairs.width >= world.pairs.width:
-                return self._of_offered_actions(world)
-            if self.pairs.numbers is None and np.array_equal(
-                self.pairs.offsets, world.pairs.offsets
-            ):
-                warnings.warn(
-                    "the policy was made from offsets that do not tell the numbers of the world's "
-                    f"actions ({_other_numbers(world.pairs)}): it is taken in the order of the "
-                    "world's pairs, but its own predict numbers the actions of a state from 0; "
-                    "make it with jm.Policy(probabilities, world.pairs)",
-                    stacklevel=2,
-                )
-                return self.per_pair
+        if self.num_states == world.num_states:
+            wide = self.pairs.width >= world.pairs.width and world.observed_actions is not None
+            if self._lacks_numbers_of(world):
+                return self._in_order_of(world)
+            if wide or not self.pairs.is_complete:
+                return self._by_number(world)
         raise InvalidPolicy(
             f"the policy is for {self.num_states} states and {len(self.pairs)} pairs, the "
             f"world has {world.num_states} and {world.num_pairs} (or other action sets)",
@@ -170,27 +162,48 @@ class Policy(Predicting):
         """The same policy with the pairs of `world`, and so with its action numbers."""
         return self if self.pairs == world.pairs else Policy(self.on(world), world.pairs)
 
-    def _of_offered_actions(self, world: World) -> FloatArray:
-        """Of a law for all actions, the part that the world offers: it has to be everything.
+    def _lacks_numbers_of(self, world: World) -> bool:
+        """Whether it was made from the offsets of `world`, which do not tell action numbers."""
+        return (
+            self.pairs.numbers is None
+            and not self.pairs.is_complete
+            and np.array_equal(self.pairs.offsets, world.pairs.offsets)
+        )
+
+    def _in_order_of(self, world: World) -> FloatArray:
+        pairs = world.pairs
+        state = int(pairs.states[np.argmax(pairs.actions != pairs.positions)])
+        warnings.warn(
+            "the policy was made from offsets that do not tell the numbers of the world's actions "
+            f"(state {state} has {pairs.actions_in_words(state)}): it is taken in the order of the "
+            "world's pairs, but its own predict numbers the actions of a state from 0; make it "
+            "with jm.Policy(probabilities, world.pairs)",
+            stacklevel=3,
+        )
+        return self.per_pair
+
+    def _by_number(self, world: World) -> FloatArray:
+        """The same actions in `world`, which has to offer all that are taken.
 
         Only where a state is never left, and has one action for that, any action is that one.
         """
-        table, pairs = self.per_pair.reshape(self.num_states, self.pairs.width), world.pairs
-        kept = table[pairs.states, pairs.actions]
+        own, pairs = self.pairs, world.pairs
         resting = world.absorbing & (pairs.actions_per_state == 1)
-        kept[resting[pairs.states]] = 1.0
-        missing = table.copy()
-        missing[pairs.states, pairs.actions] = 0.0
-        missing[resting] = 0.0
-        if missing.any():
-            state, action = (int(part) for part in np.argwhere(missing)[0])
+        offered = pairs.offers(own.states, own.actions)
+        lost = ~offered & ~resting[own.states] & (self.per_pair > 0)
+        if lost.any():
+            pair = int(np.argmax(lost))
+            state = int(own.states[pair])
             raise InvalidPolicy(
-                f"the policy takes action {action} in state {state} with probability "
-                f"{table[state, action]:g}, but the world has only "
-                f"{pairs.actions_in_words(state)} there",
-                "Give probability to actions that the world offers; what others do there is not "
-                "known",
+                f"the policy takes action {own.actions[pair]} in state {state} with probability "
+                f"{self.per_pair[pair]:g}, but the world has only {pairs.actions_in_words(state)} "
+                "there",
+                "Use a policy made for this world, or give probability to actions that it offers "
+                "only",
             )
+        kept = np.zeros(len(pairs))
+        kept[pairs.index(own.states[offered], own.actions[offered])] = self.per_pair[offered]
+        kept[resting[pairs.states]] = 1.0
         return _law(kept, pairs)
 
     def save(self, path: PathLike) -> None:
@@ -215,11 +228,6 @@ class Policy(Predicting):
 
     def __repr__(self) -> str:
         return f"Policy({self.num_states} states, {len(self.pairs)} pairs)"
-
-
-def _other_numbers(pairs: Pairs) -> str:
-    state = int(pairs.states[np.argmax(pairs.actions != pairs.positions)])
-    return f"state {state} has {pairs.actions_in_words(state)}"
 
 
 def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
