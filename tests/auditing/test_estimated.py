@@ -180,7 +180,7 @@ def test_an_expert_who_steps_where_the_model_saw_nobody_step_passes(tmp_path):
 
 
 def test_actions_in_the_numbers_of_the_record_pass(tmp_path):
-    """Action 1 was never seen in state 0: the world numbers action 2 anew."""
+    """Action 1 was never seen in state 0, and action 2 keeps its number."""
     model = jm.World.from_transitions(
         [0, 0, 0, 1, 1], [0, 2, 2, 0, 1], [1, 0, 1, 0, 1], 0.8, initial=[1, 0]
     )
@@ -198,6 +198,67 @@ def test_actions_in_the_numbers_of_the_record_pass(tmp_path):
     change_arrays(tmp_path / "demonstrations.npz", lambda _, arrays: arrays["actions"].fill(1))
     rehash(tmp_path)
     failed(tmp_path, "an action that the world lacks")
+
+
+@pytest.fixture(scope="module")
+def saved_with_numbers(tmp_path_factory):
+    """State 0 has actions 3 and 7, state 1 has 2 and 3."""
+    place = tmp_path_factory.mktemp("numbered") / "run"
+    model = jm.World.from_transitions(
+        [0, 0, 0, 1, 1] * 9, [3, 7, 7, 2, 3] * 9, [1, 0, 1, 0, 1] * 9, 0.8, initial=[1, 0]
+    )
+    policy = random_policy(model, 0)
+    demos = jm.record(model, policy, trajectories=9, horizon=5, seed=0)
+    table = np.arange(16.0).reshape(2, 8)
+    budget = jm.Budget(cost=table, at_most=40.0, name="doses")
+    problem = jm.Apprenticeship(
+        model, jm.CostBasis(np.repeat([0.0, 1.0], 8)), demos, constraints=budget
+    )
+    assert problem.budget_matrix[:, 0].tolist() == [3, 7, 10, 11]
+    assert audited(jm.certify(problem, policy), place).passed
+    return place
+
+
+def without_numbers(header, arrays):
+    del arrays["action_numbers"]
+
+
+def without_numbers_as_in_version_1(header, arrays):
+    del arrays["action_numbers"]
+    header["version"] = 1
+
+
+def with_other_numbers(header, arrays):
+    arrays["action_numbers"] = np.array([3, 6, 2, 3])
+
+
+def with_numbers_in_version_1(header, arrays):
+    header["version"] = 1
+
+
+@pytest.mark.parametrize("file", ["policy.npz", "demonstrations.npz"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        without_numbers,
+        without_numbers_as_in_version_1,
+        with_other_numbers,
+        with_numbers_in_version_1,
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_a_careful_change_of_action_numbers(saved_with_numbers, tmp_path, file, change):
+    run = shutil.copytree(saved_with_numbers, tmp_path / "run")
+    change_arrays(run / file, change)
+    rehash(run)
+    failed(run, "numbers")
+
+
+def test_a_careful_change_of_the_numbers_of_the_world(saved_with_numbers, tmp_path):
+    run = shutil.copytree(saved_with_numbers, tmp_path / "run")
+    change_arrays(run / "world.npz", lambda _, arrays: arrays["observed_actions"].__setitem__(1, 6))
+    rehash(run)
+    failed(run, "numbers actions otherwise than the world")
 
 
 @settings(max_examples=30, phases=QUICK)

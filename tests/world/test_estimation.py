@@ -57,8 +57,7 @@ def test_laws_are_the_frequencies_of_what_was_recorded(log):
     assert world.initial.tolist() == [2 / 3, 0, 0, 1 / 3, 0]
     assert world.initial_count == 3
     assert world.is_estimated
-    renumbered = world.renumbered(states, actions)
-    assert world.observed_actions[world.pairs.index(states, renumbered)].tolist() == actions
+    assert world.pairs.actions[world.pairs.index(states, actions)].tolist() == actions
 
 
 def test_actions_never_observed_are_not_offered():
@@ -68,7 +67,9 @@ def test_actions_never_observed_are_not_offered():
     assert world.transition.toarray().tolist() == [[0, 1], [0.5, 0.5], [0, 1]]
     assert world.transition_counts.tolist() == [1, 2, 1]
     assert world.initial_count is None
-    assert world.renumbered([0, 1, 0], [2, 1, 0]).tolist() == [1, 0, 0]
+    assert world.pairs.actions.tolist() == [0, 2, 1]
+    assert world.pairs.index([0, 1, 0], [2, 1, 0]).tolist() == [1, 2, 0]
+    assert world.describe_pair(1) == "state 0, action 2"
 
 
 def test_more_records_converge_to_the_true_world():
@@ -86,7 +87,7 @@ def test_more_records_converge_to_the_true_world():
 def test_where_episodes_end_is_given_as_absorbing():
     world = jm.World.from_transitions([0, 0], [3, 3], [0, 1], 0.9, initial=[1, 0], absorbing=[1])
     assert world.absorbing.tolist() == [False, True]
-    assert world.observed_actions.tolist() == [3, 0]
+    assert world.observed_actions.tolist() == [3, 3]
     assert world.transition_counts.tolist() == [2, 0]
     assert world.transition_error.tolist() == [2, 0]
     assert world.sink is None
@@ -274,7 +275,7 @@ REFUSED = [
     ),
     (lambda: estimated(transition_error=2.1), r"2.1 for state 0, action 0", "between 0 and 2"),
     (lambda: estimated(transition_error=[0, 0, -1]), r"-1.0 for state 1, action 0", "between 0"),
-    (lambda: estimated(transition_error=[0.1] * 4), "transition_error has 4 rows", "per pair"),
+    (lambda: estimated(transition_error=[0.1] * 5), "transition_error has 5 rows", "per pair"),
     (lambda: estimated(transition_error=[np.nan] * 3), "not finite", "Replace"),
     (lambda: estimated(initial_error=3), "initial_error = 3.0", "between 0 and 2"),
     (lambda: estimated(initial_error="low"), "initial_error is not", "plain numbers"),
@@ -285,10 +286,10 @@ REFUSED = [
     (lambda: estimated(support=[[1, 1], [1, 0]]), "state 1, action 0 leads to state 1", "Mark"),
     (lambda: estimated(support=np.ones((3, 3))), "support has 3 columns", "column"),
     (lambda: estimated(support=np.ones((5, 2))), "support has 5 rows", "per pair"),
-    (lambda: estimated(observed_actions=[1, 1, 0]), "1 for state 0, action 1", "increasing"),
-    (lambda: estimated(observed_actions=[-1, 1, 0]), "-1 for state 0, action 0", "from 0"),
-    (lambda: estimated(observed_actions=[0, 1]), "observed_actions has 2 entries", "each"),
-    (lambda: recorded(action_names=["a", "b"]), "action 1 was recorded as action 2", "Leave"),
+    (lambda: estimated(observed_actions=[1, 1, 0]), r"pair 1 \(state 0\) is 1", "increasing"),
+    (lambda: estimated(observed_actions=[-1, 1, 0]), r"pair 0 \(state 0\) is -1", "from 0"),
+    (lambda: estimated(observed_actions=[0, 1]), "action numbers has 2 entries", "each"),
+    (lambda: recorded(action_names=["a", "b"]), "action_names has 2 names, expected 3", "each"),
     (lambda: recorded(initial_states=[0]), "are both given", "a known law, or"),
     (lambda: recorded(initial=None), "are not given", "first state of every episode"),
     (lambda: recorded(initial=None, initial_states=[]), "initial_states is empty", "one"),
@@ -305,19 +306,20 @@ REFUSED = [
      "after an episode's end"),
     (lambda: recorded(sink=0), "state 0 is given as absorbing", "Leave it out"),
     (lambda: recorded(next_states=[0, 1, 2, 1], initial=[1, 0, 0]),
-     r"from state 2 \(next_states\[2\] leads there\)", r"absorbing=\[2\]"),
+     r"from 1 of 3 states: state 2 was reached \(step 2 leads to 2\) and never left",
+     r"absorbing=\[2\]"),
     (lambda: recorded(initial=[1, 0, 0, 0]),
-     r"from state 2 \(nothing leads there\), nor from 1 other state", "does not exist"),
+     "from 2 of 4 states: states 2, 3 occur nowhere", "drop_unseen=True"),
+    (lambda: recorded(initial=[0.5, 0, 0.5]),
+     "state 2 occurs as a first state only", "no episode starts where nothing was recorded"),
+    (lambda: recorded(next_states=[0, 1, 30, 1], initial=None, initial_states=[0]),
+     "state 30 was reached .* states 2, 3, 4, .*, 21, ... .28 in all. occur nowhere",
+     r"absorbing=\[30\].*drop_unseen"),
     (lambda: recorded(support=np.ones((3, 2))), r"support has shape \(3, 2\)", "one row per state"),
     (lambda: recorded(support=np.ones((4, 2))), "2 states and 3 actions", "state and action"),
     (lambda: recorded(support=np.ones((2, 3))), r"shape \(2, 3\)", "next state"),
-    (lambda: recorded(support=[[1, 1], [1, 0]]), "state 1, action 0 leads to state 1", "Mark"),
-    (lambda: recorded().renumbered([0], [1]), r"actions\[0\] = 1 was never observed in state 0",
-     "Record what"),
-    (lambda: recorded().renumbered([1], [4]), r"actions\[0\] = 4 was never", "Record what"),
-    (lambda: recorded().renumbered([1], [-2]), r"actions\[0\] = -2 was never", "Record what"),
-    (lambda: recorded().renumbered([2], [0]), r"states\[0\] = 2 is outside", "ids"),
-    (lambda: estimated().renumbered([0], [2]), "state 0 has actions 0..1", "from 0"),
+    (lambda: recorded(support=[[1, 1], [1, 0]]), "state 1, action 1 leads to state 1", "Mark"),
+    (lambda: recorded(actions=[0, 2, 2**31, 1]), r"actions\[2\] = 2147483648", "below"),
 ]  # fmt: skip
 
 
@@ -333,16 +335,13 @@ def test_a_world_of_all_recorded_actions_keeps_their_names_and_numbers():
         [0, 0, 1, 1], [0, 1, 0, 1], [1, 0, 0, 1], 0.9, initial=[1, 0], action_names=["go", "stay"]
     )
     assert world.action_names == ("go", "stay")
-    assert estimated().renumbered([0, 0, 1], [0, 1, 0]).tolist() == [0, 1, 0]
 
 
 def test_demonstrations_are_read_in_the_numbers_of_the_record():
-    """Action 0 was never recorded in state 0, so the world's action 0 there is the record's 1."""
     log = {"states": [0, 0, 1, 1], "actions": [1, 2, 0, 1], "next_states": [1, 0, 0, 1]}
     world = jm.World.from_transitions(**log, discount=0.9, initial=[1, 0])
     demos = jm.Demonstrations.from_arrays([[0, 1, 0]], [[1, 0]])
-    assert world.observed_actions[demos.pairs_in(world)].tolist() == [1, 0]
-    assert world.recorded_actions([0, 1], [0, 1]).tolist() == [1, 1]
+    assert world.pairs.actions[demos.pairs_in(world)].tolist() == [1, 0]
     unseen = jm.Demonstrations.from_arrays([[1, 0, 0]], [[0, 0]])
     with pytest.raises(jm.InvalidDemonstrations, match="step 1: action 0 was never recorded in"):
         unseen.pairs_in(world)
@@ -352,5 +351,6 @@ def test_demonstrations_recorded_in_the_estimated_world_keep_its_numbers():
     log = {"states": [0, 0, 1, 1], "actions": [1, 2, 0, 1], "next_states": [1, 0, 0, 1]}
     world = jm.World.from_transitions(**log, discount=0.9, initial=[1, 0])
     demos = jm.record(world, jm.Policy.uniform(world), trajectories=5, horizon=9, seed=0)
-    assert set(demos.actions.tolist()) <= {0, 1}
+    assert set(demos.actions.tolist()) == {0, 1, 2}
+    assert set(demos.actions[demos.step_states == 0].tolist()) == {1, 2}
     np.testing.assert_array_equal(world.pairs.actions[demos.pairs_in(world)], demos.actions)

@@ -218,7 +218,7 @@ def _policy(problem: Program, answer: Policy | HasPolicy) -> Policy:
             f"there is no policy in a {type(answer).__name__}",
             "Give jm.Policy(probabilities), or the answer of jm.solve",
         )
-    return policy
+    return policy.fitted(problem.world)
 
 
 def _shares(

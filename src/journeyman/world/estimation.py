@@ -26,14 +26,12 @@ from journeyman.arrays import (
     IntArray,
     SparseMatrix,
     compressed_rows,
-    first_index,
     integer_array,
     real_array,
     real_matrix,
-    require_in_range,
 )
 from journeyman.errors import InvalidWorld, SupportWarning
-from journeyman.world.laws import ROW_SUM_TOLERANCE, pair_in_words
+from journeyman.world.laws import ROW_SUM_TOLERANCE
 from journeyman.world.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -57,7 +55,6 @@ def checked(
     transition_counts: ArrayLike | None,
     initial_count: int | None,
     support: Any,
-    observed_actions: ArrayLike | None,
 ) -> dict[str, Any]:
     """The same facts as a world stores them, or what is wrong with them."""
     errors = None if transition_error is None else _errors(transition_error, pairs)
@@ -70,9 +67,6 @@ def checked(
         ),
         "initial_count": None if initial_count is None else _initial_count(initial_count),
         "support": None if support is None else _support(support, transition, pairs),
-        "observed_actions": (
-            None if observed_actions is None else _observed_actions(observed_actions, pairs)
-        ),
     }
     _refuse_other_laws(transition, pairs, facts["transition_counts"], errors)
     if facts["initial_count"] is not None and facts["initial_error"] != 0:
@@ -148,47 +142,13 @@ def restored(
     return given | {name: facts.get(name) for name in FACTS} | {"support": support}
 
 
-def refuse_names(observed_actions: IntArray | None, pairs: Pairs) -> None:
-    """Names belong to action numbers, so actions that were numbered anew have none."""
-    if observed_actions is not None and (observed_actions != pairs.actions).any():
-        pair = int(np.argmax(observed_actions != pairs.actions))
-        raise InvalidWorld(
-            f"action_names would be wrong: {pair_in_words(pairs, pair)} was recorded as action "
-            f"{observed_actions[pair]}, because actions that were never observed are not offered",
-            "Leave action_names out; world.observed_actions holds the recorded numbers",
-        )
-
-
-def renumbered(
-    pairs: Pairs, observed_actions: IntArray | None, states: ArrayLike, actions: ArrayLike
-) -> IntArray:
-    """Actions numbered as they were recorded, numbered as the world offers them."""
-    here = integer_array("states", states, refusal=InvalidWorld)
-    taken = integer_array("actions", actions, refusal=InvalidWorld, size=here.size)
-    if observed_actions is None:
-        return np.asarray(pairs.index(here, taken, InvalidWorld) - pairs.offsets[here])
-    require_in_range("states", here, pairs.num_states, InvalidWorld)
-    width = int(observed_actions.max()) + 1
-    offered = pairs.states * width + observed_actions
-    wanted = here * width + taken
-    found = np.minimum(np.searchsorted(offered, wanted), offered.size - 1)
-    unseen = (offered[found] != wanted) | (taken < 0) | (taken >= width)
-    if unseen.any():
-        where = first_index(unseen)
-        raise InvalidWorld(
-            f"actions[{where}] = {taken[where]} was never observed in state {here[where]}",
-            "Record what the action does there",
-        )
-    return np.asarray(found - pairs.offsets[here])
-
-
 def _errors(values: ArrayLike, pairs: Pairs) -> FloatArray:
     errors = pairs.flattened("transition_error", _for_each(values, pairs), InvalidWorld)
     outside = (errors < 0) | (errors > FURTHEST)
     if outside.any():
         pair = int(np.argmax(outside))
         raise InvalidWorld(
-            f"transition_error is {errors[pair]} for {pair_in_words(pairs, pair)}",
+            f"transition_error is {errors[pair]} for {pairs.pair_in_words(pair)}",
             "A distance of two laws in the 1-norm lies between 0 and 2",
         )
     return errors
@@ -210,7 +170,7 @@ def _counts(values: ArrayLike, pairs: Pairs, known: Any) -> IntArray:
     if missing.any():
         pair = int(np.argmax(missing))
         raise InvalidWorld(
-            f"transition_counts is {counts[pair]} for {pair_in_words(pairs, pair)}",
+            f"transition_counts is {counts[pair]} for {pairs.pair_in_words(pair)}",
             "Leave out actions that were never observed, or declare a transition_error below 2 "
             "for laws that are known otherwise",
         )
@@ -231,7 +191,7 @@ def _refuse_other_laws(
         entry = int(np.argmax(wrong))
         pair = int(np.searchsorted(transition.indptr, entry, side="right")) - 1
         raise InvalidWorld(
-            f"transition_counts is {counts[pair]} for {pair_in_words(pairs, pair)}, but its "
+            f"transition_counts is {counts[pair]} for {pairs.pair_in_words(pair)}, but its "
             f"probability {transition.data[entry]:.6g} of state {transition.indices[entry]} is no "
             f"frequency of {counts[pair]} draws: that would be {transition.data[entry]:.6g} * "
             f"{counts[pair]} = {transition.data[entry] * per_entry[entry]:.6g} of them",
@@ -284,23 +244,10 @@ def _support(matrix: Any, transition: SparseMatrix, pairs: Pairs) -> SparseMatri
     if wrong.size:
         pair, state = int(beyond.coords[0][wrong[0]]), int(beyond.coords[1][wrong[0]])
         raise InvalidWorld(
-            f"{pair_in_words(pairs, pair)} leads to state {state}, which its support excludes",
+            f"{pairs.pair_in_words(pair)} leads to state {state}, which its support excludes",
             "Mark every next state that is possible",
         )
     return compressed_rows("support", rows, InvalidWorld)
-
-
-def _observed_actions(values: ArrayLike, pairs: Pairs) -> IntArray:
-    actions = integer_array("observed_actions", values, refusal=InvalidWorld, size=len(pairs))
-    same_state = np.diff(pairs.states) == 0
-    wrong = np.concatenate([[False], same_state & (np.diff(actions) <= 0)]) | (actions < 0)
-    if wrong.any():
-        pair = int(np.argmax(wrong))
-        raise InvalidWorld(
-            f"observed_actions is {actions[pair]} for {pair_in_words(pairs, pair)}",
-            "Number the actions of a state in increasing order, from 0",
-        )
-    return actions
 
 
 def _for_each(values: ArrayLike, pairs: Pairs) -> Any:
