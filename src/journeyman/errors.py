@@ -16,6 +16,8 @@
     ├── ShardFailed             work given to other processes was lost (also a RuntimeError)
     └── AuditFailed             saved inputs and certificate do not agree
 
+A `SupportWarning` is a warning: the given support may have been taken from the record.
+
 A *mathematical* outcome (infeasible, limit reached, interrupted) is not an error: it is the
 `Status` of an `Answer`.
 """
@@ -44,6 +46,10 @@ def _ended(sentence: str) -> str:
 
 class InvalidWorld(InvalidInput):
     """The world is not a finite discounted Markov decision process."""
+
+
+class SupportWarning(UserWarning):
+    """The possible next states that were given are those that were observed, no more."""
 
 
 class InvalidCosts(InvalidInput):

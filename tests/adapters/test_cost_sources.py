@@ -63,28 +63,95 @@ def test_actions_are_read_in_recorded_numbers(tmp_path):
     assert read_costs(path, world).matrix.ravel().tolist() == [2, 1, 3]
 
 
+def partial_world():
+    """State 0 has actions 2 and 5, state 1 has 1."""
+    return jm.World.from_transitions([0, 0, 1], [2, 5, 1], [1, 0, 0], 0.9, initial=[1, 0])
+
+
+def test_rows_of_actions_that_are_not_offered_are_left_out(tmp_path):
+    world = partial_world()
+    keyed = [(x, a, 10 * x + a) for a in range(8) for x in range(2)]
+    basis = read_costs(written(tmp_path, ["state", "action", "wear"], keyed), world)
+    assert basis.matrix.ravel().tolist() == [2, 5, 11]
+    assert basis.note.endswith("13 rows are for actions that their states do not offer; left out")
+    listed = [(10 * x + a,) for x in range(2) for a in range(6)]
+    basis = read_costs(written(tmp_path, ["wear"], listed), world)
+    assert basis.matrix.ravel().tolist() == [2, 5, 11]
+    assert "9 rows" in basis.note
+    np.savez(tmp_path / "costs.npz", costs=np.array(listed, float))
+    stored = read_costs(str(tmp_path / "costs.npz"), world)
+    problem = jm.Apprenticeship(world, stored, jm.ExpertExpectation([1.0]))
+    assert problem.cost_matrix.ravel().tolist() == [2, 5, 11]
+    assert problem.basis.highest.tolist() == [11]
+
+
+def test_a_row_that_is_lacking_among_all_actions_is_named(tmp_path):
+    keyed = [(x, a, 1.0) for x in range(2) for a in range(5)]
+    with refused("0 rows for state 0, action 5"):
+        read_costs(written(tmp_path, ["state", "action", "wear"], keyed), partial_world())
+
+
+@pytest.mark.parametrize("name", ["id", "ID", " Index", "", "Unnamed: 0", "row", "pair"])
+def test_a_column_that_numbers_the_rows_is_no_cost(tmp_path, name):
+    basis = read_costs(written(tmp_path, [name, "energy"], [(1, 5), (2, 6), (3, 7)]), RAGGED)
+    assert (basis.names, basis.matrix.ravel().tolist()) == (("energy",), [5, 6, 7])
+    assert repr(name.strip()) in basis.note
+    turned = written(tmp_path, [name, "energy"], [(1, 5), (3, 6), (2, 7)])
+    with refused("line 3: .* the rows do not stand in the order of their numbers"):
+        read_costs(turned, RAGGED)
+    keyed = written(tmp_path, [name, "State", "energy"], [(9, 1, 5), (3, 0, 6)])
+    assert read_costs(keyed, RAGGED).matrix.ravel().tolist() == [6, 5]
+    with refused("no column of costs"):
+        read_costs(written(tmp_path, [name], [(0,), (1,)]), RAGGED)
+
+
+class Frame:
+    """What is asked of a data frame."""
+
+    def __init__(self, columns):
+        self.columns, self._columns = list(columns), columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack(list(self._columns.values())).astype(dtype or float)
+
+
+@pytest.mark.parametrize("name", ["id", "index", "Unnamed: 0", "state", "action"])
+def test_a_column_of_a_data_frame_that_numbers_its_rows_is_no_cost(name):
+    frame = Frame({name: [0, 1], "energy": [2.0, 3.0]})
+    with pytest.raises(jm.InvalidCosts, match=f"the column '{name}' of the data frame"):
+        jm.CostBasis(frame)
+    assert jm.CostBasis(Frame({"energy": [2.0, 3.0]})).names == ("energy",)
+    assert jm.CostBasis(frame, names=["clock", "energy"]).num_costs == 2
+
+
+def test_pairs_are_named_by_the_numbers_of_their_actions():
+    assert read_costs("pair-indicator", partial_world()).names == (
+        "state 0, action 2", "state 0, action 5", "state 1, action 1",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "holds no costs"),
         ("energy\n", "holds no costs"),
         ("1.0,2.0\n3,4\n", "a cost is named '1.0'"),
-        ("energy\n1\n2\n3\n4\n", "costs.csv has 4 rows .* line 5; the world has 2 states and 3"),
+        ("energy\n1\n2\n3\n4\n5\n", "costs.csv has 5 rows .* line 6; the world has 2 states and 3"),
         ("energy\n1\nhigh\n", "line 3: could not convert"),
         ("energy,delay\n1\n", "line 2: 1 cells, the first line names 2"),
         ("energy\n1\nnan\n", "not finite"),
         ("energy\n1\ninf\n", "not finite"),
-        ("energy\n1\n1e300\n", "costs of size 1e\\+300"),
-        ("energy,energy\n1,2\n3,4\n", "two costs are named 'energy'"),
+        ("energy\n1\n1e300\n", "costs.csv: 'energy' has costs of size 1e\\+300"),
+        ("energy,energy\n1,2\n3,4\n", "costs.csv: two costs are named 'energy'"),
         ("energy,\n1,2\n3,4\n", "a cost is named ''"),
         ("state\n0\n1\n", "no column of costs"),
         ("action,energy\n0,1\n", "not state"),
-        ("state,energy\n0,1\n0,2\n", "2 rows for state 0"),
+        ("state,energy\n0,1\n0,2\n", "2 rows for state 0 .lines 2 and 3."),
         ("state,energy\n0,1\n", "0 rows for state 1"),
-        ("state,energy\n0,1\n7,2\n", "0 rows for state 1"),
+        ("state,energy\n0,1\n7,2\n", "line 3: state is 7, outside 0..1"),
         ("state,action,energy\n0,0,1\n0,1,2\n", "0 rows for state 1, action 0"),
-        ("state,action,energy\n0,2,1\n", "state 0 has actions 0..1"),
-        ("state,energy\n0.5,1\n", "not a whole number"),
+        ("state,action,energy\n0,2,1\n", "line 2: action is 2, but state 0 has actions 0..1"),
+        ("state,energy\n0.5,1\n", "line 2: state is 0.5, not a whole number"),
         (b"energy\n\xff\n", "not readable text"),
         ('energy\n"1\n', "not readable text"),
     ],

@@ -249,7 +249,7 @@ def test_experts_that_do_not_fit_are_refused(expert, complaint):
 
 def test_other_solvers_say_what_they_need():
     simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
-    problem = jm.SimulatedApprenticeship(simulator, jm.EpisodeTotals([[0.0, 0.0]]))
+    problem = jm.SimulatedApprenticeship(simulator, jm.EpisodeTotals([[0.0, 0.0]], unrecorded=0))
     for solver in (None, jm.LinearProgram()):
         with pytest.raises(jm.InvalidSolver, match="is given for a simulator"):
             jm.solve(problem, solver)

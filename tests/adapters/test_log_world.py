@@ -105,12 +105,121 @@ def test_large_counts_need_no_memory(tmp_path):
 
 def test_states_can_be_declared(tmp_path):
     path = written(tmp_path, [(0, 0, 1), (0, 0, 2)])
-    with refused(r"no transition was recorded from state 1"):
+    with refused(r"states 1, 2 were reached \(.*steps.csv, line 2 leads to 1\) and never left"):
         read_world(path, options=OPTIONS)
     world = read_world(path, options=OPTIONS | {"absorbing": "1,2"})
     assert world.absorbing.tolist() == [False, True, True]
     with refused("outside"):
         read_world(path, options=OPTIONS | {"num_states": "2", "absorbing": "1"})
+
+
+def test_all_states_that_were_never_left_are_named_and_can_be_declared(tmp_path):
+    rows = [(0, 1, target) for target in range(30)] + [(1, 1, 0)]
+    path = written(tmp_path, rows)
+    with refused(
+        r"from 28 of 30 states: states 2, 3, .*, 21, \.\.\. .28 in all. were reached"
+    ) as it:
+        read_world(path, options=OPTIONS)
+    assert "--option absorbing=unleft" in str(it.value)
+    assert "absorbing=[" not in str(it.value)
+    world = read_world(path, options=OPTIONS | {"absorbing": "unleft"})
+    assert world.absorbing.tolist() == [False] * 2 + [True] * 28
+    assert world.transition_error[world.pairs.states >= 2].tolist() == [0.0] * 28
+
+
+def test_numbers_that_occur_nowhere_can_be_dropped_and_nothing_is_numbered_anew(tmp_path):
+    path = written(tmp_path, [(0, 1, 7), (7, 2, 0), (7, 1, 7)])
+    with refused("from 6 of 8 states: states 1, 2, 3, 4, 5, 6 occur nowhere") as it:
+        read_world(path, options=OPTIONS)
+    assert "--option drop_unseen=yes" in str(it.value)
+    world = read_world(path, options=OPTIONS | {"drop_unseen": "yes"})
+    assert world.num_states == 8
+    assert world.transition[[0]].toarray().tolist() == [[0] * 7 + [1]]
+    assert world.absorbing.tolist() == [False] + [True] * 6 + [False]
+    expert = jm.Policy.uniform(world)
+    visits = jm.occupancy(world, expert).measure
+    assert visits[(world.pairs.states > 0) & (world.pairs.states < 7)].max() == 0
+    uniform = read_world(path, options=OPTIONS | {"drop_unseen": "yes", "initial": "uniform"})
+    assert uniform.initial.tolist() == [0.5] + [0] * 6 + [0.5]
+    with refused("states 1, 2, 3, 4, 5, 6 occur as a first state only"):
+        read_world(path, options=OPTIONS | {"initial": "uniform"})
+
+
+def test_where_terminated_steps_led_can_be_dropped(tmp_path):
+    path = written(tmp_path, [(0, 1, 1, 0), (1, 1, 3, 1), (1, 1, 0, 0)], (*HEADER, "terminated"))
+    with refused("states 2, 3 occur nowhere, unless as the next state of a step marked terminated"):
+        read_world(path, options=OPTIONS)
+    world = read_world(path, options=OPTIONS | {"drop_unseen": "yes"})
+    assert (world.sink, world.num_states) == (4, 5)
+
+
+TIMED = "state,action,next_state,episode,t\n"
+GAP = TIMED + "0,0,1,4,0\n1,0,0,4,1\n1,0,1,4,7\n"
+
+
+def test_a_gap_in_t_is_refused_by_line_or_allowed_with_words(tmp_path):
+    path = text(tmp_path, GAP)
+    with refused(r"steps.csv, line 4 .episode 4, t = 7. follows line 3 .episode 4, t = 1.") as it:
+        read_world(path, options={"discount": "0.9"})
+    assert "--option gaps=allow" in str(it.value)
+    with pytest.warns(UserWarning, match="has 1 gaps in t, the first before .*line 4"):
+        world = read_world(path, options={"discount": "0.9", "gaps": "allow"})
+    assert world.transition_counts.tolist() == [1, 2]
+    assert world.transition.toarray().tolist() == [[0, 1], [0.5, 0.5]]
+    with refused("gaps = 'ignore'"):
+        read_world(path, options={"discount": "0.9", "gaps": "ignore"})
+
+
+def test_an_episode_that_is_joined_late_tells_no_start(tmp_path):
+    late = TIMED + "0,0,1,4,0\n1,0,0,4,1\n1,0,1,5,3\n1,0,1,5,4\n"
+    path = text(tmp_path, late)
+    with refused("line 4: episode 5 has no row with t = 0"):
+        read_world(path, options={"discount": "0.9"})
+    world = read_world(path, options={"discount": "0.9", "gaps": "allow"})
+    assert (world.initial.tolist(), world.initial_count) == ([1, 0], 1)
+    assert read_world(path, options=OPTIONS).initial_count is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "state,action,next_state,episode\n0,0,1,2\n\n0,0,1,2\n1,0,0,2\n",
+            "line 4 .episode 2. is from state 0, but line 2 .episode 2. leads to state 1",
+        ),
+        (
+            "state,action,next_state,episode,terminated\n0,0,1,2,1\n1,0,0,2,0\n",
+            "line 3 .episode 2. goes on after line 2 .episode 2., which is marked terminated",
+        ),
+        (
+            'state,action,next_state,episode,t\n0,0,0,"4",0\n\n\n0,0,0,4,0\n',
+            "line 5 .*also as line 2",
+        ),
+    ],
+)
+def test_rows_that_do_not_follow_are_refused_by_line(tmp_path, content, message):
+    with refused(message):
+        read_world(text(tmp_path, content), options={"discount": "0.9"})
+
+
+def test_rows_in_any_order_will_do_where_starts_are_known(tmp_path):
+    content = "state,action,next_state,episode\n0,0,1,2\n0,0,1,2\n1,0,0,2\n"
+    assert read_world(text(tmp_path, content), options=OPTIONS).transition_counts.sum() == 3
+
+
+def test_rows_of_a_packed_table_are_named_by_number(tmp_path):
+    rows = [(0, 0, 1, 0, 0), (1, 0, 0, 0, 3)]
+    path = written(tmp_path, rows, (*HEADER, "episode", "t"), "parquet")
+    with refused(r"steps.parquet: row 1 .episode 0, t = 3. follows row 0"):
+        read_world(path, options={"discount": "0.9"})
+
+
+def test_an_absorbing_state_that_is_left_is_refused_by_line(tmp_path):
+    path = written(tmp_path, [(0, 0, 1), (1, 0, 0)])
+    with refused("state 1 is given as absorbing, but .*steps.csv, line 3 leads from it to state 0"):
+        read_world(path, options=OPTIONS | {"absorbing": "1"})
+    with refused("line 3: state is 1, outside 0..0"):
+        read_world(path, options=OPTIONS | {"num_states": "1"})
 
 
 def test_a_log_of_a_real_environment_becomes_its_world(tmp_path):
@@ -174,16 +283,22 @@ GOOD = "state,action,next_state\n0,0,0\n"
         (GOOD + '0,"0,0\n', "not readable text"),
         (GOOD.encode() + b"\xff\xfe,0,0\n", "not readable text"),
         (GOOD.encode() + b"0,\x00,0\n", "expected a whole number|not readable"),
-        ("state,action,next_state,count\n0,0,0,-1\n", "row 0 has count -1"),
+        ("state,action,next_state,count\n0,0,0,-1\n", "steps.csv, line 2 has count -1"),
         ("state,action,next_state,count\n0,0,0,0\n", "all counts sum to 0"),
         ("state,action,next_state,count\n0,0,0,99999999999999999\n", "between 1 and 9e"),
         ("state,action,next_state,count,episode\n0,0,0,1,1\n", "columns count and episode"),
         (
             "state,action,next_state,episode,t\n0,0,1,0,0\n0,0,1,0,1\n1,0,1,0,2\n",
-            "episode 0, t = 0 leads to state 1, the next step is from 0",
+            "line 3 .episode 0, t = 1. is from state 0, but line 2 .episode 0, t = 0. leads to",
         ),
-        ("state,action,next_state,episode,t\n0,0,0,4,0\n0,0,0,4,0\n", "t = 0 occurs twice"),
-        ("state,action,next_state,episode,t\n0,0,0,4,1\n", "episode 4 has no row with t = 0"),
+        (
+            "state,action,next_state,episode,t\n0,0,0,4,0\n0,0,0,4,0\n",
+            "line 3 .episode 4, t = 0. occurs twice, also as line 2",
+        ),
+        (
+            "state,action,next_state,episode,t\n0,0,0,4,1\n",
+            "line 2: episode 4 has no row with t = 0",
+        ),
         ("state,action,next_state,terminated\n0,0,0,maybe\n", "terminated is 'maybe'"),
     ],
 )
@@ -222,8 +337,14 @@ def table(tmp_path, **columns):
     ("columns", "message"),
     [
         ({"state": [0], "action": [0]}, "lacks the column.s. next_state"),
-        ({"state": [0], "action": [None], "next_state": [0]}, "action has 1 empty cells"),
-        ({"state": [0], "action": [0.5], "next_state": [0]}, "not whole numbers only"),
+        (
+            {"state": [0], "action": [None], "next_state": [0]},
+            "action has 1 empty cells, the first in row 0",
+        ),
+        (
+            {"state": [0], "action": [0.5], "next_state": [0]},
+            "not whole numbers only, the first other in row 0",
+        ),
         ({"state": [0], "action": [float("nan")], "next_state": [0]}, "not whole numbers only"),
         ({"state": [0], "action": ["0"], "next_state": [0]}, "holds string"),
         ({"state": [0], "action": [[0]], "next_state": [0]}, "holds list"),

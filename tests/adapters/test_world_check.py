@@ -264,3 +264,20 @@ def test_a_simulated_world_must_have_the_actions():
     two = jm.World(np.full((8, 4), 0.25), np.full(4, 0.25), 0.9)
     with pytest.raises(jm.InvalidWorld, match="has no action 1 in state"):
         check_transitions(two, one, steps=10)
+
+
+def test_a_record_that_lacks_the_last_action_is_checked_against_its_environment():
+    environment = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    true = jm.World.from_gymnasium(environment, 0.9)
+    kept = np.flatnonzero(np.isin(true.pairs.actions, (1, 2)))
+    part = jm.World(
+        true.transition[kept], true.initial, 0.9, sink=true.sink,
+        choice_offsets=2 * np.arange(true.num_states + 1),
+        observed_actions=true.pairs.actions[kept],
+    )  # fmt: skip
+    outcome = jm.check_transitions(part, environment, steps=500, seed=0)
+    assert not outcome.refuted
+    assert outcome.pairs_seen > 4
+    wide = jm.World(np.ones((8, 1)), [1.0], 0.9)
+    with pytest.raises(jm.InvalidWorld, match="has 4 actions, the world 8"):
+        jm.check_transitions(wide, environment, steps=5, seed=0)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import re
 import shutil
 
 import numpy as np
@@ -24,6 +25,7 @@ from auditing.forging import (
     summed_up,
     write_facts,
 )
+from frequencies import frequencies, start_frequencies
 from journeyman.auditing.inputs import World as AuditedWorld
 from journeyman.auditing.knowledge import Distances, Knowledge, weissman
 from journeyman.auditing.worst_laws import Ball, worst_total
@@ -31,6 +33,7 @@ from journeyman.certificate.dossier import save_run
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from journeyman.testing.strategies import cost_classes, policies, seeds, worlds
 
+pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
 QUICK = [Phase.generate]
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
 every_class = pytest.mark.parametrize("kind", CLASSES)
@@ -57,9 +60,13 @@ def recorded(world, **known):
 
 
 def with_laws(world, **known):
-    return jm.World(
-        world.transition, world.initial, world.discount, choice_offsets=world.pairs.offsets, **known
-    )
+    """The laws of `world`, or the nearest frequencies of as many draws as are `known`."""
+    laws, starts = world.transition, world.initial
+    if "transition_counts" in known:
+        laws = frequencies(laws, known["transition_counts"])
+    if "initial_count" in known:
+        starts = start_frequencies(starts, known["initial_count"])
+    return jm.World(laws, starts, world.discount, choice_offsets=world.pairs.offsets, **known)
 
 
 KNOWN = {
@@ -166,14 +173,14 @@ def test_a_forward_problem_and_sparse_costs_pass(tmp_path):
 
 def test_an_expert_who_steps_where_the_model_saw_nobody_step_passes(tmp_path):
     """Without a support nothing is impossible."""
-    world = jm.World([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]], [1, 0, 0], 0.8, transition_counts=9)
+    world = jm.World([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]], [1, 0, 0], 0.8, transition_counts=8)
     demos = jm.Demonstrations([0, 2, 1] * 5, [0, 0] * 5, np.arange(0, 11, 2))
     problem = jm.Apprenticeship(world, jm.CostBasis([0.0, 1.0, 0.5]), demos)
     assert audited(jm.certify(problem, jm.Policy([[1.0]] * 3)), tmp_path).passed
 
 
 def test_actions_in_the_numbers_of_the_record_pass(tmp_path):
-    """Action 1 was never seen in state 0: the world numbers action 2 anew."""
+    """Action 1 was never seen in state 0, and action 2 keeps its number."""
     model = jm.World.from_transitions(
         [0, 0, 0, 1, 1], [0, 2, 2, 0, 1], [1, 0, 1, 0, 1], 0.8, initial=[1, 0]
     )
@@ -191,6 +198,67 @@ def test_actions_in_the_numbers_of_the_record_pass(tmp_path):
     change_arrays(tmp_path / "demonstrations.npz", lambda _, arrays: arrays["actions"].fill(1))
     rehash(tmp_path)
     failed(tmp_path, "an action that the world lacks")
+
+
+@pytest.fixture(scope="module")
+def saved_with_numbers(tmp_path_factory):
+    """State 0 has actions 3 and 7, state 1 has 2 and 3."""
+    place = tmp_path_factory.mktemp("numbered") / "run"
+    model = jm.World.from_transitions(
+        [0, 0, 0, 1, 1] * 9, [3, 7, 7, 2, 3] * 9, [1, 0, 1, 0, 1] * 9, 0.8, initial=[1, 0]
+    )
+    policy = random_policy(model, 0)
+    demos = jm.record(model, policy, trajectories=9, horizon=5, seed=0)
+    table = np.arange(16.0).reshape(2, 8)
+    budget = jm.Budget(cost=table, at_most=40.0, name="doses")
+    problem = jm.Apprenticeship(
+        model, jm.CostBasis(np.repeat([0.0, 1.0], 8)), demos, constraints=budget
+    )
+    assert problem.budget_matrix[:, 0].tolist() == [3, 7, 10, 11]
+    assert audited(jm.certify(problem, policy), place).passed
+    return place
+
+
+def without_numbers(header, arrays):
+    del arrays["action_numbers"]
+
+
+def without_numbers_as_in_version_1(header, arrays):
+    del arrays["action_numbers"]
+    header["version"] = 1
+
+
+def with_other_numbers(header, arrays):
+    arrays["action_numbers"] = np.array([3, 6, 2, 3])
+
+
+def with_numbers_in_version_1(header, arrays):
+    header["version"] = 1
+
+
+@pytest.mark.parametrize("file", ["policy.npz", "demonstrations.npz"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        without_numbers,
+        without_numbers_as_in_version_1,
+        with_other_numbers,
+        with_numbers_in_version_1,
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_a_careful_change_of_action_numbers(saved_with_numbers, tmp_path, file, change):
+    run = shutil.copytree(saved_with_numbers, tmp_path / "run")
+    change_arrays(run / file, change)
+    rehash(run)
+    failed(run, "numbers")
+
+
+def test_a_careful_change_of_the_numbers_of_the_world(saved_with_numbers, tmp_path):
+    run = shutil.copytree(saved_with_numbers, tmp_path / "run")
+    change_arrays(run / "world.npz", lambda _, arrays: arrays["observed_actions"].__setitem__(1, 6))
+    rehash(run)
+    failed(run, "numbers actions otherwise than the world")
 
 
 @settings(max_examples=30, phases=QUICK)
@@ -488,7 +556,7 @@ def a_narrower_interval(facts):
 
 
 def untested_laws_tested(facts):
-    facts["premises"][1] |= {"verdict": "tested, not refuted", "level": 1e-3}
+    facts["premises"][2] |= {"verdict": "tested, not refuted", "level": 1e-3}
 
 
 def another_agreement(old, new):
@@ -503,7 +571,40 @@ def another_agreement(old, new):
     return change
 
 
+def the_premise(beginning, change):
+    """Another premise with this name, or none."""
+
+    def changed(facts):
+        (place,) = (
+            k for k, one in enumerate(facts["premises"]) if one["name"].startswith(beginning)
+        )
+        facts["premises"][place : place + 1] = change(facts["premises"][place])
+
+    return changed
+
+
 OF_THE_CERTIFICATE = {
+    "support not named": the_premise("the support", lambda one: []),
+    "support tested": the_premise(
+        "the support", lambda one: [one | {"verdict": "tested, not refuted", "level": 1e-3}]
+    ),
+    "support called the observed pattern": the_premise(
+        "the support",
+        lambda one: [one | {"detail": f"{one['detail']}; the support equals the observed pattern"}],
+    ),
+    "laws exact by their support": the_premise(
+        "the support",
+        lambda one: [one | {"detail": f"{one['detail']}; 2 recorded pairs have one possible next "
+                            "state, and error 0 by that"}],
+    ),
+    "copies not named": the_premise("no episode", lambda one: []),
+    "copies tested": the_premise(
+        "no episode", lambda one: [one | {"verdict": "tested, not refuted", "level": 1e-3}]
+    ),
+    "another e-value of copies": the_premise(
+        "no episode",
+        lambda one: [one | {"detail": re.sub("e-value of .*", "e-value of 77", one["detail"])}],
+    ),
     "smaller model term": a_smaller_model_term,
     "narrower ranges": narrower_ranges,
     "wider ranges": wider_ranges,
@@ -515,17 +616,17 @@ OF_THE_CERTIFICATE = {
     "narrower interval": a_narrower_interval,
     "lower bound of the model": edit(("lower_bounds", "on_data"), lambda value: value + 1e-3),
     "true lower bound": edit(("lower_bounds", "true"), lambda value: value + 1e-3),
-    "premise about the model removed": drop("premises", 1),
+    "premise about the model removed": drop("premises", 2),
     "premise about the model tested": untested_laws_tested,
     "agreement refuted": another_agreement("tested, not refuted", "failed"),
     "agreement of more steps": another_agreement(" steps (", "0 steps ("),
     "agreement at another distance": another_agreement("at distance ", "at distance 1"),
     "agreement with a larger limit": another_agreement(", 0.", ", 1."),
-    "agreement removed": drop("premises", 2),
-    "premise about other laws": edit(("premises", 1, "detail"), "steps cannot be tested"),
+    "agreement removed": drop("premises", 3),
+    "premise about other laws": edit(("premises", 2, "detail"), "steps cannot be tested"),
     "statistics of nothing": edit(("combinations", 0, "statistics"), [{"name": "x"}]),
     "another probability": edit(("failure_probability",), 0.04),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", OF_THE_CERTIFICATE.values(), ids=OF_THE_CERTIFICATE)
@@ -534,6 +635,39 @@ def test_a_careful_change_of_the_certificate(run, change):
     change(facts)
     write_facts(run, facts)
     assert "digest" not in str(failed(run))
+
+
+def test_a_support_from_the_record_has_to_be_called_so(tmp_path):
+    """A run whose support is the observed pattern tells so, and may not keep it to itself."""
+    true = truth()
+    steps = recorded_steps(true, 3)
+    seen = np.zeros((true.num_pairs, true.num_states))
+    seen[2 * steps[0] + steps[1], steps[2]] = 1
+    model = jm.World.from_transitions(*steps, 0.8, initial=true.initial, support=seen)
+    problem = jm.Forward(model, np.linspace(0, 1, model.num_pairs))
+    certificate = jm.certify(problem, random_policy(model, 0))
+    (premise,) = (one for one in certificate.premises if one.name.startswith("the support"))
+    assert "equals the observed pattern" in premise.detail
+    assert "the support was known before recording" in certificate.summary()
+    audited(certificate, tmp_path)
+    plain = the_premise(
+        "the support", lambda one: [one | {"detail": one["detail"].partition(";")[0]}]
+    )
+    facts = facts_of(tmp_path)
+    plain(facts)
+    write_facts(tmp_path, facts)
+    failed(tmp_path, "the support equals the observed pattern")
+
+
+def a_smoothed_law(header, arrays):
+    low, high = arrays["indptr"][:2]
+    arrays["data"][low:high] = (arrays["data"][low:high] + 0.01) / (1 + 0.01 * (high - low))
+
+
+def test_counts_of_other_laws_are_refused(run):
+    change_arrays(run / "world.npz", a_smoothed_law)
+    rehash(run)
+    failed(run, "no frequency of as many observations")
 
 
 def test_every_number_is_checked(run):

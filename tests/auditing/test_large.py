@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 import sys
 
@@ -28,6 +29,7 @@ from journeyman.auditing.ledger import Ledger
 from journeyman.certificate.run_directory import canonical
 from journeyman.errors import AuditFailed, InvalidFile, InvalidInput, InvalidProblem
 from journeyman.problem.draw_seeds import large_seed
+from journeyman.world import Pairs
 from mixtures import CLASSES
 from seeding import drawn_from
 
@@ -168,11 +170,36 @@ def test_policies_from_tables_and_from_code_pass(tmp_path):
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
     problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     uniform = jm.Policy.uniform(world)
-    for policy in (members[2], uniform, jm.MixturePolicy([uniform, members[0]], [0.5, 0.5])):
+    mixture = jm.MixturePolicy([uniform, members[0]], [0.5, 0.5])
+    for policy in (members[2], uniform, mixture, one_action_each(world)):
         certificate = jm.certify(problem, policy, evaluation=ROLLOUTS)
         honest(certificate, tmp_path / "run", code=code)
         again = jm.load_policy(tmp_path / "run", trust_code=True)
         assert repr(jm.certify(problem, again, evaluation=ROLLOUTS)) == repr(certificate)
+
+
+def one_action_each(world):
+    """A table of the one action that a state takes, by its number."""
+    states = np.arange(world.num_states)
+    pairs = Pairs(np.arange(world.num_states + 1), states % world.num_actions)
+    return jm.Policy(np.ones(world.num_states), pairs)
+
+
+def test_other_action_numbers_are_found(tmp_path):
+    code, place = jm.Reference("auditing.large_code:small"), tmp_path / "run"
+    world, costs = code.made["world"], code.made["costs"]
+    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
+    jm.certify(problem, one_action_each(world), evaluation=ROLLOUTS).save(place, code=code)
+    name = "action numbers of the policy"
+    for change in (
+        lambda _, arrays: arrays[name].fill(0),
+        lambda _, arrays: arrays[name].fill(world.num_actions),
+        lambda _, arrays: arrays.pop(name),
+    ):
+        changed = shutil.copytree(place, tmp_path / "changed", dirs_exist_ok=True)
+        change_arrays(changed / "policy.npz", change)
+        rehash(changed)
+        failed(changed, trust_code=True)
 
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall, jm.EuclideanBall, jm.Simplex])
@@ -429,13 +456,21 @@ CAREFUL = {
     "another evaluation": edit(("evaluation",), {"kind": "rows", "rows": 60, "seed": 3}),
     "evaluation untold": edit(("evaluation",), None),
     "another horizon": edit(("evaluation", "horizon"), 40),
-    "premise removed": drop("premises", 2),
-    "premise failed": edit(("premises", 2, "verdict"), "failed"),
+    "premise removed": drop("premises", 3),
+    "premise failed": edit(("premises", 3, "verdict"), "failed"),
     "tested instead of declared": edit(("premises", 0, "verdict"), "tested, not refuted"),
+    "copies not named": drop("premises", 2),
+    "copies refuted": edit(("premises", 2, "verdict"), "failed"),
+    "another level for copies": edit(("premises", 2, "level"), 1e-9),
+    "other numbers of copies": edit(
+        ("premises", 2, "detail"), lambda text: re.sub("[0-9]+ of", "7 of", text)
+    ),
     "another number of episodes": edit(("premises", 1, "detail"), "the 600 episodes"),
-    "another e-value": edit(("premises", 4, "detail"), "e-value 5000 from 25 starts, refuted"),
+    "another e-value": edit(("premises", 5, "detail"), "e-value 5000 from 25 starts, refuted"),
     "not valid": edit(("valid",), False),
     "vacuous": edit(("vacuous",), True),
+    "weak": edit(("weak",), lambda weak: not weak),
+    "least possible": edit(("least_possible",), -1.0),
     "lower bound": edit(("lower_bound",), 1.0),
     "version": edit(("version",), 3),
     "kind": edit(("kind",), "journeyman certificate"),

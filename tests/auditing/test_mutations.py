@@ -6,6 +6,7 @@ that only figures derived a second time can tell.
 
 import copy
 import json
+import re
 import shutil
 import struct
 import zipfile
@@ -139,6 +140,27 @@ def test_a_file_of_another_run(run, name, careful, tmp_path):
 # Careful changes of the certificate
 
 
+def test_copies_of_episodes_cannot_be_kept_from_the_audit(tmp_path):
+    """Each demonstration twice; the certificate is edited into one that would be valid."""
+    world, basis, expert = jm.gallery.grid(4)
+    once = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
+    demos = jm.Demonstrations.concatenate([once, once])
+    certificate = jm.certify(jm.Apprenticeship(world, basis, demos), expert)
+    certificate.save(tmp_path)
+    jm.audit(tmp_path).require()
+    facts = facts_of(tmp_path)
+    failing = [one for one in facts["premises"] if one["verdict"] == "failed"]
+    assert "no episode was copied" in {one["name"] for one in failing}
+    for one in failing:
+        one["verdict"] = "tested, not refuted"
+        one["detail"] = re.sub("e-value [^ ]+ ", "e-value 0.01 ", one["detail"])
+    facts |= {"valid": True, "vacuous": False}
+    facts["bound"] = min(facts["combinations"][0]["bound"], facts["trivial_bound"])
+    facts["vacuous"] = facts["bound"] >= facts["trivial_bound"]
+    write_facts(tmp_path, facts)
+    failed(tmp_path, "the verdict that no episode was copied")
+
+
 @pytest.mark.parametrize("direction", [-1, 1])
 def test_every_number_is_checked(run, direction):
     """Each number of the certificate, moved by a thousandth of its size or of the trivial bound."""
@@ -213,14 +235,28 @@ CAREFUL = {
     "not valid": edit(("valid",), False),
     "valid as a number": edit(("valid",), 1),
     "vacuous": edit(("vacuous",), True),
-    "premise removed": drop("premises", 1),
+    "weak": edit(("weak",), lambda weak: not weak),
+    "least possible": edit(("least_possible",), -1.0),
+    "premise removed": drop("premises", 2),
     "no premises": edit(("premises",), []),
-    "declared instead of tested": edit(("premises", 2, "verdict"), "declared"),
+    "declared instead of tested": edit(("premises", 3, "verdict"), "declared"),
     "tested instead of declared": edit(("premises", 0, "verdict"), "tested, not refuted"),
-    "premise failed": edit(("premises", 3, "verdict"), "failed"),
-    "unknown verdict": edit(("premises", 3, "verdict"), "proven"),
-    "another level": edit(("premises", 1, "level"), 1e-9),
-    "another e-value": edit(("premises", 2, "detail"), "e-value 0.5 from 1800 steps"),
+    "premise failed": edit(("premises", 4, "verdict"), "failed"),
+    "unknown verdict": edit(("premises", 4, "verdict"), "proven"),
+    "another level": edit(("premises", 2, "level"), 1e-9),
+    "another e-value": edit(("premises", 3, "detail"), "e-value 0.5 from 1800 steps"),
+    "copies not named": drop("premises", 1),
+    "copies not tested": edit(
+        ("premises", 1), lambda one: one | {"verdict": "declared", "level": None}
+    ),
+    "copies refuted": edit(("premises", 1, "verdict"), "failed"),
+    "another level for copies": edit(("premises", 1, "level"), 1e-9),
+    "another e-value of copies": edit(
+        ("premises", 1, "detail"), lambda text: re.sub("e-value [^ ]+ ", "e-value 0.7 ", text)
+    ),
+    "other numbers of copies": edit(
+        ("premises", 1, "detail"), lambda text: re.sub(", [0-9]+ of", ", 3 of", text)
+    ),
     "another number of episodes": edit(("premises", 0, "detail"), "the 600 episodes"),
     "budget limit": edit(("budgets", 0, "limit"), 1e6),
     "budget kept": edit(("budgets", 0, "is_kept"), lambda kept: not kept),
@@ -406,7 +442,8 @@ def not_finite(header, arrays):
 
 def a_huge_point(header, arrays):
     """A point whose rounding could hide a false bound, if it were allowed to."""
-    for name, array in arrays.items():
+    for name in ("cost_weights", "values", "budget_prices"):
+        array = arrays[name]
         if array.ndim == 2:
             arrays[name] = np.vstack([array, np.full(array.shape[1], 1e15 * (name == "values"))])
 

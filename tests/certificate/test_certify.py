@@ -379,7 +379,8 @@ def test_declared_expectations_have_no_statistical_term_and_no_alarm(name):
     assert certificate.lower_bound > 0.5
     assert not certificate.alarm
     assert certificate.valid
-    assert [one.verdict for one in certificate.premises] == [jm.Verdict.DECLARED]
+    assert [one.verdict for one in certificate.premises] == [jm.Verdict.DECLARED] * 2
+    assert certificate.premises[1].name == "the laws of the world are exact"
     assert [one.low for one in certificate.expert_intervals] == declared
     assert [one.high for one in certificate.expert_intervals] == declared
 

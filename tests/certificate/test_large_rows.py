@@ -53,7 +53,8 @@ class AtOnce:
 
     def __init__(self, world):
         self.discount, self.num_actions = world.discount, world.num_actions
-        self.initial_probability = world.initial_probability
+        self.initial_probability, self.num_states = world.initial_probability, world.num_states
+        self.successors, self.predecessors = world.successors, world.predecessors
 
     def draw_initial(self, rng, count):
         return np.tile(STATES, 4)
@@ -75,7 +76,7 @@ UNTOLD = jm.CostFunctions(NETWORK.costs.function, NETWORK.costs.names, lowest=0,
 @pytest.mark.parametrize("known", [KNOWN, PARTLY, np.nan * KNOWN], ids=["4 of 5", "part", "none"])
 def test_the_samples_are_unbiased_and_within_their_ranges(theta, known):
     task, features = (0, 0, EXPLICIT.num_pairs), Enumerated(FEATURES)
-    expected, negative, violated = large_evaluation._rows(task, (Seen, features, theta, known))
+    expected, negative, violated, *_ = large_evaluation._rows(task, (Seen, features, theta, known))
     matrix = FEATURES.rows(*PAIRS).toarray()
     u = matrix @ theta
     pair_law = matrix.sum(axis=1) / matrix.sum()
@@ -132,7 +133,7 @@ def test_kind_a_is_the_arithmetic_of_lemma_2(costs, theta, sums):
         certificate = jm.certify(problem, policy, delta, evaluation=ROWS)
     nothing = np.full((5, theta.size), np.nan)
     shared = problem, FEATURES, theta, nothing
-    expected, negative, violated = large_evaluation._rows((0, 0, 500), shared)
+    expected, negative, violated, *_ = large_evaluation._rows((0, 0, 500), shared)
     C1, C2, share = FEATURES.pair_ratio, FEATURES.flow_ratio, delta / sums / 4
     most = C1 * max(-theta.min(), 0), 2 * C2 * np.abs(theta).max() + 2
     V1 = min(negative.mean() + radius(negative, most[0], share), most[0])

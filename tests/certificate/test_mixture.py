@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import journeyman as jm
 from journeyman.certificate.large_evaluation import mean_of_walks
 from journeyman.certificate.mixture import mixed
+from journeyman.demonstrations.world_simulator import WorldSimulator
 from journeyman.policy import FunctionPolicy
 from journeyman.policy.acting import Actor
 from journeyman.problem.mixture_rollouts import share_of_round
@@ -236,7 +237,7 @@ class Lasting:
 
     def totals(self, policy, trajectories, horizon, rng):
         lengths = rng.integers(1, 7, size=(trajectories, 1))
-        return jm.EpisodeTotals(2 - 2 * 0.5**lengths)
+        return jm.EpisodeTotals(2 - 2 * 0.5**lengths, unrecorded=0)
 
 
 def test_totals_outside_the_declared_range_are_refused():
@@ -245,7 +246,7 @@ def test_totals_outside_the_declared_range_are_refused():
     rule, expert = (lambda x, rng: np.zeros(len(x))), jm.ExpertExpectation([1.0])
     with pytest.raises(jm.InvalidProblem, match="'steps'; by the declared range it lies between"):
         jm.SimulatedApprenticeship(Lasting(1.0), records)
-    beyond = jm.EpisodeTotals(records.totals + 1)
+    beyond = jm.EpisodeTotals(records.totals + 1, records.unrecorded)
     with pytest.raises(jm.InvalidProblem, match="episode 0 has a total of"):
         jm.SimulatedApprenticeship(Lasting(0.0), beyond)
     jm.SimulatedApprenticeship(Lasting(0.0), records)
@@ -267,6 +268,28 @@ def test_unrecorded_time_narrows_what_a_total_can_be():
         else:
             with pytest.raises(jm.InvalidProblem, match=r"between 0\.0 and 1\.0"):
                 jm.SimulatedApprenticeship(Lasting(0.0), records)
+
+
+def test_whether_totals_are_complete_has_to_be_said():
+    """Totals of 4 steps, taken for complete ones, would lack a sixteenth of all time."""
+    with pytest.raises(jm.InvalidDemonstrations, match=r"unrecorded is not given.*\n?.*=0 if"):
+        jm.EpisodeTotals([[1.0]])
+    half, one = lambda x, rng: rng.integers(2, size=len(x)), jm.Rollouts(4000, 40, seed=0)
+    cut = jm.record_totals(Counting(), half, trajectories=4000, horizon=4, seed=1)
+    problem = jm.SimulatedApprenticeship(Counting(), jm.EpisodeTotals(cut.totals, cut.unrecorded))
+    found = jm.certify(problem, half, evaluation=one)
+    lost = [term.value for term in found.terms if term.name == "truncation"]
+    assert lost == [pytest.approx(1 * 2 / 16)]
+    complete = jm.SimulatedApprenticeship(Counting(), jm.EpisodeTotals(cut.totals, unrecorded=0))
+    assert complete.expectation.truncation_mass == 0
+
+
+def test_a_simulator_that_walks_in_an_estimated_world_is_refused():
+    world = jm.World.from_transitions([0, 1], [0, 0], [1, 0], 0.5, initial=[1, 0])
+    costs = jm.CostFunctions(lambda x, a: x[:, np.newaxis], ["one"], lowest=0, highest=1)
+    records = jm.EpisodeTotals([[1.0]], unrecorded=0)
+    with pytest.raises(jm.InvalidProblem, match="whose laws are estimates"):
+        jm.SimulatedApprenticeship(WorldSimulator(world, costs), records)
 
 
 class Copying:

@@ -105,6 +105,9 @@ def test_without_a_record_nothing_was_seen_or_not(grid):
     assert num_unobserved(world, recorded(true, expert)) is None
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
+
+
 def small_estimate(count):
     """A certificate in a world whose possible steps are known, `count` times observed each."""
     true = random_world(3, Shape.DENSE, num_states=4, num_actions=2, discount=0.8)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
+from frequencies import frequencies
 from journeyman.certificate.concentration import hoeffding_radius
 from journeyman.certificate.expert import PlainMean, expert_estimates
 from journeyman.certificate.rollouts import STREAM, Rollouts, fresh_stream, resting_costs
@@ -280,7 +281,8 @@ def test_what_does_not_come_from_rollouts_is_exact():
 def test_an_estimated_world_adds_its_error_to_the_rollouts():
     exact = random_problem(1, jm.InfinityBall(), shape=Shape.DENSE, discount=0.5)
     world = jm.World(
-        exact.world.transition, exact.world.initial, 0.5, transition_counts=10**9,
+        frequencies(exact.world.transition, 10**9), exact.world.initial, 0.5,
+        transition_counts=10**9,
         choice_offsets=exact.world.pairs.offsets,
     )  # fmt: skip
     problem = declared(world, exact.basis)

@@ -78,6 +78,7 @@ def test_sampled_rows(name):
 
 
 @every_class
+@pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
 def test_model_error(name):
     """The model is made from counted transitions; the figures are to hold in the true world."""
     gaps, budgets, least = np.zeros(2, dtype=int), np.zeros(2, dtype=int), 0

@@ -24,6 +24,9 @@ from journeyman.auditing.tables import (
     words,
 )
 
+NUMBERED = 2
+"""Version of policies and demonstrations that number actions otherwise than 0, 1, 2, ..."""
+
 
 @dataclass(frozen=True, eq=False)
 class World:
@@ -81,21 +84,35 @@ class World:
         return rows[self.state_of]
 
     def figure_per_pair(self, given: Floats) -> Floats:
-        """One figure per pair from a vector or from a (states x actions) table."""
-        widest = int(np.diff(self.first).max())
+        """One number per pair from a vector or from a (states x action numbers) table."""
+        widest = 1 + int(self.numbers.max())
         if given.ndim == 2 and given.shape == (self.num_states, widest):
-            return np.asarray(given[self.state_of, np.arange(self.num_pairs) - self._start_of])
+            return np.asarray(given[self.state_of, self.numbers])
         if given.ndim != 1:
             raise Refused(f"a cost has shape {given.shape}")
         return np.asarray(self.per_pair(given))
 
-    def pairs_of(self, states: Ints, actions: Ints, *, recorded: bool) -> Ints:
-        """The pairs of actions; in a world made from a record, perhaps by `recorded` numbers."""
-        numbers = np.arange(self.num_pairs) - self._start_of
-        if recorded and self.knowledge.actions is not None:
-            numbers = self.knowledge.actions
-        most = 1 + int(max(numbers.max(), actions.max(initial=0)))
-        offered, wanted = self.state_of * most + numbers, states * most + actions
+    @cached_property
+    def numbers(self) -> Ints:
+        """The number of every pair's action: as the file tells, or else from 0 in every state."""
+        if self.knowledge.actions is not None:
+            return self.knowledge.actions
+        return np.asarray(np.arange(self.num_pairs) - self.first[self.state_of])
+
+    def require_numbers(self, arrays: Arrays, version: int) -> None:
+        """Whether a file with the offsets of this world's actions numbers them as it does."""
+        told = wholes(arrays, "action_numbers") if "action_numbers" in arrays else None
+        if (told is not None) != (version == NUMBERED):
+            raise Refused("its version and what it says about action numbers do not agree")
+        if told is None:
+            told = np.asarray(np.arange(self.num_pairs) - self.first[self.state_of])
+        if not np.array_equal(told, self.numbers):
+            raise Refused("it numbers actions otherwise than the world")
+
+    def pairs_of(self, states: Ints, actions: Ints) -> Ints:
+        """The pairs of actions by their numbers."""
+        most = 1 + int(max(self.numbers.max(), actions.max(initial=0)))
+        offered, wanted = self.state_of * most + self.numbers, states * most + actions
         found = np.minimum(np.searchsorted(offered, wanted), offered.size - 1)
         if (actions < 0).any() or (offered[found] != wanted).any():
             raise Refused("it takes an action that the world lacks")
@@ -107,10 +124,6 @@ class World:
         entries = measure.repeat(np.diff(self.rows.indptr)) * self.rows.data
         entering = np.bincount(self.rows.indices, entries, minlength=self.num_states)
         return np.asarray(leaving - self.discount * entering)
-
-    @property
-    def _start_of(self) -> Ints:
-        return np.asarray(self.first[self.state_of])
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,21 +210,23 @@ def read_world(data: bytes) -> World:
     if not np.diff(rows.indptr).all():
         raise Refused("a pair has no transition law")
     require_law("a transition law", rows.data, rows.indptr[:-1])
-    return World(rows, first, initial, discount, read_knowledge(header, arrays, rows, first))
+    known = read_knowledge(header, arrays, rows, first, initial)
+    return World(rows, first, initial, discount, known)
 
 
 def read_policy(data: bytes, world: World) -> Floats:
     """Probabilities per pair."""
-    _, arrays = archive(data, "policy", 1)
+    header, arrays = archive(data, "policy", 1, NUMBERED)
     if not np.array_equal(wholes(arrays, "choice_offsets"), world.first):
         raise Refused("it is a policy of another world")
+    world.require_numbers(arrays, header["version"])
     law = reals(arrays, "probabilities", 1, world.num_pairs)
     require_law("the law of a state's actions", law, world.first[:-1])
     return law
 
 
 def read_records(data: bytes, world: World) -> Records:
-    _, arrays = archive(data, "demonstrations", 1)
+    header, arrays = archive(data, "demonstrations", 1, NUMBERED)
     states, actions, offsets = (wholes(arrays, name) for name in ("states", "actions", "offsets"))
     terminated = np.asarray(arrays["terminated"], dtype=bool)
     lengths = np.diff(offsets)
@@ -224,8 +239,9 @@ def read_records(data: bytes, world: World) -> Records:
         raise Refused("it visits a state that the world lacks")
     episode = np.arange(count).repeat(lengths)
     at = np.arange(actions.size) + episode
-    own = "choice_offsets" in arrays and np.array_equal(arrays["choice_offsets"], world.first)
-    pair = world.pairs_of(states[at], actions, recorded=not own)
+    if "choice_offsets" in arrays and np.array_equal(arrays["choice_offsets"], world.first):
+        world.require_numbers(arrays, header["version"])
+    pair = world.pairs_of(states[at], actions)
     ends = states[offsets[1:] + np.arange(count)]
     possible = world.knowledge.possible(world.rows)
     if possible is not None and (np.asarray(possible[pair, states[at + 1]]).ravel() <= 0).any():

@@ -101,6 +101,16 @@ class Knowledge:
         counted = self.counts is not None or self.starts is not None
         return Distances(transition, initial, part if counted else 0.0)
 
+    def observed_support(self, rows: Any) -> tuple[bool, int]:
+        """Whether the support of all laws that were counted is where they were seen to lead, and
+        how many of them it makes exact."""
+        if self.support is None or self.counts is None:
+            return False, 0
+        counted = (self.counts > 0) & ~self.surely_exact(rows.shape[0])
+        possible = np.diff(self.support.indptr)[counted]
+        seen = np.diff(rows.indptr)[counted]
+        return bool(possible.size and (possible == seen).all()), int((possible == 1).sum())
+
     def successors(self, num_pairs: int, num_states: int) -> Ints:
         """How many next states each pair may have."""
         if self.support is None:
@@ -140,7 +150,9 @@ def _log_subsets(size: int) -> float:
     return math.log(2**size - 2) if size <= 1000 else size * math.log(2)
 
 
-def read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: Ints) -> Knowledge:
+def read_knowledge(
+    header: dict[str, Any], arrays: Arrays, rows: Any, first: Ints, initial: Floats
+) -> Knowledge:
     """From a world file; one of version 1 is exact, one of version 2 is not."""
     num_pairs = rows.shape[0]
     known = Knowledge(
@@ -155,9 +167,22 @@ def read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: Int
         sure = np.zeros(num_pairs, bool) if known.error is None else known.error < FURTHEST
         if ((known.counts < 1) & ~sure).any():
             raise Refused("a law was estimated from nothing")
+        counted = np.where(known.surely_exact(num_pairs), 0, known.counts)
+        if not _are_counts(rows.data, counted.repeat(np.diff(rows.indptr))):
+            raise Refused("a law is no frequency of as many observations as it is said to have")
+    counted_starts = known.starts if known.initial_error != 0 else None
+    if not _are_counts(initial, np.full(initial.size, counted_starts or 0)):
+        raise Refused("the initial law is no frequency of so many starts")
     if known.is_estimate != (header["version"] == 2):
         raise Refused("its version and what it says about the errors of its laws do not agree")
     return known
+
+
+def _are_counts(laws: Floats, counts: Ints) -> bool:
+    """Whether the laws times the counts are whole numbers, up to rounding."""
+    times = laws * counts
+    off = np.minimum(times % 1.0, 1.0 - times % 1.0)
+    return bool((off <= 1e-6 + 1e-8 * counts).all())
 
 
 def _distances(arrays: Arrays, num_pairs: int) -> Floats | None:

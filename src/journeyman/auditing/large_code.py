@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.auditing import protocol
+from journeyman.auditing.copies import copies_of, walked_chances, walked_keys
 from journeyman.auditing.draws import LEVEL, TOO_MANY, Moments, check_alike, settle
 from journeyman.auditing.large_draws import CostFunction, all_walks, policy_of, walk_totals
 from journeyman.auditing.large_evidence import log_evidence_of_starts, log_evidence_of_steps
@@ -22,9 +23,10 @@ from journeyman.auditing.large_rows import Rows
 from journeyman.auditing.large_run import MIXTURE, ROWS, LargeRun
 from journeyman.auditing.ledger import AGREEMENT, Ledger
 from journeyman.auditing.reading import Refused
+from journeyman.auditing.row_checks import Examined, log_evidence, record_agrees
 from journeyman.auditing.seeds import large_seed
 from journeyman.auditing.stored import Sample
-from journeyman.auditing.tables import Bools, Floats, Ints
+from journeyman.auditing.tables import Floats, Ints
 
 MOST_STEPS = 1 << 26
 """Walked again; beyond it fewer walks are drawn, from other seeds."""
@@ -66,8 +68,16 @@ def check_code(ledger: Ledger, run: LargeRun, parts: dict[str, Any]) -> Found:
         theta = run.form.figures("coefficients", "policy")
         known = np.asarray(features.exact_matching(costs))
         rows = Rows(question, world, cost, features, theta, known)
-        _check_rows(ledger, run, rows)
-        tested = replace(tested, tables=bool((~np.isnan(known)).any()))
+        examined = _check_rows(ledger, run, rows)
+        recorded, contradiction = record_agrees(world, run.walked)
+        found = [one.contradiction for one in examined if one.contradiction] + [contradiction]
+        ledger.check(not found[0], f"the code of the world contradicts itself: {found[0]}")
+        tested = replace(
+            tested, tables=bool((~np.isnan(known)).any()),
+            followed=sum(one.followed for one in examined) + recorded,
+            agree=not found[0],
+            log_draws=log_evidence(examined),
+        )  # fmt: skip
         return Found(rows.exact, tested)
     _check_walks(ledger, run, parts, _walked(world, cost, question))
     return Found(None, tested)
@@ -107,7 +117,7 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
         return Tested()
     count, discount = record.lengths.size, run.question.discount
     totals, untold = np.zeros_like(episodes.totals), not hasattr(world, "successors")
-    possible = np.ones(record.states.size, dtype=bool)
+    chances = np.ones(record.states.size)
     for first in range(0, record.states.size, BLOCK):
         part = slice(first, first + BLOCK)
         paid = cost(record.states[part], record.actions[part])
@@ -115,8 +125,8 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
         for i in range(paid.shape[1]):
             totals[:, i] += np.bincount(record.episode[part], weight * paid[:, i], count)
         if not untold:
-            possible[part] = _can_happen(world, record.states[part], record.actions[part],
-                                         record.following[part])  # fmt: skip
+            chances[part] = _chances(world, record.states[part], record.actions[part],
+                                     record.following[part])  # fmt: skip
     slack = AGREEMENT * run.question.costs.norms * run.question.horizon
     for i, name in enumerate(run.question.names):
         off = np.abs(totals[:, i] - episodes.totals[:, i])
@@ -126,17 +136,22 @@ def _check_record(ledger: Ledger, run: LargeRun, world: Any, cost: CostFunction)
             f"episode {worst} costs {float(episodes.totals[worst, i])!r} of {name!r}, the code "
             f"gives {float(totals[worst, i])!r}",
         )
-    starts = bool((np.asarray(world.initial_probability(record.starts)) > 0).all())
+    begun = np.asarray(world.initial_probability(record.starts))
+    starts, possible = bool((begun > 0).all()), bool((chances > 0).all())
+    episode_chances = walked_chances(begun, None if untold else chances, record.episode)
+    keys = walked_keys(record.states, record.actions, record.following, record.lengths)
     return Tested(
-        starts, None if untold else bool(possible.all()),
+        starts, None if untold else possible,
         log_evidence_of_starts(world, record.starts) if starts else None,
-        log_evidence_of_steps(world, record) if possible.all() and not untold else None,
+        log_evidence_of_steps(world, record) if possible and not untold else None,
+        copies=copies_of(keys, episode_chances),
     )  # fmt: skip
 
 
-def _can_happen(world: Any, states: Ints, actions: Ints, following: Ints) -> Bools:
+def _chances(world: Any, states: Ints, actions: Ints, following: Ints) -> Floats:
+    """The probability of every step."""
     ids, laws = (np.asarray(part) for part in world.successors(states, actions))
-    return np.asarray(((ids == following[:, np.newaxis]) * laws).sum(axis=1) > 0)
+    return np.asarray(((ids == following[:, np.newaxis]) * laws).sum(axis=1))
 
 
 def _walked(world: Any, cost: CostFunction, question: LargeQuestion) -> Totals:
@@ -222,10 +237,10 @@ def _check_alike(
     check_alike(ledger, question.names, stored, fresh, widths, sizes)
 
 
-def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> None:
+def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> list[Examined]:
     """Ranges, statistics from the stored seed, and what is exact beside what is sampled."""
     count, seed, attempt = run.evaluation["rows"], run.evaluation["seed"], Ledger()
-    drawn, whole = rows.drawn(seed, count)
+    drawn, whole, examined = rows.drawn(seed, count)
     for sample, own, name, size, k in _figures(run, rows, drawn):
         ledger.close(f"the range of {name}", float(sample.ranges[k]), size, size)
         what = f"the mean of {name} that its seed gives"
@@ -234,11 +249,12 @@ def _check_rows(ledger: Ledger, run: LargeRun, rows: Rows) -> None:
         attempt.close(what, float(sample.variances[k]), float(own.variances[k]), size**2)
     settle(ledger, attempt, same_numpy=run.same_numpy)
     if attempt.findings:
-        drawn, whole = rows.drawn(seed ^ OTHER_SEED, count)
+        drawn, whole, examined = rows.drawn(seed ^ OTHER_SEED, count)
         for sample, own, widths in zip(run.samples, drawn, rows.ranges(), strict=True):
             stored = Moments(sample.count, sample.means, sample.variances)
             check_alike(ledger, _names(run, sample), stored, own, widths, widths)
     _check_exact(ledger, run, rows, Moments.of(whole))
+    return examined
 
 
 def _figures(

@@ -130,7 +130,7 @@ def policy_of(form: Form, name: str, parts: dict[str, Any], question: LargeQuest
         theta, features = form.figures("coefficients", name), parts[f"features of the {name}"]
         return Combined(features, theta, question.sizes[1])
     if told["form"] == "table" and question.sizes is not None:
-        laws = form.figures("probabilities", name).reshape(question.sizes)
+        laws = _tabled(form, name, question.sizes)
         if (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1) > 1e-8).any():
             raise Refused("the probabilities of the policy are no laws")
         return Table(laws)
@@ -142,6 +142,23 @@ def policy_of(form: Form, name: str, parts: dict[str, Any], question: LargeQuest
         ]  # fmt: skip
         return Drawn(members, form.figures("weights", name))
     raise Refused(f"a policy of the form {told['form']!r} cannot be walked")
+
+
+def _tabled(form: Form, name: str, sizes: tuple[int, int]) -> Floats:
+    """Probabilities per pair as (states x actions), by the numbers of the actions."""
+    given, first = form.figures("probabilities", name), form.wholes("offsets", name)
+    count = np.diff(first)
+    if first.size != sizes[0] + 1 or first[0] != 0 or (count < 1).any() or first[-1] != given.size:
+        raise Refused("the probabilities of the policy are not those of the world's states")
+    state = np.arange(sizes[0]).repeat(count)
+    number = np.arange(given.size) - first[state]
+    if f"action numbers of the {name}" in form.arrays:
+        number = form.wholes("action numbers", name)
+    if number.size != given.size or (number < 0).any() or (number >= sizes[1]).any():
+        raise Refused("the policy takes an action that the world lacks")
+    laws = np.zeros(sizes)
+    laws[state, number] = given
+    return laws
 
 
 def _told(form: Form, name: str) -> dict[str, Any]:

@@ -95,6 +95,9 @@ class Form:
     def figures(self, what: str, name: str) -> Floats:
         return reals(self.arrays, f"{what} of the {name}", 1)
 
+    def wholes(self, what: str, name: str) -> Ints:
+        return wholes(self.arrays, f"{what} of the {name}")
+
 
 def read_large_question(data: bytes) -> LargeQuestion:
     header, arrays = archive(data, "large problem", 1)

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.auditing import protocol
+from journeyman.auditing.copies import Copies, copies_of, walked_keys
 from journeyman.auditing.draws import settle
 from journeyman.auditing.large_run import MIXTURE, ROWS, LargeRun
 from journeyman.auditing.ledger import Ledger
 from journeyman.auditing.premise_claims import (
+    COPIED,
     DECLARED,
+    EXACT_LAWS,
     FAILED,
     FRESH_ROLLOUTS,
     FRESH_ROWS,
     GIVEN,
     INDEPENDENT,
     TESTED,
+    check_copies,
     check_test,
 )
 from journeyman.auditing.premise_claims import STARTS as LIKELY_STARTS
@@ -28,6 +32,8 @@ STARTS, STEPS = "start states are possible", "steps are possible"
 SIMULATOR = "the simulator is the world the expert acted in"
 CANDIDATES = "rollouts are independent of the candidates"
 TABLES = "costs of one factor are those of their tables"
+AGREE, DRAWN = "successors and predecessors agree", "draws of features follow their law"
+TAKEN = "features and predecessors are what they declare"
 DIGEST = "a digest of problem and policy"
 
 
@@ -41,6 +47,11 @@ class Tested:
     log_starts: float | None = None
     log_steps: float | None = None
     tables: bool = False
+    followed: int | None = None
+    """Steps there and back, where rows were drawn; whether all agree."""
+    agree: bool = True
+    log_draws: float | None = None
+    copies: Copies | None = None
 
 
 def check_large_premises(
@@ -51,22 +62,69 @@ def check_large_premises(
     names = [one["name"] for one in stored]
     tables = [TABLES] * (run.kind == ROWS and TABLES in names)
     told = dict(zip(names, stored, strict=True))
-    if not ledger.equal("the list of premises", names, [*_names(run, told), *tables]):
+    rows = [AGREE, DRAWN, TAKEN] if run.kind == ROWS else []
+    if not ledger.equal("the list of premises", names, [*_names(run, told), *tables, *rows]):
         return
     if found is not None and run.kind == ROWS:
         ledger.equal("the premise about tables", bool(tables), found.tables)
-    for name in set(names) - {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS}:
+    tested = {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS, AGREE, DRAWN}
+    tested |= {COPIED} if run.walked else set()
+    for name in set(names) - tested:
         outline = (told[name]["verdict"], told[name]["level"])
         ledger.equal(f"the premise that {name}", outline, (DECLARED, None))
     if run.episodes is not None:
         said = f"the {len(run.episodes.totals)} episodes" in told[INDEPENDENT]["detail"]
         ledger.check(said, "the premise of independence speaks of another number of episodes")
     ledger.check(
-        re.match(_draws(run), told[names[-1 - len(tables)]]["detail"]) is not None,
+        re.match(_draws(run), told[_drawing(run)]["detail"]) is not None,
         "the premise about draws tells of another number or seed",
     )
+    if COPIED in told:
+        _check_copied(ledger, run, told[COPIED], found)
     if run.walked is not None and STARTS in told:
         _check_tests(ledger, run, told, found)
+    if rows:
+        _check_rows(ledger, run, told, found)
+
+
+def _check_rows(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tested | None) -> None:
+    """Steps there and back, and bets against the laws of draws."""
+    agree = told[AGREE]
+    outline = (agree["verdict"], agree["level"])
+    ledger.check(outline in ((TESTED, 0.0), (FAILED, 0.0)), f"the premise that {AGREE} is no test")
+    if found is not None and found.followed is not None:
+        verdict = TESTED if found.agree else FAILED
+        ledger.equal(f"the verdict that {AGREE}", agree["verdict"], verdict)
+        said = agree["detail"] == f"{found.followed} steps were followed there and back"
+        ledger.check(
+            said or not found.agree, f"the test that {AGREE} tells of another number of steps"
+        )
+    attempt = Ledger()
+    derived = _log_value(told[DRAWN], found and found.log_draws)
+    check_test(attempt, told[DRAWN], derived, run.evaluation["rows"])
+    settle(ledger, attempt, same_numpy=run.same_numpy)
+
+
+def _check_copied(
+    ledger: Ledger, run: LargeRun, stored: dict[str, Any], found: Tested | None
+) -> None:
+    """Equal episodes can be counted without code; how likely they are it has to say."""
+    if run.walked is None:
+        assert run.episodes is not None
+        totals = run.episodes.totals
+        repeats = len(totals) - len({row.tobytes() for row in totals + 0.0})
+        said = f": {repeats} of {len(totals)} episodes have the totals of another"
+        ledger.check(said in stored["detail"], "the premise about copies tells of other numbers")
+        return
+    copies = found.copies if found is not None else None
+    if copies is None:
+        walked = run.walked
+        columns = (walked.states, walked.actions, walked.following, walked.lengths)
+        copies = copies_of(walked_keys(*columns), None)
+        sound = (stored["verdict"], stored["level"]) == (DECLARED, None)
+        if not sound:
+            check_test(ledger, stored, _log_value(stored, None), copies.episodes)
+    check_copies(ledger, stored, copies)
 
 
 def _check_tests(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tested | None) -> None:
@@ -103,15 +161,20 @@ def _log_value(stored: dict[str, Any], derived: Any) -> float:
 
 def _names(run: LargeRun, told: dict[str, Any]) -> list[str]:
     """Which premises there have to be; laws are bet against where all is possible."""
-    found = [GIVEN]
-    if run.episodes is not None and run.question.sizes is None:
-        found = [RANGES, INDEPENDENT, SIMULATOR]
+    simulated = run.question.sizes is None
+    found = [RANGES, GIVEN, SIMULATOR if simulated else EXACT_LAWS]
+    if run.episodes is not None and simulated:
+        found = [RANGES, INDEPENDENT, COPIED, SIMULATOR]
     elif run.episodes is not None:
         bets = ((STARTS, LIKELY_STARTS), (STEPS, LIKELY_STEPS))
         possible = [law for name, law in bets if told.get(name, {}).get("verdict") == TESTED]
-        found = [RANGES, INDEPENDENT, STARTS, STEPS, *possible]
-    draws = {MIXTURE: CANDIDATES, ROWS: FRESH_ROWS}.get(run.kind, FRESH_ROLLOUTS)
-    return [*found, draws]
+        found = [RANGES, INDEPENDENT, COPIED, STARTS, STEPS, *possible]
+    return [*found, _drawing(run)]
+
+
+def _drawing(run: LargeRun) -> str:
+    """The premise about draws."""
+    return {MIXTURE: CANDIDATES, ROWS: FRESH_ROWS}.get(run.kind, FRESH_ROLLOUTS)
 
 
 def _draws(run: LargeRun) -> str:

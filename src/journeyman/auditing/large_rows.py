@@ -7,6 +7,7 @@ u = Phi theta, and D theta = (B - discount P)' u at a state: its own pairs less 
 pairs before it. The features are asked for rows of pairs only; flow rows are added up here.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from journeyman.auditing.draws import Moments
 from journeyman.auditing.large_draws import CostFunction, shards
 from journeyman.auditing.large_inputs import LargeQuestion
 from journeyman.auditing.reading import Refused
+from journeyman.auditing.row_checks import Examined, steps_agree
 from journeyman.auditing.tables import Floats, Ints
 
 BLOCK = 1 << 10
@@ -63,20 +65,26 @@ class Rows:
         widths = [np.ptp(corners, axis=0), np.array([negative]), np.array([flow])]
         return [one * (1 + protocol.SLACK) for one in widths]
 
-    def drawn(self, seed: int, count: int) -> tuple[list[Moments], Floats]:
-        """Moments of the three sums from their seed; Psi' u when all of it is sampled."""
+    def drawn(self, seed: int, count: int) -> tuple[list[Moments], Floats, list[Examined]]:
+        """Moments of the three sums from their seed; Psi' u when all of it is sampled; what the
+        rows are found to be."""
         parts = [
             self._shard(rng, part)
             for rng, part in shards(seed, (STREAM,), count, protocol.ROW_SHARD)
         ]
-        *sums, whole = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return [Moments.of(one.reshape(count, -1)) for one in sums], whole
+        *sums, whole = (
+            np.concatenate(part) for part in zip(*(one[:4] for one in parts), strict=True)
+        )
+        moments = [Moments.of(one.reshape(count, -1)) for one in sums]
+        return moments, whole, [one[4] for one in parts]
 
     @property
     def _sampled(self) -> Floats:
         return np.where(np.isnan(self.known), self.theta, 0.0)
 
-    def _shard(self, rng: np.random.Generator, count: int) -> tuple[Floats, Floats, Floats, Floats]:
+    def _shard(
+        self, rng: np.random.Generator, count: int
+    ) -> tuple[Floats, Floats, Floats, Floats, Examined]:
         pairs = self.features.draw(rng, count)
         rows = self.features.rows(*pairs)
         law = np.asarray(rows.sum(axis=1)).ravel() / self.ratio
@@ -85,12 +93,22 @@ class Rows:
         starts = rng.random(count) < 0.5
         first = self.world.draw_initial(rng, count)
         states = np.where(starts, first, self.features.draw_flow(rng, count))
-        violated = [self._violation(states[at : at + BLOCK]) for at in range(0, count, BLOCK)]
+        blocks = [self._violation(states[at : at + BLOCK]) for at in range(0, count, BLOCK)]
+        violated, flow, initial = (np.concatenate(part) for part in zip(*blocks, strict=True))
         whole = costs * density[:, np.newaxis]
-        return expected, np.maximum(-density, 0.0), np.concatenate(violated), whole
+        steps, contradiction = steps_agree(self.world, pairs, states, rng)
+        first, flowing = slice(0, protocol.DRAWS_BET_ON), ~starts
+        again = zip(np.asarray(pairs[0]).tolist(), np.asarray(pairs[1]).tolist(), strict=True)
+        examined = Examined(
+            steps, contradiction, count, np.asarray((1 / (law * self.ratio)) @ rows),
+            math.fsum(initial / (flow + initial)),
+            list(zip(again, law.tolist(), strict=True))[first],
+            list(zip(states[flowing].tolist(), flow[flowing].tolist(), strict=True))[first],
+        )  # fmt: skip
+        return expected, np.maximum(-density, 0.0), violated, whole, examined
 
-    def _violation(self, states: Ints) -> Floats:
-        """|D_y theta - initial_y|/q(y)."""
+    def _violation(self, states: Ints) -> tuple[Floats, Floats, Floats]:
+        """|D_y theta - initial_y|/q(y), q2 and the initial law."""
         leaving, mass = np.zeros(states.size), np.zeros(states.size)
         for action in range(self.world.num_actions):
             rows = self.features.rows(states, np.full(states.size, action))
@@ -104,4 +122,5 @@ class Rows:
         mass += np.bincount(where, weight * sums, minlength=states.size)
         initial = np.asarray(self.world.initial_probability(states))
         law = mass / ((1 + self.question.discount) * self.ratio)
-        return np.asarray(np.abs(leaving - entering - initial) / ((law + initial) / 2))
+        off = np.abs(leaving - entering - initial)
+        return np.asarray(off / ((law + initial) / 2)), law, initial

@@ -4,8 +4,9 @@ These are the choices of schema version 4; whoever changes one of them in the ce
 the version too. Version 1 shaped estimates by other choices and did not keep the features of
 sampled rows; version 2 did not hold demonstrations against an estimated model, and let intervals
 reach beyond what is possible; version 3 took bounded costs alone for the largest possible gap,
-counted a part of the model's error as gap, drew from seeds of the caller's choice and split
-demonstrations by their order. Runs of these are refused.
+counted a part of the model's error as gap, drew from seeds of the caller's choice, split
+demonstrations by their order, and had no premises about copies, a support, or laws that nothing
+tests. Runs of these are refused.
 """
 
 VERSION = 4
@@ -51,3 +52,8 @@ COMPARED_STARTS, STARTS_STREAM = 1 << 13, 0x6C737472
 """States that recorded starts are compared with, and the stream of seed 0 they come from."""
 TESTED_STEPS = 1 << 16
 """Steps that are bet on: the first of the record."""
+FOLLOWED, DRAWS_BET_ON = 1 << 12, 1 << 14
+"""Rows of a shard whose steps are followed there and back; draws of the first shard whose
+repetitions are counted."""
+TILTS, LEAST = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1e-12
+"""Of bets on means, with both signs; the least factor."""

@@ -40,7 +40,7 @@ from journeyman.certificate.lower_bounds import (
     witnesses_of,
 )
 from journeyman.certificate.model_error import ModelError
-from journeyman.certificate.premises import Premise, Verdict, expert_premises
+from journeyman.certificate.premises import Premise, Verdict, expert_premises, world_premises
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.sampled_rows import SampledRows
@@ -218,7 +218,7 @@ def _policy(problem: Program, answer: Policy | HasPolicy) -> Policy:
             f"there is no policy in a {type(answer).__name__}",
             "Give jm.Policy(probabilities), or the answer of jm.solve",
         )
-    return policy
+    return policy.fitted(problem.world)
 
 
 def _shares(
@@ -307,7 +307,10 @@ def _combinations(
 
 
 def _premises(problem: Program) -> tuple[Premise, ...]:
-    return expert_premises(problem, PREMISE_LEVEL) if isinstance(problem, Apprenticeship) else ()
+    expert: tuple[Premise, ...] = ()
+    if isinstance(problem, Apprenticeship):
+        expert = expert_premises(problem, PREMISE_LEVEL)
+    return *expert, *world_premises(problem)
 
 
 def _alarm(problem: Program, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:

@@ -36,7 +36,7 @@ from journeyman.certificate.betting import (
     bets_on_counts,
     bets_on_temper,
 )
-from journeyman.world.large_world import LargeWorld
+from journeyman.world.large_world import LargeWorld, successor_laws
 
 COMPARED = 1 << 13
 """M: states drawn from the initial law to compare starts with."""
@@ -76,7 +76,9 @@ def step_evidence(
 ) -> tuple[str, float]:
     """What is most out of line in words, and log E; every step must be possible."""
     pairs, rows = np.unique(np.column_stack([states, actions]), axis=0, return_inverse=True)
-    laws = world.successors(np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]))
+    laws = successor_laws(
+        world, np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    )
     reached, places = np.unique(laws.states, return_inverse=True)
     shape, width = (len(pairs), reached.size), laws.states.shape[1]
     matrix = sparse.csr_array(

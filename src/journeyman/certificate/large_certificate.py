@@ -19,7 +19,7 @@ from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
 from journeyman.certificate.large_premises import expert_premises
 from journeyman.certificate.legend import legend
 from journeyman.certificate.mixture import mixed
-from journeyman.certificate.premises import Premise
+from journeyman.certificate.premises import Premise, in_words, refuted
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.terms import Term, total
@@ -76,13 +76,17 @@ class LargeCertificate(GapBound):
         return f"the largest term is {largest.name}, {largest.value:.4g} [{largest.source}]"
 
     def summary(self) -> str:
-        """One sentence."""
+        """The bound and its probability, what to compare it with, and what it rests on."""
         if not self.valid:
-            return f"Nothing is certified; only the trivial bound {self.trivial_bound:.4g} holds."
+            failed = "; ".join(one.name for one in refuted(self.premises))
+            return (
+                f"Nothing is certified because a premise failed ({failed}); only the trivial bound "
+                f"{self.trivial_bound:.4g} holds."
+            )
         return (
             f"With probability {1 - self.failure_probability:.4g} the policy costs at most "
             f"{self.bound:.4g} more than the expert under every cost of the class "
-            f"({self.normalised_bound:.4g} per step), {self.worth()}."
+            f"({self.normalised_bound:.4g} per step), {self.worth()}. {in_words(self.premises)}"
         )
 
     def table(self) -> str:

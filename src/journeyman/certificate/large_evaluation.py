@@ -29,8 +29,19 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import Evaluation, Statistics
 from journeyman.certificate.expert import WITHOUT_SHAPING, PlainMean, coordinatewise
+from journeyman.certificate.large_premises import LEVEL
 from journeyman.certificate.premises import Premise, declared
 from journeyman.certificate.rollouts import Rollouts, floats, require_whole
+from journeyman.certificate.row_checks import (
+    Draws,
+    Steps,
+    draws_of,
+    followed,
+    looked_up,
+    require_drawable,
+    require_drawable_states,
+    row_premises,
+)
 from journeyman.certificate.terms import Term, above, total
 from journeyman.demonstrations.episode_totals import simulate
 from journeyman.errors import InvalidCosts
@@ -140,7 +151,12 @@ def from_rows(
     tasks = [(seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)]
     run = Serial() if executor is None else executor
     parts = run.map(_rows, tasks, shared=(problem, features, theta, known))
-    samples = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    samples = [np.concatenate(part) for part in zip(*(one[:3] for one in parts), strict=True)]
+    steps = [*(one[3] for one in parts), looked_up(features.world, problem.demonstrations)]
+    premises = (
+        *_row_premises(problem, drawn, seed, known),
+        *row_premises(Steps.joined(steps), [one[4] for one in parts], LEVEL),
+    )
     sums = _statistics(samples, _ranges(problem, features, theta, known), seed, failure_probability)
     V1, V2 = (_upper(one) for one in sums[1:])
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
@@ -154,8 +170,7 @@ def from_rows(
     )
     expectations = np.nan_to_num(known) @ theta + np.array(sums[0].means)
     return Evaluation(
-        "A (sampled)", expectations, terms, failure_probability, sums,
-        _row_premises(problem, drawn, seed, known),
+        "A (sampled)", expectations, terms, failure_probability, sums, premises,
     )  # fmt: skip
 
 
@@ -191,24 +206,29 @@ def rounding(problem: SimulatedProblem, summands: int, mass: float = 1.0) -> Ter
 def _rows(
     task: tuple[int, int, int],
     shared: tuple[LargeApprenticeship, LargeFeatures, FloatArray, FloatArray],
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2."""
+) -> tuple[FloatArray, FloatArray, FloatArray, Steps, Draws]:
+    """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
+    the rows were examined."""
     (seed, first, count), (problem, features, theta, known) = task, shared
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ROWS, first)))
     pairs = features.draw(rng, count)
     rows = features.rows(*pairs)
     _require_nonnegative(rows, pairs)
     law = features.pair_law(rows)
+    require_drawable(law, pairs)
     costs = problem.costs.at(*pairs)
     features.require_tables(problem.costs, pairs[0], costs)
     expected = costs * np.asarray(rows @ _unknown(theta, known).T) / law[:, np.newaxis]
     world = problem.world
-    states = np.where(
-        rng.random(count) < 0.5, world.draw_initial(rng, count), features.draw_flow(rng, count)
-    )
+    start = rng.random(count) < 0.5
+    states = np.where(start, world.draw_initial(rng, count), features.draw_flow(rng, count))
     flow, initial = features.flow(states), np.asarray(world.initial_probability(states))
-    violated = np.abs(flow.rows @ theta - initial) / ((flow.law + initial) / 2)
-    return expected, np.maximum(-(rows @ theta) / law, 0.0), np.asarray(violated)
+    mixed = (flow.law + initial) / 2
+    require_drawable_states(mixed, states)
+    violated = np.abs(flow.rows @ theta - initial) / mixed
+    steps = followed(features.world, pairs, states, rng)
+    drawn = draws_of(rows, pairs, law, (states[~start], flow.law[~start]), initial / mixed)
+    return expected, np.maximum(-(rows @ theta) / law, 0.0), np.asarray(violated), steps, drawn
 
 
 def _require_nonnegative(rows: SparseMatrix, pairs: tuple[IntArray, IntArray]) -> None:

@@ -83,10 +83,11 @@ def transition_radii(world: World, failure_probability: float) -> ModelError:
 
     An exact world has distance 0. Where a distance is declared and counted, the smaller holds.
 
-    >>> world = World([[0.5, 0.5], [0, 1]], [1, 0], 0.9, transition_counts=1000,
-    ...               support=[[1, 1], [0, 1]])
+    >>> world = World([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]], [1, 0, 0], 0.9,
+    ...               transition_counts=1000, transition_error=[2, 2, 0],
+    ...               support=[[1, 1, 0], [0, 1, 1], [0, 0, 1]])
     >>> transition_radii(world, 0.05).transition.round(3).tolist()
-    [0.191, 0.0]
+    [0.193, 0.193, 0.0]
     """
     delta = require_probability(failure_probability)
     return radii_at(world, world.transition_counts, delta)

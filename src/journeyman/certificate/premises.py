@@ -2,13 +2,15 @@
 
 A bound from demonstrations supposes independent trajectories, x_0 ~ initial and
 x_{t+1} ~ P(. | x_t, a_t). The two laws are tested by betting against them (`betting`), exactly, at
-a stated level each; a sound record is refused with probability 2 level at most.
+a stated level each, and so is that no episode was copied (`copies`); a sound record is refused with
+probability 3 level at most.
 
-*Not tested*: that trajectories are independent, that one expert made them, that none was left out
-because of what its expert did; nor the costs. A test that does not refute is no proof: an error
-that is small, or in pairs never visited, goes unnoticed. A law that is only an estimate cannot be
-bet against, for the expert acts in the true world: there the demonstrations are compared with the
-observations behind the model (`model_agreement`), once for starts and steps.
+*Not tested*: that trajectories are independent in other ways, that one expert made them, that none
+was left out because of what its expert did; nor the costs. A test that does not refute is no proof:
+an error that is small, or in pairs never visited, goes unnoticed. A law that is only an estimate
+cannot be bet against, for the expert acts in the true world: there the demonstrations are compared
+with the observations behind the model (`model_agreement`), once for starts and steps. Where no
+demonstrations test the laws of the world they are declared, and so is a support.
 """
 
 import math
@@ -18,13 +20,17 @@ from enum import Enum
 
 import numpy as np
 
-from journeyman.arrays import require_between
+from journeyman.arrays import FloatArray, require_between
 from journeyman.certificate.betting import start_evidence, step_evidence
+from journeyman.certificate.copies import Repetitions, repetitions
 from journeyman.certificate.model_agreement import agreement, num_unobserved
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
-from journeyman.problem import Apprenticeship
+from journeyman.problem import Apprenticeship, Program
 from journeyman.world import World
+from journeyman.world.estimation import observed_support
+
+LITTLE_CHANCE = "the laws leave too little to chance to tell a copy from an equal episode"
 
 
 class Verdict(Enum):
@@ -61,6 +67,18 @@ def refuted(premises: Iterable[Premise]) -> tuple[Premise, ...]:
     return tuple(premise for premise in premises if premise.verdict is Verdict.FAILED)
 
 
+def in_words(premises: Iterable[Premise]) -> str:
+    """The premises of a bound by their names: what was declared, and what was tested."""
+    found = tuple(premises)
+    marks = {Verdict.DECLARED: "declared", Verdict.TESTED: "tested and not refuted"}
+    grounds = [
+        f"{mark}: {'; '.join(one.name for one in found if one.verdict is verdict)}"
+        for verdict, mark in marks.items()
+        if any(one.verdict is verdict for one in found)
+    ]
+    return f"Premises {'. Premises '.join(grounds)}." if grounds else ""
+
+
 def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premise, ...]:
     """What the expert's side of `problem` rests on; each test refutes a truth with probability
     `level` at most.
@@ -71,6 +89,7 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
     >>> for premise in expert_premises(Apprenticeship(world, CostBasis([[0], [1]]), demos)):
     ...     premise.name, premise.verdict.value
     ('independent trajectories', 'declared')
+    ('no episode was copied', 'failed')
     ('start states follow the initial law', 'tested, not refuted')
     ('steps follow the transition law', 'failed')
     """
@@ -103,7 +122,91 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
         warning = "demonstrations simulated in the model break this premise"
         found.append(declared(name, f"{untested} {cause}; {warning}"))
         found.append(_agreement(world, demos, level))
-    return (independence, *found)
+    chances = _log_chances(world, demos, starts_known=starts_known, steps_known=steps_known)
+    cause = "laws that are estimates cannot say how likely equal episodes are"
+    if not untested:
+        cause = LITTLE_CHANCE
+    copied = no_copies(repetitions(demos, chances), level, cause)
+    return (independence, copied, *found)
+
+
+def world_premises(problem: Program) -> tuple[Premise, ...]:
+    """What a bound rests on whoever the expert is: the laws, where no record tests them, and the
+    support, where one is given."""
+    world, found = problem.world, []
+    if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
+        found.append(_laws(world))
+    if world.support is not None:
+        found.append(_support(world))
+    return tuple(found)
+
+
+def _laws(world: World) -> Premise:
+    if not world.is_estimated:
+        detail = "they were given, and nothing here tests them"
+        return declared("the laws of the world are exact", detail)
+    counted = world.transition_counts is not None or world.initial_count is not None
+    detail = "the distances of the true laws were declared"
+    if counted:
+        detail = (
+            "what was counted is taken to be independent draws of one law per pair, with no more "
+            "states than are known"
+        )
+    return declared("the true laws are as near as the model says", detail)
+
+
+def _support(world: World) -> Premise:
+    equal, sure = observed_support(world)
+    detail = "which next states are possible is taken as known whatever was recorded"
+    if equal:
+        detail += (
+            "; every one of them was observed: the support equals the observed pattern, and was "
+            "probably taken from the record, which would make the bound too small"
+        )
+    if sure.any():
+        detail += (
+            f"; {int(sure.sum())} recorded pairs have one possible next state, and error 0 by that"
+        )
+    return declared("the support was known before recording", detail)
+
+
+def _log_chances(
+    world: World, demos: Demonstrations, *, starts_known: bool, steps_known: bool
+) -> FloatArray:
+    """log p of every episode; what is not known, or impossible, counts as one."""
+    found = np.zeros(len(demos))
+    if starts_known:
+        found += log_or_zero(world.initial[demos.first_states])
+    if steps_known:
+        steps = np.asarray(world.transition[demos.pairs_in(world), demos.next_states]).ravel()
+        found += np.add.reduceat(log_or_zero(steps), demos.offsets[:-1])
+    return found
+
+
+def log_or_zero(probabilities: FloatArray) -> FloatArray:
+    """Logarithms; 0 for what is impossible, which other premises speak of."""
+    return np.log(np.where(probabilities > 0, probabilities, 1.0))
+
+
+def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
+    """That no episode was copied: tested where the record, copied as a whole, would be refuted."""
+    name, threshold = "no episode was copied", -math.log(level)
+    count, repeats = found.num_episodes, found.num_repeats
+    if found.log_value < threshold and found.log_twice < threshold:
+        return declared(
+            name,
+            f"not tested, for {cause}: {repeats} of {count} episodes equal an earlier one, and the "
+            f"whole record copied would have an e-value of {_figure(found.log_twice)}",
+        )
+    sample = f"{count} episodes, {repeats} of which equal an earlier one"
+    worst = ""
+    if found.example is not None:
+        first, second, log_chance = found.example
+        worst = (
+            f"episodes {first} and {second} are equal, which has probability "
+            f"{_figure(log_chance)} at most. Leave copies out"
+        )
+    return judged(name, sample, found.log_value, worst, level)
 
 
 def _starts(world: World, demos: Demonstrations, level: float) -> Premise:
@@ -120,7 +223,7 @@ def _starts(world: World, demos: Demonstrations, level: float) -> Premise:
     last = outcome + int(np.flatnonzero(world.initial[outcome:behind])[-1])
     where = f"state {outcome}" if last == outcome else f"states {outcome} to {last}"
     worst = f"{strongest.tendency}most out of line is a start in {where}: {frequencies}"
-    return _judged(name, f"{starts.size} starts", log_value, worst, level)
+    return judged(name, f"{starts.size} starts", log_value, worst, level)
 
 
 def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
@@ -129,7 +232,7 @@ def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
     sample = f"{demos.num_steps} steps from {strongest.tally.rows.size} pairs"
     where = f"{world.describe_pair(pair)} to state {outcome}"
     worst = f"{strongest.tendency}most out of line is {where}: {frequencies}"
-    return _judged("steps follow the transition law", sample, log_value, worst, level)
+    return judged("steps follow the transition law", sample, log_value, worst, level)
 
 
 def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
@@ -143,11 +246,15 @@ def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
     return Premise(name, Verdict.FAILED if closest.is_refuted else Verdict.TESTED, detail, level)
 
 
-def _judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
+def judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
     """Refuted when the e-value reaches 1/level."""
-    small = abs(log_value) < 600
-    figure = f"{math.exp(log_value):.3g}" if small else f"10^{log_value / math.log(10):.0f}"
-    detail = f"e-value {figure} from {sample}, refuted from {1 / level:g} on"
+    detail = f"e-value {_figure(log_value)} from {sample}, refuted from {1 / level:g} on"
     if log_value >= -math.log(level):
         return failed(name, f"{detail}; {worst}", level)
     return Premise(name, Verdict.TESTED, detail, level)
+
+
+def _figure(log_value: float) -> str:
+    """A number whose logarithm is given, however large or small."""
+    small = abs(log_value) < 600
+    return f"{math.exp(log_value):.3g}" if small else f"10^{log_value / math.log(10):.0f}"

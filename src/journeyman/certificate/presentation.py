@@ -3,7 +3,7 @@
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.legend import legend
 from journeyman.certificate.model_agreement import num_unobserved
-from journeyman.certificate.premises import Verdict
+from journeyman.certificate.premises import Verdict, in_words
 from journeyman.problem import Apprenticeship
 
 ROUNDING = 1e-10
@@ -127,13 +127,8 @@ def _broken(certificate: Certificate) -> list[str]:
 
 
 def _grounds(certificate: Certificate) -> list[str]:
-    declared = [one.name for one in certificate.premises if one.verdict is Verdict.DECLARED]
-    tested = sum(one.verdict is Verdict.TESTED for one in certificate.premises)
-    if not certificate.premises:
-        return []
-    grounds = [f"declared: {'; '.join(declared)}"] if declared else []
-    grounds += [f"tested and not refuted: {tested} more"] if tested else []
-    return [f"Premises: {', '.join(grounds)}."]
+    """Every premise by its name."""
+    return list(filter(None, [in_words(certificate.premises)]))
 
 
 def _figure(certificate: Certificate, value: float) -> str:

@@ -24,6 +24,7 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.storage import Arrays, PathLike, load_arrays, take
+from journeyman.world import Pairs
 
 CODE, POLICY = "code.json", "policy.npz"
 KIND, VERSION = "policy of a large world", 1
@@ -55,6 +56,8 @@ def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> d
     if isinstance(policy, Policy) and not index.holds(policy):
         arrays[f"probabilities of the {name}"] = policy.per_pair
         arrays[f"offsets of the {name}"] = policy.pairs.offsets
+        if policy.pairs.numbers is not None:
+            arrays[f"action numbers of the {name}"] = policy.pairs.numbers
         return {"form": "table"}
     index.add(name, policy)
     return {"form": "reference"}
@@ -138,8 +141,8 @@ def _policy(
         coefficients = take(path, arrays, f"coefficients of the {name}")
         return FeaturePolicy(parts[f"features of the {name}"], coefficients)
     if form == "table":
-        columns = (take(path, arrays, f"{word} of the {name}") for word in TABLE)
-        return Policy(*columns)
+        law, offsets = (take(path, arrays, f"{word} of the {name}") for word in TABLE)
+        return Policy(law, Pairs(offsets, arrays.get(f"action numbers of the {name}")))
     if form != "mixture":
         raise InvalidFile(f"{path} holds a policy of the form {form!r}", "Save it again")
     weights = take(path, arrays, f"weights of the {name}")

@@ -131,9 +131,7 @@ def learn_case(demonstrations: int = DEMONSTRATIONS, seed: int = 0) -> SepsisCas
 
 def _most_survivals(world: jm.World) -> jm.Policy:
     """A policy under which most patients survive."""
-    farsighted = jm.World(
-        world.transition, world.initial, ALMOST_ONE, choice_offsets=world.pairs.offsets
-    )
+    farsighted = jm.World(world.transition, world.initial, ALMOST_ONE, choice_offsets=world.pairs)
     surviving = world.transition[:, [SURVIVED]].toarray().ravel()
     surviving[world.pairs.states >= PATIENTS] = 0.0
     return jm.plan(farsighted, -surviving).policy

@@ -24,6 +24,14 @@ def import_world(
         str | None,
         typer.Option(help="The first state's number, or uniform; like --option initial=…."),
     ] = None,
+    absorbing: Annotated[
+        str | None,
+        typer.Option(help="States of a log that are never left, as 5,7, or unleft for all such."),
+    ] = None,
+    drop_unseen: Annotated[
+        bool,
+        typer.Option("--drop-unseen", help="Numbers that occur nowhere in a log are no states."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read a world from any source, and write it as one file."""
@@ -36,6 +44,10 @@ def import_world(
         options["discount"] = repr(discount)
     if initial is not None:
         options["initial"] = initial
+    if absorbing is not None:
+        options["absorbing"] = absorbing
+    if drop_unseen:
+        options["drop_unseen"] = "yes"
     if target.suffix != ".npz":
         raise typer.BadParameter(f"{target} does not end in .npz", param_hint="TARGET")
     world = world_from(source, options)

@@ -30,6 +30,7 @@ def facts_of(world: jm.World) -> dict[str, Any]:
         "states": world.num_states,
         "pairs": world.num_pairs,
         "most_actions": int(world.pairs.max_actions),
+        "action_numbers": _action_numbers(world),
         "transitions": int(world.transition.nnz),
         "discount": world.discount,
         "absorbing_states": int(world.absorbing.sum()),
@@ -42,6 +43,13 @@ def facts_of(world: jm.World) -> dict[str, Any]:
         "state_names": list(world.state_names or ())[:5],
         "action_names": list(world.action_names or ()),
     }
+
+
+def _action_numbers(world: jm.World) -> list[int]:
+    """The numbers of all actions, where states do not have 0, 1, 2, ... of them."""
+    if world.pairs.numbers is None:
+        return []
+    return sorted({int(number) for number in world.pairs.numbers})
 
 
 def text_of(world: jm.World) -> str:

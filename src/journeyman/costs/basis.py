@@ -7,6 +7,7 @@ sign is turned there, once, and turned back whenever figures are shown to a pers
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +19,9 @@ from journeyman.errors import InvalidCosts
 from journeyman.frozen import assign
 from journeyman.world import World
 
+KEYS = ("state", "action")
+ROW_NUMBERS = ("id", "index", "row", "pair")
+"""Names of columns that tell which row is whose."""
 LARGEST = 1e100
 """Costs beyond this, or all below its inverse, are refused."""
 
@@ -28,7 +32,9 @@ class CostBasis:
 
     Args:
         matrix: (pairs x costs) or (states x costs, the same for every action of a state), dense
-            or sparse; one-dimensional for a single cost. Entries beyond [-1, 1] are legal.
+            or sparse; one-dimensional for a single cost. Entries beyond [-1, 1] are legal. In a
+            world that does not offer every action everywhere, also one row for every state and
+            action number: those of actions that a state lacks are left out.
         names: one name per cost; by default the column names of a data frame, or numbers.
 
     >>> basis = CostBasis([[1.0, 0.0], [0.5, -1.0]], names=["effort", "delay"])
@@ -38,6 +44,8 @@ class CostBasis:
 
     matrix: Matrix
     names: tuple[str, ...]
+    note: str
+    """What was left out when the costs were read, in words."""
     rewards: bool
     """True when the features were given as rewards: `matrix` then holds minus the rewards."""
 
@@ -48,7 +56,10 @@ class CostBasis:
                 f"cost basis is empty (shape {checked.shape})", "Give at least one cost"
             )
         given = getattr(matrix, "columns", None) if names is None else names
-        assign(self, matrix=checked, names=_names(given, checked.shape[1]), rewards=False)
+        if names is None and given is not None:
+            _refuse_row_numbers([str(name) for name in given])
+        named = _names(given, checked.shape[1])
+        assign(self, matrix=checked, names=named, rewards=False, note="")
         _refuse_extreme(self.norms, self.names)
 
     @classmethod
@@ -60,6 +71,12 @@ class CostBasis:
         assign(basis, matrix=frozen)
         assign(basis, rewards=True)
         return basis
+
+    def noted(self, note: str) -> Self:
+        """The same basis, with what was left out when it was read."""
+        twin = copy(self)
+        assign(twin, note=note)
+        return twin
 
     @property
     def num_costs(self) -> int:
@@ -94,6 +111,16 @@ class CostBasis:
         """The basis with one row per pair of `world`."""
         return world.pairs.per_pair("cost basis", self.matrix, InvalidCosts)
 
+    def fitted(self, world: World) -> "CostBasis":
+        """The same basis without rows of pairs that `world` does not offer, if it has such rows."""
+        rows, pairs = self.matrix.shape[0], world.pairs
+        if pairs.is_complete or rows in (len(pairs), world.num_states):
+            return self
+        kept = self.on(world)
+        fitted = copy(self)
+        assign(fitted, matrix=freeze_rows(kept) if sparse.issparse(kept) else read_only(kept))
+        return fitted
+
     def as_given(self, values: FloatArray) -> FloatArray:
         """Expectations of the costs in the sign the features were given in."""
         return -values if self.rewards else values
@@ -102,6 +129,26 @@ class CostBasis:
         kind = "rewards" if self.rewards else "costs"
         shown = [*self.names[:4], "…"] if self.num_costs > 4 else self.names
         return f"CostBasis({self.num_costs} {kind}: {', '.join(shown)})"
+
+
+def numbers_rows(name: str, *, first: bool) -> bool:
+    """Whether a column of that name numbers the rows of a table and is no cost.
+
+    >>> numbers_rows("Unnamed: 0", first=True), numbers_rows("ID", first=False)
+    (True, True)
+    """
+    plain = name.strip().lower()
+    return plain in ROW_NUMBERS or (first and (plain == "" or plain.startswith("unnamed:")))
+
+
+def _refuse_row_numbers(columns: list[str]) -> None:
+    for place, name in enumerate(columns):
+        if numbers_rows(name, first=place == 0) or name.strip().lower() in KEYS:
+            raise InvalidCosts(
+                f"the column {name!r} of the data frame tells which row is whose and is no cost",
+                "Bring the rows into the order of the world's pairs or states and leave the column "
+                "out (or give names=, if it is a cost after all)",
+            )
 
 
 def _refuse_extreme(sizes: FloatArray, names: tuple[str, ...]) -> None:

@@ -54,4 +54,4 @@ def clone(
     counts = np.bincount(visited, minlength=len(pairs)).astype(np.float64) + smoothing
     totals = pairs.spread(pairs.total(counts))
     probabilities = np.divide(counts, totals, out=pairs.uniform.copy(), where=totals > 0)
-    return Policy(probabilities, pairs.offsets)
+    return Policy(probabilities, pairs)

@@ -23,7 +23,9 @@ from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 
-SCHEMA_VERSION = 1
+FIRST_VERSION, SCHEMA_VERSION = 1, 2
+"""Where states number their actions otherwise than from 0, version 2 is written: readers of the
+first take actions of such a world for positions."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -32,11 +34,12 @@ class Demonstrations:
 
     Args:
         states: all episodes' states one after the other, T_j + 1 for episode j.
-        actions: all episodes' actions, T_j for episode j, numbered from 0 within each state.
+        actions: all episodes' actions, T_j for episode j, by the numbers they have in the world.
         offsets: episode j's actions are `offsets[j]:offsets[j+1]`.
         terminated: for each episode whether it ended in an absorbing state; the others were
             truncated.
-        choice_offsets: the action sets of the world, as in `World`, when they are known.
+        choice_offsets: the action sets of the world when they are known: `world.pairs`, or offsets
+            as in `World` where every state numbers its actions from 0.
 
     >>> demos = Demonstrations([0, 1, 1, 0, 0], [0, 1, 0], offsets=[0, 2, 3], terminated=[0, 1])
     >>> len(demos), demos.lengths.tolist(), demos.episode(1)[0].tolist()
@@ -56,7 +59,7 @@ class Demonstrations:
         offsets: ArrayLike,
         terminated: ArrayLike | None = None,
         *,
-        choice_offsets: ArrayLike | None = None,
+        choice_offsets: ArrayLike | Pairs | None = None,
     ) -> None:
         refusal = InvalidDemonstrations
         episode_offsets = integer_array("offsets", offsets, refusal=refusal)
@@ -79,7 +82,7 @@ class Demonstrations:
             actions=integer_array("actions", actions, size=num_steps, refusal=refusal),
             offsets=episode_offsets,
             terminated=ended,
-            pairs=None if choice_offsets is None else Pairs(choice_offsets),
+            pairs=None if choice_offsets is None else Pairs.of(choice_offsets),
         )
 
     @classmethod
@@ -156,8 +159,9 @@ class Demonstrations:
         """The same steps with other flags and last states."""
         states = self.states.copy()
         states[self.offsets[1:] + np.arange(len(self))] = last_states
-        offsets = None if self.pairs is None else self.pairs.offsets
-        ended = type(self)(states, self.actions, self.offsets, terminated, choice_offsets=offsets)
+        ended = type(self)(
+            states, self.actions, self.offsets, terminated, choice_offsets=self.pairs
+        )
         return ended._coming_from(self.origin)
 
     def read_from(self, source: Source) -> Self:
@@ -201,7 +205,7 @@ class Demonstrations:
             np.concatenate([part.actions for part in parts]),
             np.concatenate([[0], np.cumsum(lengths)]),
             np.concatenate([part.terminated for part in parts]),
-            choice_offsets=first.offsets if first is not None and shared else None,
+            choice_offsets=first if shared else None,
         )
         return joined._coming_from(Origin.joined([(part.origin, len(part)) for part in parts]))
 
@@ -224,7 +228,7 @@ class Demonstrations:
         visits += np.arange(visits.size) - np.repeat(np.arange(chosen.size), lengths + 1)
         part = type(self)(
             self.states[visits], self.actions[steps], offsets, self.terminated[chosen],
-            choice_offsets=None if self.pairs is None else self.pairs.offsets,
+            choice_offsets=self.pairs,
         )  # fmt: skip
         return part._coming_from(None if self.origin is None else self.origin.subset(chosen))
 
@@ -292,9 +296,12 @@ class Demonstrations:
             "states": _smallest_integers(self.states), "actions": _smallest_integers(self.actions),
             "offsets": self.offsets, "terminated": self.terminated,
         }  # fmt: skip
+        version = FIRST_VERSION
         if self.pairs is not None:
             arrays["choice_offsets"] = self.pairs.offsets
-        save_arrays(path, "demonstrations", SCHEMA_VERSION, arrays)
+            if self.pairs.numbers is not None:
+                arrays["action_numbers"], version = self.pairs.numbers, SCHEMA_VERSION
+        save_arrays(path, "demonstrations", version, arrays)
 
     @classmethod
     def load(
@@ -325,7 +332,9 @@ class Demonstrations:
         parts = (
             take(path, arrays, name) for name in ("states", "actions", "offsets", "terminated")
         )
-        demos = cls(*parts, choice_offsets=arrays.get("choice_offsets"))
+        offsets = arrays.get("choice_offsets")
+        pairs = None if offsets is None else Pairs(offsets, arrays.get("action_numbers"))
+        demos = cls(*parts, choice_offsets=pairs)
         return demos.read_from(Source(path, files.recorded_step))
 
     def __repr__(self) -> str:

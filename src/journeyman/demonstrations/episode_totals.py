@@ -33,16 +33,24 @@ class EpisodeTotals:
 
     Args:
         totals: (episodes x costs), discounted.
-        unrecorded: discounted time without a record, per episode; 0 stands for complete ones.
+        unrecorded: discounted time without a record, per episode or for all of them. It has to be
+            given: discount^T/(1 - discount) behind T recorded steps, and 0 only where the costs of
+            all time are in the total.
 
-    >>> EpisodeTotals([[2.0, 1.0], [4.0, 0.0]]).mean.tolist()
+    >>> EpisodeTotals([[2.0, 1.0], [4.0, 0.0]], unrecorded=0).mean.tolist()
     [3.0, 0.5]
     """
 
     totals: FloatArray
     unrecorded: FloatArray
 
-    def __init__(self, totals: ArrayLike, unrecorded: ArrayLike = 0.0) -> None:
+    def __init__(self, totals: ArrayLike, unrecorded: ArrayLike | None = None) -> None:
+        if unrecorded is None:
+            raise InvalidDemonstrations(
+                "unrecorded is not given, so nobody knows whether the totals are complete",
+                "Give unrecorded=discount**T/(1 - discount) for T recorded steps (one number, or "
+                "one per episode), or unrecorded=0 if nothing is missing behind any record",
+            )
         table = real_array("totals", totals, ndim=2, refusal=InvalidDemonstrations)
         if 0 in table.shape:
             raise InvalidDemonstrations(

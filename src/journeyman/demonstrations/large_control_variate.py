@@ -25,7 +25,12 @@ from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations.control_variate import coefficients
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.world.large_world import AnyWorld, LargeWorld, effective_horizon_of
+from journeyman.world.large_world import (
+    AnyWorld,
+    LargeWorld,
+    effective_horizon_of,
+    successor_laws,
+)
 
 STARTS = 1 << 17
 """Start states behind <initial, V>."""
@@ -192,7 +197,7 @@ def _totals(
     for first in range(0, states.size, BLOCK):
         part = slice(first, first + BLOCK)
         here, actions = states[part], demos.actions[part]
-        following = world.successors(here, actions)
+        following = successor_laws(world, here, actions)
         possible = np.where(following.probabilities > 0, following.states, here[:, np.newaxis])
         after = values.at(possible.ravel()).reshape(*possible.shape, -1)
         onwards = np.einsum("kb,kbi->ki", following.probabilities, after)

@@ -15,18 +15,13 @@ if TYPE_CHECKING:
 def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
     """The pair of `world` behind every step, or an error that names the first impossible one.
 
-    In an estimated world whose support is not known a step may lead where none was seen to lead. If
-    the world was made from a record, actions are read in the record's numbers, unless the
-    demonstrations say that they know the world's own action sets.
+    In an estimated world whose support is not known a step may lead where none was seen to lead.
     """
-    actions = demos.actions
-    if world.observed_actions is not None and demos.pairs != world.pairs:
-        actions = _renumbered(demos, world)
-    try:
-        pairs = world.pairs.index(demos.step_states, actions, InvalidDemonstrations)
-    except InvalidDemonstrations:
-        _name_unknown_pair(demos, world)
-        raise
+    _refuse_positions(demos, world)
+    offered = world.pairs.offers(demos.step_states, demos.actions)
+    if not offered.all():
+        _name_unknown_pair(demos, world, int(np.argmin(offered)))
+    pairs = world.pairs.index(demos.step_states, demos.actions, InvalidDemonstrations)
     outside = (demos.last_states < 0) | (demos.last_states >= world.num_states)
     if outside.any():
         episode = int(np.argmax(outside))
@@ -42,31 +37,35 @@ def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
     return pairs
 
 
-def _renumbered(demos: "Demonstrations", world: World) -> IntArray:
-    assert world.observed_actions is not None
-    width = 1 + int(max(world.observed_actions.max(), demos.actions.max()))
-    offered = world.pairs.states * width + world.observed_actions
-    unknown = ~np.isin(demos.step_states * width + demos.actions, offered)
-    if unknown.any():
-        step = int(np.argmax(unknown))
+def _refuse_positions(demos: "Demonstrations", world: World) -> None:
+    """Files of 0.1.0 may hold where an action stands among those of its state."""
+    told, own = demos.pairs, world.pairs
+    if told is None or own.numbers is None or told.numbers is not None:
+        return
+    if np.array_equal(told.offsets, own.offsets):
+        state = int(own.states[np.argmax(own.actions != own.positions)])
         raise InvalidDemonstrations(
-            f"{_where(demos, step)}: action {demos.actions[step]} was never recorded in state "
-            f"{demos.step_states[step]}, so the estimated world does not offer it there",
+            "the demonstrations say that they number the actions of every state from 0, and the "
+            f"world does not (state {state} has {own.actions_in_words(state)})",
+            "If they were recorded with journeyman 0.1.0, record them again; if their actions have "
+            "the world's numbers, give choice_offsets=world.pairs, or leave it out",
+        )
+
+
+def _name_unknown_pair(demos: "Demonstrations", world: World, step: int) -> None:
+    state, action = int(demos.step_states[step]), int(demos.actions[step])
+    if world.observed_actions is not None and 0 <= state < world.num_states:
+        raise InvalidDemonstrations(
+            f"{_where(demos, step)}: action {action} was never recorded in state {state}, so the "
+            f"world does not offer it there ({world.pairs.actions_in_words(state)})",
             "Record what the action does there (without such episodes it is another expert)",
         )
-    return world.renumbered(demos.step_states, demos.actions)
-
-
-def _name_unknown_pair(demos: "Demonstrations", world: World) -> None:
-    states = demos.step_states
-    known = (states >= 0) & (states < world.num_states)
-    limit = world.pairs.actions_per_state[np.where(known, states, 0)]
-    bad = ~known | (demos.actions < 0) | (demos.actions >= limit)
-    step = int(np.argmax(bad))
     raise InvalidDemonstrations(
-        f"{_where(demos, step)}: state {states[step]}, action {demos.actions[step]} is not a "
-        f"pair of the world ({world!r})",
-        "Use the world's state ids, and action numbers from 0 within each state",
+        f"{_where(demos, step)}: state {state}, action {action} is not a pair of the world "
+        f"({world!r})",
+        "Use the world's state ids, and action numbers from 0 within each state"
+        if world.pairs.numbers is None
+        else "Use the world's state ids and action numbers",
     )
 
 

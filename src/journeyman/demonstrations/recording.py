@@ -58,7 +58,7 @@ def record(
         walks.actions,
         offsets,
         world.absorbing[last],
-        choice_offsets=world.pairs.offsets,
+        choice_offsets=world.pairs,
     )
 
 
@@ -79,30 +79,41 @@ def _in_large_world(
 def _follow(
     world: World, expert: HistoryExpert, trajectories: int, horizon: int, rng: np.random.Generator
 ) -> Walks:
-    all_states, all_actions, lengths = [], [], np.empty(trajectories, dtype=np.int64)
+    all_states, all_actions, all_pairs, lengths = [], [], [], np.empty(trajectories, dtype=np.int64)
     for k in range(trajectories):
         states, actions = np.zeros(horizon + 1, np.int64), np.zeros(horizon, np.int64)
+        pairs = np.zeros(horizon, np.int64)
         states[0] = rng.choice(world.num_states, p=world.initial)
         length = 0
         while length < horizon and not (world.absorbing[states[length]] and length > 0):
             state = int(states[length])
             history = read_only(states[: length + 1].copy()), read_only(actions[:length].copy())
-            action = _checked_action(world, state, expert(*history, rng))
-            row = world.transition[[world.pairs.offsets[state] + action]]
-            actions[length] = action
+            pair = _chosen_pair(world, state, expert(*history, rng))
+            row = world.transition[[pair]]
+            pairs[length], actions[length] = pair, world.pairs.actions[pair]
             states[length + 1] = rng.choice(row.indices, p=row.data)
             length += 1
         lengths[k] = length
         all_states.append(states[: length + 1])
         all_actions.append(actions[:length])
-    return Walks(np.concatenate(all_states), np.concatenate(all_actions), lengths)
+        all_pairs.append(pairs[:length])
+    return Walks(
+        np.concatenate(all_states),
+        np.concatenate(all_actions),
+        lengths,
+        np.concatenate(all_pairs),
+    )
 
 
-def _checked_action(world: World, state: int, chosen: object) -> int:
-    count = int(world.pairs.actions_per_state[state])
-    if not isinstance(chosen, int | np.integer) or chosen not in range(count):
+def _chosen_pair(world: World, state: int, chosen: object) -> int:
+    number = int(chosen) if isinstance(chosen, int | np.integer) else -1
+    number, pairs = min(number, world.pairs.width), world.pairs
+    if not pairs.offers(np.array([state]), np.array([number]))[0]:
         raise InvalidDemonstrations(
-            f"the expert chose action {chosen!r} in state {state}, which has {count} actions",
-            "Return an action number from 0",
+            f"the expert chose action {chosen!r} in state {state}, which has "
+            f"{pairs.actions_per_state[state]} of them, {pairs.actions_in_words(state)}",
+            "Return an action number from 0"
+            if pairs.numbers is None
+            else "Return the number of an action that the state has",
         )
-    return int(chosen)
+    return int(pairs.index([state], [number])[0])

@@ -10,7 +10,7 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.policy.state_policy import StatePolicy
-from journeyman.world.large_world import AnyWorld, sampled_step
+from journeyman.world.large_world import AnyWorld, first_states, sampled_step
 
 
 def record_walks(
@@ -19,7 +19,7 @@ def record_walks(
     """Independent trajectories of exactly `horizon` steps."""
     states = np.empty((trajectories, horizon + 1), dtype=np.int64)
     actions = np.empty((trajectories, horizon), dtype=np.int64)
-    states[:, 0] = world.draw_initial(rng, trajectories)
+    states[:, 0] = first_states(world, rng, trajectories)
     for t in range(horizon):
         actions[:, t], states[:, t + 1] = _step(world, expert, states[:, t], rng)
     offsets = np.arange(trajectories + 1) * horizon
@@ -35,7 +35,7 @@ def walk_totals(
     rng: np.random.Generator,
 ) -> FloatArray:
     """sum_{t < horizon} discount^t psi(x_t, a_t) of independent walks, (walks x costs)."""
-    here = np.asarray(world.draw_initial(rng, trajectories))
+    here = first_states(world, rng, trajectories)
     totals = np.zeros((trajectories, costs.num_costs))
     for t in range(horizon):
         actions, following = _step(world, policy, here, rng)

@@ -68,10 +68,8 @@ def icu_sepsis(*, discount: float = 0.99) -> ClinicalExample:
     """World, costs and the clinicians' policy; not for clinical use.
 
     States are numbered as published; death and survival (713, 714) stay where they are and cost
-    nothing, as episodes of the package end there, so that 715 is never reached. Actions are
-    numbered anew within each state. `world.observed_actions` has the published number of each
-    pair, `world.recorded_actions(states, actions)` turns actions back, and demonstrations from
-    elsewhere are read in published numbers.
+    nothing, as episodes of the package end there, so that 715 is never reached. Actions have their
+    published numbers, of which a state offers those that were taken there often enough.
 
     Raises `MissingExtra` when icu-sepsis is not installed: `pip install journeyman[icu]`.
 
@@ -115,4 +113,4 @@ def _clinicians(files: SepsisFiles, world: World) -> Policy:
     offered, published = files.admissible[:PATIENTS], files.clinicians[:PATIENTS]
     share = published.sum(axis=1, where=~offered) / offered.sum(axis=1)
     law = (published + share[:, np.newaxis])[offered]
-    return Policy(np.append(law, np.ones(STATES - PATIENTS)), world.pairs.offsets)
+    return Policy(np.append(law, np.ones(STATES - PATIENTS)), world.pairs)

@@ -30,7 +30,7 @@ def extract(world: World, measure: ArrayLike) -> Policy:
         probabilities = scaled / world.pairs.spread(world.pairs.total(scaled))
     unreached = world.pairs.spread(peak) == 0
     uniform = world.pairs.uniform
-    return Policy(np.where(unreached, uniform, probabilities), world.pairs.offsets)
+    return Policy(np.where(unreached, uniform, probabilities), world.pairs)
 
 
 def _largest(world: World, positive: FloatArray) -> FloatArray:

@@ -168,4 +168,4 @@ def _greedy(
 def _deterministic(world: World, choice: IntArray) -> Policy:
     probabilities = np.zeros(world.num_pairs)
     probabilities[choice] = 1.0
-    return Policy(probabilities, world.pairs.offsets)
+    return Policy(probabilities, world.pairs)

@@ -1,5 +1,6 @@
 """Stationary policies: for each state a law over its actions."""
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -25,7 +26,11 @@ from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 from journeyman.world.laws import mended
 
-SCHEMA_VERSION = 1
+FIRST_VERSION, SCHEMA_VERSION = 1, 2
+"""Where states number their actions otherwise than from 0, version 2 is written: readers of the
+first would return positions for actions."""
+LARGEST_TABLE = 1 << 28
+"""Entries of the largest table of laws."""
 SUM_TOLERANCE = 1e-8
 
 
@@ -35,7 +40,12 @@ class Policy(Predicting):
 
     Args:
         probabilities: (states x actions) array, or one entry per pair with `choice_offsets`.
-        choice_offsets: as in `World`, for states that differ in their actions.
+        choice_offsets: for one entry per pair: `world.pairs`, which also has the numbers of the
+            actions, or offsets as in `World` where every state numbers its actions from 0.
+
+    Actions go by the numbers they have in the world, in `predict`, `sample` and files, and as the
+    columns of `probabilities`. A (states x actions) array fits a world that does not offer every
+    action in every state when it gives the others no probability.
 
     >>> policy = Policy([[0.25, 0.75], [1.0, 0.0]])
     >>> policy.probabilities([1, 0]).tolist()
@@ -45,7 +55,9 @@ class Policy(Predicting):
     per_pair: FloatArray
     pairs: Pairs
 
-    def __init__(self, probabilities: ArrayLike, choice_offsets: ArrayLike | None = None) -> None:
+    def __init__(
+        self, probabilities: ArrayLike, choice_offsets: ArrayLike | Pairs | None = None
+    ) -> None:
         if choice_offsets is None:
             table = real_array("probabilities", probabilities, ndim=2, refusal=InvalidPolicy)
             if 0 in table.shape:
@@ -56,7 +68,7 @@ class Policy(Predicting):
             pairs = Pairs.rectangular(*table.shape)
             flat = table.ravel()
         else:
-            pairs = Pairs(choice_offsets)
+            pairs = Pairs.of(choice_offsets)
             flat = real_array(
                 "probabilities", probabilities, ndim=1, size=len(pairs), refusal=InvalidPolicy
             )
@@ -65,7 +77,7 @@ class Policy(Predicting):
     @classmethod
     def uniform(cls, world: World) -> Self:
         """Every action of a state equally likely."""
-        return cls(world.pairs.uniform, world.pairs.offsets)
+        return cls(world.pairs.uniform, world.pairs)
 
     @property
     def num_states(self) -> int:
@@ -73,7 +85,8 @@ class Policy(Predicting):
 
     @cached_property
     def _table(self) -> FloatArray:
-        return self.pairs.table(self.per_pair)
+        """Laws by position."""
+        return self.pairs.packed(self.per_pair)
 
     @cached_property
     def _cumulative(self) -> FloatArray:
@@ -84,14 +97,41 @@ class Policy(Predicting):
         return sums
 
     def probabilities(self, states: ArrayLike) -> FloatArray:
-        """(len(states) x actions) laws; an action a state lacks has probability zero."""
-        return np.asarray(self._table[self._checked(states)])
+        """(len(states) x actions) laws; the k-th column is action number k.
+
+        An action that a state lacks has probability zero.
+        """
+        asked = self._checked(states)
+        rows, pairs = np.asarray(self._table[asked]), self.pairs
+        if pairs.numbers is None:
+            return rows
+        if asked.size * pairs.width > LARGEST_TABLE:
+            raise InvalidPolicy(
+                f"the laws of {asked.size} states have a column for each of {pairs.width} action "
+                "numbers, which is too much for one table",
+                "Ask for fewer states at a time, or use sample(states, seed)",
+            )
+        laws = np.zeros((asked.size, pairs.width))
+        inside = np.arange(rows.shape[1]) < pairs.actions_per_state[asked][:, np.newaxis]
+        row, position = np.nonzero(inside)
+        laws[row, pairs.numbers[pairs.offsets[asked][row] + position]] = rows[inside]
+        return laws
 
     def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
         """One action for each state."""
         rows = self._cumulative[self._checked(states)]
         draws = generator(seed).random(len(rows))
-        return np.asarray((rows <= draws[:, np.newaxis]).sum(axis=1))
+        return self._numbers(states, (rows <= draws[:, np.newaxis]).sum(axis=1))
+
+    def likeliest(self, states: ArrayLike) -> IntArray:
+        """The action of greatest probability in each state, the first of several."""
+        return self._numbers(states, np.argmax(self._table[self._checked(states)], axis=1))
+
+    def _numbers(self, states: ArrayLike, positions: IntArray) -> IntArray:
+        """The numbers of the actions that stand at given positions."""
+        if self.pairs.numbers is None:
+            return np.asarray(positions)
+        return np.asarray(self.pairs.numbers[self.pairs.offsets[np.asarray(states)] + positions])
 
     def mixed_with(self, other: "Policy", share: float) -> "Policy":
         """In each state follow `other` with probability `share`."""
@@ -100,28 +140,86 @@ class Policy(Predicting):
         if not 0 <= share <= 1:
             raise InvalidPolicy(f"share = {share}", "Give a share between 0 and 1")
         mixture = (1 - share) * self.per_pair + share * other.per_pair
-        return Policy(mixture, self.pairs.offsets)
+        return Policy(mixture, self.pairs)
 
     def on(self, world: World) -> FloatArray:
         """Probabilities per pair of `world`; refused when the policy belongs to another world."""
-        if self.pairs != world.pairs:
-            raise InvalidPolicy(
-                f"the policy is for {self.num_states} states and {len(self.pairs)} pairs, the "
-                f"world has {world.num_states} and {world.num_pairs} (or other action sets)",
-                "Use a policy made for this world",
-            )
+        if self.pairs == world.pairs:
+            return self.per_pair
+        if self.num_states == world.num_states:
+            wide = self.pairs.width >= world.pairs.width and world.observed_actions is not None
+            if self._lacks_numbers_of(world):
+                return self._in_order_of(world)
+            if wide or not self.pairs.is_complete:
+                return self._by_number(world)
+        raise InvalidPolicy(
+            f"the policy is for {self.num_states} states and {len(self.pairs)} pairs, the "
+            f"world has {world.num_states} and {world.num_pairs} (or other action sets)",
+            "Use a policy made for this world",
+        )
+
+    def fitted(self, world: World) -> "Policy":
+        """The same policy with the pairs of `world`, and so with its action numbers."""
+        return self if self.pairs == world.pairs else Policy(self.on(world), world.pairs)
+
+    def _lacks_numbers_of(self, world: World) -> bool:
+        """Whether it was made from the offsets of `world`, which do not tell action numbers."""
+        return (
+            self.pairs.numbers is None
+            and not self.pairs.is_complete
+            and np.array_equal(self.pairs.offsets, world.pairs.offsets)
+        )
+
+    def _in_order_of(self, world: World) -> FloatArray:
+        pairs = world.pairs
+        state = int(pairs.states[np.argmax(pairs.actions != pairs.positions)])
+        warnings.warn(
+            "the policy was made from offsets that do not tell the numbers of the world's actions "
+            f"(state {state} has {pairs.actions_in_words(state)}): it is taken in the order of the "
+            "world's pairs, but its own predict numbers the actions of a state from 0; make it "
+            "with jm.Policy(probabilities, world.pairs)",
+            stacklevel=3,
+        )
         return self.per_pair
+
+    def _by_number(self, world: World) -> FloatArray:
+        """The same actions in `world`, which has to offer all that are taken.
+
+        Only where a state is never left, and has one action for that, any action is that one.
+        """
+        own, pairs = self.pairs, world.pairs
+        resting = world.absorbing & (pairs.actions_per_state == 1)
+        offered = pairs.offers(own.states, own.actions)
+        lost = ~offered & ~resting[own.states] & (self.per_pair > 0)
+        if lost.any():
+            pair = int(np.argmax(lost))
+            state = int(own.states[pair])
+            raise InvalidPolicy(
+                f"the policy takes action {own.actions[pair]} in state {state} with probability "
+                f"{self.per_pair[pair]:g}, but the world has only {pairs.actions_in_words(state)} "
+                "there",
+                "Use a policy made for this world, or give probability to actions that it offers "
+                "only",
+            )
+        kept = np.zeros(len(pairs))
+        kept[pairs.index(own.states[offered], own.actions[offered])] = self.per_pair[offered]
+        kept[resting[pairs.states]] = 1.0
+        return _law(kept, pairs)
 
     def save(self, path: PathLike) -> None:
         """Write the policy to one file, atomically and without pickle."""
         arrays = {"probabilities": self.per_pair, "choice_offsets": self.pairs.offsets}
-        save_arrays(path, "policy", SCHEMA_VERSION, arrays)
+        version = FIRST_VERSION
+        if self.pairs.numbers is not None:
+            arrays["action_numbers"], version = self.pairs.numbers, SCHEMA_VERSION
+        save_arrays(path, "policy", version, arrays)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read a policy written by `save`; everything is checked again."""
         _, arrays = load_arrays(path, "policy", SCHEMA_VERSION)
-        return cls(take(path, arrays, "probabilities"), take(path, arrays, "choice_offsets"))
+        pairs = Pairs(take(path, arrays, "choice_offsets"), arrays.get("action_numbers"))
+        return cls(take(path, arrays, "probabilities"), pairs)
 
     def _checked(self, states: ArrayLike) -> IntArray:
         ids = integer_array("states", states, refusal=InvalidPolicy)
@@ -137,8 +235,7 @@ def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
     if (probabilities < 0).any():
         pair = int(first_index(probabilities < 0))  # type: ignore[arg-type]
         raise InvalidPolicy(
-            f"probability {probabilities[pair]} in state {pairs.states[pair]}, "
-            f"action {pairs.actions[pair]} is negative",
+            f"probability {probabilities[pair]} in {pairs.pair_in_words(pair)} is negative",
             "Probabilities are at least 0",
         )
     sums = pairs.total(probabilities)

@@ -19,12 +19,16 @@ class Predicting(ABC):
 
     @abstractmethod
     def probabilities(self, states: ArrayLike) -> FloatArray:
-        """(len(states) x actions) laws."""
+        """(len(states) x actions) laws; the k-th column is action number k."""
 
     def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
         """One action for each state; one uniform number is spent on each."""
         laws = self.probabilities(states)
         return draw_columns(laws, generator(seed).random(len(laws)))
+
+    def likeliest(self, states: ArrayLike) -> IntArray:
+        """The action of greatest probability in each state, the first of several."""
+        return np.asarray(np.argmax(self.probabilities(states), axis=1))
 
     def predict(
         self,
@@ -47,7 +51,7 @@ class Predicting(ABC):
                 "stochastic policy",
                 stacklevel=2,
             )
-            actions = np.argmax(self.probabilities(states), axis=1)
+            actions = self.likeliest(states)
         else:
             actions = self.sample(states, self._stream)
         return actions.reshape(observed.shape)[()], state

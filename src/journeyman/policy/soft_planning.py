@@ -120,7 +120,7 @@ class _SoftBellman:
         new = pairs.smallest(backup) - self.temperature * pairs.smallest(surprise)
         terms = int(np.diff(world.transition.indptr).max()) + pairs.max_actions + 8
         rounding = EPSILON * terms * (self.size + self.temperature + 2 * np.abs(values).max())
-        policy = Policy(np.exp(-surprise), pairs.offsets)
+        policy = Policy(np.exp(-surprise), pairs)
         return _Step(values, new - values, policy, float(rounding))
 
 

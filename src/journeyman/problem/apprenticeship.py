@@ -51,6 +51,7 @@ class Apprenticeship(Program):
                     "Give Apprenticeship(world, basis, expert): a World, a CostBasis, then "
                     "Demonstrations or an ExpertExpectation",
                 )
+        basis = basis.fitted(world)
         if isinstance(expert, Demonstrations):
             expectation = ExpertExpectation.from_demonstrations(expert, basis, world)
         elif isinstance(expert, ExpertExpectation):

@@ -19,7 +19,8 @@ class Budget:
     """An upper limit on the expected discounted total of a known cost.
 
     Args:
-        cost: d, per pair, per state, or as a (states x actions) table.
+        cost: d, per pair, per state, or as a (states x actions) table with a column for every
+            action number; entries of actions that a state lacks are left out.
         at_most: b, in discounted units: a limit of r per step is r / (1 - discount).
         name: for people.
 
@@ -52,6 +53,12 @@ class Budget:
     def span(self) -> float:
         """max d - min d."""
         return float(self.cost.max() - self.cost.min())
+
+    def fitted(self, world: World) -> "Budget":
+        """The same budget without entries of pairs that `world` does not offer."""
+        if world.pairs.is_complete or self.cost.shape in ((world.num_pairs,), (world.num_states,)):
+            return self
+        return Budget(self.on(world), self.at_most, self.name)
 
     def on(self, world: World) -> FloatArray:
         """The cost with one entry per pair of `world`."""

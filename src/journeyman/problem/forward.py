@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from journeyman.arrays import read_only
 from journeyman.costs import CostBasis, KnownCost
@@ -27,8 +28,10 @@ class Forward(Program):
         self, world: World, cost: Any, constraints: Iterable[Budget] | Budget = ()
     ) -> None:
         basis = cost if isinstance(cost, CostBasis) else CostBasis(cost)
-        table = (world.num_states, world.pairs.max_actions)
-        if basis.num_costs > 1 and basis.matrix.shape == table:
+        rows, columns = basis.matrix.shape
+        wide = columns >= world.pairs.width if not world.pairs.is_complete else False
+        is_table = rows == world.num_states and (wide or columns == world.pairs.width)
+        if columns > 1 and is_table and not sparse.issparse(basis.matrix):
             basis = CostBasis(world.pairs.flattened("cost", basis.matrix, InvalidCosts))
         if basis.num_costs != 1:
             raise InvalidProblem(

@@ -53,7 +53,8 @@ class Program(ABC):
                 f"cost_class is {cost_class!r}", "Give a value, for example Simplex()"
             )
         cost_class.scaling(basis.num_costs)
-        basis.on(world)
+        fitted = basis.fitted(world)
+        fitted.on(world)
         budgets = (constraints,) if isinstance(constraints, Budget) else tuple(constraints)
         for budget in budgets:
             if not isinstance(budget, Budget):
@@ -63,8 +64,8 @@ class Program(ABC):
                 )
             budget.on(world)
         assign(
-            self, world=world, basis=basis, cost_class=cost_class, target=target,
-            constraints=budgets,
+            self, world=world, basis=fitted, cost_class=cost_class, target=target,
+            constraints=tuple(budget.fitted(world) for budget in budgets),
         )  # fmt: skip
 
     @cached_property

@@ -69,6 +69,12 @@ class SimulatedApprenticeship:
                     "Give for example jm.GymnasiumSimulator(...)",
                 )
         checked_discount(simulator.discount)
+        if getattr(getattr(simulator, "world", None), "is_estimated", False):
+            raise InvalidProblem(
+                "the simulator walks in a world whose laws are estimates, and no bound by rollouts "
+                "has a term for their error",
+                "State the problem as a jm.Apprenticeship, whose certificates have one",
+            )
         expectation = _expectation(expert)
         count = len(simulator.names)
         if expectation.values.size != count:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from journeyman.arrays import IntArray
 from journeyman.certificate.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.digest import digest
@@ -11,6 +12,7 @@ from journeyman.report.markup import Content, Element, tag
 from journeyman.report.sections import Place
 from journeyman.report.subject import Subject
 from journeyman.report.tables import facts, table
+from journeyman.world import Pairs
 
 
 def reproduction(subject: Subject, place: Place) -> Element:
@@ -75,11 +77,16 @@ def _digests(subject: Subject) -> Iterator[tuple[str, str]]:
 def _explicit_digests(certificate: Certificate) -> Iterator[tuple[str, str]]:
     problem, policy = certificate.problem, certificate.policy
     world = problem.world
-    offsets = world.pairs.offsets
-    yield "world", digest(world.transition, world.initial, world.discount, offsets)
+    laws = (world.transition, world.initial, world.discount)
+    yield "world", digest(*laws, *_pairs_parts(world.pairs))
     yield "problem", _problem_digest(problem)
     if isinstance(policy, Policy):
-        yield "policy", digest(policy.per_pair, policy.pairs.offsets)
+        yield "policy", digest(policy.per_pair, *_pairs_parts(policy.pairs))
+
+
+def _pairs_parts(pairs: Pairs) -> tuple[IntArray, ...]:
+    """What tells pairs apart; numbers of actions only where they are not 0, 1, 2, ..."""
+    return (pairs.offsets,) if pairs.numbers is None else (pairs.offsets, pairs.numbers)
 
 
 def _problem_digest(problem: Program) -> str:

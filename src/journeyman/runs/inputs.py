@@ -67,7 +67,9 @@ class Inputs:
 def world_digest(world: World) -> str:
     """A word for the world's content."""
     counts = () if world.transition_counts is None else (world.transition_counts,)
-    return digest(world.transition, world.initial, world.discount, world.pairs.offsets, counts)
+    numbers = () if world.pairs.numbers is None else (world.pairs.numbers,)
+    parts = (world.transition, world.initial, world.discount, world.pairs.offsets, counts)
+    return digest(*parts, *numbers)
 
 
 def code_named_in(description: RunDescription) -> str | None:
@@ -104,7 +106,7 @@ def costs_from(
         _refuse_rewards(basis, source)
     if not rewards or basis.rewards:
         return basis
-    return CostBasis.from_rewards(basis.matrix, basis.names)
+    return CostBasis.from_rewards(basis.matrix, basis.names).noted(basis.note)
 
 
 def demonstrations_from(description: RunDescription, world: World) -> Demonstrations:

@@ -41,6 +41,8 @@ def learn_in(
     refused or has no solution leaves nothing: the corrected command finds the directory as it was.
     """
     inputs = _inputs(place, description)
+    if inputs.basis.note:
+        tell(inputs.basis.note)
     made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
     is_new = not place.was_begun
     goes_on = place.begin(description, made_from)

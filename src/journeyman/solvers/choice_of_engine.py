@@ -20,7 +20,7 @@ SHORT, FEW_SUMS = 0.65, 700.0
 """It has to be smaller by this when many are, and the horizon times the number of costs is at most
 that: starts hardly meet within a short horizon, and few columns do for few costs."""
 COLUMNS_TOLERANCE = 1e-8
-"""Of the trivial bound: what interior points usually reach when they are asked for 1e-7."""
+"""Of 2N/(1 - discount): what interior points usually reach when they are asked for 1e-7."""
 PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
@@ -28,7 +28,7 @@ PATIENCE_FOR_SURPLUS = 2
 def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]:
     """An exact solver for a problem, and the reason in words (none for a small world).
 
-    Measured with `InfinityBall` and both asked for 1e-7 of the trivial bound, CPU seconds, the
+    Measured with `InfinityBall` and both asked for 1e-7 of 2N/(1 - discount), CPU seconds, the
     smaller and the larger of two experts where they differ:
 
     | world                           | pairs   | linear program | columns     |

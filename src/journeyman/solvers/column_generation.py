@@ -55,7 +55,7 @@ class ColumnGeneration:
 
     Args:
         tolerance: asked-for difference of value and lower bound, in units of the objective (for an
-            `Apprenticeship` those of the gap); by default 1e-6 of the trivial bound.
+            `Apprenticeship` those of the gap); by default 1e-6 of 2N/(1 - discount).
         time_limit: seconds.
         max_calls: generated policies before the solve stops.
         memory_limit: bytes that columns, tables and factors may take before the solve stops.

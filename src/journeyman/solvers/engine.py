@@ -23,7 +23,7 @@ class Engine(Enum):
 
 @dataclass(frozen=True)
 class Effort:
-    """How far value and lower bound of the answer may be apart, relative to the trivial bound, and
+    """How far value and lower bound of the answer may be apart, relative to 2N/(1 - discount), and
     how many threads an engine may use."""
 
     tolerance: float

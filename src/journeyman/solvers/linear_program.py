@@ -7,11 +7,11 @@ where W is the cost class: a linear program for the infinity ball and the simple
 the LPAL program of Syed, Bowling and Schapire 2008), a second-order cone program for the Euclidean
 ball. The policy is read off the optimal measure (Proposition 1). For the simplex the optimum is
 usually a whole face, so a second stage minimises the sum of the scaled costs on it, to within 1e-8
-of the trivial bound: of the policies of least gap, one that surpasses the expert most.
+of 2N/(1 - discount): of the policies of least gap, one that surpasses the expert most.
 
 Guarantee. The value returned is the gap of the returned policy by exact evaluation; the lower bound
 follows from the returned witness by weak duality. OPTIMAL means that they differ by at most
-`tolerance` times the trivial bound 2N/(1 - discount), and that budgets are kept as exactly.
+`tolerance` times 2N/(1 - discount), and that budgets are kept as exactly.
 
 Cost. One row per state, cost and budget; one column per pair. Seconds up to some 10^4 states, after
 which memory and time of any general engine grow steeply.
@@ -65,7 +65,7 @@ class LinearProgram:
             ball always uses Clarabel.
         threads: for the engine.
         time_limit: seconds for building and solving.
-        tolerance: asked-for difference of value and lower bound, relative to the trivial bound.
+        tolerance: asked-for difference of value and lower bound, relative to 2N/(1 - discount).
     """
 
     engine: Engine | None = None

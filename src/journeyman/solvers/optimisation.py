@@ -10,7 +10,7 @@ probability at least 1 - delta
 the realised regret plus the noise of the estimates. A run that may end at any of its evaluations,
 because it is accurate enough there, pays for having looked: at the j-th one delta/(j (j + 1)) takes
 the place of delta. The clock and Ctrl-C are taken to know nothing of the draws. It often exceeds
-the trivial bound and is then called vacuous.
+2N/(1 - discount) and is then called vacuous.
 """
 
 from dataclasses import dataclass

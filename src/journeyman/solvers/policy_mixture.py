@@ -50,7 +50,7 @@ BestResponse: TypeAlias = Callable[[FloatArray, int], AnyPolicy]
 """Called with the weights of a cost and the number of the round, from 2; returns a policy."""
 Problem: TypeAlias = LargeApprenticeship | SimulatedApprenticeship
 TOLERANCE = 1e-7
-"""Relative to the trivial bound: how far value and lower bound of an optimum may be apart."""
+"""Relative to 2N/(1 - discount): how far value and lower bound of an optimum may be apart."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
 NEXT_TO_NOTHING = 1e-6
-"""A proposed bound below this share of the trivial one may be worse than none."""
+"""A proposed bound below this share of 2N/(1 - discount) may be worse than none."""
 
 
 @dataclass(frozen=True, eq=False)

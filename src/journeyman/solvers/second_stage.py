@@ -16,7 +16,7 @@ shows in the gap of the policy. Prices w, V, xi prove of every policy with gap a
 where L is what no policy's cost Psi (w + tilt * scale) + D xi can go below, less <xi, b>.
 
 *Sliced*: minimise the total cost over the measures whose gap is at most the least one and 1e-9 of
-the trivial bound. The slice is thin: the simplex method and Clarabel find their way in it, the
+2N/(1 - discount). The slice is thin: the simplex method and Clarabel find their way in it, the
 interior-point engines of HiGHS make no headway, and all of them need several times the iterations.
 """
 
@@ -43,7 +43,7 @@ from journeyman.solvers.watch import Watch
 TILTS = (1e-3, 1e-4, 1e-5)
 """Divided by the number of costs. A larger one is seldom exact, a smaller one hard to prove."""
 TILT_SLACK = 1e-8
-"""By how much of the trivial bound a tilted program may exceed the least gap."""
+"""By how much of 2N/(1 - discount) a tilted program may exceed the least gap."""
 SLACK = 1e-9
 """By how much of it the sliced program may, and surpluses may differ that pass for constant."""
 

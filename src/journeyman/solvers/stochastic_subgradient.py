@@ -12,7 +12,7 @@ Guarantee. With exact penalties the loss bounds the policy's gap, gap(pi) <= L(t
 the run did. How far L(theta_hat) is from the least loss is proven by a dual point: what was active
 while each row was seen, averaged with the same weights and repaired (`problem/dual_repair`). Beside
 it stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
-`accuracy`, by default the larger of 5 % of the loss and 0.25 % of the trivial bound.
+`accuracy`, by default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount).
 
 Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states;
 for the infinity ball with dense rows, batch 1 and a scalar step O(num_costs + d).
@@ -77,7 +77,7 @@ STEP_OVERHEAD, DRAW_SECONDS, PRODUCT_SECONDS = 5e-7, 3e-8, 2e-10
 """About how long a step, a drawn row and a product of numbers take on an ordinary core."""
 OVERTIME = 0.1
 """Share of the time spent that the proof of a run may take which a limit has stopped."""
-RELATIVE_ACCURACY, TRIVIAL_ACCURACY = 0.05, 0.0025
+RELATIVE_ACCURACY, SCALE_ACCURACY = 0.05, 0.0025
 FAILURE_PROBABILITY = 0.05
 
 
@@ -302,8 +302,8 @@ class _Run:
     def _wanted_accuracy(self) -> float:
         if self.solver.accuracy is not None:
             return self.solver.accuracy if self.solver.accuracy > 0 else -np.inf
-        trivial = self.surrogate.reduced.problem.gap_scale
-        return max(RELATIVE_ACCURACY * self.reduced_solution.loss, TRIVIAL_ACCURACY * trivial)
+        scale = self.surrogate.reduced.problem.gap_scale
+        return max(RELATIVE_ACCURACY * self.reduced_solution.loss, SCALE_ACCURACY * scale)
 
     def answer(self, status: Status) -> Answer:
         """The policy of the average, with everything that is known about it."""

@@ -29,8 +29,9 @@ PLAIN = (type(None), str, bool, int, float, np.ndarray)
 """What `digest` takes as it is."""
 VERSIONED = frozenset({"journeyman", *sys.stdlib_module_names})
 """Packages whose classes are known by the versions of this library and of Python."""
-NO_MATTER = ("executor", "time_limit")
-"""Fields that decide where and how long work is done; the limit in force is counted apart."""
+NO_MATTER = ("executor", "time_limit", "note")
+"""Fields that decide where and how long work is done, the limit in force being counted apart, and
+what is only said."""
 
 
 def fingerprint(value: Any, name: str) -> str:

@@ -17,7 +17,7 @@ def check_solver(
     - The policy is a law over the actions of the problem's own world.
     - `value` is the gap of that policy, recomputed; `lower_bound` follows from the witness,
       recomputed; and they are in order.
-    - OPTIMAL means that they agree to 1e-6 of the trivial bound.
+    - OPTIMAL means that they agree to 1e-6 of 2N/(1 - discount).
     - The same call gives the same answer.
     - Limits of time and iterations and Ctrl-C end with a status and a policy.
     - Hyperparameters that are not finite are refused.

@@ -7,11 +7,15 @@ known which next states are possible (`support`).
 
 *Guarantee* of distances from counts: they hold when the states, and the support if given, were
 known before anything was recorded, and when the next states of a pair are independent draws of one
-law. How the recorded actions were chosen, and when recording stopped, does not matter.
+law. How the recorded actions were chosen, and when recording stopped, does not matter. The laws
+have to be the frequencies of those draws themselves, so laws times counts are whole numbers;
+smoothed laws have another distance, which can only be declared. A support that was read off the
+record is none: the distance of a pair that led to one state by chance would be 0.
 """
 
+import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,37 +26,40 @@ from journeyman.arrays import (
     IntArray,
     SparseMatrix,
     compressed_rows,
-    first_index,
     integer_array,
     real_array,
     real_matrix,
-    require_in_range,
 )
-from journeyman.errors import InvalidWorld
-from journeyman.world.laws import pair_in_words
+from journeyman.errors import InvalidWorld, SupportWarning
+from journeyman.world.laws import ROW_SUM_TOLERANCE
 from journeyman.world.pairs import Pairs
+
+if TYPE_CHECKING:
+    from journeyman.world.world import World
 
 FURTHEST = 2.0
 """No two laws are further apart in the 1-norm."""
 ARRAYS = ("transition_error", "transition_counts", "observed_actions")
 FACTS = ("initial_error", "initial_count")
+WHOLE = 1e-6
+"""Frequency times count may be off a whole number by this, and by `ROW_SUM_TOLERANCE` times it."""
 
 
 def checked(
     transition: SparseMatrix,
     pairs: Pairs,
     *,
+    initial: FloatArray,
     transition_error: ArrayLike | None,
     initial_error: float | None,
     transition_counts: ArrayLike | None,
     initial_count: int | None,
     support: Any,
-    observed_actions: ArrayLike | None,
 ) -> dict[str, Any]:
     """The same facts as a world stores them, or what is wrong with them."""
     errors = None if transition_error is None else _errors(transition_error, pairs)
     known = np.zeros(len(pairs), dtype=bool) if errors is None else errors < FURTHEST
-    return {
+    facts: dict[str, Any] = {
         "transition_error": errors,
         "initial_error": None if initial_error is None else _initial_error(initial_error),
         "transition_counts": (
@@ -60,10 +67,52 @@ def checked(
         ),
         "initial_count": None if initial_count is None else _initial_count(initial_count),
         "support": None if support is None else _support(support, transition, pairs),
-        "observed_actions": (
-            None if observed_actions is None else _observed_actions(observed_actions, pairs)
-        ),
     }
+    _refuse_other_laws(transition, pairs, facts["transition_counts"], errors)
+    if facts["initial_count"] is not None and facts["initial_error"] != 0:
+        _refuse_other_starts(initial, facts["initial_count"])
+    return facts
+
+
+def warn_of_observed_support(world: "World") -> None:
+    """A support that says no more than the record does was probably taken from it."""
+    if world.support is None or world.transition_counts is None:
+        return
+    equal, sure = observed_support(world)
+    if not equal and not sure.any():
+        return
+    found = []
+    if equal:
+        found.append("equals the observed pattern: every next state it allows was recorded")
+    if sure.any():
+        first = world.describe_pair(int(np.argmax(sure)))
+        found.append(
+            f"allows one next state, the observed one, in {int(sure.sum())} recorded pairs (the "
+            f"first is {first}), whose laws are thereby taken as exact"
+        )
+    warnings.warn(
+        f"the support {' and '.join(found)}. If it was taken from the record, distances from "
+        "counts are too small and certificates may be false: leave support out. If it was known "
+        "before anything was recorded all is well: ignore journeyman.errors.SupportWarning",
+        SupportWarning,
+        stacklevel=3,
+    )
+
+
+def observed_support(world: "World") -> tuple[bool, Any]:
+    """Whether the support of `world` is the pattern of its record, and pairs with error 0 by it.
+
+    Only pairs count whose distance comes from counts.
+    """
+    counted = np.zeros(world.num_pairs, dtype=bool)
+    if world.support is None or world.transition_counts is None:
+        return False, counted
+    counted = world.transition_counts > 0
+    if world.transition_error is not None:
+        counted &= world.transition_error > 0
+    possible, seen = np.diff(world.support.indptr), np.diff(world.transition.indptr)
+    equal = bool(counted.any() and (possible[counted] == seen[counted]).all())
+    return equal, counted & (possible == 1)
 
 
 def stored(facts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -93,47 +142,13 @@ def restored(
     return given | {name: facts.get(name) for name in FACTS} | {"support": support}
 
 
-def refuse_names(observed_actions: IntArray | None, pairs: Pairs) -> None:
-    """Names belong to action numbers, so actions that were numbered anew have none."""
-    if observed_actions is not None and (observed_actions != pairs.actions).any():
-        pair = int(np.argmax(observed_actions != pairs.actions))
-        raise InvalidWorld(
-            f"action_names would be wrong: {pair_in_words(pairs, pair)} was recorded as action "
-            f"{observed_actions[pair]}, because actions that were never observed are not offered",
-            "Leave action_names out; world.observed_actions holds the recorded numbers",
-        )
-
-
-def renumbered(
-    pairs: Pairs, observed_actions: IntArray | None, states: ArrayLike, actions: ArrayLike
-) -> IntArray:
-    """Actions numbered as they were recorded, numbered as the world offers them."""
-    here = integer_array("states", states, refusal=InvalidWorld)
-    taken = integer_array("actions", actions, refusal=InvalidWorld, size=here.size)
-    if observed_actions is None:
-        return np.asarray(pairs.index(here, taken, InvalidWorld) - pairs.offsets[here])
-    require_in_range("states", here, pairs.num_states, InvalidWorld)
-    width = int(observed_actions.max()) + 1
-    offered = pairs.states * width + observed_actions
-    wanted = here * width + taken
-    found = np.minimum(np.searchsorted(offered, wanted), offered.size - 1)
-    unseen = (offered[found] != wanted) | (taken < 0) | (taken >= width)
-    if unseen.any():
-        where = first_index(unseen)
-        raise InvalidWorld(
-            f"actions[{where}] = {taken[where]} was never observed in state {here[where]}",
-            "Record what the action does there",
-        )
-    return np.asarray(found - pairs.offsets[here])
-
-
 def _errors(values: ArrayLike, pairs: Pairs) -> FloatArray:
     errors = pairs.flattened("transition_error", _for_each(values, pairs), InvalidWorld)
     outside = (errors < 0) | (errors > FURTHEST)
     if outside.any():
         pair = int(np.argmax(outside))
         raise InvalidWorld(
-            f"transition_error is {errors[pair]} for {pair_in_words(pairs, pair)}",
+            f"transition_error is {errors[pair]} for {pairs.pair_in_words(pair)}",
             "A distance of two laws in the 1-norm lies between 0 and 2",
         )
     return errors
@@ -155,11 +170,53 @@ def _counts(values: ArrayLike, pairs: Pairs, known: Any) -> IntArray:
     if missing.any():
         pair = int(np.argmax(missing))
         raise InvalidWorld(
-            f"transition_counts is {counts[pair]} for {pair_in_words(pairs, pair)}",
+            f"transition_counts is {counts[pair]} for {pairs.pair_in_words(pair)}",
             "Leave out actions that were never observed, or declare a transition_error below 2 "
             "for laws that are known otherwise",
         )
     return counts
+
+
+def _refuse_other_laws(
+    transition: SparseMatrix, pairs: Pairs, counts: IntArray | None, errors: FloatArray | None
+) -> None:
+    """Laws that are not the frequencies of so many draws have another distance from the truth."""
+    if counts is None:
+        return
+    per_entry = np.repeat(counts, np.diff(transition.indptr)).astype(float)
+    wrong = _not_whole(transition.data, per_entry)
+    if errors is not None:
+        wrong &= np.repeat(errors > 0, np.diff(transition.indptr))
+    if wrong.any():
+        entry = int(np.argmax(wrong))
+        pair = int(np.searchsorted(transition.indptr, entry, side="right")) - 1
+        raise InvalidWorld(
+            f"transition_counts is {counts[pair]} for {pairs.pair_in_words(pair)}, but its "
+            f"probability {transition.data[entry]:.6g} of state {transition.indices[entry]} is no "
+            f"frequency of {counts[pair]} draws: that would be {transition.data[entry]:.6g} * "
+            f"{counts[pair]} = {transition.data[entry] * per_entry[entry]:.6g} of them",
+            "Give the frequencies themselves (World.from_transitions makes them of a record). For "
+            "laws that were smoothed, by pseudo-counts or otherwise, or made in another way, give "
+            "transition_error=, how far they are from the true ones, in place of counts",
+        )
+
+
+def _refuse_other_starts(initial: FloatArray, count: int) -> None:
+    wrong = _not_whole(initial, np.full(initial.size, float(count)))
+    if wrong.any():
+        state = int(np.argmax(wrong))
+        raise InvalidWorld(
+            f"initial_count is {count}, but initial[{state}] = {initial[state]:.6g} is no "
+            f"frequency of {count} starts: that would be {initial[state] * count:.6g} of them",
+            "Give the frequencies of the observed starts themselves; for a law made in another way "
+            "give initial_error= in place of the count",
+        )
+
+
+def _not_whole(frequencies: FloatArray, counts: FloatArray) -> Any:
+    """Whether frequency times count is further from a whole number than rounding explains."""
+    drawn = frequencies * counts
+    return np.abs(drawn - np.round(drawn)) > WHOLE + ROW_SUM_TOLERANCE * counts
 
 
 def _initial_count(value: Any) -> int:
@@ -187,23 +244,10 @@ def _support(matrix: Any, transition: SparseMatrix, pairs: Pairs) -> SparseMatri
     if wrong.size:
         pair, state = int(beyond.coords[0][wrong[0]]), int(beyond.coords[1][wrong[0]])
         raise InvalidWorld(
-            f"{pair_in_words(pairs, pair)} leads to state {state}, which its support excludes",
+            f"{pairs.pair_in_words(pair)} leads to state {state}, which its support excludes",
             "Mark every next state that is possible",
         )
     return compressed_rows("support", rows, InvalidWorld)
-
-
-def _observed_actions(values: ArrayLike, pairs: Pairs) -> IntArray:
-    actions = integer_array("observed_actions", values, refusal=InvalidWorld, size=len(pairs))
-    same_state = np.diff(pairs.states) == 0
-    wrong = np.concatenate([[False], same_state & (np.diff(actions) <= 0)]) | (actions < 0)
-    if wrong.any():
-        pair = int(np.argmax(wrong))
-        raise InvalidWorld(
-            f"observed_actions is {actions[pair]} for {pair_in_words(pairs, pair)}",
-            "Number the actions of a state in increasing order, from 0",
-        )
-    return actions
 
 
 def _for_each(values: ArrayLike, pairs: Pairs) -> Any:

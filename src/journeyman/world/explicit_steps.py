@@ -27,13 +27,22 @@ class ExplicitSteps:
 
     @property
     def num_actions(self) -> int:
-        """The number of actions, refused when states differ in it."""
+        """The number of actions, refused when states differ in their actions."""
         if not self.pairs.is_rectangular:
             least, most = int(self.pairs.actions_per_state.min()), self.pairs.max_actions
             raise InvalidWorld(
                 f"the states of this world have {least} to {most} actions, not one number of them",
                 "Use pairs.actions_per_state; where every state must have the same actions, "
                 "repeat one of a state that has fewer",
+            )
+        if self.pairs.numbers is not None:
+            odd = int(np.argmax(self.pairs.numbers != self.pairs.positions))
+            state = int(self.pairs.states[odd])
+            raise InvalidWorld(
+                f"state {state} has {self.pairs.actions_in_words(state)}, not the actions "
+                f"0..{self.pairs.max_actions - 1} that every state of such a world must have",
+                "Use pairs.actions; where every state must have the actions from 0 on, give the "
+                "world with World(...) and those numbers",
             )
         return self.pairs.max_actions
 

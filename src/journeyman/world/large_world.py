@@ -13,6 +13,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidWorld
+from journeyman.world.laws import ROW_SUM_TOLERANCE
 from journeyman.world.laws import discount as checked_discount
 from journeyman.world.row_draws import draw_columns
 
@@ -137,13 +138,89 @@ def sampled_step(
     """
     step = getattr(world, "step", None)
     if step is not None:
-        return np.asarray(step(rng, states, actions))
-    following = cast(LargeWorld, world).successors(states, actions)
+        return _require_ids(world, "step", step(rng, states, actions), len(states))
+    following = successor_laws(cast(LargeWorld, world), states, actions)
     order = np.argsort(following.states, axis=1, kind="stable")
     laws = np.take_along_axis(following.probabilities, order, axis=1)
     chosen = draw_columns(laws, rng.random(len(states)))[:, np.newaxis]
     branch = np.take_along_axis(order, chosen, axis=1)
     return np.asarray(np.take_along_axis(following.states, branch, axis=1)[:, 0])
+
+
+def successor_laws(world: LargeWorld, states: IntArray, actions: IntArray) -> Successors:
+    """`world.successors`, refused at the first pair whose law is none."""
+    answer = world.successors(states, actions)
+    reached, laws = np.asarray(answer[0]), np.asarray(answer[1], dtype=np.float64)
+    if reached.ndim != 2 or reached.shape != laws.shape or len(reached) != len(states):
+        raise InvalidWorld(
+            f"successors of {len(states)} pairs have states of shape {reached.shape} and "
+            f"probabilities of shape {laws.shape}",
+            "Return both with a row for each pair and a column for each branch",
+        )
+    sums = laws.sum(axis=1)
+    sound = np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE  # false where the sum is NaN
+    if sound.all() and laws.min(initial=0.0) >= 0:
+        impossible = ((reached < 0) | (reached >= world.num_states)) & (laws > 0)
+        if not impossible.any():
+            return Successors(reached, laws)
+        row, column = (int(part[0]) for part in np.nonzero(impossible))
+        raise InvalidWorld(
+            f"state {states[row]}, action {actions[row]} leads to state {reached[row, column]}, "
+            f"outside 0..{world.num_states - 1}",
+            "Number states from 0",
+        )
+    row = int(np.argmin(sound & (laws >= 0).all(axis=1)))
+    law = laws[row].tolist()
+    what = f"which sum to {sums[row]}"
+    if np.isnan(law).any() or min(law) < 0:
+        what = "one of them NaN or negative"
+    raise InvalidWorld(
+        f"successors of state {states[row]}, action {actions[row]} have probabilities {law}, "
+        f"{what}",
+        "Give probabilities of at least 0 that sum to 1; jm.testing.check_world probes a world",
+    )
+
+
+def first_states(world: AnyWorld, rng: np.random.Generator, count: int) -> IntArray:
+    """`world.draw_initial`, refused where the initial law contradicts what was drawn."""
+    drawn = _require_ids(world, "draw_initial", world.draw_initial(rng, count), count)
+    states = np.unique(drawn)
+    law = np.asarray(world.initial_probability(states), dtype=np.float64)
+    if law.shape != states.shape:
+        raise InvalidWorld(
+            f"initial_probability of {states.size} states has shape {law.shape}",
+            "Return one probability for each state",
+        )
+    sound = (law > 0) & (law <= 1 + ROW_SUM_TOLERANCE)
+    if not sound.all():
+        at = int(np.argmin(sound))
+        raise InvalidWorld(
+            f"draw_initial draws state {states[at]}, whose initial_probability is {law[at]}",
+            "Let both speak of one law: probabilities above 0 that sum to 1 over all states",
+        )
+    if law.sum() > 1 + ROW_SUM_TOLERANCE:
+        raise InvalidWorld(
+            f"initial_probability sums to {law.sum()} over {states.size} states that were drawn",
+            "Give a law that sums to 1 over all states",
+        )
+    return drawn
+
+
+def _require_ids(world: AnyWorld, name: str, drawn: Any, count: int) -> IntArray:
+    ids = np.asarray(drawn)
+    if ids.shape != (count,) or ids.dtype.kind not in "iu":
+        raise InvalidWorld(
+            f"{name} returns shape {ids.shape} and type {ids.dtype} for {count} walks",
+            "Return one whole number for each",
+        )
+    outside = (ids < 0) | (ids >= world.num_states)
+    if outside.any():
+        at = int(np.argmax(outside))
+        raise InvalidWorld(
+            f"{name} returns state {ids[at]}, outside 0..{world.num_states - 1}",
+            "Number states from 0",
+        )
+    return ids.astype(np.int64, copy=False)
 
 
 def effective_horizon_of(world: _Start) -> float:

@@ -44,8 +44,19 @@ def transition_matrix(matrix: Any) -> SparseMatrix:
     return rows
 
 
-def pairs_of(transition: SparseMatrix, choice_offsets: ArrayLike | None) -> Pairs:
+def pairs_of(
+    transition: SparseMatrix,
+    choice_offsets: ArrayLike | Pairs | None,
+    action_numbers: ArrayLike | None = None,
+) -> Pairs:
     """The pairs behind the rows of `transition`."""
+    pairs = _unnumbered_pairs(transition, choice_offsets)
+    if action_numbers is None:
+        return pairs
+    return Pairs(pairs.offsets, action_numbers)
+
+
+def _unnumbered_pairs(transition: SparseMatrix, choice_offsets: ArrayLike | Pairs | None) -> Pairs:
     num_pairs, num_states = transition.shape
     if choice_offsets is None:
         if num_pairs % num_states:
@@ -54,7 +65,7 @@ def pairs_of(transition: SparseMatrix, choice_offsets: ArrayLike | None) -> Pair
                 "Give one row per (state, action), or choice_offsets when states differ in actions",
             )
         return Pairs.rectangular(num_states, num_pairs // num_states)
-    pairs = Pairs(choice_offsets)
+    pairs = Pairs.of(choice_offsets)
     if pairs.num_states != num_states or len(pairs) != num_pairs:
         raise InvalidWorld(
             f"choice_offsets describe {pairs.num_states} states and {len(pairs)} pairs, "
@@ -72,7 +83,7 @@ def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix
         pair = int(np.searchsorted(transition.indptr, entry, side="right")) - 1
         raise InvalidWorld(
             f"transition has probability {transition.data[entry]} from "
-            f"{pair_in_words(pairs, pair)} to state {transition.indices[entry]}",
+            f"{pairs.pair_in_words(pair)} to state {transition.indices[entry]}",
             "Probabilities lie between 0 and 1",
         )
     sums = np.asarray(transition.sum(axis=1)).ravel()
@@ -80,7 +91,7 @@ def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix
     if (error > ROW_SUM_TOLERANCE).any():
         pair = int(first_index(error > ROW_SUM_TOLERANCE))  # type: ignore[arg-type]
         raise InvalidWorld(
-            f"transition row {pair} ({pair_in_words(pairs, pair)}) sums to {float(sums[pair])!r}",
+            f"transition row {pair} ({pairs.pair_in_words(pair)}) sums to {float(sums[pair])!r}",
             "Rows must sum to 1 within 1e-8; send missing mass to an absorbing state",
         )
     entries = np.diff(transition.indptr)
@@ -116,8 +127,3 @@ def mended(sums: Any, entries: Any) -> Any:
     twice is mending once: a value read from its own file is the same to the last bit.
     """
     return np.where(np.abs(sums - 1.0) <= (entries + 1) * np.finfo(float).eps, 1.0, sums)
-
-
-def pair_in_words(pairs: Pairs, pair: int) -> str:
-    state = int(np.searchsorted(pairs.offsets, pair, side="right")) - 1
-    return f"state {state}, action {pair - int(pairs.offsets[state])}"

@@ -2,12 +2,14 @@
 
     transition(y | x, a) = (times that y followed (x, a)) / (times that (x, a) was recorded)
 
-Actions that were never observed in a state are not offered there. States without an observed action
-are refused, unless they are given as absorbing: then they have one action, which stays, and their
-law is known.
+Actions that were never observed in a state are not offered there; the others keep their numbers. A
+state without an observed action is refused, unless it is given as absorbing: then it has one
+action, which stays, and its law is known. A number that occurs nowhere can be dropped: no state is
+numbered anew, it becomes a state that nothing leads to and nothing leaves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,36 @@ from journeyman.arrays import (
 )
 from journeyman.errors import InvalidWorld
 from journeyman.world.estimation import FURTHEST
+from journeyman.world.pairs import LARGEST_NUMBER, MOST_NAMED
+
+
+@dataclass(frozen=True)
+class Door:
+    """How a record is spoken of where it came in."""
+
+    step: Callable[[int], str]
+    """Where a step is found."""
+    absorbing: Callable[[Sequence[int]], str]
+    """What declares states absorbing that were reached and never left; all of them are listed when
+    there are few."""
+    drop: str
+    """What drops numbers that occur nowhere."""
+    initial: str
+    """What gives the law of the first state."""
+    nowhere: str = "nowhere"
+    """Where numbers occur that can be dropped."""
+
+
+PYTHON = Door(
+    step=lambda k: f"step {k}",
+    absorbing=lambda states: (
+        f"absorbing={list(states)}"
+        if len(states) <= MOST_NAMED
+        else "absorbing=np.setdiff1d(next_states, states)"
+    ),
+    drop="drop_unseen=True",
+    initial="initial or initial_states",
+)
 
 
 def empirical(
@@ -38,6 +70,8 @@ def empirical(
     num_states: int | None,
     support: Any,
     absorbing: ArrayLike,
+    drop_unseen: bool = False,
+    door: Door = PYTHON,
 ) -> dict[str, Any]:
     """Arguments of `World` from recorded transitions; `World.from_transitions` describes them."""
     here = integer_array("states", states, refusal=InvalidWorld)
@@ -47,12 +81,15 @@ def empirical(
     law, starts = _initial_law(initial, initial_states)
     ids = {"states": here, "next_states": after, "absorbing": ends, "initial_states": starts}
     size = _number_of_states(num_states, law, ids)
-    _check_steps(here, taken, after, ends)
-    width = int(taken.max()) + 1
+    _check_steps(here, taken, after, ends, door)
+    seen = _Seen(size, here, after, ends, starts, law)
+    if drop_unseen:
+        ends = np.union1d(ends, seen.nowhere)
+    seen.require_actions(ends, drop_unseen, door)
+    width, resting = int(taken.max()) + 1, int(taken.min())
     recorded = here * width + taken
-    offered = np.union1d(recorded, np.setdiff1d(ends, here) * width)
+    offered = np.union1d(recorded, np.setdiff1d(ends, here) * width + resting)
     homes = offered // width
-    _refuse_states_without_action(homes, after, size)
     transition, counts = _frequencies(np.searchsorted(offered, recorded), after, homes, size)
     return {
         "transition": transition,
@@ -97,36 +134,105 @@ def _number_of_states(
     return size
 
 
-def _check_steps(here: IntArray, taken: IntArray, after: IntArray, ends: IntArray) -> None:
+def _check_steps(
+    here: IntArray, taken: IntArray, after: IntArray, ends: IntArray, door: Door
+) -> None:
     if not here.size:
         raise InvalidWorld("there is no transition", "Give one entry per recorded step")
-    if (taken < 0).any():
-        where = first_index(taken < 0)
-        raise InvalidWorld(f"actions[{where}] = {taken[where]}", "Number the actions from 0")
+    wrong = (taken < 0) | (taken >= LARGEST_NUMBER)
+    if wrong.any():
+        where = first_index(wrong)
+        raise InvalidWorld(
+            f"actions[{where}] = {taken[where]}",
+            f"Number the actions with whole numbers from 0, below {LARGEST_NUMBER}",
+        )
     leaving = np.isin(here, ends) & (here != after)
     if leaving.any():
-        where = first_index(leaving)
+        where = int(np.argmax(leaving))
         raise InvalidWorld(
-            f"state {here[where]} is given as absorbing, but step {where} leads from it to state "
-            f"{after[where]}",
+            f"state {here[where]} is given as absorbing, but {door.step(where)} leads from it to "
+            f"state {after[where]}",
             "Leave it out of absorbing, or leave out what was recorded after an episode's end",
         )
 
 
-def _refuse_states_without_action(homes: IntArray, after: IntArray, num_states: int) -> None:
-    lacking = np.bincount(homes, minlength=num_states) == 0
-    if not lacking.any():
-        return
-    state = int(np.argmax(lacking))
-    arrivals = np.flatnonzero(after == state)
-    found = f"next_states[{arrivals[0]}] leads there" if arrivals.size else "nothing leads there"
-    others = int(lacking.sum()) - 1
-    raise InvalidWorld(
-        f"no transition was recorded from state {state} ({found})"
-        + (f", nor from {others} other state{'s' * (others > 1)}" if others else ""),
-        f"Record what its actions do; if episodes end there, give absorbing=[{state}], or show it "
-        "as a step from the state to itself; a state that does not exist must have no number",
-    )
+class _Seen:
+    """Which states a record left, reached, and never named."""
+
+    def __init__(
+        self,
+        size: int,
+        here: IntArray,
+        after: IntArray,
+        ends: IntArray,
+        starts: IntArray,
+        law: FloatArray | None,
+    ) -> None:
+        self.left, self.reached, self.starting = (np.zeros(size, dtype=bool) for _ in range(3))
+        self.left[here] = True
+        self.reached[after] = True
+        self.starting[starts] = True
+        if law is not None and law.size == size:
+            self.starting |= law > 0
+        self._after = after
+        named = self.left | self.reached | self.starting
+        named[ends] = True
+        self.nowhere = np.flatnonzero(~named)
+
+    def require_actions(self, ends: IntArray, dropped: bool, door: Door) -> None:
+        """Refuse states without an action, all of them by name, with what can be done."""
+        lacking = ~self.left
+        lacking[ends] = False
+        if not lacking.any():
+            return
+        unleft = np.flatnonzero(lacking & self.reached)
+        starting = np.flatnonzero(lacking & ~self.reached & self.starting)
+        nowhere = np.flatnonzero(lacking & ~self.reached & ~self.starting)
+        found, remedies = [], []
+        if unleft.size:
+            step = int(np.argmax(self._after == unleft[0]))
+            found.append(
+                f"{_listed(unleft)} {_was(unleft)} reached ({door.step(step)} leads to "
+                f"{unleft[0]}) and never left"
+            )
+            remedies.append(
+                "record what the actions do there, or, where episodes end and nothing follows, "
+                f"declare it with {door.absorbing(unleft.tolist())}"
+            )
+        if starting.size:
+            found.append(f"{_listed(starting)} {_occur(starting)} as a first state only")
+            remedies.append(
+                f"change {door.initial} so that no episode starts where nothing was recorded"
+            )
+        if nowhere.size:
+            found.append(f"{_listed(nowhere)} {_occur(nowhere)} {door.nowhere}")
+            remedies.append(
+                f"if there are no such states, give {door.drop}: they keep their numbers, nothing "
+                "leads to them, and no state is numbered anew"
+            )
+        text = "; ".join(remedies)
+        raise InvalidWorld(
+            f"no step was recorded from {int(lacking.sum())} of {self.left.size} states: "
+            + "; ".join(found),
+            text[0].upper() + text[1:],
+        )
+
+
+def _listed(states: IntArray) -> str:
+    """The states, or the first of them and how many there are."""
+    shown = ", ".join(str(state) for state in states[:MOST_NAMED])
+    if states.size == 1:
+        return f"state {shown}"
+    more = f", ... ({states.size} in all)" if states.size > MOST_NAMED else ""
+    return f"states {shown}{more}"
+
+
+def _was(states: IntArray) -> str:
+    return "was" if states.size == 1 else "were"
+
+
+def _occur(states: IntArray) -> str:
+    return "occurs" if states.size == 1 else "occur"
 
 
 def _frequencies(

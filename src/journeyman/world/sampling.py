@@ -18,11 +18,12 @@ CHUNK = 128
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """Flat states (one more than actions per walk), flat actions, and the length of each walk."""
+    """Flat states (one more than steps per walk), actions and pairs, and the length of each."""
 
     states: IntArray
     actions: IntArray
     lengths: IntArray
+    pairs: IntArray
 
 
 def walk(
@@ -41,37 +42,38 @@ def walk(
             break
         steps = min(CHUNK, horizon - first)
         visited = np.empty((alive.size, steps), dtype=np.int64)
-        actions = np.empty((alive.size, steps), dtype=np.int64)
+        pairs = np.empty((alive.size, steps), dtype=np.int64)
         taken = np.empty(alive.size, dtype=np.int64)
         matrix, uniforms = world.transition, rng.random((alive.size, steps, 2))
         _walk(
-            here, visited, actions, taken, uniforms, probabilities, world.pairs.offsets,
+            here, visited, pairs, taken, uniforms, probabilities, world.pairs.offsets,
             matrix.data, matrix.indices, matrix.indptr, world.absorbing,
         )  # fmt: skip
-        pieces.append((alive, first, visited, actions, taken))
+        pieces.append((alive, first, visited, pairs, taken))
         lengths[alive] += taken
         here = visited[np.arange(alive.size), taken - 1]
         going_on = ~world.absorbing[here]
         alive, here = alive[going_on], here[going_on]
-    return _join(start, lengths, pieces)
+    states, pairs_taken = _join(start, lengths, pieces)
+    return Walks(states, np.asarray(world.pairs.actions[pairs_taken]), lengths, pairs_taken)
 
 
 def _join(
     start: IntArray,
     lengths: IntArray,
     pieces: list[tuple[IntArray, int, IntArray, IntArray, IntArray]],
-) -> Walks:
+) -> tuple[IntArray, IntArray]:
     """Put the chunks of every walk one behind the other."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     states = np.empty(int(lengths.sum()) + lengths.size, dtype=np.int64)
-    actions = np.empty(int(lengths.sum()), dtype=np.int64)
+    pairs = np.empty(int(lengths.sum()), dtype=np.int64)
     states[offsets[:-1] + np.arange(lengths.size)] = start
     for walks, first, visited, chosen, taken in pieces:
         done = np.arange(visited.shape[1]) < taken[:, np.newaxis]
         place = (offsets[walks] + first)[:, np.newaxis] + np.arange(visited.shape[1])
-        actions[place[done]] = chosen[done]
+        pairs[place[done]] = chosen[done]
         states[(place + walks[:, np.newaxis] + 1)[done]] = visited[done]
-    return Walks(states, actions, lengths)
+    return states, pairs
 
 
 @kernel
@@ -91,7 +93,7 @@ def _draw(weights: FloatArray, start: int, stop: int, uniform: float) -> int:
 def _walk(
     here: IntArray,
     visited: IntArray,
-    actions: IntArray,
+    pairs: IntArray,
     taken: IntArray,
     uniforms: FloatArray,
     probabilities: FloatArray,
@@ -107,7 +109,7 @@ def _walk(
         step = 0
         while step < visited.shape[1] and not (absorbing[state] and step > 0):
             pair = _draw(probabilities, offsets[state], offsets[state + 1], uniforms[k, step, 0])
-            actions[k, step] = pair - offsets[state]
+            pairs[k, step] = pair
             state = indices[_draw(data, indptr[pair], indptr[pair + 1], uniforms[k, step, 1])]
             visited[k, step] = state
             step += 1

@@ -44,16 +44,21 @@ class World(ExplicitSteps):
         choice_offsets: pairs of state x are `choice_offsets[x]:choice_offsets[x+1]`; by default
             every state has the same number of actions.
         coordinates: (states x dimensions) geometry, for pictures and features.
-        state_names, action_names: for people; action k is the k-th action of every state.
+        state_names, action_names: for people; the k-th name is that of state k, or of the action
+            with number k (also of one that was never observed).
         sink: the absorbing state that stands for "the episode has ended", if there is one.
         transition_error: declared, for all pairs or per pair: at most this far, in the 1-norm, is
             the law of the pair from the true one. Without it and without counts laws are exact.
         initial_error: the same for the initial law.
-        transition_counts: of how many observed transitions each pair's law is the frequency.
+        transition_counts: of how many observed transitions each pair's law is the frequency; laws
+            that are no frequencies of so many are refused.
         initial_count: of how many observed starts `initial` is the frequency.
         support: (pairs x states or states x states) matrix, nonzero where a next state is possible,
-            when that is known.
-        observed_actions: the number under which each pair's action was recorded.
+            when that was known before anything was recorded. One that equals the observed pattern
+            raises a `SupportWarning`: read off the record it makes bounds false.
+        observed_actions: the number of each pair's action, where states do not have the actions
+            0, 1, 2, ... of `choice_offsets`: the numbers under which they were recorded. Policies,
+            demonstrations, files and reports speak these numbers.
 
     >>> world = World(transition=[[0, 1], [1, 0], [0, 1]], initial=[1, 0], discount=0.9,
     ...               choice_offsets=[0, 2, 3])
@@ -84,7 +89,7 @@ class World(ExplicitSteps):
         initial: ArrayLike,
         discount: float,
         *,
-        choice_offsets: ArrayLike | None = None,
+        choice_offsets: ArrayLike | Pairs | None = None,
         coordinates: ArrayLike | None = None,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
@@ -98,32 +103,36 @@ class World(ExplicitSteps):
     ) -> None:
         rows = laws.transition_matrix(transition)
         num_states = rows.shape[1]
-        pairs = laws.pairs_of(rows, choice_offsets)
+        pairs = laws.pairs_of(rows, choice_offsets, observed_actions)
+        numbered = observed_actions is not None or pairs.numbers is not None
         normalised, correction = laws.row_stochastic(rows, pairs)
+        starts = laws.probability_vector("initial", initial, num_states)
         assign(
             self,
             transition=freeze_rows(normalised),
-            initial=laws.probability_vector("initial", initial, num_states),
+            initial=starts,
             discount=laws.discount(discount),
             pairs=pairs,
             coordinates=labels.checked_coordinates(coordinates, num_states),
             state_names=labels.checked_names("state_names", state_names, num_states),
-            action_names=labels.checked_names("action_names", action_names, pairs.max_actions),
+            action_names=labels.checked_names(
+                "action_names", action_names, pairs.width, or_more=observed_actions is not None
+            ),
             sink=int(sink) if isinstance(sink, np.integer) else sink,
             normalisation_error=correction,
             **estimation.checked(
-                rows,
+                normalised,
                 pairs,
+                initial=starts,
                 transition_error=transition_error,
                 initial_error=initial_error,
                 transition_counts=transition_counts,
                 initial_count=initial_count,
                 support=support,
-                observed_actions=observed_actions,
             ),
+            observed_actions=pairs.actions if numbered else None,
         )
-        if action_names is not None:
-            estimation.refuse_names(self.observed_actions, pairs)
+        estimation.warn_of_observed_support(self)
         if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
             raise InvalidWorld(
                 f"sink = {sink!r} is not an absorbing state",
@@ -173,7 +182,7 @@ class World(ExplicitSteps):
 
     def describe_pair(self, pair: int) -> str:
         """A pair in words, for messages."""
-        return laws.pair_in_words(self.pairs, pair)
+        return self.pairs.pair_in_words(pair)
 
     @classmethod
     def from_arrays(
@@ -223,29 +232,33 @@ class World(ExplicitSteps):
         support: Any = None,
         absorbing: ArrayLike = (),
         sink: int | None = None,
+        drop_unseen: bool = False,
         **more: Any,
     ) -> Self:
         """From recorded steps: in `states[k]`, `actions[k]` led to `next_states[k]`.
 
-        Actions never observed in a state are not offered there; the others keep their order and
-        are numbered from 0. Demonstrations are read in the numbers of the record; a policy speaks
-        the world's, and `world.recorded_actions(states, actions)` turns them back.
+        Actions never observed in a state are not offered there; the others keep the numbers under
+        which they were recorded, in demonstrations, policies, files and reports.
 
         Args:
             initial: the law of the first state if it is known; otherwise
             initial_states: the observed first states, one per episode.
             num_states: by default as many as `initial` has, or as were seen. Certificates hold
                 when there are no more.
-            support: possible next states if known: (states x states), or (states * actions x
-                states) by recorded action numbers.
+            support: possible next states, if they were known before anything was recorded (the
+                observed ones are none): (states x states), or (states * actions x states) by
+                recorded action numbers.
             absorbing: states known never to be left, such as those where episodes end; `sink` is
                 one of them. Where `done` belongs to a step and not to a state, send such steps to
-                a state of their own: `next_states[done] = sink`.
+                a state of their own: `next_states[done] = sink`. An absorbing state of which
+                nothing was recorded has one action, the smallest number in the record.
+            drop_unseen: numbers that occur nowhere are no states. They keep their place, so that
+                nothing is numbered anew, as states that nothing leads to and nothing leaves.
 
         >>> world = World.from_transitions([0, 0, 0], [2, 2, 5], [0, 1, 1], 0.9,
         ...                                initial_states=[0, 0], absorbing=[1])
         >>> world.transition.toarray().tolist(), world.observed_actions.tolist()
-        ([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]], [2, 5, 0])
+        ([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]], [2, 5, 2])
         """
         ends = np.atleast_1d(absorbing)
         arguments = recorded.empirical(
@@ -257,18 +270,9 @@ class World(ExplicitSteps):
             num_states=num_states,
             support=support,
             absorbing=ends if sink is None else np.append(ends, sink),
+            drop_unseen=drop_unseen,
         )
         return cls(**arguments, discount=discount, sink=sink, **more)
-
-    def renumbered(self, states: ArrayLike, actions: ArrayLike) -> IntArray:
-        """Actions as they were recorded (`from_transitions`) in this world's numbers."""
-        return estimation.renumbered(self.pairs, self.observed_actions, states, actions)
-
-    def recorded_actions(self, states: ArrayLike, actions: ArrayLike) -> IntArray:
-        """Actions in this world's numbers, say of a policy, in the numbers of the record."""
-        pairs = self.pairs.index(np.asarray(states), np.asarray(actions), InvalidWorld)
-        names = self.pairs.actions if self.observed_actions is None else self.observed_actions
-        return np.asarray(names[pairs])
 
     def save(self, path: PathLike) -> None:
         """Write the world to one file, atomically and without pickle."""

@@ -126,8 +126,7 @@ def _impossible_ends(demos: Demonstrations, world: World, resting: int | None) -
         return found
     ends = demos.offsets[1:] - 1
     before, chosen, last = demos.step_states[ends], demos.actions[ends], demos.last_states
-    known = (chosen >= 0) & (chosen < world.pairs.actions_per_state[before])
-    ending = np.flatnonzero(demos.terminated & known)
+    ending = np.flatnonzero(demos.terminated & world.pairs.offers(before, chosen))
     if ending.size:
         pairs = world.pairs.index(before[ending], chosen[ending], InvalidDemonstrations)
         there = np.asarray(world.transition[pairs, last[ending]]).ravel()

@@ -71,7 +71,7 @@ def _create(demonstrations: Demonstrations, name: str) -> None:
 
 def _sizes(demonstrations: Demonstrations) -> tuple[int, int]:
     if demonstrations.pairs is not None:
-        return demonstrations.pairs.num_states, demonstrations.pairs.max_actions
+        return demonstrations.pairs.num_states, demonstrations.pairs.width
     return int(demonstrations.states.max()) + 1, int(demonstrations.actions.max()) + 1
 
 

@@ -35,7 +35,10 @@ def state_indicators(world: World) -> CostBasis:
 
 
 def pair_indicators(world: World) -> CostBasis:
-    return _indicators(np.arange(world.num_pairs), world.num_pairs, "pair")
+    basis = _indicators(np.arange(world.num_pairs), world.num_pairs, "pair")
+    if world.pairs.numbers is None:
+        return basis
+    return CostBasis(basis.matrix, [world.describe_pair(pair) for pair in range(world.num_pairs)])
 
 
 def coordinates(world: World) -> CostBasis:

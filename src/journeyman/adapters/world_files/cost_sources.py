@@ -52,7 +52,7 @@ def read_costs(
         given = read_costs(source.removeprefix(REWARDS), world, options=options)
         if given.rewards:
             raise InvalidCosts(f"{source} are rewards anyway", f"Leave {REWARDS!r} out")
-        return CostBasis.from_rewards(given.matrix, given.names)
+        return CostBasis.from_rewards(given.matrix, given.names).noted(given.note)
     basis = _read(source, world, options)
     basis.on(world)
     return basis
@@ -91,8 +91,16 @@ def _from_file(source: str, world: World) -> CostBasis | None:
     if suffix == ".umb":
         return CostBasis(*read_umb_costs(source, world))
     if source.lower().endswith(".csv"):
-        return CostBasis(*read_csv_costs(source, world))
+        return _from_csv(source, world)
     return _from_npz(source, world) if source.lower().endswith(".npz") else None
+
+
+def _from_csv(path: str, world: World) -> CostBasis:
+    table = read_csv_costs(path, world)
+    try:
+        return CostBasis(table.values, table.names).noted(table.note)
+    except InvalidCosts as fault:
+        raise InvalidCosts(f"{path}: {fault.what}", fault.remedy) from None
 
 
 def _from_npz(path: str, world: World) -> CostBasis:

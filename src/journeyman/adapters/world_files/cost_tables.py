@@ -1,13 +1,17 @@
 """Cost features from a file: a table with one row per state, or one per state-action pair.
 
 CSV names the costs in its first line. Columns called `state` and `action` say which row is whose,
-in any order; without them rows are taken in the order of the world's states or pairs. An NPZ file
-holds one table of numbers and, if it likes, their `names`.
+in any order, by the numbers that states and actions have in the world; without them rows are taken
+in the order of the world's states or pairs, or of all states and action numbers. Rows of actions
+that a state does not offer are left out. A column that numbers the rows (`id`, `index`, or the
+nameless first column that data frames write) is no cost. An NPZ file holds one table of numbers
+and, if it likes, their `names`.
 """
 
 import csv
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +19,13 @@ import numpy as np
 
 from journeyman.adapters.formats.memory_limit import MEMORY_LIMIT, require_memory
 from journeyman.adapters.formats.npz_arrays import NpzArrays, open_npz
-from journeyman.arrays import FloatArray, integer_array
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.costs.basis import KEYS, numbers_rows
 from journeyman.demonstrations.table_rows import require_commas
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World
+from journeyman.world.pairs import LARGEST_NUMBER
 
-KEYS = ("state", "action")
 TABLES = ("costs", "matrix", "features", "feature_matrix")
 NAMES = "names"
 NAME_LIMIT = 10_000
@@ -28,36 +33,175 @@ PER_BYTE = 16
 """Bytes of memory for each byte of text, at most: a digit and a comma become a float in a list."""
 
 
-def read_csv_costs(path: str, world: World) -> tuple[FloatArray, list[str]]:
+@dataclass(frozen=True, eq=False)
+class CostTable:
+    """Numbers, their names, and what was left out, in words; nothing was if that is empty."""
+
+    values: FloatArray
+    names: list[str]
+    note: str
+
+
+def read_csv_costs(path: str, world: World) -> CostTable:
     """One row per state or pair, and the names of the costs."""
+    lines: list[int] = []
+    table: list[list[float]] = []
     try:
         require_memory(path, PER_BYTE * Path(path).stat().st_size, MEMORY_LIMIT)
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.reader(stream, strict=True)
             header = [name.strip() for name in next(rows, [])]
             require_commas(path, header)
-            table = [_numbers(path, rows.line_num, row, header) for row in rows if row]
-            last = rows.line_num
+            begin = rows.line_num + 1
+            for row in rows:
+                if row:
+                    table.append(_numbers(path, begin, row, header))
+                    lines.append(begin)
+                begin = rows.line_num + 1
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
         raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
     if not table:
         raise InvalidFile(f"{path} holds no costs", "Give a line with names, then a row per state")
-    _require_names(path, header)
-    values = np.array(table)
-    keys = {name: values[:, header.index(name)] for name in KEYS if name in header}
-    costs = [place for place, name in enumerate(header) if name not in KEYS]
-    if not costs:
-        raise InvalidFile(f"{path} has no column of costs", "Add one column per cost")
-    if not keys and len(table) not in (world.num_states, world.num_pairs):
-        raise InvalidCosts(
-            f"{path} has {len(table)} rows of costs, the last in line {last}; the world has "
-            f"{world.num_states} states and {world.num_pairs} state-action pairs",
-            "Give one row per state, or one per pair",
-        )
-    ordered = _ordered(path, values[:, costs], keys, world)
-    return ordered, [header[place] for place in costs]
+    return _Reading(path, header, np.array(table), lines).on(world)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """A table of numbers with the names of its columns and the line of every row."""
+
+    path: str
+    header: list[str]
+    values: FloatArray
+    lines: list[int]
+
+    def on(self, world: World) -> CostTable:
+        keys = {name: place for place, name in enumerate(self.header) if name.lower() in KEYS}
+        numbering = [
+            place for place, name in enumerate(self.header) if numbers_rows(name, first=place == 0)
+        ]
+        used = {*keys.values(), *numbering}
+        costs = [place for place in range(len(self.header)) if place not in used]
+        names = [self.header[place] for place in costs]
+        _require_names(self.path, names)
+        for key in KEYS:
+            if [name.lower() for name in self.header].count(key) > 1:
+                raise InvalidFile(f"{self.path} has two columns {key!r}", "Give each its own name")
+        if not costs:
+            raise InvalidFile(f"{self.path} has no column of costs", "Add one column per cost")
+        notes = [f"the column {self.header[place]!r} numbers the rows" for place in numbering]
+        by_key = {name.lower(): self._whole(place) for name, place in keys.items()}
+        if by_key:
+            values, left_out = self._ordered(by_key, self.values[:, costs], world)
+        else:
+            for place in numbering:
+                self._require_in_order(place)
+            values, left_out = self._as_listed(self.values[:, costs], world)
+        if left_out:
+            notes.append(f"{left_out} rows are for actions that their states do not offer")
+        note = f"{self.path}: {' and '.join(notes)}; left out" if notes else ""
+        return CostTable(values, names, note)
+
+    def _whole(self, place: int) -> IntArray:
+        column = self.values[:, place]
+        wrong = (column != np.floor(column)) | (column < 0) | (column >= LARGEST_NUMBER)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InvalidCosts(
+                f"{self.path}, line {self.lines[row]}: {self.header[place]} is {column[row]:g}, "
+                "not a whole number from 0",
+                "Number states and actions as the world does",
+            )
+        return column.astype(np.int64)
+
+    def _require_in_order(self, place: int) -> None:
+        """Rows that are numbered otherwise than they stand may be meant in another order."""
+        column = self.values[:, place]
+        wrong = column != column[0] + np.arange(column.size)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InvalidCosts(
+                f"{self.path}, line {self.lines[row]}: {self.header[place]!r} is {column[row]:g}, "
+                f"after {column[row - 1]:g}: the rows do not stand in the order of their numbers",
+                "Call the column state if it tells whose costs these are, and add a column action "
+                "if they differ by action",
+            )
+
+    def _as_listed(self, values: FloatArray, world: World) -> tuple[FloatArray, int]:
+        rows, complete = len(values), world.num_states * world.pairs.width
+        if rows not in (world.num_states, world.num_pairs, complete):
+            also = "" if world.pairs.is_complete else f" ({complete} with all action numbers)"
+            raise InvalidCosts(
+                f"{self.path} has {rows} rows of costs, the last in line {self.lines[-1]}; the "
+                f"world has {world.num_states} states and {world.num_pairs} state-action pairs"
+                f"{also}",
+                "Give one row per state, or one per pair; columns state and action tell which is "
+                "whose",
+            )
+        if rows in (world.num_states, world.num_pairs):
+            return values, 0
+        kept = np.asarray(world.pairs.per_pair(self.path, values, InvalidCosts))
+        return kept, rows - len(kept)
+
+    def _ordered(
+        self, keys: dict[str, IntArray], values: FloatArray, world: World
+    ) -> tuple[FloatArray, int]:
+        """Rows in the order of the world, and how many of them it has no place for."""
+        if "state" not in keys:
+            raise InvalidFile(
+                f"{self.path} has the column action, but not state", "Add the column state"
+            )
+        states, known = keys["state"], np.ones(len(values), dtype=bool)
+        self._require_states(states, world)
+        if "action" in keys:
+            rows, known = self._pairs(states, keys["action"], world)
+            size, what = world.num_pairs, "pairs"
+        else:
+            rows, size, what = states, world.num_states, "states"
+        counts = np.bincount(rows[known], minlength=size)
+        if (counts != 1).any():
+            row = int(np.argmax(counts != 1))
+            where = world.describe_pair(row) if "action" in keys else f"state {row}"
+            found = [self.lines[k] for k in np.flatnonzero(known & (rows == row))[:2]]
+            there = f" (lines {found[0]} and {found[1]})" if len(found) > 1 else ""
+            missing = int((counts == 0).sum())
+            also = f"; {missing} {what} have none" if missing > 1 else ""
+            raise InvalidCosts(
+                f"{self.path} has {counts[row]} rows for {where}{there}, and {rows.size} in "
+                f"all{also}",
+                f"Give one row for each of the {size} {what}",
+            )
+        ordered = np.empty((size, values.shape[1]))
+        ordered[rows[known]] = values[known]
+        return ordered, int((~known).sum())
+
+    def _require_states(self, states: IntArray, world: World) -> None:
+        outside = states >= world.num_states
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise InvalidCosts(
+                f"{self.path}, line {self.lines[row]}: state is {states[row]}, outside "
+                f"0..{world.num_states - 1}",
+                "Number states as the world does",
+            )
+
+    def _pairs(self, states: IntArray, actions: IntArray, world: World) -> tuple[IntArray, Any]:
+        """The pair of every row, and whether there is one; only records may lack an action."""
+        pairs = world.pairs
+        known = pairs.offers(states, actions)
+        possible = actions < pairs.width if not pairs.is_complete else known
+        wrong = ~known & ~possible & (world.observed_actions is None)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InvalidCosts(
+                f"{self.path}, line {self.lines[row]}: action is {actions[row]}, but state "
+                f"{states[row]} has {pairs.actions_in_words(int(states[row]))}",
+                "Number actions as the world does",
+            )
+        rows = np.zeros(states.size, dtype=np.int64)
+        rows[known] = pairs.index(states[known], actions[known], InvalidCosts)
+        return rows, known
 
 
 def read_npz_costs(path: str) -> tuple[FloatArray, Sequence[str] | None]:
@@ -115,30 +259,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _ordered(path: str, values: FloatArray, keys: dict[str, Any], world: World) -> FloatArray:
-    """Rows in the order of the world."""
-    if not keys:
-        return values
-    if "state" not in keys:
-        raise InvalidFile(f"{path} has the column action, but not state", "Add the column state")
-    states = integer_array("state", keys["state"], refusal=InvalidCosts)
-    if "action" in keys:
-        actions = integer_array("action", keys["action"], refusal=InvalidCosts)
-        if world.observed_actions is not None:
-            actions = world.renumbered(states, actions)
-        rows, size = world.pairs.index(states, actions, InvalidCosts), world.num_pairs
-    else:
-        rows, size = states, world.num_states
-    counts = np.bincount(rows[(rows >= 0) & (rows < size)], minlength=size)
-    if rows.size != size or (counts != 1).any():
-        row = int(np.argmax(counts != 1))
-        where = world.describe_pair(row) if "action" in keys else f"state {row}"
-        raise InvalidCosts(
-            f"{path} has {counts[row]} rows for {where}, and {rows.size} in all",
-            f"Give one row for each of the {size} {'pairs' if 'action' in keys else 'states'}",
-        )
-    ordered = np.empty_like(values)
-    ordered[rows] = values
-    return ordered

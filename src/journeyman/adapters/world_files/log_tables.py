@@ -23,6 +23,8 @@ PER_ENTRY = 24
 """Bytes of an entry on its way from a file to an array."""
 IDS = ("state", "action", "next_state")
 LARGEST_ID = 1 << 31
+LINE, ROW = "line", "row"
+"""Besides its columns a table has the line, or else the number, of every row."""
 FLAGS = ("terminated",)
 """Columns of truth values; in the others an empty cell is an error."""
 
@@ -38,13 +40,25 @@ def read_csv_columns(
             rows = csv.reader(stream, strict=True)
             places = places_of(path, next(rows, []), required, optional)
             kept = {name: array("q") for name in places}
+            lines, begin = array("q"), rows.line_num + 1
             for row in rows:
-                _keep(path, rows.line_num, row, places, kept)
+                _keep(path, begin, row, places, kept)
+                if row:
+                    lines.append(begin)
+                begin = rows.line_num + 1
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
         raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
+    kept[LINE] = lines
     return {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
+
+
+def place_of(path: str, columns: Columns, row: int) -> str:
+    """Where a row is found in its file."""
+    if LINE in columns:
+        return f"{path}, line {columns[LINE][row]}"
+    return f"{path}: row {columns[ROW][row] if ROW in columns else row}"
 
 
 def places_of(

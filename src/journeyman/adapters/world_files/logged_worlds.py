@@ -7,31 +7,41 @@ The world keeps its counts, so that certificates account for what it may get wro
 start is read from `episode` (its first row, or the one with t = 0), or given as `initial`. A step
 marked `terminated` leads to an added absorbing state, the sink, because the same state may be
 entered with and without an end.
+
+Rows of an episode have to follow one another: t = 0, 1, 2, ..., each from where the one before it
+led. A gap in t is refused, unless `gaps=allow` declares that what is missing does not depend on
+what happened there; then every row is a step of its own, and episodes without t = 0 tell no start.
 """
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from journeyman.adapters.formats.memory_limit import require_memory
-from journeyman.adapters.world_files.log_tables import LARGEST_ID, Columns
+from journeyman.adapters.world_files.log_tables import LARGEST_ID, Columns, place_of
 from journeyman.adapters.world_files.source_options import (
     Options,
     discount_of,
     initial_law,
     refuse_unknown,
+    truth_value,
     whole_number,
     whole_numbers,
 )
-from journeyman.arrays import IntArray
-from journeyman.errors import InvalidFile
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.errors import InvalidFile, InvalidWorld
 from journeyman.world import World, recorded
+from journeyman.world.pairs import MOST_NAMED
 
 REQUIRED = ("state", "action", "next_state")
 OPTIONAL = ("count", "episode", "t", "terminated")
-OPTIONS = ("discount", "initial", "num_states", "absorbing")
+OPTIONS = ("discount", "initial", "num_states", "absorbing", "drop_unseen", "gaps")
+UNLEFT, ALLOW = "unleft", "allow"
+"""Values of absorbing, for every state that was reached and never left, and of gaps."""
+ENDED = "nowhere, unless as the next state of a step marked terminated, which leads to the sink"
 MOST_STEPS = 1 << 53
 """Counts beyond this are not exact as floating-point numbers."""
 PER_ROW, PER_STATE = 200, 100
@@ -42,28 +52,65 @@ def logged_world(path: str, columns: Columns, options: Options, limit: int) -> W
     """The world whose laws are the frequencies in the log."""
     refuse_unknown(path, options, OPTIONS)
     discount = discount_of(path, options)
-    rows = _counted(path, columns)
+    rows = _counted(path, columns, options)
     size = _number_of_states(rows, options)
     require_memory(path, PER_ROW * rows["state"].size + PER_STATE * size, limit)
+    _require_ids(path, rows, size)
     given = _starts(path, rows, options, size)
     following, sink = rows["next_state"], None
-    ends = whole_numbers("absorbing", options.get("absorbing", ""))
     if rows.get("terminated", np.zeros(1)).any():
         sink, size = size, size + 1
         following = np.where(rows["terminated"] != 0, sink, following)
-        ends.append(sink)
         if given["initial"] is not None:
             given["initial"] = np.append(given["initial"], 0.0)
+    ends = _absorbing(options, rows["state"], following, sink)
     steps = (rows["state"], rows["action"], following)
     arguments = recorded.empirical(
-        *steps, **given, num_states=size, support=None, absorbing=np.array(ends, dtype=np.int64)
-    )
+        *steps, **given, num_states=size, support=None, absorbing=ends,
+        drop_unseen=_drops(options),
+        door=_door(path, rows, sink),
+    )  # fmt: skip
     return World(
         **arguments | _frequencies(arguments, steps, rows["count"]), discount=discount, sink=sink
     )
 
 
-def _counted(path: str, columns: Columns) -> dict[str, IntArray]:
+def _absorbing(options: Options, here: IntArray, following: IntArray, sink: int | None) -> IntArray:
+    """The states that are declared never to be left, and the sink."""
+    text = options.get("absorbing", "")
+    if text.strip() == UNLEFT:
+        return np.setdiff1d(following, here)
+    ends = whole_numbers("absorbing", text)
+    return np.array(ends if sink is None else [*ends, sink], dtype=np.int64)
+
+
+def _door(path: str, rows: Columns, sink: int | None) -> recorded.Door:
+    def declare(states: Sequence[int]) -> str:
+        few = len(states) <= MOST_NAMED
+        value = ",".join(str(state) for state in states) if few else UNLEFT
+        return f"the option absorbing={value} (on the command line --option absorbing={value})"
+
+    return recorded.Door(
+        step=lambda k: place_of(path, rows, k),
+        absorbing=declare,
+        drop="the option drop_unseen=yes (on the command line --option drop_unseen=yes)",
+        initial="the option initial (on the command line --option initial=...)",
+        nowhere="nowhere" if sink is None else ENDED,
+    )
+
+
+def _require_ids(path: str, rows: Columns, size: int) -> None:
+    for name in ("state", "next_state"):
+        outside = rows[name] >= size
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise InvalidFile(
+                f"{place_of(path, rows, row)}: {name} is {rows[name][row]}, outside 0..{size - 1}",
+                "Give the option num_states the number of all states, or leave it out",
+            )
+
+
+def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArray]:
     """Rows that were seen, with how often; a row without a count was seen once."""
     if not columns["state"].size:
         raise InvalidFile(f"{path} holds no step", "Give one row per step")
@@ -73,7 +120,8 @@ def _counted(path: str, columns: Columns) -> dict[str, IntArray]:
             row = int(np.argmax(wrong))
             large = "" if columns[name][row] < 0 else ", which is too large"
             raise InvalidFile(
-                f"{path}: row {row} has {name} {columns[name][row]}{large}", "Number ids from 0"
+                f"{place_of(path, columns, row)} has {name} {columns[name][row]}{large}",
+                "Number ids from 0",
             )
     if {"count", "episode"} <= set(columns):
         raise InvalidFile(
@@ -81,14 +129,16 @@ def _counted(path: str, columns: Columns) -> dict[str, IntArray]:
             "Give one row per step, with its episode, or one per kind of step, with its count",
         )
     if "count" not in columns:
-        _require_chains(path, columns)
+        if "episode" in columns:
+            _require_chains(path, columns, options)
         return {**columns, "count": np.ones_like(columns["state"])}
     counts = columns["count"]
     wrong = (counts < 0) | (counts > MOST_STEPS)
     if wrong.any() or not 0 < counts.sum(dtype=float) <= MOST_STEPS:
         row = int(np.argmax(wrong))
         raise InvalidFile(
-            f"{path}: row {row} has count {counts[row]}, all counts sum to {counts.sum():.3g}",
+            f"{place_of(path, columns, row)} has count {counts[row]}, all counts sum to "
+            f"{counts.sum():.3g}",
             f"Give whole numbers from 0 that sum to something between 1 and {MOST_STEPS:.0e}",
         )
     return {name: part[counts > 0] for name, part in columns.items()}
@@ -121,45 +171,114 @@ def _frequencies(
     return {"transition": laws, "transition_counts": totals.astype(np.int64)}
 
 
-def _first_rows(path: str, columns: Columns) -> IntArray:
-    """The rows with which episodes start."""
-    if "t" in columns:
-        starts = np.flatnonzero(columns["t"] == 0)
-        lost = np.setdiff1d(columns["episode"], columns["episode"][starts])
-        if lost.size:
-            raise InvalidFile(
-                f"{path}: episode {lost[0]} has no row with t = 0",
-                "Count t from 0, or leave t out and keep rows in order",
-            )
-        return starts
-    _, first = np.unique(columns["episode"], return_index=True)
-    return np.asarray(first)
-
-
 def _starts(path: str, rows: Columns, options: Options, size: int) -> dict[str, Any]:
     """A known law, or the observed first states."""
     if "initial" in options or "episode" not in rows:
-        law = initial_law(path, options, size, np.ones(size))
+        law = initial_law(path, options, size, _occurring(rows, options, size))
         return {"initial": law, "initial_states": None}
-    return {"initial": None, "initial_states": rows["state"][_first_rows(path, rows)]}
+    first = _first_rows(path, rows, allowed=_allow_gaps(options))
+    return {"initial": None, "initial_states": rows["state"][first]}
 
 
-def _require_chains(path: str, columns: Columns) -> None:
-    """Within an episode every step starts where the one before it led."""
-    if not {"episode", "t"} <= set(columns):
-        return
-    order = np.lexsort([columns["t"], columns["episode"]])
-    episode, t, state, following = (
-        columns[name][order] for name in ("episode", "t", "state", "next_state")
-    )
-    joined = (np.diff(episode) == 0) & (np.diff(t) == 1)
-    torn = joined & (following[:-1] != state[1:])
-    twice = (np.diff(episode) == 0) & (np.diff(t) == 0)
-    if torn.any() or twice.any():
-        step = int(np.argmax(torn | twice))
-        where = f"{path}: episode {episode[step]}, t = {t[step]}"
-        went = f"leads to state {following[step]}, the next step is from {state[step + 1]}"
+def _occurring(rows: Columns, options: Options, size: int) -> FloatArray:
+    """One for every state; where numbers that occur nowhere are dropped, zero for those."""
+    if not _drops(options):
+        return np.ones(size)
+    found = np.zeros(size)
+    found[rows["state"]] = 1.0
+    running = rows["terminated"] == 0 if "terminated" in rows else slice(None)
+    found[rows["next_state"][running]] = 1.0
+    return found
+
+
+def _drops(options: Options) -> bool:
+    return truth_value("drop_unseen", options.get("drop_unseen", "no"))
+
+
+def _first_rows(path: str, columns: Columns, *, allowed: bool) -> IntArray:
+    """The rows with which episodes start; where gaps are allowed, of those that tell it."""
+    if "t" not in columns:
+        _, first = np.unique(columns["episode"], return_index=True)
+        return np.asarray(first)
+    starts = np.flatnonzero(columns["t"] == 0)
+    lost = ~np.isin(columns["episode"], columns["episode"][starts])
+    if lost.any() and not (allowed and starts.size):
+        row = int(np.argmax(lost))
         raise InvalidFile(
-            f"{where} {'occurs twice' if twice[step] else went}",
-            "Give every step its own row; next_state is the state of the next row",
+            f"{place_of(path, columns, row)}: episode {columns['episode'][row]} has no row with "
+            "t = 0, so that it does not tell where it starts",
+            "Count t from 0; or give the option initial (on the command line --option initial=0 "
+            "or initial=uniform) if the law of the first state is known",
         )
+    return starts
+
+
+def _allow_gaps(options: Options) -> bool:
+    text = options.get("gaps", "refuse")
+    if text not in (ALLOW, "refuse"):
+        raise InvalidWorld(f"gaps = {text!r}", f"Give gaps={ALLOW}, or leave it out")
+    return text == ALLOW
+
+
+def _require_chains(path: str, columns: Columns, options: Options) -> None:
+    """Within an episode every step starts where the one before it led, and none is missing."""
+    timed, allowed = "t" in columns, _allow_gaps(options)
+    if not timed and "initial" in options:
+        return
+    keys = [columns["t"], columns["episode"]] if timed else [columns["episode"]]
+    order = np.lexsort(keys)
+    episode, state, following = (
+        columns[name][order] for name in ("episode", "state", "next_state")
+    )
+    same = np.diff(episode) == 0
+    passed = np.diff(columns["t"][order]) if timed else np.ones(same.size, dtype=np.int64)
+    ended = columns["terminated"][order][:-1] != 0 if "terminated" in columns else same & False
+    torn = same & (passed == 1) & (following[:-1] != state[1:])
+    gap = same & (passed > 1)
+    wrong = (same & (passed == 0)) | (same & ended) | torn | (gap & (not allowed))
+    if wrong.any():
+        step = int(np.argmax(wrong))
+        raise _broken(path, columns, int(order[step]), int(order[step + 1]))
+    if gap.any():
+        step = int(np.argmax(gap))
+        warnings.warn(
+            f"{path} has {int(gap.sum())} gaps in t, the first before "
+            f"{_named(path, columns, int(order[step + 1]))}: every row is read as a step of its "
+            "own, which is right if what is missing does not depend on what happened there",
+            stacklevel=2,
+        )
+
+
+def _broken(path: str, columns: Columns, before: int, after: int) -> InvalidFile:
+    """What is wrong between two rows of an episode that should follow one another."""
+    timed = "t" in columns
+    passed = int(columns["t"][after] - columns["t"][before]) if timed else 1
+    where = _named(path, columns, after)
+    earlier = _named(path, columns, before).removeprefix(f"{path}, ").removeprefix(f"{path}: ")
+    if passed == 0:
+        return InvalidFile(
+            f"{where} occurs twice, also as {earlier}", "Give every step its own row"
+        )
+    if "terminated" in columns and columns["terminated"][before]:
+        return InvalidFile(
+            f"{where} goes on after {earlier}, which is marked terminated",
+            "Give what follows an end an episode of its own, or take the mark away",
+        )
+    if passed > 1:
+        return InvalidFile(
+            f"{where} follows {earlier}, so that steps are missing between them",
+            "Add the missing rows, or give the parts episodes of their own and the option initial; "
+            "if what is missing does not depend on what happened there, give the option "
+            f"gaps={ALLOW} (on the command line --option gaps={ALLOW})",
+        )
+    return InvalidFile(
+        f"{where} is from state {columns['state'][after]}, but {earlier} leads to state "
+        f"{columns['next_state'][before]}",
+        "Give every step its own row; next_state is the state of the next row"
+        + ("" if timed else ", and rows of an episode are in order, or numbered by a column t"),
+    )
+
+
+def _named(path: str, columns: Columns, row: int) -> str:
+    time = f", t = {columns['t'][row]}" if "t" in columns else ""
+    return f"{place_of(path, columns, row)} (episode {columns['episode'][row]}{time})"

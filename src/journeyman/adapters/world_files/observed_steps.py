@@ -35,11 +35,10 @@ class WorldSimulator:
     """A world with the two methods of a Gymnasium environment, to be simulated like one."""
 
     def __init__(self, world: World) -> None:
-        names = world.pairs.actions if world.observed_actions is None else world.observed_actions
         matrix = world.transition
         sums = np.cumsum(matrix.data)
         before = np.concatenate([[0.0], sums])[matrix.indptr[:-1]]
-        pairs = zip(world.pairs.states.tolist(), names.tolist(), strict=True)
+        pairs = zip(world.pairs.states.tolist(), world.pairs.actions.tolist(), strict=True)
         self._row = {pair: row for row, pair in enumerate(pairs)}
         self._bounds, self._targets = matrix.indptr.tolist(), matrix.indices.tolist()
         self._sums, self._before = sums.tolist(), before.tolist()
@@ -69,7 +68,7 @@ class WorldSimulator:
 def observe(world: World, environment: Any, steps: int, seed: int) -> ObservedSteps:
     """`steps` steps of an environment, from as many episodes as they take."""
     explorer = _Explorer(world, seed)
-    _require_same_actions(environment, max(explorer.names) + 1)
+    _require_same_actions(environment, world)
     horizon = getattr(environment.unwrapped, "horizon", None)
     first = int(getattr(getattr(environment, "action_space", None), "start", 0))
     seen = np.empty((3, steps), dtype=np.int64)
@@ -95,8 +94,7 @@ class _Explorer:
     """Takes the action that was tried least in a state; the first of them."""
 
     def __init__(self, world: World, seed: int) -> None:
-        names = world.pairs.actions if world.observed_actions is None else world.observed_actions
-        self.names: list[int] = names.tolist()
+        self.names: list[int] = world.pairs.actions.tolist()
         self._rng = np.random.default_rng(seed)
         self._offsets: list[int] = world.pairs.offsets.tolist()
         self._stuck: list[bool] = world.absorbing.tolist()
@@ -146,9 +144,13 @@ def _state(environment: Any, observation: Any) -> int:
     )
 
 
-def _require_same_actions(environment: Any, num_actions: int) -> None:
+def _require_same_actions(environment: Any, world: World) -> None:
+    """The same number of them; a record may lack the last ones."""
     count = getattr(getattr(environment, "action_space", None), "n", None)
-    if count is not None and int(count) != num_actions:
+    num_actions, recorded = world.pairs.width, world.observed_actions is not None
+    if count is not None and (
+        int(count) < num_actions or (int(count) > num_actions and not recorded)
+    ):
         raise InvalidWorld(
             f"the environment has {count} actions, the world {num_actions}",
             "Check that both are the same environment, with the same arguments",

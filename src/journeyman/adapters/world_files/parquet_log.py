@@ -8,7 +8,7 @@ import numpy as np
 
 from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.adapters.formats.parquet_columns import open_parquet
-from journeyman.adapters.world_files.log_tables import PER_ENTRY, Columns, places_of
+from journeyman.adapters.world_files.log_tables import PER_ENTRY, ROW, Columns, places_of
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 
@@ -30,21 +30,31 @@ def read_parquet_columns(
     with open_parquet(Path(path), known, allow_rows) as file:
         names = list(places_of(path, file.names, required, optional))
         parts: dict[str, list[IntArray]] = {name: [] for name in names}
+        first = 0
         for batch in file.batches(names):
             for name in names:
-                parts[name].append(_whole(path, name, batch.column(name)))
-        return {name: np.concatenate(parts[name]) for name in names}
+                parts[name].append(_whole(path, name, batch.column(name), first))
+            first += batch.num_rows
+        columns = {name: np.concatenate(parts[name]) for name in names}
+        return columns | {ROW: np.arange(columns[names[0]].size)}
 
 
-def _whole(path: str, name: str, column: Any) -> IntArray:
+def _whole(path: str, name: str, column: Any, first: int) -> IntArray:
+    """Whole numbers of a part of the table that begins with row `first`."""
     if column.null_count:
-        raise InvalidFile(f"{path}: {name} has {column.null_count} empty cells", "Fill them in")
+        row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise InvalidFile(
+            f"{path}: {name} has {column.null_count} empty cells, the first in row {row}",
+            "Fill them in",
+        )
     values = column.to_numpy(zero_copy_only=False)
     kind = values.dtype.kind
     whole = kind in "bi" or (kind in "uf" and bool((np.abs(values) < EXACT).all()))
     if not whole or (kind == "f" and (values != np.floor(values)).any()):
+        odd = values != np.floor(values) if kind == "f" else np.zeros(0, dtype=bool)
+        where = f", the first other in row {first + int(np.argmax(odd))}" if odd.any() else ""
         raise InvalidFile(
-            f"{path}: {name} holds {column.type} and not whole numbers only",
+            f"{path}: {name} holds {column.type} and not whole numbers only{where}",
             "Number states and actions from 0",
         )
     return np.asarray(values, dtype=np.int64)

@@ -159,16 +159,12 @@ def _target(world: World, seen: ObservedSteps, step: int) -> str:
 
 def _offered(world: World, seen: ObservedSteps) -> BoolArray:
     """Whether each step's state exists, and has the step's action."""
-    numbers = world.pairs.actions if world.observed_actions is None else world.observed_actions
-    width = 1 + int(max(numbers.max(), seen.actions.max()))
-    known = np.isin(seen.states * width + seen.actions, world.pairs.states * width + numbers)
-    return np.asarray(known & (seen.actions >= 0))
+    return world.pairs.offers(seen.states, seen.actions)
 
 
 def _pairs(world: World, seen: ObservedSteps, some: BoolArray) -> IntArray:
     """The pairs of those steps that are marked."""
-    states = seen.states[some]
-    return np.asarray(world.pairs.offsets[states] + world.renumbered(states, seen.actions[some]))
+    return world.pairs.index(seen.states[some], seen.actions[some], InvalidWorld)
 
 
 def _against_exact_laws(
@@ -197,7 +193,7 @@ def _one_by_one(world: World, pairs: IntArray, following: IntArray) -> Demonstra
         states,
         world.pairs.actions[pairs],
         np.arange(pairs.size + 1),
-        choice_offsets=world.pairs.offsets,
+        choice_offsets=world.pairs,
     )
 
 

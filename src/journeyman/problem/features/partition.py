@@ -244,8 +244,8 @@ def blended(
 def choices_of(world: World, heuristics: Sequence[Policy] | None) -> SparseMatrix:
     """(pairs x choices): one column per action, or per heuristic its probabilities."""
     if heuristics is None:
-        actions, ends = world.pairs.actions, np.arange(world.num_pairs + 1)
-        shape = (world.num_pairs, world.pairs.max_actions)
+        known, actions = np.unique(world.pairs.actions, return_inverse=True)
+        ends, shape = np.arange(world.num_pairs + 1), (world.num_pairs, known.size)
         return sparse.csr_array((np.ones(world.num_pairs), actions, ends), shape=shape)
     if not heuristics:
         raise InvalidCosts("there are no heuristics", "Give policies, or None for single actions")

@@ -115,7 +115,7 @@ class AdversarialImitation:
         status, iterations = iterate(game.advance, watch, self.max_iterations)
         kind = "tabular" if self.tabular_discriminator else "log-linear"
         return answer_of(
-            given, Policy(game.law, given.world.pairs.offsets), status,
+            given, Policy(game.law, given.world.pairs), status,
             engine=f"GAIL, {kind} discriminator, {game.family!r}",
             work=Work(iterations=iterations, environment_steps=game.walker.steps),
             recovered=game.recovered, seconds=time.perf_counter() - started,

@@ -16,7 +16,7 @@ from journeyman.solvers.status import Status
 from journeyman.solvers.work import Work
 
 AGREEMENT = 1e-7
-"""Bounds that differ by at most this share of the trivial bound are called OPTIMAL."""
+"""Bounds that differ by at most this share of 2N/(1 - discount) are called OPTIMAL."""
 
 
 def require_apprenticeship(problem: Program, method: str) -> Apprenticeship:

@@ -158,7 +158,7 @@ class BehaviourCloning:
         loss = DecisionLikelihood.of(world.pairs, matrix, seen, self.smoothing, self.ridge)
         theta, iterations = self._descend(loss, watch)
         value, slope = loss.value_and_slope(theta)
-        policy = Policy(softmax(world.pairs, np.asarray(matrix @ theta)), world.pairs.offsets)
+        policy = Policy(softmax(world.pairs, np.asarray(matrix @ theta)), world.pairs)
         status = self._status(loss.error(slope), iterations, watch)
         return Cloned(policy, status, iterations, value)
 
@@ -197,7 +197,7 @@ def labelled(world: World, decisions: Demonstrations) -> Demonstrations:
     """The same decisions, with the action sets of `world`."""
     return Demonstrations(
         decisions.states, decisions.actions, decisions.offsets, decisions.terminated,
-        choice_offsets=world.pairs.offsets,
+        choice_offsets=world.pairs,
     )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ class GeneratedPolicies:
     def _policy(self, number: int) -> Policy:
         probabilities = np.zeros(self.problem.world.num_pairs)
         probabilities[self._choices[number]] = 1.0
-        return Policy(probabilities, self.problem.world.pairs.offsets)
+        return Policy(probabilities, self.problem.world.pairs)
 
     def _evaluate(self, choice: IntArray) -> None:
         self._choices.append(choice)

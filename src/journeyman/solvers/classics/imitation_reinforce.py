@@ -15,7 +15,7 @@ cost is smoothed (`smoothed_gap`) with a temperature that falls by a fixed share
 best policy is kept; with rollouts it is chosen by a moving average of sampled expectations.
 
 *Guarantee.* The paper promises convergence to a local minimum. In the tabular family with exact
-visits CONVERGED means that the best gap is within `accuracy` (of the trivial bound) of a proven
+visits CONVERGED means that the best gap is within `accuracy` (of 2N/(1 - discount)) of a proven
 lower bound. The bound that a policy's own values give is weak while some states are still far from
 settled, so now and then an optimal policy of the worst cost is planned; these are counted as
 forward solves. With features it means the same, and is reached only where the family has such a
@@ -59,7 +59,7 @@ class ImitationReinforce(WorstCaseMethod):
         rollouts: walks drawn per iteration; None computes gradients exactly.
         horizon: longest walk; by default 1 % of the discounted time is left out.
         step_size: length of the first steps, in units of logits.
-        accuracy: asked-for distance to the least gap, relative to the trivial bound.
+        accuracy: asked-for distance to the least gap, relative to 2N/(1 - discount).
         max_iterations: steps before the run ends.
         time_limit: seconds.
         seed: of the walks.

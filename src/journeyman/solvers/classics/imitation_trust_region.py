@@ -19,7 +19,7 @@ best policy is kept, and both bounds are computed.
 *Guarantee.* The paper promises a local minimum of delta. In the tabular family with exact visits
 more holds: delta is convex in the occupancy measure, a stationary point of the smoothed gap is its
 global minimum, and smoothing costs at most half of `accuracy`. CONVERGED means that the difference
-of the best gap and a proven lower bound is at most `accuracy` of the trivial bound; now and then an
+of the best gap and a proven lower bound is at most `accuracy` of 2N/(1 - discount); now and then an
 optimal policy of the worst cost is planned for that bound and counted as a forward solve. With
 features CONVERGED means that, or that nothing moves any more, as in a local minimum. With rollouts
 nothing is proven and all iterations are made.
@@ -71,7 +71,7 @@ class ImitationTrustRegion(WorstCaseMethod):
         rollouts: walks drawn per iteration; None computes visits exactly.
         horizon: longest walk; by default 1 % of the discounted time is left out.
         radius: largest mean divergence of a step.
-        accuracy: asked-for distance to the least gap, relative to the trivial bound.
+        accuracy: asked-for distance to the least gap, relative to 2N/(1 - discount).
         max_iterations: steps before the run ends.
         time_limit: seconds.
         seed: of the walks.

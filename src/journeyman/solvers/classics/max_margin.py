@@ -43,7 +43,7 @@ class MaxMargin(NearestMixture):
 
     Args:
         accuracy: asked-for difference of the mixture's gap for `EuclideanBall` and its lower
-            bound, relative to the trivial bound 2N/(1 - discount) of that class.
+            bound, relative to 2N/(1 - discount) of that class.
         time_limit: seconds.
         max_iterations: generated policies before the solve stops.
     """

@@ -71,7 +71,7 @@ class MultiplicativeWeights:
 
     Args:
         accuracy: asked-for difference of the mixture's gap for `Simplex` and the least one,
-            relative to the trivial bound 2N/(1 - discount) of that class. It decides the number
+            relative to 2N/(1 - discount) of that class. It decides the number
             of iterations (`iterations_needed`).
         stop_early: end when the bounds prove the accuracy before the theorem does.
         time_limit: seconds.

@@ -26,7 +26,7 @@ further one takes q^2/(2 D^2) off, so that 2 D^2/q more leave nothing; 4.5/0.9 =
 
 Abbeel and Ng have O(k/(eps^2 (1 - discount)^2) log(k/(eps (1 - discount)))) for an expert that a
 mixture can match, with features in [0, 1], hence D^2 <= k/(1 - discount)^2. The argument above does
-without the logarithm; D is at most the trivial bound 2N/(1 - discount) whatever k is; and an expert
+without the logarithm; D is at most 2N/(1 - discount) whatever k is; and an expert
 that cannot be matched (d* > 0, as with estimated expectations) makes it easier, not harder.
 """
 

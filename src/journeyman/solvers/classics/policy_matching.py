@@ -119,7 +119,7 @@ class PolicyMatching:
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         point = search.point
         return answer_of(
-            task, Policy(point.law, task.world.pairs.offsets),
+            task, Policy(point.law, task.world.pairs),
             Status.INACCURATE if search.stuck and status is Status.CONVERGED else status,
             engine="natural gradient", recovered=point.weights,
             work=Work(iterations=iterations, forward_solves=search.plans),

@@ -50,7 +50,7 @@ def question(
         visited[kept],
         np.column_stack(asking.told)[asked],
         np.concatenate([[0], np.cumsum(lengths)]),
-        choice_offsets=world.pairs.offsets,
+        choice_offsets=world.pairs,
     )
 
 
@@ -84,6 +84,8 @@ class _Asking:
         self, world: World, expert: Expert, learner: Policy, share: float, rng: np.random.Generator
     ) -> None:
         self._world, self._learner, self._share = world, learner, share
+        if isinstance(expert, Policy):
+            expert = expert.fitted(world)
         self._whole = asked_by_predict(expert)
         self._expert = Actor(_actor_form(expert), rng)
         self.told: list[IntArray] = []

@@ -48,7 +48,7 @@ from journeyman.solvers.watch import Watch
 from journeyman.solvers.work import Work
 
 SAME = 1e-9
-"""Expectations that differ by at most this share of the trivial bound are those of one rival."""
+"""Expectations that differ by at most this share of 2N/(1 - discount) are those of one rival."""
 
 
 @dataclass(frozen=True)

@@ -171,9 +171,8 @@ class SampledWalker:
         walks = walk(world, law, self._rollouts, self._horizon, self._rng)
         self.steps += int(walks.lengths.sum())
         ends = np.cumsum(walks.lengths + 1) - 1
-        taken = world.pairs.offsets[np.delete(walks.states, ends)] + walks.actions
         pairs = np.zeros((walks.lengths.size, int(walks.lengths.max())), dtype=np.int64)
-        pairs[np.arange(pairs.shape[1]) < walks.lengths[:, np.newaxis]] = taken
+        pairs[np.arange(pairs.shape[1]) < walks.lengths[:, np.newaxis]] = walks.pairs
         last = walks.states[ends]
         return SampledVisits(self.problem, law, pairs.T, walks.lengths, last)
 

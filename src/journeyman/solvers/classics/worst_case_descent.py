@@ -120,7 +120,7 @@ class WorstCaseDescent:
     def answer(self, status: Status, engine: str, work: Work, seconds: float) -> Answer:
         """With the best policy; what was proven on the way has to hold for the answer's figures,
         which are exact where the solves of the descent are not."""
-        policy = Policy(self.best_law, self.problem.world.pairs.offsets)
+        policy = Policy(self.best_law, self.problem.world.pairs)
         found = answer_of(
             self.problem, policy, status, engine=engine, work=work, weights=self.witness,
             seconds=seconds,

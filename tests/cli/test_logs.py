@@ -1,0 +1,70 @@
+"""Logs with gaps in their numbers, from the first file to the last command."""
+
+import json
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+
+
+@pytest.fixture
+def log(tmp_path):
+    """State 0 has actions 1 and 4, state 1 has 2, state 5 is reached and never left."""
+    rng = np.random.default_rng(0)
+    rows = [(0, 1, 1), (0, 4, 0), (0, 4, 1), (1, 2, 0), (1, 2, 5)]
+    picked = [rows[k] for k in rng.integers(len(rows), size=4000)]
+    path = tmp_path / "steps.csv"
+    lines = ["state,action,next_state", *(",".join(map(str, row)) for row in picked)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def imported(call, log, *more):
+    target = log.parent / "world.npz"
+    return target, call("world", "import", log, target, "--discount", 0.9, "--initial", 0, *more)
+
+
+def test_what_a_log_lacks_is_named_with_options(call, log):
+    _, shown = imported(call, log)
+    assert shown.code == 3
+    assert "state 5 was reached" in shown.words
+    assert "states 2, 3, 4 occur nowhere" in shown.words
+    assert "--option absorbing=5" in shown.words
+    assert "--option drop_unseen=yes" in shown.words
+    assert "from_transitions" not in shown.words
+    target, shown = imported(call, log, "--absorbing", "unleft", "--drop-unseen")
+    assert (shown.code, jm.World.load(target).num_states) == (0, 6)
+
+
+def test_the_numbers_of_a_log_go_through_every_command(call, log):
+    place = log.parent
+    world, shown = imported(call, log, "--absorbing", "5", "--drop-unseen")
+    assert shown.code == 0
+    facts = json.loads(call("world", "show", world, "--json").out)
+    assert facts["action_numbers"] == [1, 2, 4]
+    costs = [f"{row},{x},{a},{int(x == 1)},{a}" for row, (x, a) in enumerate(np.ndindex(6, 5))]
+    (place / "costs.csv").write_text("\n".join(["id,state,action,wait,dose", *costs]) + "\n")
+    demos = place / "demos.csv"
+    recorded = call("record", world, demos, "--expert", "uniform", "--trajectories", 200)
+    assert recorded.code == 0
+    run = place / "run"
+    learned = call(
+        "learn", run, "--world", world, "--costs", place / "costs.csv", "--demonstrations", demos,
+        "--budget", "dose <= 40",
+    )  # fmt: skip
+    assert learned.code in (0, 4), learned.err
+    assert "the column 'id' numbers the rows" in learned.words
+    assert "rows are for actions that their states do not offer" in learned.words
+    assert call("audit", run).code == 0
+    assert call("report", run).code == 0
+    again = place / "again.csv"
+    assert call("record", world, again, "--expert", run, "--trajectories", 50).code == 0
+    walks = jm.Demonstrations.load(again)
+    own = {0: {1, 4}, 1: {2}}
+    assert all(a in own[int(x)] for x, a in zip(walks.step_states, walks.actions, strict=True))
+    policy = jm.Policy.load(run / "certified" / "policy.npz")
+    assert policy.predict(1)[0] == 2
+    assert call("learn", place / "second", "--world", world, "--costs", place / "costs.csv",
+                "--demonstrations", again).code in (0, 4)  # fmt: skip
+    assert call("world", "check", world).code == 0
