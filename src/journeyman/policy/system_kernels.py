@@ -236,9 +236,7 @@ def bicgstab_block(
                 shadow[:, k] = r[:, k]
                 shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
         rho[:] = rho_next
-        for i in range(size):
-            for k in range(count):
-                p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
+        directions(r, beta, omega, v, p)
         multiply_block(data, indices, indptr, discount, p, v)
         inner_products(shadow, v, first)
         first_lengths(rho, first, beta, alpha, resting, begun)
@@ -257,6 +255,16 @@ def bicgstab_block(
         inner_products(shadow, r, rho_next)
         inner_products(r, r, square)
     return most
+
+
+@vector_kernel
+def directions(
+    r: FloatArray, beta: FloatArray, omega: FloatArray, v: FloatArray, p: FloatArray
+) -> None:
+    """p = r + beta (p - omega v), column by column."""
+    for i in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
 
 
 @kernel

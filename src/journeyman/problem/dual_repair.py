@@ -117,7 +117,7 @@ def _products(rows: Matrix) -> float:
     """Of the entries of every row with each other."""
     if sparse.issparse(rows):
         return float((np.diff(rows.indptr).astype(float) ** 2).sum())
-    return float(rows.shape[0]) * rows.shape[1] ** 2
+    return float(rows.shape[0] * rows.shape[1] ** 2)
 
 
 def _affine_step(

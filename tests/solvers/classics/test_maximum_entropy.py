@@ -302,7 +302,8 @@ def test_matched_means_a_small_part_of_a_trip(discount):
 def test_the_recovered_cost_hardly_depends_on_a_discount_near_one():
     """Trips are over long before the discount matters."""
     found = [
-        jm.solve(trips(8, discount), jm.MaximumEntropy()).recovered for discount in (0.9999, 0.99999)
+        jm.solve(trips(8, discount), jm.MaximumEntropy()).recovered
+        for discount in (0.9999, 0.99999)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=0.02, atol=0.01)
 

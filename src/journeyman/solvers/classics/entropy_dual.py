@@ -3,12 +3,12 @@
     f(u) = <u, t> - rate <initial, V_u>,        grad f(u) = t - m(u)
 
 where V_u are the soft values (`policy.soft_planning`, temperature 1) of the cost Psi_n u, m(u) =
-rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. Figures are
-of size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean norm N of
-a row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the Euclidean norm
-of the scaled target, or that of the attainable ranges (`policy.attainable`) where it is less, or how
-far the target lies outside of them where that is more. Where episodes end after a few steps, U is of
-the size of an episode however near 1 the discount is, even if policies could dawdle for ever.
+rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. All is of
+size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean norm N of a
+row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the Euclidean norm
+of the scaled target, or that of the attainable ranges (`policy.attainable`) where it is less, or
+how far the target lies outside of them where that is more. Where episodes end after a few steps, U
+is of the size of an episode however near 1 the discount is, even if policies could go on for ever.
 
 The second derivative is a variance. With A v the advantages Q - V of the cost Psi_n v under the
 soft-optimal policy pi (hard values: no entropy in them),
