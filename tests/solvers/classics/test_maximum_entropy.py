@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 
 import journeyman as jm
 from journeyman.solvers.classics.entropy_dual import EntropyDual
@@ -252,8 +253,8 @@ def test_it_keeps_the_promises_of_solvers():
     jm.testing.check_solver(jm.MaximumEntropy(), seeds=1)
 
 
-def trips(side, discount, seed=0, count=55):
-    """A deterministic grid with one way out, in a corner, and complete trips to it."""
+def trips(side, discount, seed=0, count=55, start=None, cut=None):
+    """A deterministic grid with one way out, in a corner, and trips to it, complete or `cut`."""
     rng, end = np.random.default_rng(seed), side * side
     places = np.arange(end)
     down, right = np.divmod(places, side)
@@ -265,29 +266,31 @@ def trips(side, discount, seed=0, count=55):
     follows[end - 1] = end
     law = np.zeros((4 * (end + 1), end + 1))
     law[np.arange(4 * (end + 1)), follows.ravel()] = 1.0
-    world = jm.World(law, np.append(np.full(end, 1 / end), 0.0), discount)
+    initial = np.append(np.full(end, 1 / end), 0.0) if start is None else np.eye(end + 1)[start]
+    world = jm.World(law, initial, discount)
     walking = (world.pairs.states != end).astype(float)
     basis = jm.CostBasis(np.column_stack([walking, walking * (world.pairs.states % side < 3)]))
     states, actions = [], []
     for _ in range(count):
-        here, path, taken = int(rng.integers(end)), [], []
-        while here != end:
+        here, path, taken = int(rng.integers(end)) if start is None else start, [], []
+        while here != end and len(taken) != cut:
             wanted = 0 if here < end - side else 1
             action = wanted if rng.random() < 0.8 else int(rng.integers(4))
             path.append(here)
             taken.append(action)
             here = int(follows[here, action])
-        states.append([*path, end])
+        states.append([*path, here])
         actions.append(taken)
-    demos = jm.Demonstrations.from_arrays(states, actions, [True] * count, terminal_state=end)
-    target = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
-    return jm.Apprenticeship(world, basis, target)
+    ended = [path[-1] == end for path in states]
+    demos = jm.Demonstrations.from_arrays(states, actions, ended, terminal_state=end)
+    plain = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    return jm.Apprenticeship(world, basis, plain if cut is None else demos), states, actions
 
 
 @pytest.mark.parametrize("discount", [0.99, 0.999, 0.9999, 0.99999])
 def test_matched_means_a_small_part_of_a_trip(discount):
     """Whatever the discount: 1/(1 - discount) is up to 5,000 trips here."""
-    problem = trips(12, discount)
+    problem, *_ = trips(12, discount)
     tolerance = 1e-4
     answer = jm.solve(problem, jm.MaximumEntropy(tolerance=tolerance))
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
@@ -302,7 +305,7 @@ def test_matched_means_a_small_part_of_a_trip(discount):
 def test_the_recovered_cost_hardly_depends_on_a_discount_near_one():
     """Trips are over long before the discount matters."""
     found = [
-        jm.solve(trips(8, discount), jm.MaximumEntropy()).recovered
+        jm.solve(trips(8, discount)[0], jm.MaximumEntropy()).recovered
         for discount in (0.9999, 0.99999)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=0.02, atol=0.01)
@@ -339,3 +342,34 @@ def test_targets_of_no_size_and_targets_outside(target):
             jm.LinearProgram(),
         ).value
         assert 0 < least <= off <= 1.26 * least
+
+
+def surprise(problem, states, actions, weights, base):
+    """-sum base^t log pi(a_t | x_t) of the soft-optimal policy."""
+    world = problem.world
+    law = jm.soft_plan(world, problem.cost_of(np.asarray(weights))).policy.per_pair
+    return -sum(
+        base**t * np.log(law[world.pairs.offsets[x] + a])
+        for path, taken in zip(states, actions, strict=True)
+        for t, (x, a) in enumerate(zip(path, taken, strict=False))
+    )
+
+
+def test_complete_records_are_most_likely_when_decisions_are_discounted():
+    """A start in one state and no luck on the way: the dual is the discounted log-likelihood."""
+    problem, states, actions = trips(6, 0.9, start=0)
+    w = jm.solve(problem, jm.MaximumEntropy()).recovered
+    least = surprise(problem, states, actions, w, 0.9)
+    for change in 0.05 * np.vstack([np.eye(2), -np.eye(2), [[1, -1]], [[-1, 1]]]):
+        assert surprise(problem, states, actions, w + change, 0.9) > least
+
+
+def test_records_that_are_cut_off_have_a_likelier_cost():
+    """So the recovered cost is not called the most plausible one."""
+    problem, states, actions = trips(6, 0.9, start=0, cut=4)
+    w = jm.solve(problem, jm.MaximumEntropy()).recovered
+    likeliest = minimize(
+        lambda v: surprise(problem, states, actions, v, 1.0), w, method="Nelder-Mead",
+        options={"maxfev": 120},
+    )  # fmt: skip
+    assert surprise(problem, states, actions, w, 1.0) > likeliest.fun + 0.5
