@@ -88,12 +88,13 @@ def test_large_worlds_are_solved_iteratively(name):
 
 @large
 @pytest.mark.parametrize("nonsense", [0.0, 1e3, np.nan, np.inf])
-@pytest.mark.parametrize("claim", [0, -10])
+@pytest.mark.parametrize("claim", [0, 400])
 def test_a_factorisation_takes_over_when_the_iteration_fails(monkeypatch, name, nonsense, claim):
-    def broken(matrix, b, **options):
-        return np.full_like(b, nonsense), claim
+    def broken(data, indices, indptr, discount, right, x, wanted, most):
+        x[:] = nonsense
+        return claim
 
-    monkeypatch.setattr("scipy.sparse.linalg.bicgstab", broken)
+    monkeypatch.setattr("journeyman.policy.system_kernels.bicgstab", broken)
     found = jm.occupancy(*LARGE[name])
     assert found.method == "LU"
     assert found.residual < 1e-11

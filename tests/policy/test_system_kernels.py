@@ -155,7 +155,7 @@ def test_chains_do_not_depend_on_the_unit_of_costs(scale, direct):
 
 
 def test_scaled_worlds_beyond_the_direct_limit():
-    """`plan` solves by SciPy's BiCGSTAB there, whose right-hand side has unit size."""
+    """`plan` solves by BiCGSTAB there."""
     world, _, _ = jm.gallery.grid(22, discount=0.95)
     cost = np.random.default_rng(1).normal(size=world.num_pairs)
     wanted = jm.plan(world, cost)

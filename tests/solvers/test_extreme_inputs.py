@@ -1,4 +1,4 @@
-"""Every method on degenerate worlds and on costs of any size: no exception, no warning, true bounds.
+"""Every method on degenerate worlds and costs of any size: no exception or warning, true bounds.
 
 Warnings are errors in all tests, so an overflow or an invalid value anywhere fails here.
 """

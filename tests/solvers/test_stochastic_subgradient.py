@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.problem import dual_repair
+from journeyman.problem.dual_repair import DualRepair
 from journeyman.problem.features import Features, occupancies, partition
 from journeyman.problem.penalty import ExactPenalty, SinglePenalty
 from journeyman.problem.reduced import Reduced
@@ -17,6 +20,7 @@ from journeyman.problem.row_sampling import UniformRows
 from journeyman.problem.surrogate import Surrogate
 from journeyman.runs.checkpoints import step_of
 from journeyman.solvers import stochastic_subgradient as module
+from journeyman.solvers.coefficients import hopeless
 from journeyman.solvers.row_source import Alias
 from journeyman.solvers.step_rules import (
     Constant,
@@ -27,7 +31,7 @@ from journeyman.solvers.step_rules import (
 )
 from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.subgradient_codes import REGRET, WEIGHT
-from journeyman.solvers.subgradient_kernel import advance
+from journeyman.solvers.subgradient_kernel import Motion, advance
 from journeyman.solvers.subgradient_steps import SubgradientSteps
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
@@ -343,3 +347,106 @@ def test_a_state_written_between_evaluations_leads_to_the_same_bits(
     assert step is not None
     assert step not in [point.step for point in whole.optimisation.trace]
     assert same(jm.solve(grid_problem, replace(solver, checkpoint=kept)), whole)
+
+
+@pytest.fixture(scope="module")
+def wild_features(grid_problem):
+    """Columns of random signs: none of their combinations is much of a measure."""
+    world = grid_problem.world
+    columns = np.random.default_rng(0).normal(size=(world.num_pairs, 5))
+    return jm.Features(columns).normalised(world)
+
+
+def test_hopeless_features_are_called_hopeless(grid_problem, wild_features, grid_features):
+    """Their least loss is that of no features at all."""
+    solver = StochasticSubgradient(wild_features, steps=4000)
+    answer = jm.solve(grid_problem, solver)
+    assert answer.reduced.loss >= 0.999 * grid_problem.trivial_bound
+    for words in (answer.advice, repr(answer)):
+        assert "features are hopeless" in words
+        assert f"{grid_problem.trivial_bound:.4g}" in words
+        assert "jm.features.partition(world, demonstrations" in words
+        assert "jm.ReducedProgram(features)" in words
+    least = jm.solve(grid_problem, jm.ReducedProgram(wild_features))
+    assert "no coefficients have a loss below" in least.advice
+    assert jm.solve(grid_problem, replace(solver, features=grid_features)).advice == ""
+
+
+@pytest.mark.parametrize(
+    ("loss", "least", "words"),
+    [
+        (39.0, 0.0, ""),
+        (39.99, 39.0, "between 39 and 39.99"),
+        (50.0, -3.0, "between 0 and 50"),
+        (50.0, 45.0, "no coefficients have a loss below 45"),
+    ],
+)
+def test_what_is_said_about_a_loss(loss, least, words):
+    found = hopeless(loss, least, 40.0)
+    assert (words in found) if words else found == ""
+    assert hopeless(0.0, 0.0, 0.0) == ""
+
+
+def test_proofs_are_spaced_by_what_they_cost():
+    """Each is made at an evaluation, `between` steps after the last, however the run is cut."""
+    evaluations = [module.next_evaluation(0)]
+    while evaluations[-1] < 3_000_000:
+        evaluations.append(module.next_evaluation(evaluations[-1]))
+    for between in (0, 1, 3000, 50_000, 10**6):
+        proven = [step for step in evaluations if module.proves_at(step, between)]
+        assert all(b - a >= between for a, b in zip([0, *proven], proven, strict=False))
+        assert len(proven) >= len(evaluations) if between <= 1 else len(proven) > 0
+    assert not module.proves_at(0, 0)
+    assert not module.proves_at(evaluations[3] + 1, 0)
+
+
+def test_many_features_are_proven_at_fewer_steps(grid_problem):
+    world = grid_problem.world
+    motion = Motion(32, 0, 1.0, 1.0, False, 2.0)
+    between = []
+    for count in (8, 64, 512):
+        columns = np.random.default_rng(0).random((world.num_pairs, count))
+        reduced = Reduced(grid_problem, jm.Features(columns).normalised(world))
+        repair = DualRepair(Surrogate(reduced, jm.ExactPenalty(), jm.RowNorms()), 1.0)
+        between.append(module.steps_between_proofs(repair, motion))
+    assert between[0] < 2000 < between[2]
+    assert between[0] < between[1] < between[2]
+
+
+def test_a_limit_holds_while_the_dual_point_is_repaired(grid_problem, grid_features, monkeypatch):
+    """A repair that takes for ever ends with the limit, and what was proven before is kept."""
+    solver = StochasticSubgradient(grid_features, accuracy=0.0, time_limit=1.0)
+    step = dual_repair._affine_step
+
+    def slowly(*arguments):
+        time.sleep(0.2)
+        found, _ = step(*arguments)
+        return found, 0.1
+
+    jm.solve(grid_problem, replace(solver, steps=1, time_limit=None))
+    monkeypatch.setattr(dual_repair, "_affine_step", slowly)
+    started = time.perf_counter()
+    answer = jm.solve(grid_problem, solver)
+    assert answer.status is jm.Status.TIME_LIMIT
+    assert time.perf_counter() - started < 3.0
+
+
+def test_a_stopped_run_keeps_the_best_proof(grid_problem, grid_features):
+    whole = jm.solve(grid_problem, StochasticSubgradient(grid_features, steps=10_000, accuracy=0.0))
+    seen = []
+
+    def stop(event):
+        seen.append(event.lower_bound or 0.0)
+        if event.iteration >= 10_000:
+            signal.raise_signal(signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        stopped = jm.solve(
+            grid_problem, StochasticSubgradient(grid_features, accuracy=0.0), observer=stop
+        )
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert stopped.status is jm.Status.INTERRUPTED
+    assert stopped.reduced.loss_lower_bound >= max(seen)
+    assert stopped.reduced.loss_lower_bound >= 0.9 * whole.reduced.loss_lower_bound

@@ -18,7 +18,12 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, norms
-from journeyman.policy.discounted_system import DIRECT_LIMIT, DiscountedSystem, factorise
+from journeyman.policy.discounted_system import (
+    DIRECT_LIMIT,
+    DiscountedSystem,
+    compiled_rows,
+    factorise,
+)
 from journeyman.world import World
 
 FACTOR_LIMIT = 2_000_000
@@ -72,7 +77,7 @@ class Chains:
 
         x, discount = guess.copy(), self.world.discount
         matrix = self.world.transition[choice]
-        rows = _rows_of(matrix)
+        rows = compiled_rows(matrix)
         left = residual_norm(*rows, discount, right, x)
         wanted = reduction * left
         if self._factored is not None and self._skips == 0:
@@ -181,7 +186,7 @@ class Chains:
     def _krylov(self, matrix: SparseMatrix, right: FloatArray, accuracy: float) -> FloatArray:
         from journeyman.policy.system_kernels import bicgstab, bicgstab_block
 
-        rows, discount = _rows_of(matrix), self.world.discount
+        rows, discount = compiled_rows(matrix), self.world.discount
         x = np.zeros_like(right)
         wanted = accuracy * norms(right)
         if right.shape[1] == 1:
@@ -198,7 +203,7 @@ class Chains:
         from journeyman.policy.system_kernels import residual_block
 
         left = np.empty_like(x)
-        residual_block(*_rows_of(matrix), self.world.discount, right, x, left)
+        residual_block(*compiled_rows(matrix), self.world.discount, right, x, left)
         allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
         wrong = ~(norms(left) <= allowed)
         if not wrong.any():
@@ -206,12 +211,6 @@ class Chains:
         system = DiscountedSystem(matrix, self.world.discount)
         for column in np.flatnonzero(wrong):
             x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
-
-
-def _rows_of(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
-    """The arrays of a CSR matrix, with unsigned indices for the compiled loops."""
-    unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
-    return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)
 
 
 def is_narrow(world: World) -> bool:

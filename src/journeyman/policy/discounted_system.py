@@ -10,6 +10,7 @@ and what is left of the residual is reported because bounds rest on it.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class DiscountedSystem:
     def __init__(self, transition: SparseMatrix, discount: float) -> None:
         identity = sparse.eye_array(transition.shape[0], format="csr")
         self.matrix = (identity - discount * transition).tocsr()
+        self.transition = transition
         self.discount = discount
         self._factor: Any = None
 
@@ -70,7 +72,7 @@ class DiscountedSystem:
             step = (
                 self._factorised(residual, transposed)
                 if direct
-                else _krylov(matrix, residual, max(KRYLOV_TOLERANCE, reduction / 10))
+                else self._krylov(residual, transposed, max(KRYLOV_TOLERANCE, reduction / 10))
             )
             corrected = b - matrix @ (x + step)
             remaining = float(np.abs(corrected).sum())
@@ -83,6 +85,23 @@ class DiscountedSystem:
                     break
                 direct = True
         return Evaluation(x, left, "LU" if direct else "BiCGSTAB")
+
+    def _krylov(self, b: FloatArray, transposed: bool, tolerance: float) -> FloatArray:
+        """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word."""
+        from journeyman.policy.system_kernels import bicgstab
+
+        rows, x = (self._columns if transposed else self._rows), np.zeros_like(b)
+        wanted = tolerance * float(norms(b))
+        bicgstab(*rows, self.discount, b, x, wanted, KRYLOV_ITERATIONS)
+        return np.where(np.isfinite(x), x, 0.0)
+
+    @cached_property
+    def _rows(self) -> tuple[FloatArray, Any, Any]:
+        return compiled_rows(sparse.csr_array(self.transition))
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, Any, Any]:
+        return compiled_rows(sparse.csr_array(self.transition.T))
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
         if self._factor is None:
@@ -105,14 +124,7 @@ def factorise(matrix: SparseMatrix) -> Any:
     )  # fmt: skip
 
 
-def _krylov(matrix: SparseMatrix, b: FloatArray, tolerance: float) -> FloatArray:
-    """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word.
-
-    SciPy tests for breakdown against an absolute threshold, so `b` is brought to unit size.
-    """
-    from scipy.sparse.linalg import bicgstab
-
-    size = float(norms(b))
-    with np.errstate(all="ignore"):
-        x, _ = bicgstab(matrix, b / size, rtol=tolerance, atol=0.0, maxiter=KRYLOV_ITERATIONS)
-    return np.asarray(np.nan_to_num(x * size, posinf=0.0, neginf=0.0))
+def compiled_rows(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
+    """The arrays of a CSR matrix, with unsigned indices for the compiled loops."""
+    unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
+    return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)

@@ -4,18 +4,19 @@ A = I - discount P is given by the arrays of the CSR matrix P. Its indices are u
 code then need not ask whether they count from the end, which halves the time of a product. Blocks
 of right-hand sides are stored row by row, so that the innermost loop runs over them.
 
-BiCGSTAB (van der Vorst 1992) works on the residual in units of its own size, powers of two, so that
-right-hand sides of any size are the same to it. It breaks down when the residual becomes orthogonal
-to its shadow, the first residual: a start in few states does that as soon as the mass has left them.
-It then begins again with the present residual as shadow; where even that breaks down it leaves `x`
-as it is. Nobody believes it: its callers compute the residual and fall back on a factorisation.
+BiCGSTAB (van der Vorst 1992) works on the residual in units of its own size, powers of two, so
+that right-hand sides of any size are the same to it. It breaks down when the residual becomes
+orthogonal to its shadow, the first residual: a start in few states does that as soon as the mass
+has left them. It then begins again with the present residual as shadow; where even that breaks down
+it leaves `x` as it is. Nobody believes it: its callers compute the residual and fall back on a
+factorisation.
 """
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.compiled import kernel, vector_kernel
-from journeyman.vector_kernels import dot, norm, unit_of
+from journeyman.vector_kernels import dot, largest, norm, unit_of
 
 ONE = np.uint64(1)
 TINY = 1e-30
@@ -96,15 +97,10 @@ def bicgstab(
     most: int,
 ) -> int:
     """Improve `x` in place until |right - A x|_2 <= wanted; at most `most` iterations."""
-    size, most_of_it = x.size, 0.0
+    size = x.size
     r, v, p, t = np.empty(size), np.zeros(size), np.zeros(size), np.empty(size)
     multiply(data, indices, indptr, discount, x, r)
-    for i in range(size):
-        r[i] = right[i] - r[i]
-        most_of_it = max(most_of_it, abs(r[i]))
-    unit = unit_of(most_of_it)
-    for i in range(size):
-        r[i] /= unit
+    unit = subtracted_in_units(right, r)
     goal = wanted / unit
     shadow, shadow_square = r.copy(), dot(r, r)
     rho, alpha, omega, begun = 1.0, 1.0, 1.0, False
@@ -135,6 +131,17 @@ def bicgstab(
             x[i] += unit * (alpha * p[i] + omega * r[i])
             r[i] -= omega * t[i]
     return most
+
+
+@vector_kernel
+def subtracted_in_units(right: FloatArray, r: FloatArray) -> float:
+    """r = (right - r)/unit, and that unit."""
+    for i in range(r.size):
+        r[i] = right[i] - r[i]
+    unit = unit_of(largest(r))
+    for i in range(r.size):
+        r[i] /= unit
+    return unit
 
 
 @kernel
@@ -208,54 +215,39 @@ def bicgstab_block(
     r, t = np.empty((size, count)), np.empty((size, count))
     v, p = np.zeros((size, count)), np.zeros((size, count))
     residual_block(data, indices, indptr, discount, right, x, r)
-    unit, goal = column_units(r), np.empty(count)
-    for i in range(size):
-        for k in range(count):
-            r[i, k] /= unit[k]
+    unit = column_units(r)
+    r /= unit
+    goal = wanted / unit
     rho, alpha, omega, beta = np.ones(count), np.ones(count), np.ones(count), np.zeros(count)
     rho_next, square, shadow_square = np.empty(count), np.empty(count), np.empty(count)
     first, second = np.empty(count), np.empty(count)
-    for k in range(count):
-        goal[k] = wanted[k] / unit[k]
     shadow = r.copy()
     inner_products(r, r, square)
     rho_next[:], shadow_square[:] = square, square
     resting, begun = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     for iteration in range(most):
-        working = 0
-        for k in range(count):
-            resting[k] |= not (goal[k] * goal[k] < square[k] < np.inf)
-            beta[k] = rho_next[k] / rho[k] * (alpha[k] / omega[k])
-            if resting[k]:
-                beta[k] = 0.0
-            elif not begun[k] or is_broken(rho_next[k], shadow_square[k], square[k], beta[k]):
-                for i in range(size):
-                    shadow[i, k] = r[i, k]
-                shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
-            working += 0 if resting[k] else 1
-        if working == 0:
+        resting |= ~((goal * goal < square) & (square < np.inf))
+        if resting.all():
             return iteration
+        for k in range(count):
+            beta[k] = 0.0 if resting[k] else rho_next[k] / rho[k] * (alpha[k] / omega[k])
+            begun[k] &= not is_broken(rho_next[k], shadow_square[k], square[k], beta[k])
+            if not (resting[k] or begun[k]):
+                shadow[:, k] = r[:, k]
+                shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
         rho[:] = rho_next
-        for i in range(size):
-            for k in range(count):
-                p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
+        directions(r, beta, omega, v, p)
         multiply_block(data, indices, indptr, discount, p, v)
         inner_products(shadow, v, first)
-        for k in range(count):
-            alpha[k] = 0.0 if resting[k] else rho[k] / first[k]
-            if not abs(alpha[k]) < 1.0 / TINY:
-                resting[k] |= beta[k] == 0.0
-                alpha[k], begun[k] = 0.0, False
+        first_lengths(rho, first, beta, alpha, resting, begun)
         for i in range(size):
             for k in range(count):
                 r[i, k] -= alpha[k] * v[i, k]
         multiply_block(data, indices, indptr, discount, r, t)
         inner_products(t, r, first)
         inner_products(t, t, second)
-        for k in range(count):
-            moves = begun[k] and not resting[k] and second[k] > 0.0
-            omega[k] = first[k] / second[k] if moves else 0.0
-            first[k], second[k] = unit[k] * alpha[k], unit[k] * omega[k]
+        second_lengths(first, second, omega, begun & ~resting)
+        first[:], second[:] = unit * alpha, unit * omega
         for i in range(size):
             for k in range(count):
                 x[i, k] += first[k] * p[i, k] + second[k] * r[i, k]
@@ -263,6 +255,42 @@ def bicgstab_block(
         inner_products(shadow, r, rho_next)
         inner_products(r, r, square)
     return most
+
+
+@vector_kernel
+def directions(
+    r: FloatArray, beta: FloatArray, omega: FloatArray, v: FloatArray, p: FloatArray
+) -> None:
+    """p = r + beta (p - omega v), column by column."""
+    for i in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            p[i, k] = r[i, k] + beta[k] * (p[i, k] - omega[k] * v[i, k])
+
+
+@kernel
+def first_lengths(
+    rho: FloatArray,
+    shadow_v: FloatArray,
+    beta: FloatArray,
+    alpha: FloatArray,
+    resting: BoolArray,
+    begun: BoolArray,
+) -> None:
+    """alpha = rho/<shadow, v>; where that breaks down the column begins again, or rests."""
+    for k in range(rho.size):
+        alpha[k] = 0.0 if resting[k] else rho[k] / shadow_v[k]
+        if not abs(alpha[k]) < 1.0 / TINY:
+            resting[k] |= beta[k] == 0.0
+            alpha[k], begun[k] = 0.0, False
+
+
+@kernel
+def second_lengths(
+    along: FloatArray, square: FloatArray, omega: FloatArray, working: BoolArray
+) -> None:
+    """omega = <t, r>/<t, t>, zero where there is nothing to do."""
+    for k in range(along.size):
+        omega[k] = along[k] / square[k] if working[k] and square[k] > 0.0 else 0.0
 
 
 @kernel

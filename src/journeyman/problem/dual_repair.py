@@ -34,6 +34,8 @@ CAUTION = 0.9
 """Share of the way to the nearest bound that a shortened step goes."""
 WORK_LIMIT = 2e9
 """Products of row entries per round beyond which the point is left as it is."""
+MOST_FEATURES = 5000
+"""Likewise: beyond this a factor takes more than ten seconds and 200 MB."""
 
 Stop = Callable[[], bool]
 
@@ -67,7 +69,8 @@ class DualRepair:
     def is_affordable(self) -> bool:
         """Whether dual points are moved at all."""
         reduced = self.surrogate.reduced
-        return _products(reduced.flow_rows) + _products(reduced.pair_rows) <= WORK_LIMIT
+        few = reduced.num_features <= MOST_FEATURES
+        return few and _products(reduced.flow_rows) + _products(reduced.pair_rows) <= WORK_LIMIT
 
     @property
     def seconds(self) -> float:
@@ -114,7 +117,7 @@ def _products(rows: Matrix) -> float:
     """Of the entries of every row with each other."""
     if sparse.issparse(rows):
         return float((np.diff(rows.indptr).astype(float) ** 2).sum())
-    return float(rows.shape[0]) * rows.shape[1] ** 2
+    return float(rows.shape[0] * rows.shape[1] ** 2)
 
 
 def _affine_step(

@@ -73,7 +73,7 @@ def factored_gram(gram: FloatArray) -> Solve:
 
 def seconds(block: Matrix) -> float:
     """About how long one Gram matrix of stored rows and its factor take."""
-    num_rows, width = block.shape
+    num_rows, width = map(float, block.shape)
     factor = width**3 / 3 / FACTOR_RATE
     if isinstance(block, np.ndarray):
         return factor + num_rows * width**2 / DENSE_RATE

@@ -23,6 +23,10 @@ SHOWN = (
     "alarm", "bound", "budgets", "expectations", "failure_probability", "gap_on_data",
     "least_possible", "lower_bounds", "premises", "trivial_bound", "vacuous", "valid", "weak",
 )  # fmt: skip
+MORE_CELLS = (
+    "Give more cells to the features (--set solver.cells=n); --solver reduced-program finds the "
+    "least loss that they allow"
+)
 LIMITS = (Status.TIME_LIMIT.name, Status.MEMORY_LIMIT.name)
 """Outcomes that more time or memory would improve."""
 
@@ -113,8 +117,10 @@ def _inputs(place: RunDirectory, description: RunDescription) -> Inputs:
 
 def result_of(apprentice: Apprentice) -> dict[str, Any]:
     """The outcome of a run: figures of certificate and solver, and what to say about them."""
-    answer = apprentice.answer
-    return certificate_result(apprentice.certificate) | {
+    answer, found = apprentice.answer, certificate_result(apprentice.certificate)
+    if answer.reduced is not None and answer.reduced.fault:
+        found["advice"] = f"{answer.reduced.fault}. {MORE_CELLS}\n{found['advice']}"
+    return found | {
         "status": answer.status.name,
         "message": answer.status.message,
         "engine": answer.engine,

@@ -141,6 +141,11 @@ class Answer:
             raise NoSolution(why if self.relaxation is None else f"{why}. {self.relaxation}")
         return self.solution
 
+    @property
+    def advice(self) -> str:
+        """What to change where the method's own figures show that it has failed; else empty."""
+        return "" if self.reduced is None else self.reduced.advice
+
     def __repr__(self) -> str:
         figures = (
             f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}"
@@ -150,4 +155,5 @@ class Answer:
         return (
             f"Answer({self.status.name}: {figures}; {self.engine}, "
             f"build {self.build_seconds:.2g} s, solve {self.solve_seconds:.2g} s)"
+            + (f"\n{self.advice}" if self.advice else "")
         )

@@ -19,6 +19,14 @@ from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bou
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Solution
 
+CLOSE = 1e-3
+"""A loss this share below the trivial bound is as good as none."""
+OTHER_FEATURES = (
+    "Take other features: jm.features.partition(world, demonstrations, num_cells=n) puts cells "
+    "where the expert goes, and more of them lower the loss; jm.ReducedProgram(features) finds the "
+    "least loss that features allow, without steps"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class ReducedSolution:
@@ -80,11 +88,42 @@ class ReducedSolution:
         """(loss - loss_lower_bound)/unit."""
         return (self.loss - self.loss_lower_bound) / (self.unit or 1.0)
 
+    @property
+    def advice(self) -> str:
+        """What is wrong with the features and what to do, where the loss says nothing."""
+        return f"{self.fault}. {OTHER_FEATURES}" if self.fault else ""
+
+    @property
+    def fault(self) -> str:
+        """Words for a loss that is not below the trivial bound; empty for any other."""
+        trivial = self.surrogate.reduced.problem.trivial_bound
+        return hopeless(self.loss, self.loss_lower_bound, trivial)
+
     def __repr__(self) -> str:
         return (
             f"ReducedSolution({self.coefficients.size} coefficients, loss {self.loss:.6g}, "
             f"lower bound {self.loss_lower_bound:.6g})"
         )
+
+
+def hopeless(loss: float, least: float, trivial: float) -> str:
+    """Words for a loss that is not below the trivial bound; `least` is a bound on what the features
+    allow."""
+    enough = (1 - CLOSE) * trivial
+    if loss < enough or trivial <= 0:
+        return ""
+    if least >= enough:
+        proven = f"no coefficients have a loss below {least:.4g}, so more steps do not help"
+    else:
+        proven = (
+            f"the least loss that they allow is between {max(least, 0.0):.4g} and {loss:.4g}, and "
+            "more steps may or may not help"
+        )
+    return (
+        f"These features are hopeless as they stand: the loss {loss:.4g} is not below the trivial "
+        f"bound {trivial:.4g}, which holds for every policy, so it shows nothing about this one; "
+        f"{proven}"
+    )
 
 
 def policy_solution(found: ReducedSolution) -> Solution:

@@ -8,7 +8,15 @@ from journeyman.arrays import FloatArray
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.large_features import LargeFeatures
+from journeyman.solvers.coefficients import hopeless
 from journeyman.solvers.status import Status
+
+ERRORS = 3.0
+"""Standard errors that an estimated loss may be off by."""
+OTHER_FEATURES = (
+    "Take other features: jm.features.cloned and jm.features.factored with more knots where the "
+    "expert goes; jm.SampledProgram(features) finds about the least loss that features allow"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +47,16 @@ class LargeAnswer:
     def policy(self) -> FeaturePolicy:
         return FeaturePolicy(self.features, self.coefficients)
 
+    @property
+    def advice(self) -> str:
+        """What to change where the loss, less its error, is not below the trivial bound."""
+        fault = hopeless(self.loss - ERRORS * self.loss_error, 0.0, self.problem.trivial_bound)
+        return f"{fault}. {OTHER_FEATURES}" if fault else ""
+
     def __repr__(self) -> str:
         return (
             f"LargeAnswer({self.status.name}: loss {self.loss:.6g} +- {self.loss_error:.2g}, "
             f"{np.count_nonzero(self.coefficients)} of {self.coefficients.size} coefficients; "
             f"{self.engine}, build {self.build_seconds:.2g} s, solve {self.solve_seconds:.2g} s)"
+            + (f"\n{self.advice}" if self.advice else "")
         )

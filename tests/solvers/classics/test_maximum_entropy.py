@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 
 import journeyman as jm
 from journeyman.solvers.classics.entropy_dual import EntropyDual
@@ -97,8 +98,7 @@ def test_where_no_policy_matches_this_is_proven_and_the_policy_is_close(name):
     least = optimum(name, jm.EuclideanBall())
     assert 0 < least <= answer.value + 1e-7 * problem.gap_scale
     assert answer.value <= 1.26 * least
-    unit = EntropyDual(problem).unit * problem.world.effective_horizon
-    proven = float(answer.log.rsplit(" ", 1)[1]) * unit
+    proven = float(answer.log.rsplit(" ", 1)[1]) * EntropyDual(problem).size
     assert answer.value / 1.3 <= proven <= least * 1.01
 
 
@@ -251,3 +251,125 @@ def test_budgets_and_known_costs_are_refused():
 
 def test_it_keeps_the_promises_of_solvers():
     jm.testing.check_solver(jm.MaximumEntropy(), seeds=1)
+
+
+def trips(side, discount, seed=0, count=55, start=None, cut=None):
+    """A deterministic grid with one way out, in a corner, and trips to it, complete or `cut`."""
+    rng, end = np.random.default_rng(seed), side * side
+    places = np.arange(end)
+    down, right = np.divmod(places, side)
+    steps = [(1, 0), (0, 1), (-1, 0), (0, -1)]
+    moved = [
+        np.clip(down + i, 0, side - 1) * side + np.clip(right + j, 0, side - 1) for i, j in steps
+    ]
+    follows = np.append(np.column_stack(moved), np.full((1, 4), end), axis=0)
+    follows[end - 1] = end
+    law = np.zeros((4 * (end + 1), end + 1))
+    law[np.arange(4 * (end + 1)), follows.ravel()] = 1.0
+    initial = np.append(np.full(end, 1 / end), 0.0) if start is None else np.eye(end + 1)[start]
+    world = jm.World(law, initial, discount)
+    walking = (world.pairs.states != end).astype(float)
+    basis = jm.CostBasis(np.column_stack([walking, walking * (world.pairs.states % side < 3)]))
+    states, actions = [], []
+    for _ in range(count):
+        here, path, taken = int(rng.integers(end)) if start is None else start, [], []
+        while here != end and len(taken) != cut:
+            wanted = 0 if here < end - side else 1
+            action = wanted if rng.random() < 0.8 else int(rng.integers(4))
+            path.append(here)
+            taken.append(action)
+            here = int(follows[here, action])
+        states.append([*path, here])
+        actions.append(taken)
+    ended = [path[-1] == end for path in states]
+    demos = jm.Demonstrations.from_arrays(states, actions, ended, terminal_state=end)
+    plain = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    return jm.Apprenticeship(world, basis, plain if cut is None else demos), states, actions
+
+
+@pytest.mark.parametrize("discount", [0.99, 0.999, 0.9999, 0.99999])
+def test_matched_means_a_small_part_of_a_trip(discount):
+    """Whatever the discount: 1/(1 - discount) is up to 5,000 trips here."""
+    problem, *_ = trips(12, discount)
+    tolerance = 1e-4
+    answer = jm.solve(problem, jm.MaximumEntropy(tolerance=tolerance))
+    assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
+    assert answer.log.startswith("matched")
+    reached = jm.occupancy(problem.world, answer.policy).expectations(problem.basis)
+    trip = np.linalg.norm(problem.target)
+    assert 5 < trip < 50
+    assert np.linalg.norm(reached - problem.target) <= tolerance * trip
+    assert EntropyDual(problem).size <= trip * (1 + 1e-9)
+
+
+def test_the_recovered_cost_hardly_depends_on_a_discount_near_one():
+    """Trips are over long before the discount matters."""
+    found = [
+        jm.solve(trips(8, discount)[0], jm.MaximumEntropy()).recovered
+        for discount in (0.9999, 0.99999)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=0.02, atol=0.01)
+
+
+def test_the_unit_is_at_most_what_policies_can_differ_by():
+    """Everybody pays 1 for two steps; only a tenth of a step can be chosen."""
+    world = jm.World(
+        [[0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], [1, 0, 0], 0.999, choice_offsets=[0, 2, 3, 4]
+    )
+    basis = jm.CostBasis([1.0, 1.1, 1.0, 0.0])
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([2.03]))
+    assert EntropyDual(problem).size == pytest.approx(0.1, rel=1e-3)
+    answer = jm.solve(problem, jm.MaximumEntropy())
+    assert answer.log.startswith("matched")
+    assert jm.occupancy(world, answer.policy).expectations(basis) == pytest.approx([2.03], abs=2e-7)
+
+
+@pytest.mark.parametrize("target", [[0.0, 0.0], [3.0, -1.0]])
+def test_targets_of_no_size_and_targets_outside(target):
+    """A unit always exists; nothing is promised but a status that is true."""
+    world = random_world(1, Shape.ABSORBING, num_states=5, discount=0.99)
+    costs = np.random.default_rng(0).uniform(-1, 1, (world.num_pairs, 2))
+    costs[world.pairs.offsets[-2] :] = 0.0
+    problem = jm.Apprenticeship(world, jm.CostBasis(costs), jm.ExpertExpectation(target))
+    answer = jm.solve(problem, jm.MaximumEntropy())
+    off = jm.EuclideanBall().gap(problem.difference(jm.occupancy(world, answer.policy).measure))
+    if answer.log.startswith("matched"):
+        assert off <= 1.01e-6 * EntropyDual(problem).size
+    else:
+        assert answer.log.startswith("out of reach")
+        least = jm.solve(
+            jm.Apprenticeship(world, problem.basis, problem.expectation, jm.EuclideanBall()),
+            jm.LinearProgram(),
+        ).value
+        assert 0 < least <= off <= 1.26 * least
+
+
+def surprise(problem, states, actions, weights, base):
+    """-sum base^t log pi(a_t | x_t) of the soft-optimal policy."""
+    world = problem.world
+    law = jm.soft_plan(world, problem.cost_of(np.asarray(weights))).policy.per_pair
+    return -sum(
+        base**t * np.log(law[world.pairs.offsets[x] + a])
+        for path, taken in zip(states, actions, strict=True)
+        for t, (x, a) in enumerate(zip(path, taken, strict=False))
+    )
+
+
+def test_complete_records_are_most_likely_when_decisions_are_discounted():
+    """A start in one state and no luck on the way: the dual is the discounted log-likelihood."""
+    problem, states, actions = trips(6, 0.9, start=0)
+    w = jm.solve(problem, jm.MaximumEntropy()).recovered
+    least = surprise(problem, states, actions, w, 0.9)
+    for change in 0.05 * np.vstack([np.eye(2), -np.eye(2), [[1, -1]], [[-1, 1]]]):
+        assert surprise(problem, states, actions, w + change, 0.9) > least
+
+
+def test_records_that_are_cut_off_have_a_likelier_cost():
+    """So the recovered cost is not called the most plausible one."""
+    problem, states, actions = trips(6, 0.9, start=0, cut=4)
+    w = jm.solve(problem, jm.MaximumEntropy()).recovered
+    likeliest = minimize(
+        lambda v: surprise(problem, states, actions, v, 1.0), w, method="Nelder-Mead",
+        options={"maxfev": 120},
+    )  # fmt: skip
+    assert surprise(problem, states, actions, w, 1.0) > likeliest.fun + 0.5

@@ -1,16 +1,19 @@
 """The dual of entropy maximisation: a smooth convex function of cost weights.
 
-    f(u) = <u, t> - (1 - discount) <initial, V_u>,        grad f(u) = t - m(u)
+    f(u) = <u, t> - rate <initial, V_u>,        grad f(u) = t - m(u)
 
 where V_u are the soft values (`policy.soft_planning`, temperature 1) of the cost Psi_n u, m(u) =
-(1 - discount) Psi_n' mu_u the expectations per step of its soft-optimal policy, and t those of the
-expert. Figures are of size one: Psi_n is Psi in the scale of the cost class, divided by the largest
-Euclidean norm N of a row, so |m|_2 <= 1.
+rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. All is of
+size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean norm N of a
+row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the Euclidean norm
+of the scaled target, or that of the attainable ranges (`policy.attainable`) where it is less, or
+how far the target lies outside of them where that is more. Where episodes end after a few steps, U
+is of the size of an episode however near 1 the discount is, even if policies could go on for ever.
 
 The second derivative is a variance. With A v the advantages Q - V of the cost Psi_n v under the
 soft-optimal policy pi (hard values: no entropy in them),
 
-    H v = (1 - discount) A' diag(mu_u) A v
+    H v = rate A' diag(mu_u) A v
 
 which takes one system with the chain of pi for the advantages and one adjoint system for A'.
 """
@@ -20,15 +23,21 @@ from functools import cached_property
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, norms
 from journeyman.costs import EuclideanBall
+from journeyman.policy.attainable import attainable_ranges
 from journeyman.policy.chain_systems import ChainSystems
 from journeyman.policy.discounted_system import DiscountedSystem
 from journeyman.policy.soft_planning import SoftPlan, soft_plan
 from journeyman.problem import Apprenticeship
 
 VALUE_ERROR = 1e-10
-"""Asked of soft values, in units of the temperature, per step: laws are as exact as that."""
+"""Asked of soft values, in units of the temperature, per unit of 1/rate (1/(1 - discount) where
+nothing ends): laws are as exact as that."""
+LEAST_CHOICE = 1e-9
+"""Ranges below this share of N/(1 - discount) are rounding: there is nothing to choose."""
+LEAST_SIZE = 1e-4
+"""Share of the ranges that counts as the size of a target whose costs cancel each other out."""
 PRODUCT_ACCURACY = 1e-7
 """Of products with the second derivative, which only shape a step."""
 
@@ -41,10 +50,25 @@ class EntropyDual:
         scale = problem.cost_class.scaling(problem.basis.num_costs)
         self.unit = EuclideanBall(scale).pointwise_bound(problem.basis.matrix) or 1.0
         self.factor = scale / self.unit
-        self.rate = 1 - self.world.discount
+        self.rate = self._rate(scale)
         self.target = self.rate * self.factor * problem.target
         self.systems = ChainSystems(self.world)
         self.plans = 0
+
+    def _rate(self, scale: FloatArray) -> float:
+        """N/U."""
+        ranges, target = attainable_ranges(self.world, self.problem.basis), self.problem.target
+        apart = float(norms(scale * (ranges.highest - ranges.lowest)))
+        outside = float(norms(scale * (target - ranges.clip(target))))
+        most = self.unit * self.world.effective_horizon
+        size = min(apart, max(float(norms(scale * target)), LEAST_SIZE * apart))
+        matched = min(max(size, outside), most)
+        return self.unit / (matched if matched > LEAST_CHOICE * most else most)
+
+    @property
+    def size(self) -> float:
+        """U, what a mismatch is relative to."""
+        return self.unit / self.rate
 
     def weights(self, u: FloatArray) -> FloatArray:
         """Cost weights w of the problem's basis with Psi w = Psi_n u."""
@@ -56,7 +80,7 @@ class EntropyDual:
         plan = soft_plan(
             self.world,
             self.problem.cost_of(self.weights(u)),
-            tolerance=VALUE_ERROR * self.world.effective_horizon,
+            tolerance=VALUE_ERROR / self.rate,
             warm_start=None if near is None else near.plan,
             systems=self.systems,
         )

@@ -10,12 +10,18 @@ causal entropy of mu's policy. Its Lagrangian dual is smooth and convex,
 
 with V_w the soft values and mu_w the occupancy of the soft-optimal policy of the cost Psi w at
 temperature 1 (`policy.soft_planning`): the answer's policy is that policy, and `answer.recovered`
-is w, the cost under which the expert's behaviour is most plausible.
+is w, the cost under which that policy is soft-optimal.
+
+*Not maximum likelihood.* w is the cost with the largest likelihood when every decision at time t of
+the records counts discount^t times and the records are complete, or are continued by the fitted
+policy itself where they are cut off. Likelihood counts all decisions alike and needs nothing beyond
+the cut. On records that are cut off, whose target rests on a continuation by somebody else, and on
+records that are weighted otherwise, another cost explains the recorded actions better.
 
 Estimated targets are often out of reach of every policy, and the dual is then unbounded. What is
-solved is therefore, with z the mismatch Psi' mu - target per step (below),
+solved is therefore, with z the mismatch Psi' mu - target in the units below,
 
-    maximise   (1 - discount) H(mu) - |z|^2 / (2 ridge),        whose solution has   z = ridge u,
+    maximise   rate H(mu) - |z|^2 / (2 ridge),        whose solution has   z = ridge u,
 
 which always has exactly one solution. Without a `ridge` of your own it starts at 1e-2 and is
 lowered until either
@@ -30,14 +36,16 @@ lowered until either
 set, such as the exact expectations of a deterministic expert, which have no finite w: the mismatch
 falls with every iteration until `max_iterations` is over (STEP_LIMIT).
 
-Units. z_i is (1 - discount) scale_i (psi_i' mu - target_i)/N with the scale of the problem's cost
-class and N the largest Euclidean norm of a scaled row of Psi, so |z|_2 <= 2 whatever the costs and
-the discount, if the target is an expectation of such costs: tolerance 1e-6 means expectations that
-agree to 1e-6 N/(1 - discount).
+Units. z_i is scale_i (psi_i' mu - target_i)/U with the scale of the problem's cost class and U the
+Euclidean norm of the scaled target, or of the attainable ranges of the scaled costs where that is
+less: tolerance 1e-6 means expectations that agree to 1e-6 of what the expert totals, and of what
+policies can differ by. In a continuing world U is of the order of N/(1 - discount), with N the
+largest Euclidean norm of a scaled row of Psi; where episodes end it is of the size of an episode's
+total, however near 1 the discount is. `rate` is N/U.
 
 *Guarantee.* CONVERGED: the gradient of the dual is below `tolerance`, hence (strong duality) the
 policy is the solution up to that. A matched policy's gap is at most tolerance x sqrt(number of
-costs) x N/(1 - discount) for every class. Among policies, the solution predicts the actions of
+costs) x U for every class. Among policies, the solution predicts the actions of
 whoever has the target's expectations with the least log loss in the worst case (Ziebart, Bagnell
 and Dey). The papers state this for finite horizons and rewards; here it is for costs and discounted
 sums without end, for which the duality is the same (Bloem and Bambos).
@@ -76,7 +84,8 @@ class MaximumEntropy:
     """The maximum causal entropy policy that matches the expert's expectations.
 
     Args:
-        tolerance: asked-for mismatch of the expectations, relative to N/(1 - discount).
+        tolerance: asked-for mismatch of the expectations, relative to the size of the expert's, or
+            to how far apart those of two policies can be where that is less.
         ridge: weight of |u|^2/2 in the dual, for an expert who is not to be matched exactly; by
             default lowered until the policy matches, or until no policy can.
         max_iterations: steps of L-BFGS and of Newton's method together.

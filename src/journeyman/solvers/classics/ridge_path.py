@@ -8,7 +8,7 @@ every policy
 
     |z|_2 >= <z, u>/|u|_2 >= ( min over policies of their cost under u  -  the expert's )/|u|_2
 
-where costs are per step and a plan bounds the minimum (`least_cost_bound`).
+where costs are in the units of `entropy_dual` and a plan bounds the minimum (`least_cost_bound`).
 """
 
 import math
@@ -71,7 +71,10 @@ class RidgePath:
     @property
     def words(self) -> str:
         """What was reached, for the log."""
-        reached = f"mismatch {self.mismatch:.3g} with ridge {self.ridge:.3g}"
+        reached = (
+            f"mismatch {self.mismatch:.3g} (in units of {self.dual.size:.4g}) with ridge "
+            f"{self.ridge:.3g}"
+        )
         if self.mismatch <= self.tolerance:
             return f"matched: {reached}"
         if self.least > self.tolerance:
