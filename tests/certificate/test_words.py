@@ -59,6 +59,7 @@ def test_lower_bounds_do_not_contradict_the_answer_or_one_another(kind, cost_cla
     answer, certificate = solved(kind, cost_class, seed)
     unit = answer.problem.gap_scale
     assert answer.status.name == "OPTIMAL"
+    assert ("in the model" in repr(answer)) is (kind == "estimated")
     assert certificate.lower_bound == pytest.approx(answer.lower_bound, abs=1e-6 * unit)
     assert certificate.gap_on_data == pytest.approx(answer.value, abs=1e-9 * unit)
     assert 0 <= certificate.optimality_gap <= 1e-6 * unit

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import journeyman as jm
 from journeyman.policy import attainable
@@ -127,6 +128,23 @@ def test_where_nothing_can_be_chosen_no_bound_is_vacuous_and_every_share_is_zero
         if certificate.valid:
             assert (certificate.share, certificate.vacuous, certificate.weak) == (0.0, False, False)
             assert "all policies are alike" in certificate.summary()
+
+
+def test_many_states_without_a_choice_are_alike_too():
+    """Totals over a hundred thousand starts round more than plans do."""
+    rng, states = np.random.default_rng(0), 100_000
+    law = sparse.csr_array(
+        (np.ones(states), rng.integers(states, size=states), np.arange(states + 1)),
+        shape=(states, states),
+    )
+    world = jm.World(law, np.full(states, 1 / states), 0.9)
+    basis = jm.CostBasis(rng.uniform(0, 1, (states, 1)))
+    policy = jm.Policy(np.ones(states), world.pairs.offsets)
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([5.0]))
+    truth = jm.ExpertExpectation(jm.occupancy(world, policy).expectations(basis))
+    certificate = jm.certify(jm.Apprenticeship(world, basis, truth), policy)
+    assert problem.trivial_bound == pytest.approx(abs(truth.values[0] - 5.0), abs=1e-6)
+    assert (certificate.share, certificate.vacuous, certificate.weak) == (0.0, False, False)
 
 
 def test_zero_costs_have_no_gap_at_all():

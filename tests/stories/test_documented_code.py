@@ -101,6 +101,12 @@ def two_certificates(shown):
     assert "Certificate(gap <= " in shown
 
 
+def a_share_and_its_word(shown):
+    share, word = shown.splitlines()
+    assert re.fullmatch(r"\d+% of the largest possible gap [\d.]+", share)
+    assert word == "worth something"
+
+
 def a_passed_audit_and_one_that_fails(shown):
     lines = shown.splitlines()
     assert "passed" in lines[0]
@@ -209,7 +215,8 @@ EXPECTED = {
     ("README.md", number): an_answer for number in range(len(pages.blocks("README.md")))
 } | {
     ("certificates.md", 0): two_certificates,
-    ("certificates.md", 1): a_passed_audit_and_one_that_fails,
+    ("certificates.md", 1): a_share_and_its_word,
+    ("certificates.md", 2): a_passed_audit_and_one_that_fails,
     ("demonstration-files.md", 0): lines(
         "Demonstrations(2 episodes, 4 steps, 1 terminated)", "[2 2] [ True False]"
     ),

@@ -6,6 +6,8 @@ nothing with the code that made it: this room imports no other one. Compared are
     files       names, SHA-256 of every input, digest and form of the certificate
     inputs      laws, ranges, steps that are possible, a target that the demonstrations give
     gap         every term of every combination, their sums, lower bounds, the alarm
+    limits      the largest possible gap, from the potentials that prove attainable ranges; whether
+                the bound is weak or vacuous against it
     the rest    premises, budgets, intervals, expectations, and the conclusion from all of it; that
                 the trace of a solver, if there is one, contradicts nothing
 
@@ -39,6 +41,7 @@ from journeyman.auditing import other_claims, protocol
 from journeyman.auditing.gap_claims import check_gap
 from journeyman.auditing.large_audit import LARGE, audit_large
 from journeyman.auditing.ledger import Ledger
+from journeyman.auditing.outer_bounds import rounding_of
 from journeyman.auditing.premise_claims import check_premises
 from journeyman.auditing.reading import (
     CERTIFICATE,
@@ -208,7 +211,9 @@ def _check_claims(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         "the trace": lambda: other_claims.check_trace(ledger, facts, run),
         "the limits": lambda: other_claims.check_limits(ledger, facts, run),
         "the conclusion": lambda: other_claims.check_conclusion(
-            ledger, facts, run.world.horizon, run.question.costs.plain
+            ledger,
+            facts,
+            rounding_of(run.world.horizon, run.question.costs.plain, run.world.num_states),
         ),
     }
     for name, stage in stages.items():

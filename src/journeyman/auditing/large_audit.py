@@ -22,6 +22,7 @@ from journeyman.auditing.large_premises import check_large_premises
 from journeyman.auditing.large_run import ALWAYS, ROWS, SOMETIMES, LargeRun, read_large_run
 from journeyman.auditing.ledger import AGREEMENT, Ledger
 from journeyman.auditing.other_claims import check_conclusion
+from journeyman.auditing.outer_bounds import rounding_of
 from journeyman.auditing.schema import Schema
 from journeyman.auditing.seeds import large_seed
 
@@ -49,7 +50,7 @@ def audit_large(
         "the gap": lambda: check_large_gap(ledger, facts, run, exact),
         "the premises": lambda: check_large_premises(ledger, facts, run, tested),
         "the conclusion": lambda: check_conclusion(
-            ledger, facts, run.question.horizon, run.question.costs.plain
+            ledger, facts, rounding_of(run.question.horizon, run.question.costs.plain, 0)
         ),
     }
     for name, stage in stages.items():

@@ -11,7 +11,7 @@ from journeyman.auditing.evaluations import budget_figure, distance_of
 from journeyman.auditing.expert import intervals, target_of
 from journeyman.auditing.gap_claims import check_terms, check_total
 from journeyman.auditing.ledger import AGREEMENT, Ledger, least_total
-from journeyman.auditing.outer_bounds import limits_of, rounding_of, strength
+from journeyman.auditing.outer_bounds import limits_of, strength
 from journeyman.auditing.premise_claims import DECLARED, FAILED, TESTED
 from journeyman.auditing.reading import Refused, number
 from journeyman.auditing.run import Run
@@ -143,10 +143,9 @@ def check_limits(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
     ledger.check(valid or not used, "a failed premise and potentials do not go together")
 
 
-def check_conclusion(
-    ledger: Ledger, facts: dict[str, Any], horizon: float, largest_cost: float
-) -> None:
-    """What the certificate concludes from its own figures."""
+def check_conclusion(ledger: Ledger, facts: dict[str, Any], rounding: float) -> None:
+    """What the certificate concludes from its own figures; a possible gap below `rounding` is
+    none."""
     verdicts = [one["verdict"] for one in facts["premises"]]
     bad = [word for word in verdicts if word not in (DECLARED, TESTED, FAILED)]
     ledger.check(not bad, f"the verdicts {bad} are unknown")
@@ -155,7 +154,6 @@ def check_conclusion(
     bound = min(best, trivial) if valid else trivial
     ledger.equal("the validity", facts["valid"], valid)
     ledger.equal("the bound", number(facts["bound"]), bound)
-    rounding = rounding_of(horizon, largest_cost)
     least = number(facts["least_possible"])
     vacuous, weak = strength(number(facts["bound"]), trivial, least, rounding)
     ledger.equal("the word on vacuity", facts["vacuous"], vacuous)

@@ -114,6 +114,6 @@ def strength(bound: float, trivial: float, least: float, rounding: float) -> tup
     return False, possible > 0 and (bound - least) / possible > WEAK
 
 
-def rounding_of(horizon: float, largest_cost: float) -> float:
-    """Of a possible gap."""
-    return ROUNDING_STEPS * EPSILON * horizon * 2 * largest_cost * horizon
+def rounding_of(horizon: float, largest_cost: float, num_states: int) -> float:
+    """Of a possible gap; `num_states` where plans were made in all of them."""
+    return (ROUNDING_STEPS * horizon + num_states) * EPSILON * 2 * largest_cost * horizon

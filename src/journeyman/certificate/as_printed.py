@@ -173,7 +173,8 @@ def beside(printed: AsPrinted | None, name: str, value: float, formula: str) -> 
 def verdict(name: str, excess: float, trivial_bound: float) -> str:
     """One line that says whether a guarantee says anything."""
     said = "vacuous, " if excess >= trivial_bound else ""
-    return f"{name}: {said}excess {excess:.6g}, while no gap exceeds {trivial_bound:.6g}"
+    most = f"while gaps of two policies differ by at most {trivial_bound:.6g}"
+    return f"{name}: {said}excess {excess:.6g}, {most}"
 
 
 def _shown(value: float | None) -> str:

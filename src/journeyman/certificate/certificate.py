@@ -106,6 +106,10 @@ class Certificate(GapBound):
         """Whether the data refute the model or the independence of the demonstrations."""
         return self.lower_bounds.without_budgets > self.lower_bounds.expert_radius
 
+    @property
+    def _num_states(self) -> int:
+        return self.problem.world.num_states
+
     def require(self, gap: float) -> "Certificate":
         """This certificate, or `NotCertified` when it does not show a gap of at most `gap`."""
         self._require_premises()

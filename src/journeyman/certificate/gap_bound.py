@@ -118,9 +118,14 @@ class GapBound:
     @property
     def _nothing_matters(self) -> bool:
         """Whether the largest and the least possible gap differ by rounding only."""
-        rounding = ROUNDING_STEPS * EPSILON * self.problem.effective_horizon
+        steps = ROUNDING_STEPS * self.problem.effective_horizon + self._num_states
         possible = abs(self.trivial_bound - self.least_possible)
-        return possible <= rounding * self.problem.gap_scale
+        return possible <= steps * EPSILON * self.problem.gap_scale
+
+    @property
+    def _num_states(self) -> int:
+        """Summands of a total over the starts, where plans were made."""
+        return 0
 
     @property
     def normalised_bound(self) -> float:

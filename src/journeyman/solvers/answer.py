@@ -128,6 +128,8 @@ class Answer:
 
     @property
     def lower_bound(self) -> float:
+        """No policy within the budgets has a smaller value. Both are about the world as given: in
+        an estimated world about the model, whatever its error."""
         return self._solution.lower_bound
 
     @property
@@ -147,8 +149,9 @@ class Answer:
         return "" if self.reduced is None else self.reduced.advice
 
     def __repr__(self) -> str:
+        there = " in the model" if self.problem.world.is_estimated else ""
         figures = (
-            f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}"
+            f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}{there}"
             if self.solution is not None
             else f"{self.status.message}: {self.relaxation or 'no relaxation was found'}"
         )
