@@ -232,7 +232,7 @@ CAREFUL = {
     "infinite bound": edit(("combinations", 0, "bound"), "-inf"),
     "not a number": edit(("gap_on_data",), "nan"),
     "another version": edit(("version",), 4),
-    "version as a float": edit(("version",), 3.0),
+    "version as a float": edit(("version",), 4.0),
     "another kind of file": edit(("kind",), "something"),
     "part missing": drop("trivial_bound"),
     "part added": lambda facts: facts.update(remark="all is well"),

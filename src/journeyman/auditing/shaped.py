@@ -43,7 +43,8 @@ def shaped_estimate(
     """The estimate with `delta` as its failure probability; None where there can be none."""
     order = np.random.Generator(np.random.PCG64(protocol.ORDER_SEED)).permutation(len(records))
     trains = np.zeros(len(records), dtype=bool)
-    trains[order[: round(protocol.TRAINING_SHARE * len(records))]] = True
+    least, falling = protocol.TRAINING_SHARE
+    trains[order[: round((least + falling / len(records) ** 0.5) * len(records))]] = True
     if trains.sum() < 2 or (~trains).sum() < 2:
         return None
     frame = Frame.learned(world, question, records.only(trains))
@@ -87,7 +88,9 @@ class Frame:
         open_ended = ~tails_of(world, matrix, training).known
         length = int(training.lengths[open_ended].min()) if open_ended.any() else None
         rough = cls(world, question, potential, centre, weights, factor, math.inf, length)
-        limit = protocol.MARGIN * float(rough.sums(training)[1].max())
+        least, falling = protocol.MARGIN
+        margin = least + falling / len(training) ** 0.5
+        limit = margin * float(rough.sums(training)[1].max())
         return cls(world, question, potential, centre, weights, factor, limit, length)
 
     @property

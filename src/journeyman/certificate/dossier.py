@@ -28,14 +28,14 @@ from journeyman.certificate.claims import gap_claims, number, term_claim
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo
+from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo, StoppedShaping
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays
 
 __all__ = ["canonical", "certificate_facts", "digest_of", "save_run"]
 
-VERSION = 3
+VERSION = 4
 """Of the schema; also of the rules by which the figures are to be derived again."""
 INPUT_VERSION = 1
 """Of the files that are written here."""
@@ -155,6 +155,8 @@ def _expectation(problem: Program) -> dict[str, Any]:
         if not method.completed:
             return {"kind": "plain mean"}
         return {"kind": "completed mean", "smoothing": method.smoothing}
+    if isinstance(method, StoppedShaping):
+        return {"kind": "stopped shaping"}
     assert method is not None
     kind = "blend" if isinstance(method, Blend) else "control variate"
     return {"kind": kind, "num_folds": method.num_folds, "smoothing": method.smoothing}

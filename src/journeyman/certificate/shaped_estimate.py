@@ -1,6 +1,6 @@
 """The expert's expectations from shaped totals, with a radius that follows their small spread.
 
-A potential V is learned from a `TRAINING_SHARE` of the trajectories (see `ControlVariate`), the
+A potential V is learned from some of the trajectories (see `ControlVariate`), the
 others are measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c, a limit b and a
 length H that the training trajectories decide, follow the partial sums
 
@@ -25,6 +25,7 @@ V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_
 general at most 2 N h discount^T, because tail and V(x_T) are points of the hull.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -40,10 +41,7 @@ from journeyman.demonstrations.control_variate import Shaping
 from journeyman.demonstrations.totals import Tails
 from journeyman.problem import Apprenticeship
 
-TRAINING_SHARE = 0.2
 SMOOTHING = 0.1
-MARGIN = 1.3
-"""Of the limit over what the training trajectories reached: fresh ones go further."""
 DEVIATION_SHARE, MOMENT_SHARE, INCOMPLETE_SHARE = 0.7, 0.15, 0.15
 """Of the failure probability: d1, d2, d3."""
 LEAST_SPREAD = 1e-3
@@ -56,6 +54,8 @@ class ShapedEstimate:
 
     values: FloatArray
     terms: tuple[Term, ...]
+    totals: FloatArray
+    """Stopped, of the trajectories that were measured; the values are their mean."""
     num_applied: int
     num_incomplete: int
 
@@ -73,10 +73,21 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Shap
     return _estimate(frame, *frame.stopped_sums(applied), failure_probability)
 
 
+def training_share(count: int) -> float:
+    """Of the trajectories: a potential needs a few dozen of them, however many there are."""
+    return 0.12 + 1 / math.sqrt(count)
+
+
+def margin(num_training: int) -> float:
+    """Of the limit over what the training trajectories reached: fresh ones go further, and the
+    further the fewer have been seen."""
+    return 1.25 + 2.2 / math.sqrt(num_training)
+
+
 def split(count: int) -> tuple[IntArray, IntArray]:
     """Which episodes train and which are measured: drawn, so that their order has no meaning."""
     order = np.random.Generator(np.random.PCG64(0)).permutation(count)
-    cut = round(TRAINING_SHARE * count)
+    cut = round(training_share(count) * count)
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
@@ -97,7 +108,8 @@ def _estimate(
         Term("outliers", share * frame.trivial, "p 2 N h", seen),
         Term("truncation", frame.truncation, "2 N h discount^H", "recorded lengths"),
     )
-    return ShapedEstimate(frame.centre + sums.mean(axis=0), terms, count, lacking)
+    values, totals = frame.centre + sums.mean(axis=0), frame.centre + sums
+    return ShapedEstimate(values, terms, totals, count, lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +137,7 @@ class _Frame:
         shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
         frame = cls(problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest)
         furthest = float(frame.furthest(training).max())
-        frame = replace(frame, limit=MARGIN * furthest)
+        frame = replace(frame, limit=margin(len(training)) * furthest)
         return frame if frame.size(frame.start) <= frame.limit else None
 
     @property
