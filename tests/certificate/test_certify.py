@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.certificate.expert import LEAST_INDEPENDENT, PLAIN_UP_TO, shares
+from journeyman.certificate.expert import LEAST_INDEPENDENT, PLAIN_UP_TO, PlainMean, shares
 from journeyman.certificate.sample_sizes import radii
 from journeyman.testing import Shape, random_world
 from journeyman.testing.random_worlds import random_policy, random_problem
@@ -124,11 +124,8 @@ def test_golden_radii(name, key):
     expert = jm.Policy(DATA["pi_expert"])
     demos = jm.record(world, expert, trajectories=CONCENTRATION["m"], horizon=120, seed=0)
     problem = jm.Apprenticeship(world, jm.CostBasis(DATA["Psi"]), demos, CLASSES[name])
-    part = shares(CONCENTRATION["m"], shaped=True)[0]
-    certificate = jm.certify(problem, expert, CONCENTRATION["delta"] / part)
-    ways = [way for way in certificate.combinations if "Bernstein" not in way.estimate]
-    way = next(way for way in ways if way.estimate.startswith("plain mean"))
-    assert term(way, "sampling") == close(CONCENTRATION[f"stat_{key}"])
+    found = PlainMean.of(problem, demos).independent(CONCENTRATION["delta"])
+    assert term(found, "sampling") == close(CONCENTRATION[f"stat_{key}"])
 
 
 @pytest.mark.parametrize("shaped", [True, False])
@@ -344,9 +341,13 @@ def foreign():
     return jm.Apprenticeship(world, basis, demos)
 
 
-def test_the_alarm_fires_for_demonstrations_of_another_world(foreign):
+@pytest.mark.parametrize(
+    "method", [jm.MonteCarlo(), jm.MonteCarlo(completed=True), jm.ControlVariate(), None], ids=repr
+)
+def test_the_alarm_fires_for_demonstrations_of_another_world(foreign, method):
+    """Whatever the target, also one that was moved to what policies of this world attain."""
     expert = jm.ExpertExpectation.from_demonstrations(
-        foreign.demonstrations, foreign.basis, foreign.world, method=jm.MonteCarlo()
+        foreign.demonstrations, foreign.basis, foreign.world, method=method
     )
     problem = jm.Apprenticeship(foreign.world, foreign.basis, expert)
     certificate = jm.certify(problem, jm.solve(problem))
@@ -537,7 +538,8 @@ def test_learn_puts_the_parts_together(grid):
     assert apprentice.certificate.bound == again.bound
     assert apprentice.certificate.failure_probability == 0.2
     assert apprentice.policy is apprentice.answer.policy
-    assert apprentice.summary() == apprentice.certificate.summary()
+    assert apprentice.summary().startswith(apprentice.certificate.summary())
+    assert apprentice.summary().endswith(f"Target: {apprentice.target.reason}.")
     assert apprentice.certificate.optimality_gap <= 1e-6
 
 
