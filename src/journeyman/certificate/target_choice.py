@@ -6,8 +6,9 @@ the data. A policy that attains a target t is certified by
 
     bound(t) = min over the certificate's estimates of gap_W(t - values) + total(terms)
 
-(and the model term, in an estimated world). The candidates are the estimate of least variance
-(`Blend`), the completed plain mean, and the mean of the stopped shaped totals. The rule:
+(and what the model's error adds for a cloned policy, in an estimated world). The candidates are the
+estimate of least variance (`Blend`), the completed plain mean, and the mean of the stopped shaped
+totals. The rule:
 
 1. the blend, whose estimated error is the smallest, as long as no other candidate promises a bound
    that is smaller by more than `WORTHWHILE`, or is below half of the trivial bound at all;
@@ -21,9 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from journeyman.certificate.estimated_world import model_error
+from journeyman.certificate.estimated_world import in_the_true_world, model_error
+from journeyman.certificate.evaluation import exact_evaluation
 from journeyman.certificate.expert import Estimate, expert_estimates
-from journeyman.certificate.model_error import model_term
+from journeyman.certificate.model_error import ModelError
 from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.terms import total
 from journeyman.certificate.trivial import trivial_bound
@@ -69,9 +71,7 @@ def choose_target(problem: Apprenticeship, failure_probability: float) -> Target
     estimates = expert_estimates(problem, remaining)
     shaped = stopped_shaping(problem, estimates)
     candidates = [problem.expectation, _completed(problem, demos), shaped]
-    model = 0.0
-    if error is not None:
-        model = model_term(problem, occupancy(problem.world, clone(demos, problem.world)), error)
+    model = 0.0 if error is None else _model(problem, demos, error)
     found = [one for one in candidates if one is not None]
     bounds = [_promised(problem, one, estimates) + model for one in found]
     promised = {name_of(one): bound for one, bound in zip(found, bounds, strict=True)}
@@ -109,6 +109,17 @@ def stopped_shaping(
 def _completed(problem: Apprenticeship, demos: Demonstrations) -> ExpertExpectation:
     way = MonteCarlo(completed=True)
     return ExpertExpectation.from_demonstrations(demos, problem.basis, problem.world, method=way)
+
+
+def _model(problem: Apprenticeship, demos: Demonstrations, error: ModelError) -> float:
+    """What the error of the model adds to the bound of the cloned policy."""
+    policy = clone(demos, problem.world)
+    visits = occupancy(problem.world, policy)
+    exact = exact_evaluation(problem, visits)
+    return min(
+        problem.cost_class.gap(one.expectations - exact.expectations) + total(one.terms)
+        for one in in_the_true_world(problem, policy, visits, [exact], error)
+    )
 
 
 def _promised(
