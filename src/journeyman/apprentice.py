@@ -10,6 +10,7 @@ from importlib import import_module
 
 from journeyman.certificate import Certificate, certify
 from journeyman.certificate.dossier import save_run
+from journeyman.certificate.target_choice import TargetChoice, choose_target
 from journeyman.costs import CostBasis, CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem
@@ -37,14 +38,17 @@ class Apprentice:
     certificate: Certificate
     seed: int | None = None
     """Of the solver."""
+    target: TargetChoice | None = None
+    """Which estimate of the expert the policy was learned from, and why; None where you chose."""
 
     @property
     def policy(self) -> Policy:
         return self.answer.policy
 
     def summary(self) -> str:
-        """One sentence: the bound, its probability, the trivial bound and the best possible."""
-        return self.certificate.summary()
+        """The bound, its probability, the trivial bound and the best possible; then the target."""
+        said = self.certificate.summary()
+        return said if self.target is None else f"{said} Target: {self.target.reason}."
 
     def save(self, directory: PathLike) -> None:
         """Write policy, certificate and all they rest on into a directory that `jm.audit` reads.
@@ -83,6 +87,12 @@ def learn(
 ) -> Apprentice:
     """Learn from an expert and certify the result.
 
+    From demonstrations the target is chosen by the rule of `certificate.target_choice`: the
+    estimate of least variance (`Blend`), unless another one lowers the certified bound by more than
+    5 % and to less than half of the trivial bound. `Apprentice.target` says which and why. Radii of
+    certificates hold for every policy, so this choice may look at the data. An `ExpertExpectation`
+    is taken as it is.
+
     Args:
         world, basis, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
         solver: by default the exact program, or the reduced one in larger worlds.
@@ -99,6 +109,10 @@ def learn(
     True
     """
     problem = Apprenticeship(world, basis, expert, cost_class, constraints)
+    target = None
+    if isinstance(expert, Demonstrations):
+        target = choose_target(problem, failure_probability)
+        problem = Apprenticeship(world, basis, target.expectation, cost_class, problem.constraints)
     chosen = default_solver(problem) if solver is None else solver
     answer = solve(problem, chosen, seed=seed, observer=observer)
     certificate = certify(problem, answer, failure_probability)
@@ -111,7 +125,7 @@ def learn(
         if retried.solution is None:
             break
         answer, certificate = retried, certify(problem, retried, failure_probability)
-    return Apprentice(problem, answer, certificate, seed)
+    return Apprentice(problem, answer, certificate, seed, target)
 
 
 def tightened(

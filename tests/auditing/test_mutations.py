@@ -395,6 +395,31 @@ def another_method(header, arrays):
     header["expectation"] = {"kind": "plain mean"}
 
 
+def other_folds(header, arrays):
+    assert header["expectation"]["kind"] == "blend"
+    header["expectation"]["num_folds"] -= 1
+
+
+def another_smoothing(header, arrays):
+    header["expectation"]["smoothing"] *= 3
+
+
+def no_blend(header, arrays):
+    header["expectation"]["kind"] = "control variate"
+
+
+def a_completed_mean(header, arrays):
+    header["expectation"] = {"kind": "completed mean", "smoothing": 0.1}
+
+
+def stopped_shaping(header, arrays):
+    header["expectation"] = {"kind": "stopped shaping"}
+
+
+def a_target_out_of_reach(header, arrays):
+    arrays["target"] = arrays["target"] + [0, 0, 40.0]
+
+
 def an_unknown_method(header, arrays):
     header["expectation"] = {"kind": "oracle"}
 
@@ -461,8 +486,9 @@ CHANGES = {
     ],
     "problem.npz": [
         a_cheaper_cost, another_class, an_unknown_class, a_scale, a_nearer_target,
-        a_declared_target, another_method, an_unknown_method, a_wider_budget, a_cheaper_budget,
-        other_names,
+        a_declared_target, another_method, an_unknown_method, other_folds, another_smoothing,
+        no_blend, a_completed_mean, stopped_shaping, a_target_out_of_reach, a_wider_budget,
+        a_cheaper_budget, other_names,
     ],
     "witness.npz": [
         other_values, other_weights, another_measure, a_larger_measure,

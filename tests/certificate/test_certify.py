@@ -1,6 +1,7 @@
 """Certificates: golden figures, true for any policy, and honest about what was not shown."""
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.certificate.expert import WITH_SHAPING, WITHOUT_SHAPING
+from journeyman.certificate.expert import LEAST_INDEPENDENT, PLAIN_UP_TO, PlainMean, shares
 from journeyman.certificate.sample_sizes import radii
 from journeyman.testing import Shape, random_world
 from journeyman.testing.random_worlds import random_policy, random_problem
@@ -123,15 +124,22 @@ def test_golden_radii(name, key):
     expert = jm.Policy(DATA["pi_expert"])
     demos = jm.record(world, expert, trajectories=CONCENTRATION["m"], horizon=120, seed=0)
     problem = jm.Apprenticeship(world, jm.CostBasis(DATA["Psi"]), demos, CLASSES[name])
-    certificate = jm.certify(problem, expert, CONCENTRATION["delta"] / WITH_SHAPING[0])
-    ways = [way for way in certificate.combinations if "Bernstein" not in way.estimate]
-    way = next(way for way in ways if way.estimate.startswith("plain mean"))
-    assert term(way, "sampling") == close(CONCENTRATION[f"stat_{key}"])
+    found = PlainMean.of(problem, demos).independent(CONCENTRATION["delta"])
+    assert term(found, "sampling") == close(CONCENTRATION[f"stat_{key}"])
 
 
-def test_the_parts_of_the_failure_probability_sum_to_one():
-    assert sum(WITH_SHAPING) == pytest.approx(1.0)
-    assert sum(WITHOUT_SHAPING) == pytest.approx(1.0)
+@pytest.mark.parametrize("shaped", [True, False])
+def test_the_parts_of_the_failure_probability_sum_to_one_and_change_slowly(shaped):
+    """No more demonstrations make a data-independent radius larger, whatever the other parts."""
+    before = math.inf
+    for count in (1, 2, 19, 20, 21, 22, *range(25, 499, 7), 499, 500, 501, 10_000, 10**6):
+        parts = shares(count, shaped=shaped)
+        assert sum(parts) == pytest.approx(1.0)
+        assert min(parts) >= 0
+        assert parts[2] > 0 or not shaped or count <= PLAIN_UP_TO
+        radius = math.sqrt(math.log(1 / (0.3 * parts[0])) / count)
+        assert radius < before
+        before = radius
 
 
 @given(problems(max_budgets=0), st.data())
@@ -244,9 +252,11 @@ def test_combinations_are_sums_of_their_terms_the_best_first(grid):
 
 def test_the_control_variate_needs_enough_demonstrations(grid):
     problem, expert = grid
-    few = problem.demonstrations.subset(np.arange(499))
-    small = jm.certify(jm.Apprenticeship(problem.world, problem.basis, few), expert)
-    assert all(way.estimate != "control variate" for way in small.combinations)
+    for count in (PLAIN_UP_TO, PLAIN_UP_TO + 1):
+        few = problem.demonstrations.subset(np.arange(count))
+        small = jm.certify(jm.Apprenticeship(problem.world, problem.basis, few), expert)
+        names = {way.estimate for way in small.combinations}
+        assert ("control variate" in names) == (count > PLAIN_UP_TO)
 
 
 def test_smaller_failure_probabilities_cost_more(grid):
@@ -331,9 +341,13 @@ def foreign():
     return jm.Apprenticeship(world, basis, demos)
 
 
-def test_the_alarm_fires_for_demonstrations_of_another_world(foreign):
+@pytest.mark.parametrize(
+    "method", [jm.MonteCarlo(), jm.MonteCarlo(completed=True), jm.ControlVariate(), None], ids=repr
+)
+def test_the_alarm_fires_for_demonstrations_of_another_world(foreign, method):
+    """Whatever the target, also one that was moved to what policies of this world attain."""
     expert = jm.ExpertExpectation.from_demonstrations(
-        foreign.demonstrations, foreign.basis, foreign.world, method=jm.MonteCarlo()
+        foreign.demonstrations, foreign.basis, foreign.world, method=method
     )
     problem = jm.Apprenticeship(foreign.world, foreign.basis, expert)
     certificate = jm.certify(problem, jm.solve(problem))
@@ -450,10 +464,10 @@ def test_advice_promises_whatever_the_spread_no_more_than_is_true(randomness, co
     if allowed <= 0:
         assert promised == []
         return
-    shares = [share * delta for share in (1.0, min(WITH_SHAPING[0], WITHOUT_SHAPING[0]))]
+    parts = [share * delta for share in (1.0, LEAST_INDEPENDENT)]
     least, most = (
         min(rate.smallest(allowed) for rate in radii(problem, share, two_sided=False))
-        for share in shares
+        for share in parts
     )
     assert all(least <= number <= 1.05 * most for number in promised)
 
@@ -525,7 +539,8 @@ def test_learn_puts_the_parts_together(grid):
     assert apprentice.certificate.bound == again.bound
     assert apprentice.certificate.failure_probability == 0.2
     assert apprentice.policy is apprentice.answer.policy
-    assert apprentice.summary() == apprentice.certificate.summary()
+    assert apprentice.summary().startswith(apprentice.certificate.summary())
+    assert apprentice.summary().endswith(f"Target: {apprentice.target.reason}.")
     assert apprentice.certificate.optimality_gap <= 1e-6
 
 

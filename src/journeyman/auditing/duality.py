@@ -76,12 +76,21 @@ def bounds(
     unpriced = [_proof(least, question, w, nothing, V) for w, _, V in dual]
     moved = [_moved(question, proof, one, floor) for proof in proofs for one in estimates]
     declared = question.expectation.get("kind") in ("declared", "known cost")
-    radius = float("inf") if declared else min(_radius(question, one) for one in estimates)
+    declared_error = float("inf") if declared else 0.0
+    attempts = [
+        (
+            _best([proof.range(floor, _gain(question, proof, one)) for proof in unpriced]),
+            least_total(one.figures) + declared_error,
+        )
+        for one in estimates
+    ]
+    most = max(free[1] - error for free, error in attempts)
+    likely = [one for one in attempts if one[0][1] - one[1] >= most - AGREEMENT * floor or declared]
     return Bounds(
         on_data=_best([proof.range(floor) for proof in in_model]),
-        without_budgets=_best([proof.range(floor) for proof in unpriced]),
+        without_budgets=(min(free[0] for free, _ in likely), max(free[1] for free, _ in likely)),
         true=_best(moved),
-        expert_radius=(radius, radius),
+        expert_radius=(min(error for _, error in likely), max(error for _, error in likely)),
     )
 
 
@@ -94,13 +103,12 @@ def _moved(question: Question, proof: Proof, estimate: Estimate, floor: float) -
     estimate. A proof by the cost zero does not speak of the expert, and stays as it is."""
     if not proof.weights.any():
         return proof.range(floor)
-    gain = float(proof.weights @ (question.target - estimate.values))
-    return proof.range(floor, gain - least_total(estimate.figures))
+    return proof.range(floor, _gain(question, proof, estimate) - least_total(estimate.figures))
 
 
-def _radius(question: Question, estimate: Estimate) -> float:
-    """What the expert's own gap to the target stays below."""
-    return least_total(estimate.figures) + question.costs.gap(estimate.values - question.target)
+def _gain(question: Question, proof: Proof, estimate: Estimate) -> float:
+    """By how much a bound grows when the estimate takes the place of the target."""
+    return float(proof.weights @ (question.target - estimate.values))
 
 
 @dataclass(frozen=True, eq=False)

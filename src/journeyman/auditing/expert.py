@@ -231,7 +231,7 @@ def plain_estimates(
     world: World, question: Question, records: Records, delta: float, *, centred: bool
 ) -> list[Estimate]:
     """The plain mean with the smallest data-independent radius, and with its own variance."""
-    parts = protocol.SHAPED_PARTS if is_shaped(world, records) else protocol.PLAIN_PARTS
+    parts = parts_of(world, records)
     tails = tails_of(world, question.matrix, records)
     totals = recorded(world, question.matrix, records) + tails.totals
     shares = (parts[0] * delta, parts[1] * delta)
@@ -276,9 +276,14 @@ def mean_estimates(
     return [*found, Estimate("adapted to the data", name, mean, adaptive)]
 
 
-def is_shaped(world: World, records: Records) -> bool:
-    """Whether there is a shaped estimate: it needs enough records, and laws that are known."""
-    return len(records) >= protocol.SHAPED_FROM and not world.knowledge.is_estimate
+def parts_of(world: World, records: Records) -> tuple[float, float, float]:
+    """Of delta: data-independent radii, empirical Bernstein, and the shaped estimate, which needs
+    laws that are known and takes what falls away from the first."""
+    first, second = protocol.PLAIN_PARTS
+    if world.knowledge.is_estimate or len(records) <= protocol.PLAIN_UP_TO:
+        return first, second, 0.0
+    left = max(protocol.LEAST_PART, first * protocol.PLAIN_UP_TO / len(records))
+    return left, second, first - left
 
 
 def _variance_radius(

@@ -100,7 +100,7 @@ class LargeRun:
             return [Estimate("known", "declared", question.target, ())]
         if self.episodes is None:
             raise Refused("the expert's expectations were estimated from nothing")
-        first, second, _ = (part * self.shares[0] for part in protocol.PLAIN_PARTS)
+        first, second = (part * self.shares[0] for part in protocol.PLAIN_PARTS)
         return mean_estimates(
             question.costs, question.horizon, self.episodes.totals, self.episodes.missing,
             (first, second), centred=centred,

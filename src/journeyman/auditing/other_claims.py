@@ -15,7 +15,11 @@ from journeyman.auditing.outer_bounds import limits_of, strength
 from journeyman.auditing.premise_claims import DECLARED, FAILED, TESTED
 from journeyman.auditing.reading import Refused, number
 from journeyman.auditing.run import Run
+from journeyman.auditing.tables import Floats
 
+STOPPED = "stopped shaping"
+MOVED = ("blend", "completed mean", STOPPED)
+"""Kinds of targets that are moved into the attainable ranges."""
 RESIDUAL = 1e-6
 """Of the size of an expectation: more than an exact evaluation leaves."""
 ROUGH = 1e-5
@@ -23,16 +27,24 @@ ROUGH = 1e-5
 
 
 def check_target(ledger: Ledger, run: Run) -> None:
-    derived = target_of(run.world, run.question, run.records)
+    kind = run.question.expectation.get("kind")
+    derived = _target(run)
     sizes = run.question.costs.norms * run.world.horizon
     if run.estimated != (run.records is not None):
         raise Refused("demonstrations and the kind of target do not go together")
-    blended = run.question.expectation.get("kind") == "blend"
     for k, (name, stored) in enumerate(zip(run.question.names, run.question.target, strict=True)):
         low = high = float(derived[k])
-        if blended and abs(float(stored) - low) > AGREEMENT * float(sizes[k]):
+        if kind in MOVED and abs(float(stored) - low) > AGREEMENT * float(sizes[k]):
             low, high = within_range(run.world, column(run.question.matrix, k), low)
         ledger.within(f"the target of {name!r}", float(stored), low, high, float(sizes[k]))
+
+
+def _target(run: Run) -> Floats:
+    if run.question.expectation.get("kind") != STOPPED:
+        return target_of(run.world, run.question, run.records)
+    if run.shaped is None:
+        raise Refused("the target is a shaped estimate, and there is none")
+    return run.shaped.values
 
 
 def check_apprentice(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:

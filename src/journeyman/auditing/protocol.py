@@ -5,23 +5,25 @@ the version too. Version 1 shaped estimates by other choices and did not keep th
 sampled rows; version 2 did not hold demonstrations against an estimated model, and let intervals
 reach beyond what is possible; version 3 took bounded costs alone for the largest possible gap,
 counted a part of the model's error as gap, drew from seeds of the caller's choice, split
-demonstrations by their order, and had no premises about copies, a support, or laws that nothing
-tests. Runs of these are refused.
+demonstrations by their order, shaped estimates from 500 demonstrations on only, and had no premises
+about copies, a support, or laws that nothing tests. Runs of these are refused.
 """
 
 VERSION = 4
 KIND = "journeyman certificate"
 
-PLAIN_PARTS = (0.80, 0.20, 0.0)
-SHAPED_PARTS = (0.08, 0.02, 0.90)
-"""Of delta, for data-independent radii, the empirical Bernstein radius and the shaped estimate."""
-SHAPED_FROM = 500
-"""Demonstrations from which there is a shaped estimate."""
+PLAIN_PARTS = (0.80, 0.20)
+"""Of delta, for data-independent radii and the empirical Bernstein radius."""
+PLAIN_UP_TO = 20
+"""Demonstrations without a shaped estimate; with more of them it takes from the first part."""
+LEAST_PART = 0.05
+"""Of the data-independent radii."""
 
-TRAINING_SHARE = 0.2
-"""Of the demonstrations, those with the least digests."""
+TRAINING_SHARE = (0.12, 1.0)
+"""a + b/sqrt(count) of the demonstrations, those with the least digests."""
 SMOOTHING = 0.1
-MARGIN = 1.3
+MARGIN = (1.25, 2.2)
+"""a + b/sqrt(number of training episodes)."""
 LEAST_SPREAD = 1e-3
 DEVIATION_PART, MOMENT_PART, INCOMPLETE_PART = 0.7, 0.15, 0.15
 

@@ -97,7 +97,7 @@ def sample_radius(
 ) -> tuple[float, str, str]:
     """Of the mean of rollouts, with its formula and source; of equal radii the one that is told."""
     count, delta, n = sample.count, sample.failure_probability, costs.scale.size
-    independent, adaptive, _ = (part * delta for part in protocol.PLAIN_PARTS)
+    independent, adaptive = (part * delta for part in protocol.PLAIN_PARTS)
     radii = [
         (radius, formula, f"{count} rollouts")
         for radius, formula in data_independent(costs, horizon, count, independent).values()

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from journeyman.auditing import protocol
 from journeyman.auditing.apprentice import Apprentice
-from journeyman.auditing.expert import Estimate, is_shaped, known_estimate, plain_estimates
+from journeyman.auditing.expert import Estimate, known_estimate, parts_of, plain_estimates
 from journeyman.auditing.inputs import (
     Points,
     Question,
@@ -118,13 +117,15 @@ class Run:
         plain = plain_estimates(
             self.world, self.question, self.records, self.parts[0], centred=centred
         )
-        return plain if self._shaped is None else [*plain, self._shaped]
+        return plain if self.shaped is None else [*plain, self.shaped]
 
     @cached_property
-    def _shaped(self) -> Estimate | None:
-        if self.records is None or not is_shaped(self.world, self.records):
+    def shaped(self) -> Estimate | None:
+        if self.records is None:
             return None
-        part = protocol.SHAPED_PARTS[2] * self.parts[0]
+        part = parts_of(self.world, self.records)[2] * self.parts[0]
+        if part <= 0:
+            return None
         return shaped_estimate(self.world, self.question, self.records, part)
 
 

@@ -86,7 +86,9 @@ def _trains(records: Records) -> Bools:
         for content, members in equals.items()
         for place, number in enumerate(members)
     }
-    first = sorted(keys)[: round(protocol.TRAINING_SHARE * len(records))]
+    least, falling = protocol.TRAINING_SHARE
+    count = len(records)
+    first = sorted(keys)[: round((least + falling / count**0.5) * count)]
     trains = np.zeros(len(records), dtype=bool)
     trains[[keys[key] for key in first]] = True
     return trains
@@ -120,7 +122,9 @@ class Frame:
         open_ended = ~tails_of(world, matrix, training).known
         length = int(training.lengths[open_ended].min()) if open_ended.any() else None
         rough = cls(world, question, potential, centre, weights, factor, math.inf, length)
-        limit = protocol.MARGIN * float(rough.sums(training)[1].max())
+        least, falling = protocol.MARGIN
+        margin = least + falling / len(training) ** 0.5
+        limit = margin * float(rough.sums(training)[1].max())
         return cls(world, question, potential, centre, weights, factor, limit, length)
 
     @property

@@ -4,7 +4,7 @@ import math
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.estimated_world import enough_transitions
-from journeyman.certificate.expert import SHAPED_FROM, WITH_SHAPING, WITHOUT_SHAPING
+from journeyman.certificate.expert import LEAST_INDEPENDENT
 from journeyman.certificate.model_error import WORTHWHILE
 from journeyman.certificate.premises import refuted
 from journeyman.certificate.sample_sizes import fewest, radii, recorded_length
@@ -67,9 +67,7 @@ def _more(certificate: Certificate) -> str:
     while factor < MOST and _fallen(falling, factor) > allowed:
         factor *= 1.05
     sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
-    if count < SHAPED_FROM and not problem.world.is_estimated:
-        sentence += f" From {SHAPED_FROM} on the control variate does so with far fewer."
-    part = min(WITH_SHAPING[0], WITHOUT_SHAPING[0]) * certificate.failure_probability
+    part = LEAST_INDEPENDENT * certificate.failure_probability
     rates = radii(problem, part, two_sided=False)
     try:
         needed = fewest(rates, allowed)

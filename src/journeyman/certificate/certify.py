@@ -148,10 +148,10 @@ def certify(
     else:
         vector = None
         evaluations = _sampled(problem, policy, evaluation, measure, evaluation_share)
+    estimates = expert_estimates(problem, expert_share)
     evidence = _Evidence(
-        problem, policy, delta, visits, vector, evaluations,
-        expert_estimates(problem, expert_share),
-        witnesses_of(problem, visits, answer, witness), error,
+        problem, policy, delta, visits, vector, evaluations, estimates,
+        witnesses_of(problem, visits, answer, witness, estimates), error,
     )  # fmt: skip
     return replace(evidence.certificate(), reduced=reduced_bounds(answer))
 

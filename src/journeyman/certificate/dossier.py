@@ -31,7 +31,7 @@ from journeyman.certificate.evaluation import defines
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo
+from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo, StoppedShaping
 from journeyman.errors import InvalidInput, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.storage import PathLike, save_arrays
@@ -172,6 +172,8 @@ def _expectation(problem: Program) -> dict[str, Any]:
         if not method.completed:
             return {"kind": "plain mean"}
         return {"kind": "completed mean", "smoothing": method.smoothing}
+    if isinstance(method, StoppedShaping):
+        return {"kind": "stopped shaping"}
     assert method is not None
     kind = "blend" if isinstance(method, Blend) else "control variate"
     return {"kind": kind, "num_folds": method.num_folds, "smoothing": method.smoothing}

@@ -30,11 +30,29 @@ from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.trivial import centred_bound
 
-SHAPED_FROM = 500
-"""Trajectories from which a shaped estimate is worth its part of delta."""
-WITH_SHAPING = (0.08, 0.02, 0.90)
-WITHOUT_SHAPING = (0.80, 0.20, 0.0)
-"""Parts of delta for the data-independent radii, empirical Bernstein, and the shaped estimate."""
+PLAIN_UP_TO = 20
+"""Trajectories up to which a shaped estimate cannot be worth a part of delta."""
+PLAIN_SHARES = (0.80, 0.20)
+"""Parts of delta for the data-independent radii and empirical Bernstein, if there is no other."""
+LEAST_INDEPENDENT = 0.05
+"""What is left to the data-independent radii in the end: the others are smaller by then."""
+
+
+def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
+    """Parts of delta: data-independent radii, empirical Bernstein, and the shaped estimate.
+
+    They depend on nothing but the number of trajectories. The first falls as 1/count, while its
+    radius R sqrt(log(n/part delta)/(2 count)) goes on falling as long as log(n/part delta) > 1: so
+    no step of the schedule makes any radius larger, and more data never cost anything.
+
+    >>> [shares(count, shaped=True) for count in (20, 40, 100_000)]
+    [(0.8, 0.2, 0.0), (0.4, 0.2, 0.4), (0.05, 0.2, 0.75)]
+    """
+    independent, adaptive = PLAIN_SHARES
+    left = independent
+    if shaped:
+        left = max(LEAST_INDEPENDENT, independent * min(1.0, PLAIN_UP_TO / count))
+    return left, adaptive, independent - left
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +66,8 @@ class Estimate:
     values: FloatArray
     terms: tuple[Term, ...]
     failure_probability: float
+    totals: FloatArray | None = None
+    """Of a shaped estimate: the stopped totals whose mean the values are."""
 
 
 def expert_estimates(problem: Program, failure_probability: float) -> tuple[Estimate, ...]:
@@ -57,16 +77,18 @@ def expert_estimates(problem: Program, failure_probability: float) -> tuple[Esti
     if problem.expectation.is_declared:
         return (Estimate("declared", problem.target, (), 0.0),)
     assert problem.demonstrations is not None
-    enough = len(problem.demonstrations) >= SHAPED_FROM
-    usable = enough and not problem.world.is_estimated
-    parts = WITH_SHAPING if usable else WITHOUT_SHAPING
+    parts = shares(len(problem.demonstrations), shaped=not problem.world.is_estimated)
     independent, adaptive, shaped = (part * failure_probability for part in parts)
     mean = PlainMean.of(problem, problem.demonstrations)
     found = [mean.independent(independent), mean.adaptive(adaptive)]
-    if usable:
+    if shaped > 0:
         estimate = shaped_estimate(problem, shaped)
         if estimate is not None:
-            found.append(Estimate("control variate", estimate.values, estimate.terms, shaped))
+            found.append(
+                Estimate(
+                    "control variate", estimate.values, estimate.terms, shaped, estimate.totals
+                )
+            )
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Evaluation
-from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
+from journeyman.certificate.expert import PLAIN_SHARES, Estimate, PlainMean
 from journeyman.certificate.gap_bound import Combination, GapBound
 from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
 from journeyman.certificate.large_premises import expert_premises
@@ -175,7 +175,7 @@ def expert_estimates(
     if problem.expectation.is_declared or records is None:
         return (Estimate("declared", problem.target, (), 0.0),)
     mean = PlainMean(problem, records.totals, records.unrecorded, "demonstrations")
-    independent, adaptive, _ = (part * delta for part in WITHOUT_SHAPING)
+    independent, adaptive = (part * delta for part in PLAIN_SHARES)
     return mean.independent(independent), mean.adaptive(adaptive)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import Evaluation, Statistics
-from journeyman.certificate.expert import WITHOUT_SHAPING, PlainMean, coordinatewise
+from journeyman.certificate.expert import PLAIN_SHARES, PlainMean, coordinatewise
 from journeyman.certificate.large_premises import LEVEL
 from journeyman.certificate.premises import Premise, declared
 from journeyman.certificate.rollouts import Rollouts, floats, require_whole
@@ -115,7 +115,7 @@ def evaluation_of_walks(
     failure_probability: float,
 ) -> Evaluation:
     """What the totals of walks prove."""
-    independent, adaptive, _ = (part * failure_probability for part in WITHOUT_SHAPING)
+    independent, adaptive = (part * failure_probability for part in PLAIN_SHARES)
     estimates = (mean.independent(independent), mean.adaptive(adaptive))
     best = min(estimates, key=lambda estimate: total(estimate.terms))
     terms = tuple(replace(term, name=f"rollout {term.name}") for term in best.terms)

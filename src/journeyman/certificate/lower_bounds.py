@@ -8,12 +8,10 @@ and reduced by its error, it is a lower bound on the *true* gap:
 
     min over policies of gap(policy) >= bound at the estimate - error of the estimate
 
-The expert itself is a policy of the world whose gap on the data is at most the radius of the data,
-
-    gap_W(e - target) <= error of the estimate + gap_W(estimate - target),
-
-so a lower bound above that radius, with budgets left out because the expert may have broken them,
-refutes the model or the independence of the demonstrations: the *alarm*.
+The expert itself is a policy of the world whose gap to every estimate is at most the estimate's
+error. So a lower bound on the gap to an estimate that is above its error, with budgets left out
+because the expert may have broken them, refutes the model or the independence of the
+demonstrations: the *alarm*. It does not ask for the target, which was moved to what is attainable.
 """
 
 import math
@@ -43,10 +41,13 @@ class LowerBounds:
     on_data: float
     """In the world as given: no allowance for model error or sampling."""
     without_budgets: float
-    """On the data and without budgets, allowing for model error: what the alarm looks at."""
+    """Without budgets and allowing for model error, on the gap to the estimate that it exceeds the
+    error of by most, or falls short by least; to the target where nothing was estimated. The alarm
+    looks at it."""
     true: float
     """In the true world and to the true expert: allows for model error and sampling."""
     expert_radius: float
+    """The error of that estimate; infinite where nothing was estimated."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,29 @@ def reduced_bounds(answer: Any) -> ReducedBounds | None:
 
 
 def witnesses_of(
-    problem: Program, visits: Occupancy, answer: Any, given: Witness | None
+    problem: Program,
+    visits: Occupancy,
+    answer: Any,
+    given: Witness | None,
+    estimates: tuple[Estimate, ...],
 ) -> tuple[Witness, ...]:
-    """Dual points that may prove something: the given one, the answer's, and the policy's own."""
+    """Dual points that may prove something: the given one, the answer's, and the policy's own.
+
+    Where the policy's gap to an estimate is above its error, every policy's may be: another point
+    asks for that.
+    """
+    unpriced = np.zeros(len(problem.constraints))
     weights = problem.cost_class.worst_case(problem.difference(visits.measure))
-    own = sharpest_witness(problem, weights, np.zeros(len(problem.constraints)))
+    own = sharpest_witness(problem, weights, unpriced)
     zero = Witness(np.zeros(problem.basis.num_costs), np.zeros(problem.world.num_states))
     proposed = (given, getattr(answer, "witness", None))
-    return (own, zero, *(point for point in proposed if isinstance(point, Witness)))
+    found = [own, zero, *(point for point in proposed if isinstance(point, Witness))]
+    for estimate in estimates:
+        difference = visits.expectations(problem.basis) - estimate.values
+        if problem.cost_class.gap(difference) > _radius(problem, estimate):
+            weights = problem.cost_class.worst_case(difference)
+            found.append(sharpest_witness(problem, weights, unpriced))
+    return tuple(found)
 
 
 def lower_bounds(
@@ -91,16 +107,25 @@ def lower_bounds(
     """The best that the witnesses prove; with an `error` of the model about the true world too."""
     free = without_budgets(problem)
     proven = [(point, _proven(problem, point, error)) for point in witnesses]
-    unpriced = (Witness(point.cost_weights, point.values) for point in witnesses)
+    unpriced = [Witness(point.cost_weights, point.values) for point in witnesses]
+    free_bounds = [(point, _proven(free, point, error)) for point in unpriced]
+    attempts = [
+        (
+            max(bound + _moved(problem, point, estimate) for point, bound in free_bounds),
+            _radius(problem, estimate),
+        )
+        for estimate in estimates
+    ]
+    least, radius = max(attempts, key=lambda attempt: attempt[0] - attempt[1])
     return LowerBounds(
         on_data=max(lower_bound(problem, point) for point in witnesses),
-        without_budgets=max(_proven(free, point, error) for point in unpriced),
+        without_budgets=least,
         true=max(
             _true(problem, point, bound, estimate)
             for point, bound in proven
             for estimate in estimates
         ),
-        expert_radius=min(_radius(problem, estimate) for estimate in estimates),
+        expert_radius=radius,
     )
 
 
@@ -122,8 +147,13 @@ def _true(problem: Program, point: Witness, bound: float, estimate: Estimate) ->
     weights = problem.cost_class.admit(point.cost_weights)
     if not weights.any():
         return bound
-    gained = float(weights @ (problem.target - estimate.values))
-    return bound + gained - _error(problem, estimate)
+    return bound + _moved(problem, point, estimate) - _error(problem, estimate)
+
+
+def _moved(problem: Program, point: Witness, estimate: Estimate) -> float:
+    """What a bound gains when the estimate takes the place of the target."""
+    weights = problem.cost_class.admit(point.cost_weights)
+    return float(weights @ (problem.target - estimate.values)) if weights.any() else 0.0
 
 
 def _error(problem: Program, estimate: Estimate) -> float:
@@ -136,8 +166,7 @@ def _error(problem: Program, estimate: Estimate) -> float:
 
 
 def _radius(problem: Program, estimate: Estimate) -> float:
-    """What the expert's own gap on the data stays below; nothing is known of a declared one."""
+    """What the expert's own gap to the estimate stays below; none is known of a declared one."""
     if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
         return math.inf
-    distance = problem.cost_class.gap(estimate.values - problem.target)
-    return above(_error(problem, estimate) + distance)
+    return above(_error(problem, estimate))

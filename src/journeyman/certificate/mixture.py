@@ -15,7 +15,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Evaluation, Statistics
-from journeyman.certificate.expert import WITHOUT_SHAPING, Estimate, PlainMean
+from journeyman.certificate.expert import PLAIN_SHARES, Estimate, PlainMean
 from journeyman.certificate.large_evaluation import rounding
 from journeyman.certificate.premises import Premise, declared
 from journeyman.certificate.rollouts import floats
@@ -84,7 +84,7 @@ class _Candidate:
 
     @classmethod
     def of(cls, mean: PlainMean, delta: float) -> "_Candidate":
-        independent, adaptive, _ = (part * delta for part in WITHOUT_SHAPING)
+        independent, adaptive = (part * delta for part in PLAIN_SHARES)
         estimates = (mean.independent(independent), mean.adaptive(adaptive))
         return cls(mean, min(estimates, key=lambda one: total(one.terms)), delta)
 

@@ -25,7 +25,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate.evaluation import Evaluation, Statistics, rounding
-from journeyman.certificate.expert import WITHOUT_SHAPING, PlainMean
+from journeyman.certificate.expert import PLAIN_SHARES, PlainMean
 from journeyman.certificate.premises import declared
 from journeyman.certificate.terms import Term, total
 from journeyman.errors import InvalidProblem
@@ -70,7 +70,7 @@ class Rollouts:
         """Kind E, with the smaller of the two radii."""
         seed = draw_seeds.explicit_seed(problem.world, policy)
         mean = self._mean(problem, policy, seed)
-        independent, adaptive, _ = (part * failure_probability for part in WITHOUT_SHAPING)
+        independent, adaptive = (part * failure_probability for part in PLAIN_SHARES)
         estimates = (mean.independent(independent), mean.adaptive(adaptive))
         best = min(estimates, key=lambda estimate: total(estimate.terms))
         terms = (

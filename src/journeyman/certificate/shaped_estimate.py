@@ -1,6 +1,6 @@
 """The expert's expectations from shaped totals, with a radius that follows their small spread.
 
-A potential V is learned from a `TRAINING_SHARE` of the trajectories (see `ControlVariate`), the
+A potential V is learned from some of the trajectories (see `ControlVariate`), the
 others are measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c, a limit b and a
 length H that the training trajectories decide, follow the partial sums
 
@@ -26,6 +26,7 @@ general at most 2 N h discount^T, because tail and V(x_T) are points of the hull
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -43,10 +44,7 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.trivial import centred_bound
 from journeyman.world import World
 
-TRAINING_SHARE = 0.2
 SMOOTHING = 0.1
-MARGIN = 1.3
-"""Of the limit over what the training trajectories reached: fresh ones go further."""
 DEVIATION_SHARE, MOMENT_SHARE, INCOMPLETE_SHARE = 0.7, 0.15, 0.15
 """Of the failure probability: d1, d2, d3."""
 LEAST_SPREAD = 1e-3
@@ -59,6 +57,8 @@ class ShapedEstimate:
 
     values: FloatArray
     terms: tuple[Term, ...]
+    totals: FloatArray
+    """Stopped, of the trajectories that were measured; the values are their mean."""
     num_applied: int
     num_incomplete: int
 
@@ -74,6 +74,17 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Shap
     if frame is None:
         return None
     return _estimate(frame, *frame.stopped_sums(applied), failure_probability)
+
+
+def training_share(count: int) -> float:
+    """Of the trajectories: a potential needs a few dozen of them, however many there are."""
+    return 0.12 + 1 / math.sqrt(count)
+
+
+def margin(num_training: int) -> float:
+    """Of the limit over what the training trajectories reached: fresh ones go further, and the
+    further the fewer have been seen."""
+    return 1.25 + 2.2 / math.sqrt(num_training)
 
 
 def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
@@ -98,7 +109,7 @@ def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
         keys.append(hashlib.sha256(everything + content + place).digest())
         copies[content] += 1
     order = sorted(range(len(demos)), key=keys.__getitem__)
-    cut = round(TRAINING_SHARE * len(demos))
+    cut = round(training_share(len(demos)) * len(demos))
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
@@ -119,7 +130,8 @@ def _estimate(
         Term("outliers", share * frame.trivial, "p 2 N h", seen),
         Term("truncation", frame.truncation, "2 N h discount^H", "recorded lengths"),
     )
-    return ShapedEstimate(frame.centre + sums.mean(axis=0), terms, count, lacking)
+    values, totals = frame.centre + sums.mean(axis=0), frame.centre + sums
+    return ShapedEstimate(values, terms, totals, count, lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +159,7 @@ class _Frame:
         shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
         frame = cls(problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest)
         furthest = float(frame.furthest(training).max())
-        frame = replace(frame, limit=MARGIN * furthest)
+        frame = replace(frame, limit=margin(len(training)) * furthest)
         return frame if frame.size(frame.start) <= frame.limit else None
 
     @property

@@ -4,8 +4,21 @@
 """
 
 from journeyman.demonstrations.cloning import clone
-from journeyman.demonstrations.control_variate import Blend, ControlVariate, MonteCarlo
+from journeyman.demonstrations.control_variate import (
+    Blend,
+    ControlVariate,
+    MonteCarlo,
+    StoppedShaping,
+)
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.expectation import ExpertExpectation
 
-__all__ = ["Blend", "ControlVariate", "Demonstrations", "ExpertExpectation", "MonteCarlo", "clone"]
+__all__ = [
+    "Blend",
+    "ControlVariate",
+    "Demonstrations",
+    "ExpertExpectation",
+    "MonteCarlo",
+    "StoppedShaping",
+    "clone",
+]

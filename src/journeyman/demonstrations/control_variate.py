@@ -35,6 +35,7 @@ martingale control variates; Lavenberg and Welch (1981) on fitted coefficients.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -209,6 +210,17 @@ class Blend:
             noise[fold == j] = by_shards(shaping.completed, mine, matrix, world, executor) - shaped
             unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
         return plain - coefficients(plain, noise, fold, len(demos) * unsure) * noise
+
+
+@dataclass(frozen=True)
+class StoppedShaping:
+    """Marks expectations that are the shaped estimate of a certificate; `jm.learn` may choose it.
+
+    Its totals depend on the cost class, so it cannot be asked for here.
+    """
+
+
+Method: TypeAlias = MonteCarlo | ControlVariate | Blend | StoppedShaping
 
 
 def coefficients(

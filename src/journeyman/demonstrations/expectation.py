@@ -8,8 +8,8 @@ the default). Known tails of terminated episodes are added exactly. Behind recor
 `Blend` and `ControlVariate` put the values of a cloned policy, in estimated worlds too, and
 `MonteCarlo()` nothing; how much discounted time is without a record, `truncation_mass` says.
 
-No policy has an expectation outside the attainable ranges of the world, so the default is moved to
-the nearest point of their box, which brings it closer to the truth whatever the truth is.
+No policy has an expectation outside the attainable ranges of the world, so completed means are
+moved to the nearest point of their box, which is closer to the truth whatever the truth is.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,12 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.costs import CostBasis
-from journeyman.demonstrations.control_variate import Blend, ControlVariate, MonteCarlo
+from journeyman.demonstrations.control_variate import (
+    Blend,
+    ControlVariate,
+    Method,
+    MonteCarlo,
+)
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.totals import Tails
 from journeyman.errors import InvalidDemonstrations
@@ -45,7 +50,7 @@ class ExpertExpectation:
     """Standard deviation over trajectories, per cost."""
     truncation_mass: float
     """Mean discounted time without a record: |error of the mean| <= max|psi| truncation_mass."""
-    method: MonteCarlo | ControlVariate | Blend | None
+    method: Method | None
     demonstrations: Demonstrations | None
     """What the values were estimated from."""
 
@@ -88,16 +93,15 @@ class ExpertExpectation:
             raise _told_of_all(fault, demos, world) from None
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
         found = cls.from_totals(totals, unrecorded, chosen, demos)
-        if isinstance(chosen, Blend):
-            assign(found, values=read_only(attainable_ranges(world, basis).clip(found.values)))
-        return found
+        completed = isinstance(chosen, MonteCarlo) and chosen.completed
+        return found.attainable(basis, world) if completed or isinstance(chosen, Blend) else found
 
     @classmethod
     def from_totals(
         cls,
         totals: FloatArray,
         unrecorded: FloatArray,
-        method: MonteCarlo | ControlVariate | Blend | None = None,
+        method: Method | None = None,
         demos: Demonstrations | None = None,
     ) -> Self:
         """The mean of discounted totals (trajectories x costs) with `unrecorded` time behind."""
@@ -113,6 +117,20 @@ class ExpertExpectation:
             demonstrations=demos,
         )
         return expectation
+
+    def attainable(self, basis: CostBasis, world: World) -> Self:
+        """The same with values outside their attainable ranges moved to the nearest end."""
+        moved = attainable_ranges(world, basis).clip(self.values)
+        other = type(self)(moved)
+        assign(
+            other,
+            num_trajectories=self.num_trajectories,
+            spread=self.spread,
+            truncation_mass=self.truncation_mass,
+            method=self.method,
+            demonstrations=self.demonstrations,
+        )
+        return other
 
     @property
     def is_declared(self) -> bool:

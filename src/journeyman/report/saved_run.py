@@ -16,8 +16,10 @@ from scipy import sparse
 
 from journeyman.certificate import Certificate
 from journeyman.certificate.certificate import BudgetCertificate
+from journeyman.certificate.expert import expert_estimates
 from journeyman.certificate.intervals import Interval
 from journeyman.certificate.lower_bounds import LowerBounds
+from journeyman.certificate.target_choice import stopped_shaping
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import (
     Blend,
@@ -153,6 +155,10 @@ def _problem(place: Path, recorded: bool) -> Program:
         way = _method(told)
         expectation = ExpertExpectation.from_demonstrations(demos, basis, world, method=way)
     chosen = COST_CLASSES[facts["cost_class"]](arrays.get("scale"))
+    if told["kind"] == "stopped shaping":
+        plain = Apprenticeship(world, basis, expectation, chosen)
+        shaped = stopped_shaping(plain, expert_estimates(plain, 0.5))
+        expectation = expectation if shaped is None else shaped
     return Apprenticeship(world, basis, expectation, chosen, budgets)
 
 
