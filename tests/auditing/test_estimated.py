@@ -624,6 +624,7 @@ OF_THE_CERTIFICATE = {
     "agreement with a larger limit": another_agreement(", 0.", ", 1."),
     "agreement removed": drop("premises", 3),
     "premise about other laws": edit(("premises", 2, "detail"), "steps cannot be tested"),
+    "budgets for certain": edit(("budgets", 0, "failure_probability"), 0.0),
     "statistics of nothing": edit(("combinations", 0, "statistics"), [{"name": "x"}]),
     "another probability": edit(("failure_probability",), 0.04),
 }  # fmt: skip
@@ -649,6 +650,7 @@ def test_a_support_from_the_record_has_to_be_called_so(tmp_path):
     (premise,) = (one for one in certificate.premises if one.name.startswith("the support"))
     assert "equals the observed pattern" in premise.detail
     assert "the support was known before recording" in certificate.summary()
+    assert "if it was taken from the record, the bound is too small" in certificate.summary()
     audited(certificate, tmp_path)
     plain = the_premise(
         "the support", lambda one: [one | {"detail": one["detail"].partition(";")[0]}]

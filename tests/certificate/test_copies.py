@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.auditing import copies as audited
-from journeyman.certificate.betting import CONCENTRATIONS
-from journeyman.certificate.copies import log_evidence, ranks, repetitions
+from journeyman.certificate.copies import SCALES, log_evidence, ranks, repetitions
 from journeyman.certificate.premises import Verdict, expert_premises
 from journeyman.gallery.queue_starts import EmptyStart, SmoothStart
 from journeyman.testing.random_worlds import random_policy
@@ -129,7 +128,7 @@ def naive_evidence(labels, log_chances):
     products = [
         math.prod((kappa + labels[:j].count(labels[j]) / chance[j]) / (kappa + j)
                   for j in range(number))
-        for kappa in CONCENTRATIONS
+        for kappa in SCALES
     ]  # fmt: skip
     return (np.mean(equal) + np.mean(products)) / 2
 
@@ -200,6 +199,17 @@ def test_one_copy_in_a_large_record_is_found(grid):
     found = premise_of(grid.world, one)
     assert found.verdict is Verdict.FAILED
     assert "episodes 17 and 500 are equal" in found.detail
+
+
+def test_a_few_copies_in_a_very_large_record_are_found():
+    """1.25 equal pairs are to be expected among 50,000 episodes of probability 1e-9; 60 are not,
+    though the mean over pairs alone would let them pass."""
+    count, copies, chance = 50_000, 60, 1e-9
+    earlier = np.zeros(count, dtype=np.int64)
+    earlier[-copies:] = 1
+    pairs = copies / chance / (count * (count - 1) / 2)
+    assert pairs < 1000
+    assert log_evidence(earlier, np.full(count, math.log(chance))) > math.log(1000)
 
 
 def test_short_episodes_that_were_copied_are_found_by_their_number():

@@ -173,3 +173,101 @@ def test_the_page_about_certificates_explains_the_same_symbols():
     for symbol, words in (SYMBOLS | KINDS).items():
         if symbol != "n":
             assert rows[symbol] == words.replace("|", "\\|")
+
+
+# What certificates rest on, by name
+
+
+def named(certificate):
+    """Whether `summary` names every premise, and as what it is."""
+    words = certificate.summary()
+    declared, _, tested = words.partition("Premises tested and not refuted: ")
+    for one in certificate.premises:
+        assert one.name in (declared if one.verdict is jm.Verdict.DECLARED else tested), one
+    return {one.name for one in certificate.premises}
+
+
+def test_every_certificate_names_its_premises():
+    world, basis, expert = jm.gallery.grid(4, seed=0)
+    demos = jm.record(world, expert, trajectories=80, horizon=30, seed=0)
+    explicit = jm.Apprenticeship(world, basis, demos)
+    rollouts = jm.Rollouts(40, 20, seed=1)
+    assert len(named(jm.certify(explicit, expert))) == 5
+    assert "fresh rollouts are independent of the policy" in named(
+        jm.certify(explicit, expert, evaluation=rollouts)
+    )
+    given_expert = jm.ExpertExpectation(np.zeros(basis.num_costs))
+    assert named(jm.certify(jm.Apprenticeship(world, basis, given_expert), expert)) == {
+        "the declared expectations are those of the expert", "the laws of the world are exact",
+    }  # fmt: skip
+    cost = np.ones(world.num_pairs)
+    assert named(jm.certify(jm.Forward(world, cost), expert)) == {"the laws of the world are exact"}
+    model = estimated_twin(world)
+    assert named(jm.certify(jm.Forward(model, cost), jm.Policy.uniform(model))) == {
+        "the true laws are as near as the model says"
+    }
+    found = named(jm.certify(jm.Apprenticeship(model, basis, demos), jm.Policy.uniform(model)))
+    assert "the expert acts in the world the model describes" in found
+
+
+def estimated_twin(world, count=40):
+    pairs = np.repeat(np.arange(world.num_pairs), count)
+    rng = np.random.default_rng(0)
+    rows = np.cumsum(world.transition.toarray(), axis=1)[pairs]
+    after = np.minimum((rows < rng.random((pairs.size, 1))).sum(axis=1), world.num_states - 1)
+    return jm.World.from_transitions(
+        world.pairs.states[pairs], world.pairs.actions[pairs], after, world.discount,
+        initial=world.initial,
+    )  # fmt: skip
+
+
+def test_large_and_simulated_certificates_name_their_premises():
+    network = jm.gallery.queues(4, buffers=[3, 2, 2, 3])
+    world, costs, expert = network.world, network.costs, network.longer
+    demos = jm.record(world, expert, trajectories=20, horizon=15, seed=0)
+    rollouts, numbers = jm.Rollouts(40, 20, seed=1), np.zeros(costs.num_costs)
+    large = jm.LargeApprenticeship(world, costs, demos)
+    assert len(named(jm.certify(large, expert, evaluation=rollouts))) == 8
+    known = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(numbers))
+    assert named(jm.certify(known, expert, evaluation=rollouts)) == {
+        "costs lie in their declared range", "the declared expectations are those of the expert",
+        "the laws of the world are exact", "fresh rollouts are independent of the policy",
+    }  # fmt: skip
+    totals = jm.record_totals(large.simulator, expert, trajectories=20, horizon=15, seed=0)
+    simulated = jm.SimulatedApprenticeship(large.simulator, totals)
+    mixture = jm.MixturePolicy([expert, network.uniform], [0.5, 0.5])
+    drawn = jm.certify(simulated, mixture, evaluation=jm.MixtureRollouts(20, 15, seed=2))
+    assert "rollouts are independent of the candidates" in named(drawn)
+    assert "the simulator is the world the expert acted in" in named(drawn)
+    told = jm.SimulatedApprenticeship(large.simulator, jm.ExpertExpectation(numbers))
+    assert "the simulator is the world the expert acted in" in named(
+        jm.certify(told, expert, evaluation=rollouts)
+    )
+
+
+def test_budgets_are_kept_with_a_probability_where_laws_were_counted():
+    world, basis, expert = jm.gallery.grid(4, seed=0)
+    target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
+    spending = np.linspace(0.5, 1, world.num_pairs)
+    roomy, tight = (
+        [jm.Budget(spending, part * world.effective_horizon, name="wear")] for part in (1.1, 0.6)
+    )
+    model = estimated_twin(world)
+    policy = jm.Policy.uniform(model)
+    kept = jm.certify(jm.Apprenticeship(model, basis, target, constraints=roomy), policy)
+    (budget,) = kept.budgets
+    assert budget.is_kept
+    assert budget.failure_probability == 0.25 * 0.05
+    assert "kept with probability 0.9875" in kept.table()
+    assert "The budget 'wear' is kept with probability 0.9875" in kept.summary()
+    assert "kept with probability 0.9875" in kept._repr_html_()
+    broken = jm.certify(jm.Apprenticeship(model, basis, target, constraints=tight), policy)
+    assert "spent with probability 0.9875" in broken.summary()
+    with pytest.raises(jm.NotCertified, match=r"up to \S+ with probability 0.9875, by"):
+        broken.require(gap=1e9)
+    exact = jm.certify(jm.Apprenticeship(world, basis, target, constraints=roomy), expert)
+    assert exact.budgets[0].failure_probability == 0
+    assert "kept with" not in exact.table()
+    never = [jm.Budget(np.zeros(world.num_pairs), 0.0, name="nothing")]
+    free = jm.certify(jm.Apprenticeship(model, basis, target, constraints=never), policy)
+    assert free.budgets[0].failure_probability == 0

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
+from frequencies import frequencies
+from journeyman.certificate.model_error import greatest_model_term, model_term, transition_radii
 from journeyman.certificate.requirements import attainable, default_radius, requirements
 from journeyman.certificate.sample_sizes import bias, shortfall
 from journeyman.problem.features.features import Features
@@ -17,6 +19,7 @@ from journeyman.problem.penalty import ExactPenalty, SinglePenalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import UniformRows
 from journeyman.problem.surrogate import Surrogate
+from journeyman.testing.random_worlds import Shape, random_policy, random_problem
 from journeyman.testing.strategies import problems, seeds
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
@@ -241,3 +244,77 @@ def test_costs_of_zero_are_refused(problem):
     )
     with pytest.raises(jm.InvalidCosts, match="every cost is zero"):
         requirements(nothing, PHI, **DEMAND)
+
+
+# Estimated worlds
+
+
+def counted_twin(problem, count):
+    """The problem in a world whose laws are frequencies of `count` draws each."""
+    world = problem.world
+    model = jm.World(
+        frequencies(world.transition, count), world.initial, world.discount,
+        choice_offsets=world.pairs.offsets, transition_counts=count,
+    )  # fmt: skip
+    return jm.Apprenticeship(model, problem.basis, problem.expectation, problem.cost_class)
+
+
+def test_steps_and_demonstrations_do_not_make_a_model_exact():
+    """Three transitions of every pair: whatever is done with them guarantees nothing."""
+    exact = random_problem(0, jm.InfinityBall(), shape=Shape.DENSE)
+    features = Features(np.ones((exact.world.num_pairs, 1)))
+    few = counted_twin(exact, 3)
+    asked = {"steps": 10**14, "failure_probability": 0.05, "num_trajectories": 10**12,
+             "recorded_length": 10**4}  # fmt: skip
+    reached = attainable(few, features, **asked)
+    assert reached.vacuous
+    assert reached.model >= reached.trivial_bound
+    assert "model" in reached.table()
+    known = attainable(exact, features, **asked)
+    assert known.model == 0
+    assert not known.vacuous
+    assert "model" not in known.table()
+    needs = requirements(few, features, accuracy=0.1, failure_probability=0.05)
+    assert needs.vacuous
+    assert needs.excess == 0.1 + needs.bias + needs.model
+    assert needs.failure_probability == 0.05
+    assert "\nmodel  " in needs.table()
+    assert "\nmodel  " not in requirements(exact, features, **DEMAND).table()
+    with pytest.raises(jm.InvalidProblem, match="estimates, which alone may cost") as refusal:
+        jm.demonstrations_needed(few, 0.1 * few.trivial_bound, 0.05)
+    assert "record more transitions" in refusal.value.remedy
+
+
+def test_many_transitions_leave_room_and_the_share_of_the_laws_is_paid_for():
+    exact = random_problem(0, jm.InfinityBall(), shape=Shape.DENSE)
+    accuracy = 0.2 * exact.trivial_bound
+    many = counted_twin(exact, 10**9)
+    needed = jm.demonstrations_needed(many, accuracy, 0.05)
+    assert needed > jm.demonstrations_needed(exact, accuracy, 0.05)
+    declared = jm.World(
+        exact.world.transition, exact.world.initial, exact.world.discount,
+        choice_offsets=exact.world.pairs.offsets, transition_error=0.0,
+    )  # fmt: skip
+    sure = jm.Apprenticeship(declared, exact.basis, exact.expectation, exact.cost_class)
+    fewest = jm.demonstrations_needed(sure, accuracy, 0.05)
+    assert fewest == jm.demonstrations_needed(exact, accuracy, 0.05)
+
+
+@given(problems(), seeds, st.floats(0, 0.3), st.floats(0, 0.2))
+def test_no_policy_has_a_larger_model_term(problem, seed, transition_error, initial_error):
+    rng = np.random.default_rng(seed)
+    errors = transition_error * rng.random(problem.world.num_pairs)
+    world = jm.World(
+        problem.world.transition, problem.world.initial, problem.world.discount,
+        choice_offsets=problem.world.pairs.offsets, transition_error=errors,
+        initial_error=initial_error,
+    )  # fmt: skip
+    twin = jm.Apprenticeship(world, problem.basis, problem.expectation, problem.cost_class)
+    error = transition_radii(world, 0.05)
+    most = greatest_model_term(twin, error)
+    for _ in range(4):
+        visits = jm.occupancy(world, random_policy(world, rng))
+        assert model_term(twin, visits, error) <= most * (1 + 1e-9) + 1e-12
+    worst = jm.plan(world, -errors).policy
+    reached = model_term(twin, jm.occupancy(world, worst), error)
+    assert most <= reached * (1 + 1e-5) + 1e-5 * problem.trivial_bound

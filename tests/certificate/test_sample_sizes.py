@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.certificate.requirements import attainable
+from journeyman.certificate.requirements import attainable, demonstrations_needed
 from journeyman.certificate.sample_sizes import (
     Rate,
-    demonstrations_needed,
     optimisation_rate,
     radii,
     recorded_length,

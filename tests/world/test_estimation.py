@@ -208,6 +208,7 @@ def test_a_support_that_equals_the_observed_pattern_is_warned_of():
     with pytest.warns(jm.errors.SupportWarning, match="equals the observed pattern") as caught:
         world = recorded(**log, support=pattern)
     words = str(caught[0].message)
+    assert caught[0].filename == __file__
     assert "one next state, the observed one, in 1 recorded pairs" in words
     assert "the first is state 0, action 0" in words
     assert "leave support out" in words

@@ -84,7 +84,7 @@ def log_evidence(keys: Iterable[Any], log_chance: Sequence[float]) -> float:
     ]
     pairs = _log_sum(equal) - math.log(count) - math.log(count - 1) + math.log(2)
     rows = []
-    for kappa in protocol.CONCENTRATIONS:
+    for kappa in protocol.COPY_SCALES:
         gains = (
             _log_sum([math.log(kappa), ratio]) - math.log(kappa + j)
             for j, ratio in enumerate(ratios)

@@ -114,8 +114,13 @@ def check_budgets(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         what, spent, limit = f"budget {budget.name!r}", number(stored["spent"]), budget.limit
         floor = float(np.abs(budget.given).max()) * run.world.horizon
         figures = run.apprentice.spending(budget)
+        spent_on_laws = 0.0
         if run.distances is not None and len(figures) > 1:
             figures = (*figures, budget_figure(run, budget, run.distances))
+            spent_on_laws = run.distances.spent
+        ledger.equal(
+            f"the failure probability of {what}", stored["failure_probability"], spent_on_laws
+        )
         values = check_terms(ledger, what, stored["terms"], figures, floor)
         check_total(ledger, what, spent, values)
         ledger.equal(f"the limit of {what}", stored["limit"], limit)

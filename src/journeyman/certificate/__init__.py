@@ -12,10 +12,11 @@ from journeyman.certificate.requirements import (
     Attainable,
     Requirements,
     attainable,
+    demonstrations_needed,
     requirements,
 )
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sample_sizes import Rate, demonstrations_needed, radii
+from journeyman.certificate.sample_sizes import Rate, radii
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import Term
 

@@ -28,12 +28,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BudgetCertificate:
-    """What is known about one budget: <mu, d> <= spent."""
+    """What is known about one budget: <mu, d> <= spent, by the laws of the world or, where these
+    were estimated from counts, with probability 1 - failure_probability."""
 
     name: str
     spent: float
     limit: float
     terms: tuple[Term, ...]
+    failure_probability: float = 0.0
+    """With which the bounds on all budgets together may be wrong: a part of the certificate's."""
+
+    @property
+    def chance(self) -> str:
+        """The probability of the bound in words; nothing where it follows from the laws."""
+        known = self.failure_probability == 0
+        return "" if known else f" with probability {1 - self.failure_probability:.6g}"
 
     @property
     def is_kept(self) -> bool:
@@ -117,8 +126,8 @@ class Certificate(GapBound):
         if broken:
             raise NotCertified(
                 "; ".join(
-                    f"the budget {budget.name!r} may be spent up to {budget.spent:.6g}, by "
-                    f"{budget.spent - budget.limit:.2g} more than allowed"
+                    f"the budget {budget.name!r} may be spent up to {budget.spent:.6g}"
+                    f"{budget.chance}, by {budget.spent - budget.limit:.2g} more than allowed"
                     for budget in broken
                 )
                 + ". learn(..., keep_budgets=True) lowers limits until the given ones are kept"

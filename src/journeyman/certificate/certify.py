@@ -196,6 +196,7 @@ class _Evidence:
                 self.policy,
                 visits,
                 model_terms_of_budgets(problem, self.policy, visits, error),
+                0.0 if error is None else error.failure_probability,
             ),
             expert_intervals=expert_intervals(problem, self.failure_probability),
             apprentice_intervals=apprentice_intervals(problem, visits, error),

@@ -95,7 +95,8 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
 def _budget(budget: BudgetCertificate) -> dict[str, Any]:
     return {
         "name": budget.name, "spent": number(budget.spent), "limit": budget.limit,
-        "is_kept": budget.is_kept, "terms": [term_claim(term) for term in budget.terms],
+        "is_kept": budget.is_kept, "failure_probability": budget.failure_probability,
+        "terms": [term_claim(term) for term in budget.terms],
     }  # fmt: skip
 
 

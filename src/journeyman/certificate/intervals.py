@@ -1,4 +1,5 @@
-"""Where single expectations lie: the expert's in probability, the apprentice's for certain.
+"""Where single expectations lie: the expert's in probability, the apprentice's by the laws of the
+world, or in probability where these were estimated from counts.
 
 The expert's intervals hold together: R_i sqrt(log(2n/delta)/(2m)) to both sides of the plain mean,
 or the empirical Bernstein radius, whichever is smaller at half of delta each, and the unrecorded

@@ -48,9 +48,10 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, Matrix, read_only, require_between
 from journeyman.certificate.l1_ball import L1Ball, worst_total
 from journeyman.certificate.sample_sizes import require_probability
-from journeyman.costs import EuclideanBall, InfinityBall, KnownCost, Simplex
+from journeyman.costs import CostBasis, EuclideanBall, InfinityBall, KnownCost, Simplex
 from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy.attainable import attainable_ranges
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
 from journeyman.problem.trivial import centred_bound
@@ -124,6 +125,21 @@ def model_term(problem: Program, visits: Occupancy, error: ModelError) -> float:
     plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
     largest = centred_bound(problem, problem.cost_class) + rounding * plain
     return largest * occupancy_distance(visits, error)
+
+
+def greatest_model_term(problem: Program, error: ModelError) -> float:
+    """N_c distance of the policy for which it is largest: for bounds made before there is one."""
+    world = problem.world
+    _check_fit(world, error)
+    weighted, most = 0.0, float(error.transition.max())
+    if most > 0:
+        shares = CostBasis(error.transition / most)
+        weighted = most * float(attainable_ranges(world, shares).highest[0]) * (1 + 4 * EPSILON)
+    distance = min(world.discount * weighted + error.initial, FURTHEST) * world.effective_horizon
+    rounding = EPSILON * (problem.basis.num_costs + 8)
+    plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
+    largest = centred_bound(problem, problem.cost_class) + rounding * plain
+    return largest * distance * (1 + EPSILON * (world.num_pairs + 16))
 
 
 def budget_terms(problem: Program, visits: Occupancy, error: ModelError) -> FloatArray:

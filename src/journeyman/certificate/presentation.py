@@ -5,6 +5,7 @@ from journeyman.certificate.legend import legend
 from journeyman.certificate.model_agreement import num_unobserved
 from journeyman.certificate.premises import Verdict, in_words
 from journeyman.problem import Apprenticeship
+from journeyman.world.estimation import observed_support
 
 ROUNDING = 1e-10
 """Of 2 N/(1 - discount): less is shown as zero in a sentence."""
@@ -26,7 +27,7 @@ def summary(certificate: Certificate) -> str:
         f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), "
         f"{certificate.worth()}{_beside(certificate)}."
     )
-    parts = (_broken, _unobserved, _grounds)
+    parts = (_broken, _kept, _unobserved, _grounds, _doubts)
     return " ".join([first, *(words for part in parts for words in part(certificate))])
 
 
@@ -119,16 +120,36 @@ def _is_certain(certificate: Certificate) -> bool:
 
 def _broken(certificate: Certificate) -> list[str]:
     return [
-        f"The budget {one.name!r} is NOT shown to be kept: up to {one.spent:.4g} may be spent, "
-        f"{one.spent - one.limit:.2g} more than allowed."
+        f"The budget {one.name!r} is NOT shown to be kept: up to {one.spent:.4g} may be "
+        f"spent{one.chance}, {one.spent - one.limit:.2g} more than allowed."
         for one in certificate.budgets
         if not one.is_kept
+    ]
+
+
+def _kept(certificate: Certificate) -> list[str]:
+    """Budgets that are kept by laws that were estimated, and so not for certain."""
+    return [
+        f"The budget {one.name!r} is kept{one.chance}: at most {one.spent:.4g} of {one.limit:.4g} "
+        "is spent."
+        for one in certificate.budgets
+        if one.is_kept and one.chance
     ]
 
 
 def _grounds(certificate: Certificate) -> list[str]:
     """Every premise by its name."""
     return list(filter(None, [in_words(certificate.premises)]))
+
+
+def _doubts(certificate: Certificate) -> list[str]:
+    """A premise that is probably not true."""
+    if not observed_support(certificate.problem.world)[0]:
+        return []
+    return [
+        "The support equals the observed pattern: if it was taken from the record, the bound is "
+        "too small."
+    ]
 
 
 def _figure(certificate: Certificate, value: float) -> str:
@@ -198,7 +219,7 @@ def _budgets(certificate: Certificate) -> list[str]:
         return []
     return ["", "budgets"] + [
         f"  {one.name:<28}{one.spent:>12.6g}   of {one.limit:.6g}   "
-        f"{'kept' if one.is_kept else 'NOT certified'}"
+        f"{'kept' + one.chance if one.is_kept else 'NOT certified'}"
         for one in certificate.budgets
     ]
 

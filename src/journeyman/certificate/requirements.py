@@ -3,16 +3,20 @@
 With probability 1 - delta the policy of the averaged iterate satisfies, for all theta in the ball,
 
     gap(average) <= gap(theta) + a_1 V1(theta) + a_2 V2(theta)
-                    + (1 + k) opt + 2 k rho K_psi + 2 s + 2 tr
+                    + (1 + k) opt + 2 k rho K_psi + 2 s + 2 tr + 2 model
 
     opt = rho (K + 2 sigma sqrt(2 log(1/delta_opt)))/sqrt(T)     learning rate rho/(K sqrt(T))
     s   = the smallest radius of `sample_sizes` at m and delta_expert,      tr = N h discount^H
     a_1 = 2 N' h + (1 + k) lambda_1,    a_2 = N' h + (1 + k) lambda_2
+    model = N h (discount max over policies <mu, err> + err0), 0 where the laws are known
 
 where h = 1/(1 - discount), N' = N + lambda_3 sum_j |d_j| and k is the `shortfall` of the penalties.
 With `ExactPenalty` k = 0: the bias 2 k rho K_psi is gone and T grows as 1/accuracy^2. delta is
 halved between expert and optimisation. The accuracy: half for (1 + k) opt, half for 2 s + 2 tr, of
 which `truncation_share` goes to the tails. A known cost has no expert; its optimisation gets all.
+
+In an estimated world policy and comparator may both be off by `model`, which neither demonstrations
+nor steps make smaller; laws that were counted take their share of delta first, as in a certificate.
 
 *Guarantee*: for any features, for independent demonstrations and a constant learning rate. It is a
 worst case, usually far above what is observed. *Cost*: the constants of the surrogate, a pass over
@@ -31,6 +35,8 @@ from journeyman.certificate.as_printed import (
     beside_the_paper,
     verdict,
 )
+from journeyman.certificate.estimated_world import model_error
+from journeyman.certificate.model_error import greatest_model_term
 from journeyman.certificate.sample_sizes import (
     Rate,
     bias,
@@ -44,7 +50,12 @@ from journeyman.certificate.sample_sizes import (
     require_probability,
     truncation,
 )
-from journeyman.errors import InvalidCosts, InvalidProblem, InvalidSolver
+from journeyman.errors import (
+    InvalidCosts,
+    InvalidDemonstrations,
+    InvalidProblem,
+    InvalidSolver,
+)
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.features.features import Features
 from journeyman.problem.penalty import Penalties, Penalty
@@ -83,14 +94,18 @@ class Requirements:
     """(1 + k) opt at `steps`."""
     bias: float
     """2 k rho K_psi, which no effort removes; 0 with exact penalties."""
+    model: float
+    """Twice what the laws of an estimated world may hide, which more demonstrations or steps do not
+    reduce; 0 where the laws are known."""
     trivial_bound: float
     printed: AsPrinted | None
     """The paper's figures, where it prints any: see `as_printed.in_scope`."""
 
     @property
     def excess(self) -> float:
-        """What the guarantee adds to the gap of a feasible comparator: accuracy and bias."""
-        return self.accuracy + self.bias
+        """What the guarantee adds to the gap of a feasible comparator: accuracy, bias, and the
+        error of an estimated world."""
+        return self.accuracy + self.bias + self.model
 
     @property
     def vacuous(self) -> bool:
@@ -119,7 +134,8 @@ class Requirements:
             ("statistical", self.statistical, "2 s"),
             ("truncation", self.truncation, "2 N h gamma^H"),
             ("optimisation", self.optimisation, "(1 + k) opt"),
-            ("excess", self.excess, "eps + 2 k rho K_psi"),
+            *([("model", self.model, "2 N h (gamma max <mu, err> + err0)")] * (self.model > 0)),
+            ("excess", self.excess, f"eps + 2 k rho K_psi{' + model' * (self.model > 0)}"),
         ]  # fmt: skip
         return tuple(beside(self.printed, *row) for row in rows)
 
@@ -142,11 +158,13 @@ class Attainable:
     truncation: float
     optimisation: float
     bias: float
+    model: float
+    """Twice what the laws of an estimated world may hide; 0 where they are known."""
     trivial_bound: float
 
     @property
     def accuracy(self) -> float:
-        return self.statistical + self.truncation + self.optimisation + self.bias
+        return self.statistical + self.truncation + self.optimisation + self.bias + self.model
 
     @property
     def vacuous(self) -> bool:
@@ -155,7 +173,8 @@ class Attainable:
 
     def table(self) -> str:
         """The terms and their sum."""
-        names = ("statistical", "truncation", "optimisation", "bias", "accuracy")
+        names = ["statistical", "truncation", "optimisation", "bias", "accuracy"]
+        names[4:4] = ["model"] * (self.model > 0)
         lines = [f"{name:<12}  {getattr(self, name):>12.6g}" for name in names]
         return "\n".join([*lines, "", verdict("guarantee", self.accuracy, self.trivial_bound)])
 
@@ -172,6 +191,8 @@ def requirements(
     truncation_share: float = TRUNCATION_SHARE,
 ) -> Requirements:
     """Demonstrations, their length, steps, learning rate and constants for an accuracy.
+
+    In an estimated world the error of its laws comes on top of `accuracy`: see `model`, `excess`.
 
     Args:
         problem: whatever its expert is, `num_trajectories` are demonstrations to record.
@@ -222,7 +243,7 @@ def attainable(
     >>> attainable(problem, uniform, steps=10**6, failure_probability=0.05).vacuous
     False
     """
-    delta = require_probability(failure_probability)
+    delta, model = _model_share(problem, require_probability(failure_probability))
     require_counts(steps=steps, num_trajectories=num_trajectories, recorded_length=recorded_length)
     surrogate, ball = _setting(problem, features, penalty, sampling, radius)
     if num_trajectories is None and isinstance(problem, Apprenticeship):
@@ -235,14 +256,60 @@ def attainable(
         truncation=2 * truncation(problem, recorded_length) if estimated else 0.0,
         optimisation=optimisation_rate(surrogate, ball, share).at(int(steps)),
         bias=bias(surrogate, ball),
+        model=2 * model,
         trivial_bound=problem.largest_excess,
     )
+
+
+def demonstrations_needed(problem: Program, accuracy: float, failure_probability: float) -> int:
+    """The fewest demonstrations with which a certificate of one policy cannot lose more than
+    `accuracy` to them: to sampling, to unrecorded tails and, in an estimated world, to its laws.
+
+    Radii are one-sided; records are as long as the present ones, and declared expectations count as
+    complete records. A known cost needs none. The laws of an estimated world count as for the
+    policy they are worst for.
+
+    >>> from journeyman.costs import CostBasis
+    >>> from journeyman.demonstrations import ExpertExpectation
+    >>> from journeyman.world import World
+    >>> world = World([[1, 0], [0, 1]], [0.5, 0.5], 0.9)
+    >>> problem = Apprenticeship(world, CostBasis([1.0, -1.0]), ExpertExpectation([0.0]))
+    >>> demonstrations_needed(problem, accuracy=0.5, failure_probability=0.05)
+    2952
+    """
+    target = require_accuracy(accuracy)
+    delta, hidden = _model_share(problem, require_probability(failure_probability))
+    if hidden >= target:
+        raise InvalidProblem(
+            f"the laws of this world are estimates, which alone may cost {hidden:.3g}, and "
+            f"{target:.3g} is asked for in all",
+            "Demonstrations do not help there: record more transitions of every pair, or ask for "
+            "less; the advice of a certificate says how many transitions its policy needs",
+        )
+    lost = truncation(problem)
+    if lost + hidden >= target:
+        length = recorded_length(problem, (target - hidden) / 2)
+        raise InvalidDemonstrations(
+            f"the unrecorded tails alone leave {lost:.3g}, and {target - hidden:.3g} is asked for "
+            "in all",
+            f"Record {length} steps or more per demonstration, which leaves at most half of it",
+        )
+    return fewest(radii(problem, delta, two_sided=False), target - hidden - lost)
+
+
+def _model_share(problem: Program, delta: float) -> tuple[float, float]:
+    """What is left of delta, and what the laws of an estimated world may hide of a policy's gap."""
+    error = model_error(problem, delta)
+    if error is None:
+        return delta, 0.0
+    return delta - error.failure_probability, greatest_model_term(problem, error)
 
 
 def _required(
     surrogate: Surrogate, ball: float, accuracy: float, delta: float, share: float
 ) -> Requirements:
-    problem = surrogate.reduced.problem
+    problem, asked = surrogate.reduced.problem, delta
+    delta, model = _model_share(problem, asked)
     halves = 1 if not radii(problem, delta) else 2
     rates = radii(problem, delta / halves)
     quarter = accuracy / 4
@@ -253,7 +320,7 @@ def _required(
     K = surrogate.subgradient_bound
     return Requirements(
         accuracy=accuracy,
-        failure_probability=delta,
+        failure_probability=asked,
         num_trajectories=demonstrations,
         complete_records=tuple((variant, variant.smallest(quarter)) for variant in rates),
         recorded_length=length,
@@ -269,8 +336,9 @@ def _required(
         truncation=2 * truncation(problem, length) if rates else 0.0,
         optimisation=rate.at(steps),
         bias=bias(surrogate, ball),
+        model=2 * model,
         trivial_bound=problem.largest_excess,
-        printed=as_printed(surrogate, ball, accuracy, delta),
+        printed=as_printed(surrogate, ball, accuracy, asked),
     )
 
 

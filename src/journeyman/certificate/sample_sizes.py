@@ -39,7 +39,7 @@ import numpy as np
 
 from journeyman.arrays import require_between
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex
-from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
+from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.surrogate import Surrogate
@@ -116,31 +116,6 @@ def recorded_length(problem: Program, target: float) -> int:
     while truncation(problem, length) > target:
         length += 1
     return length
-
-
-def demonstrations_needed(problem: Program, accuracy: float, failure_probability: float) -> int:
-    """The fewest demonstrations whose statistical and truncation error is at most `accuracy`.
-
-    This is for a certificate of one policy (one-sided radii), for records as long as the present
-    ones; declared expectations count as complete records. A known cost needs none.
-
-    >>> from journeyman.costs import CostBasis
-    >>> from journeyman.demonstrations import ExpertExpectation
-    >>> from journeyman.world import World
-    >>> world = World([[1, 0], [0, 1]], [0.5, 0.5], 0.9)
-    >>> problem = Apprenticeship(world, CostBasis([1.0, -1.0]), ExpertExpectation([0.0]))
-    >>> demonstrations_needed(problem, accuracy=0.5, failure_probability=0.05)
-    2952
-    """
-    target = require_accuracy(accuracy)
-    lost = truncation(problem)
-    if lost >= target:
-        length = recorded_length(problem, target / 2)
-        raise InvalidDemonstrations(
-            f"the unrecorded tails alone leave {lost:.3g}, and {target:.3g} is asked for in all",
-            f"Record {length} steps or more per demonstration, which leaves at most half of it",
-        )
-    return fewest(radii(problem, failure_probability, two_sided=False), target - lost)
 
 
 def optimisation_rate(surrogate: Surrogate, radius: float, failure_probability: float) -> Rate:

@@ -1,10 +1,12 @@
-"""What a policy spends of each budget, with certainty.
+"""What a policy spends of each budget, at most.
 
     <mu_pi, d> <= <mu, d> + h (max d |r+|_1 - min d |r-|_1),      r = initial - (B - discount P)' mu
 
 where mu is the computed occupancy and r its residual, positive and negative parts apart. d is
-known, so demonstrations play no part. A policy that never chooses a pair with d > 0 spends nothing
-if d >= 0.
+known, so demonstrations play no part: what is spent follows from the laws of the world. In an
+estimated world the model term is added. If laws were counted the bound holds with the probability
+of their distances only, for all budgets at once; if distances were declared it rests on them. A
+policy that never chooses a pair with d > 0 spends nothing if d >= 0, whatever the laws.
 """
 
 import numpy as np
@@ -18,9 +20,14 @@ from journeyman.problem import Budget, Program
 
 
 def budget_certificates(
-    problem: Program, policy: Policy, visits: Occupancy, model_terms: tuple[Term, ...] = ()
+    problem: Program,
+    policy: Policy,
+    visits: Occupancy,
+    model_terms: tuple[Term, ...] = (),
+    failure_probability: float = 0.0,
 ) -> tuple[BudgetCertificate, ...]:
-    """One for each budget of the problem; `model_terms` are added in an estimated world."""
+    """One for each budget of the problem; in an estimated world `model_terms` are added, which may
+    fail with `failure_probability`."""
     residual = problem.world.flow.residual(visits.measure)
     found = []
     for j, budget in enumerate(problem.constraints):
@@ -35,7 +42,9 @@ def budget_certificates(
             _rounding_term(problem, budget, visits.measure),
         ]
         every = (*terms, *model_terms[j : j + 1])
-        found.append(BudgetCertificate(budget.name, total(every), budget.at_most, every))
+        found.append(
+            BudgetCertificate(budget.name, total(every), budget.at_most, every, failure_probability)
+        )
     return tuple(found)
 
 

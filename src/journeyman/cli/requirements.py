@@ -49,11 +49,14 @@ def requirements(
     needs = jm.requirements(
         problem, features, accuracy=accuracy, failure_probability=failure_probability
     )
-    fewest = jm.demonstrations_needed(problem, accuracy, failure_probability)
-    text = (
-        f"{needs.table()}\n\nA certificate of one policy, from the exact program: {fewest} "
-        "complete demonstrations at most; what is observed usually allows for less."
-    )
+    fewest: int | None = None
+    words = "complete demonstrations at most; what is observed usually allows for less."
+    try:
+        fewest = jm.demonstrations_needed(problem, accuracy, failure_probability)
+        words = f"{fewest} {words}"
+    except InvalidProblem as refusal:
+        words = f"no number of demonstrations is enough. {refusal}"
+    text = f"{needs.table()}\n\nA certificate of one policy, from the exact program: {words}"
     show(_facts(needs) | {"certificate_trajectories": fewest}, text, as_json=as_json)
 
 
@@ -65,6 +68,7 @@ def _facts(needs: jm.Requirements) -> dict[str, Any]:
         "recorded_length": needs.recorded_length,
         "steps": needs.steps,
         "learning_rate": needs.learning_rate,
+        "model": needs.model,
         "excess": needs.excess,
         "trivial_bound": needs.trivial_bound,
         "vacuous": needs.vacuous,

@@ -1,4 +1,4 @@
-"""Budgets: what the policy spends of each, with certainty, beside its limit."""
+"""Budgets: what the policy spends of each at most, and how surely, beside its limit."""
 
 from journeyman.certificate.certificate import BudgetCertificate
 from journeyman.report.drawing import Across, axis, label, picture
@@ -20,10 +20,19 @@ def budgets(subject: Subject, place: Place) -> Element | None:
     return place.section(
         "budgets", "Budgets",
         tag("p", "A bound on what the policy spends, discounted and summed over all future steps, "
-            "against the limit that was set. Demonstrations play no part in it."),
+            "against the limit that was set. Demonstrations play no part in it.",
+            _probability(found)),
         legend(("total", "spent at most"), ("limit", "limit")),
         beside(_picture(found, place), _table(found, subject.horizon)),
     )  # fmt: skip
+
+
+def _probability(found: tuple[BudgetCertificate, ...]) -> str:
+    """In a world whose laws were estimated no budget is kept for certain."""
+    chance = next((one.chance for one in found if one.chance), "")
+    if not chance:
+        return ""
+    return f" The laws of the world were estimated: these bounds hold together{chance}."
 
 
 def _picture(found: tuple[BudgetCertificate, ...], place: Place) -> Element:
@@ -69,4 +78,6 @@ def _table(found: tuple[BudgetCertificate, ...], horizon: float) -> Element:
 
 
 def _verdict(budget: BudgetCertificate) -> Element:
-    return badge("good", "kept") if budget.is_kept else badge("bad", "not certified")
+    if budget.is_kept:
+        return badge("good", f"kept{budget.chance}")
+    return badge("bad", "not certified")

@@ -123,7 +123,13 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         ),
         premises=premises_of(facts),
         budgets=tuple(
-            BudgetCertificate(one["name"], number(one["spent"]), one["limit"], terms_of(one))
+            BudgetCertificate(
+                one["name"],
+                number(one["spent"]),
+                one["limit"],
+                terms_of(one),
+                one["failure_probability"],
+            )
             for one in facts["budgets"]
         ),
         expert_intervals=_intervals(facts["expert_intervals"]),

@@ -13,6 +13,7 @@ smoothed laws have another distance, which can only be declared. A support that 
 record is none: the distance of a pair that led to one state by chance would be 0.
 """
 
+import inspect
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -91,12 +92,20 @@ def warn_of_observed_support(world: "World") -> None:
             f"first is {first}), whose laws are thereby taken as exact"
         )
     warnings.warn(
-        f"the support {' and '.join(found)}. If it was taken from the record, distances from "
+        f"the support {'; it '.join(found)}. If it was taken from the record, distances from "
         "counts are too small and certificates may be false: leave support out. If it was known "
         "before anything was recorded all is well: ignore journeyman.errors.SupportWarning",
         SupportWarning,
-        stacklevel=3,
+        stacklevel=_levels_to_the_caller(),
     )
+
+
+def _levels_to_the_caller() -> int:
+    """How far up the code is that made the world: a warning is shown with its line."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("journeyman."):
+        level, frame = level + 1, frame.f_back
+    return level - 1
 
 
 def observed_support(world: "World") -> tuple[bool, Any]:
