@@ -9,7 +9,6 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.demonstrations.row_by_row import require_row_by_row
 from journeyman.policy.state_policy import StatePolicy
 from journeyman.world.large_world import AnyWorld, first_states, sampled_step
 
@@ -18,7 +17,6 @@ def record_walks(
     world: AnyWorld, expert: StatePolicy, trajectories: int, horizon: int, rng: np.random.Generator
 ) -> Demonstrations:
     """Independent trajectories of exactly `horizon` steps."""
-    require_row_by_row(expert, world)
     states = np.empty((trajectories, horizon + 1), dtype=np.int64)
     actions = np.empty((trajectories, horizon), dtype=np.int64)
     states[:, 0] = first_states(world, rng, trajectories)
