@@ -103,3 +103,104 @@ def made(world_bug=None, feature_bug=None):
     world = Corridor(world_bug)
     costs = jm.CostFunctions(high_up, ["high up"], lowest=0, highest=1)
     return {"world": world, "costs": costs, "features": Columns(world, feature_bug)}
+
+
+class Choosing:
+    """Goes up or down for good, by a number drawn with the first observation.
+
+    `shared` is how it was written for one environment: one number for the whole batch.
+    """
+
+    def __init__(self, shared, rng=None):
+        self.shared, self.rng = shared, rng
+
+    def seeded(self, rng):
+        return Choosing(self.shared, rng)
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        if state is None:
+            size = 1 if self.shared else len(observation)
+            state = np.resize(self.rng.integers(2, size=size), len(observation))
+        return state, state
+
+
+class Changing(Choosing):
+    """Draws anew every few steps; the first time, for each walk."""
+
+    def seeded(self, rng):
+        return Changing(self.shared, rng)
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        time, chosen = (0, None) if state is None else state
+        if time % 3 == 0:
+            size = 1 if self.shared and time else len(observation)
+            chosen = np.resize(self.rng.integers(2, size=size), len(observation))
+        return chosen, (time + 1, chosen)
+
+
+class Rule:
+    """Tosses a coin, for each observation or, with `size=` forgotten, for all of them."""
+
+    def __init__(self, shared):
+        self.shared = shared
+
+    def __call__(self, observations, rng):
+        if self.shared:
+            return np.full(len(observations), rng.integers(2))
+        return rng.integers(2, size=len(observations))
+
+
+class Tables(jm.FunctionPolicy):
+    """Probabilities; those of a `shared` one are normalised over the batch."""
+
+    def __init__(self, shared):
+        def law(states):
+            high = (states - states.mean() if shared else states - 3) > 0
+            return np.where(high[:, np.newaxis], [[0.9, 0.1]], [[0.1, 0.9]])
+
+        super().__init__(law, 2)
+
+
+class AboveMean:
+    """Up where the state is above that of the others, or above 2."""
+
+    def __init__(self, shared):
+        self.shared = shared
+
+    def __call__(self, observations, rng):
+        limit = observations.mean() if self.shared else 2
+        return (observations > limit).astype(int)
+
+
+POLICIES = {
+    "choosing": Choosing, "changing": Changing, "rule": Rule, "tables": Tables, "mean": AboveMean,
+}  # fmt: skip
+
+
+class OneStart(Corridor):
+    """All walks of a batch start in the same state."""
+
+    def draw_initial(self, rng, count):
+        return np.full(count, rng.integers(2))
+
+
+class OneStep(Corridor):
+    """Can only be sampled; all walks of a batch climb or slip together."""
+
+    successors = predecessors = property()
+
+    def step(self, rng, states, actions):
+        up = np.where(rng.random() < 0.8, actions, 0)
+        return np.where(up == 1, np.minimum(states + 1, 6), np.maximum(states - 1, 0))
+
+
+WORLDS = {"corridor": Corridor, "one start": OneStart, "one step": OneStep}
+
+
+def walked(policy="rule", shared=False, world="corridor"):
+    """A world, costs that tell where walks are, and a policy."""
+    costs = jm.CostFunctions(
+        lambda x, a: np.column_stack([x / 6, x >= 5]).astype(float), ["height", "top"],
+        lowest=0, highest=1,
+    )  # fmt: skip
+    return {"world": WORLDS[world](), "costs": costs, "policy": POLICIES[policy](shared)}

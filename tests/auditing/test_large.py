@@ -646,6 +646,64 @@ def test_files_of_another_kind_of_run_are_found(run):
     failed(run, "world.npz does not belong")
 
 
+def premise(name):
+    return lambda facts: next(one for one in facts["premises"] if one["name"] == name)
+
+
+OF_PREMISES = {
+    "walks not tested": ("walks", lambda facts: facts["premises"].remove(
+        premise("rollouts are independent of one another")(facts)
+    )),
+    "walks declared": ("walks", lambda facts: premise("rollouts are independent of one another")(
+        facts).update(verdict="declared", level=None)),
+    "walks without a p-value": ("walks", lambda facts: premise(
+        "rollouts are independent of one another")(facts).update(detail="all is well")),
+    "a p-value that refutes": ("walks", lambda facts: premise(
+        "rollouts are independent of one another")(facts).update(
+            detail="p-value 0.0001 from 16 batches of 8 walks, refuted up to 0.001")),
+    "steps not followed": ("rows", lambda facts: facts["premises"].remove(
+        premise("successors and predecessors agree")(facts))),
+    "steps declared": ("rows", lambda facts: premise("successors and predecessors agree")(
+        facts).update(verdict="declared", level=None)),
+    "draws not tested": ("rows", lambda facts: facts["premises"].remove(
+        premise("draws of features follow their law")(facts))),
+    "draws refuted": ("rows", lambda facts: premise("draws of features follow their law")(
+        facts).update(detail="e-value 1e+06 from 500 rows, refuted from 1000 on")),
+    "nothing left to believe": ("rows", lambda facts: facts["premises"].remove(
+        premise("features and predecessors are what they declare")(facts))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "change"), OF_PREMISES.values(), ids=OF_PREMISES)
+def test_a_careful_change_of_what_was_tested(learned, tmp_path, kind, change):
+    problem, answer, code = learned
+    drawn = ROLLOUTS if kind == "walks" else jm.LargeRows(rows=500)
+    jm.certify(problem, answer, evaluation=drawn).save(tmp_path / "run", code=code)
+    facts = facts_of(tmp_path / "run")
+    change(facts)
+    write_facts(tmp_path / "run", facts)
+    failed(tmp_path / "run", trust_code=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "old", "new"),
+    [
+        ("walks", "rollouts are independent of one another", "p-value 0.", "p-value 0.9"),
+        ("rows", "successors and predecessors agree", " steps", "0 steps"),
+        ("rows", "draws of features follow their law", "e-value ", "e-value 9"),
+    ],
+)
+def test_other_figures_of_tests_are_found_with_code(learned, tmp_path, kind, name, old, new):
+    problem, answer, code = learned
+    drawn = ROLLOUTS if kind == "walks" else jm.LargeRows(rows=500)
+    jm.certify(problem, answer, evaluation=drawn).save(tmp_path / "run", code=code)
+    facts = facts_of(tmp_path / "run")
+    told = premise(name)(facts)
+    told["detail"] = told["detail"].replace(old, new, 1)
+    write_facts(tmp_path / "run", facts)
+    failed(tmp_path / "run", name)
+
+
 def test_rows_with_other_statistics_are_found(learned, tmp_path):
     problem, answer, code = learned
     place = tmp_path / "run"

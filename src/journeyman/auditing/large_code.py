@@ -25,6 +25,7 @@ from journeyman.auditing.ledger import AGREEMENT, Ledger
 from journeyman.auditing.reading import Refused
 from journeyman.auditing.row_checks import Examined, log_evidence, record_agrees
 from journeyman.auditing.seeds import large_seed
+from journeyman.auditing.separate import p_value
 from journeyman.auditing.stored import Sample
 from journeyman.auditing.tables import Floats, Ints
 
@@ -53,8 +54,8 @@ def check_code(ledger: Ledger, run: LargeRun, parts: dict[str, Any]) -> Found:
         simulator = parts["simulator"]
         _check_costs(ledger, question, simulator)
         ledger.equal("the discount", question.discount, float(simulator.discount))
-        _check_walks(ledger, run, parts, _simulated(simulator))
-        return Found(None, Tested())
+        separate = _check_walks(ledger, run, parts, _simulated(simulator))
+        return Found(None, Tested(separate=separate))
     world, costs = parts["world"], parts["costs"]
     sizes = (int(world.num_states), int(world.num_actions))
     ledger.equal("the numbers of states and actions", question.sizes, sizes)
@@ -79,8 +80,8 @@ def check_code(ledger: Ledger, run: LargeRun, parts: dict[str, Any]) -> Found:
             log_draws=log_evidence(examined),
         )  # fmt: skip
         return Found(rows.exact, tested)
-    _check_walks(ledger, run, parts, _walked(world, cost, question))
-    return Found(None, tested)
+    separate = _check_walks(ledger, run, parts, _walked(world, cost, question))
+    return Found(None, replace(tested, separate=separate))
 
 
 def _check_costs(ledger: Ledger, question: LargeQuestion, costs: Any) -> None:
@@ -178,8 +179,8 @@ def _simulated(simulator: Any) -> Totals:
     return of
 
 
-def _check_walks(ledger: Ledger, run: LargeRun, parts: dict[str, Any], totals: Totals) -> None:
-    """Every sample of walks, drawn again or beside others."""
+def _check_walks(ledger: Ledger, run: LargeRun, parts: dict[str, Any], totals: Totals) -> float:
+    """Every sample of walks, drawn again or beside others; the p-value of their independence."""
     told = run.evaluation
     horizon, count, seed = told["horizon"], told["trajectories"], told["seed"]
     again = len(run.samples) * count * horizon <= MOST_STEPS
@@ -203,6 +204,12 @@ def _check_walks(ledger: Ledger, run: LargeRun, parts: dict[str, Any], totals: T
             policy = policy_of(run.form, name, parts, run.question)
             drawn = all_walks(totals(policy, horizon), seed ^ OTHER_SEED, key, fewer)
             _check_alike(ledger, run.question, sample, *drawn)
+    steps = min(horizon, protocol.BATCH_STEPS)
+    found = [
+        p_value(totals(policy_of(run.form, name, parts, run.question), steps), seed, number)
+        for number, (name, _) in enumerate(named)
+    ]
+    return min(1.0, min(found) * len(found))
 
 
 def _check_same(

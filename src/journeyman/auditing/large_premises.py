@@ -34,6 +34,7 @@ CANDIDATES = "rollouts are independent of the candidates"
 TABLES = "costs of one factor are those of their tables"
 AGREE, DRAWN = "successors and predecessors agree", "draws of features follow their law"
 TAKEN = "features and predecessors are what they declare"
+SEPARATE = "rollouts are independent of one another"
 DIGEST = "a digest of problem and policy"
 
 
@@ -52,6 +53,8 @@ class Tested:
     agree: bool = True
     log_draws: float | None = None
     copies: Copies | None = None
+    separate: float | None = None
+    """p-value of the test that walks are independent of one another."""
 
 
 def check_large_premises(
@@ -62,12 +65,12 @@ def check_large_premises(
     names = [one["name"] for one in stored]
     tables = [TABLES] * (run.kind == ROWS and TABLES in names)
     told = dict(zip(names, stored, strict=True))
-    rows = [AGREE, DRAWN, TAKEN] if run.kind == ROWS else []
+    rows = [AGREE, DRAWN, TAKEN] if run.kind == ROWS else [SEPARATE]
     if not ledger.equal("the list of premises", names, [*_names(run, told), *tables, *rows]):
         return
     if found is not None and run.kind == ROWS:
         ledger.equal("the premise about tables", bool(tables), found.tables)
-    tested = {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS, AGREE, DRAWN}
+    tested = {STARTS, STEPS, LIKELY_STARTS, LIKELY_STEPS, AGREE, DRAWN, SEPARATE}
     tested |= {COPIED} if run.walked else set()
     for name in set(names) - tested:
         outline = (told[name]["verdict"], told[name]["level"])
@@ -83,8 +86,35 @@ def check_large_premises(
         _check_copied(ledger, run, told[COPIED], found)
     if run.walked is not None and STARTS in told:
         _check_tests(ledger, run, told, found)
-    if rows:
+    if run.kind == ROWS:
         _check_rows(ledger, run, told, found)
+    else:
+        _check_separate(ledger, run, told[SEPARATE], found)
+
+
+def _check_separate(
+    ledger: Ledger, run: LargeRun, stored: dict[str, Any], found: Tested | None
+) -> None:
+    """A test by batches of walks: its level, its p-value, and what follows from it."""
+    level, attempt = protocol.PREMISE_LEVEL, Ledger()
+    ledger.equal(f"the level of the test that {SEPARATE}", stored["level"], level)
+    said = re.match(
+        rf"p-value (\S+) from {protocol.BATCHES} batches of {protocol.BATCH_WALKS} walks"
+        + (rf" of each of {len(run.drawn)} candidates" if len(run.drawn) > 1 else "")
+        + rf", refuted up to {level:g}",
+        stored["detail"],
+    )
+    if not ledger.check(said is not None, f"the test that {SEPARATE} tells of no p-value"):
+        return
+    assert said is not None
+    value = float(said[1])
+    if found is not None and found.separate is not None:
+        close = abs(value - found.separate) <= 0.01 * found.separate
+        attempt.check(close, f"the p-value that {SEPARATE} is {value!r}, not {found.separate!r}")
+        value = found.separate
+    verdict = FAILED if value <= level else TESTED
+    attempt.equal(f"the verdict that {SEPARATE}", stored["verdict"], verdict)
+    settle(ledger, attempt, same_numpy=run.same_numpy)
 
 
 def _check_rows(ledger: Ledger, run: LargeRun, told: dict[str, Any], found: Tested | None) -> None:

@@ -47,7 +47,12 @@ SLACK = 1e-9
 
 LARGE_VERSION = 2
 LARGE_KIND = "journeyman certificate of a large world"
-LARGE_STREAMS = {"walks": 0x6C77616C, "rows": 0x6C726F77, "mixture": 0x6D697874}
+LARGE_STREAMS = {
+    "walks": 0x6C77616C,
+    "rows": 0x6C726F77,
+    "mixture": 0x6D697874,
+    "batches": 0x73657061,
+}
 """The same for worlds of callables, each followed by the first number of a shard."""
 WALK_SHARD, ROW_SHARD = 1 << 10, 1 << 14
 """Walks and rows that are drawn from one stream."""
@@ -60,3 +65,7 @@ FOLLOWED, DRAWS_BET_ON = 1 << 12, 1 << 14
 repetitions are counted."""
 TILTS, LEAST = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1e-12
 """Of bets on means, with both signs; the least factor."""
+BATCHES, BATCH_WALKS, BATCH_STEPS = 16, 8, 64
+"""Of the test that walks are independent of one another; random orders that are tried, and how many
+of them that reach the statistic are enough."""
+ORDERS, ENOUGH = 9_999, 10

@@ -115,7 +115,7 @@ def _successors(world: Any, x: Ints, a: Ints) -> tuple[Ints, Floats]:
 def _chance(world: Any, x: Ints, a: Ints, y: Ints) -> Floats:
     """P(y | x, a), row by row."""
     ids, laws = _successors(world, x, a)
-    return np.where(ids == y[:, np.newaxis], laws, 0.0).sum(axis=1)
+    return np.asarray(np.where(ids == y[:, np.newaxis], laws, 0.0).sum(axis=1))
 
 
 def _lists(world: Any, x: Ints, a: Ints, y: Ints) -> str:
@@ -144,4 +144,4 @@ def _by_lot(laws: Floats, numbers: Floats) -> Ints:
     """A column of every row: where the running sum exceeds the number, one of chance zero never."""
     sums = np.cumsum(laws, axis=1)
     last = laws.shape[1] - 1 - np.argmax(laws[:, ::-1] > 0, axis=1)
-    return np.minimum((sums <= numbers[:, np.newaxis]).sum(axis=1), last)
+    return np.asarray(np.minimum((sums <= numbers[:, np.newaxis]).sum(axis=1), last))

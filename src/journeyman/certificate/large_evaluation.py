@@ -21,6 +21,7 @@ Problem and policy decide which are drawn (`draw_seeds`); nothing a solver has d
 *Cost*: nothing depends on the number of states.
 """
 
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
@@ -42,8 +43,10 @@ from journeyman.certificate.row_checks import (
     require_drawable_states,
     row_premises,
 )
+from journeyman.certificate.separate_walks import independence
 from journeyman.certificate.terms import Term, above, total
 from journeyman.demonstrations.episode_totals import simulate
+from journeyman.demonstrations.row_by_row import require_row_by_row
 from journeyman.errors import InvalidCosts
 from journeyman.execution import Executor, Serial
 from journeyman.policy.acting import AnyPolicy
@@ -89,8 +92,21 @@ def walked(
 ) -> Evaluation:
     """Kind E, with the smaller of two radii."""
     seed = draw_seeds.large_seed(problem, policy)
+    separate = separated(problem, [policy], rollouts.horizon, seed)
     means = mean_of_walks(problem, policy, rollouts, seed, executor)
-    return evaluation_of_walks(problem, means, rollouts, seed, failure_probability)
+    found = evaluation_of_walks(problem, means, rollouts, seed, failure_probability)
+    return replace(found, premises=(*found.premises, separate))
+
+
+def separated(
+    problem: SimulatedProblem, policies: Sequence[AnyPolicy], horizon: int, seed: int
+) -> Premise:
+    """That walks share nothing: refused where it is plain, then tested."""
+    world = getattr(problem, "world", None)
+    if world is not None:
+        for policy in policies:
+            require_row_by_row(policy, world)
+    return independence(problem.simulator, policies, horizon, seed, LEVEL)
 
 
 def mean_of_walks(

@@ -16,7 +16,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.certificate.evaluation import Evaluation, Statistics
 from journeyman.certificate.expert import PLAIN_SHARES, Estimate, PlainMean
-from journeyman.certificate.large_evaluation import rounding
+from journeyman.certificate.large_evaluation import rounding, separated
 from journeyman.certificate.premises import Premise, declared
 from journeyman.certificate.rollouts import floats
 from journeyman.certificate.terms import Term, above, total
@@ -44,6 +44,8 @@ def mixed(
     drawn = [int(k) for k in np.flatnonzero(policy.weights)]
     parts = rollouts.parts(len(policy.candidates))
     seed = draw_seeds.large_seed(problem, policy)
+    used = [policy.candidates[k] for k in drawn]
+    separate = separated(problem, used, rollouts.horizon, seed)
     records = rollouts.totals(problem.simulator, policy.candidates, seed, drawn, executor)
     for record in records:
         require_possible(record, problem.simulator)
@@ -70,7 +72,7 @@ def mixed(
     )
     return Evaluation(
         "E (mixture)", np.asarray(weights @ values), terms, failure_probability, statistics,
-        (_independence(policy, rollouts, seed),),
+        (_independence(policy, rollouts, seed), separate),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ twice. That is declared.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -264,7 +265,8 @@ def _not_leading(world: LargeWorld, y: IntArray, lots: FloatArray) -> str | None
 
 def _listed(world: LargeWorld, states: IntArray) -> tuple[Predecessors, IntArray]:
     """Predecessors of all states, and whose each is."""
-    answer = Predecessors(*(np.asarray(part) for part in world.predecessors(states)))
+    parts: Any = (np.asarray(part) for part in world.predecessors(states))
+    answer = Predecessors(*parts)
     sizes = {part.shape for part in answer[1:]}
     if answer.offsets.shape != (states.size + 1,) or sizes != {(int(answer.offsets[-1]),)}:
         raise InvalidWorld(

@@ -33,7 +33,8 @@ def audit(
     outcome = jm.audit(evidence, trust_code=trust_code)
     result = {
         "run": str(run), "passed": outcome.passed, "findings": list(outcome.findings),
-        "checked": outcome.checked, "not_derived": list(outcome.not_derived),
+        "checked": outcome.checked, "complete": outcome.complete,
+        "not_derived": list(outcome.not_derived),
     }  # fmt: skip
     if not outcome.passed:
         show(result, str(outcome), as_json=as_json)
@@ -42,8 +43,8 @@ def audit(
     show(result | {"bound": facts["bound"]}, f"{outcome}\n{_claim(facts)}", as_json=as_json)
     if gap is not None and not outcome.complete:
         raise NotCertified(
-            "Not every claim was derived again: that needs the code of the run. If you trust it, "
-            "say --trust-code."
+            "Not every claim was derived again, see above. What needs the code of the run is "
+            "derived with --trust-code, if you trust it."
         )
     require_level(facts, gap, lambda: _advice(evidence))
 

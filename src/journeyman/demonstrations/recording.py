@@ -1,7 +1,7 @@
 """Recording demonstrations of an expert in an explicit world."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -63,8 +63,9 @@ def record(
 
 
 def _in_large_world(
-    world: AnyWorld, expert: object, trajectories: int, horizon: int, rng: np.random.Generator
+    world: AnyWorld, expert: Any, trajectories: int, horizon: int, rng: np.random.Generator
 ) -> Demonstrations:
+    from journeyman.demonstrations.row_by_row import require_row_by_row
     from journeyman.demonstrations.simulation import record_walks
 
     if not (hasattr(expert, "sample") and hasattr(expert, "probabilities")):
@@ -73,7 +74,8 @@ def _in_large_world(
             "Give a policy with probabilities(states) and sample(states, seed), for example "
             "jm.FunctionPolicy(function, num_actions)",
         )
-    return record_walks(require_sampled_world(world), expert, trajectories, horizon, rng)
+    require_row_by_row(expert, require_sampled_world(world))
+    return record_walks(world, expert, trajectories, horizon, rng)
 
 
 def _follow(
