@@ -78,7 +78,7 @@ def choose_target(problem: Apprenticeship, failure_probability: float) -> Target
     best = int(np.argmin(bounds))
     blend, least = bounds[0], bounds[best]
     name, saved = name_of(found[0]), 1 - least / blend if blend > 0 else 0.0
-    if least >= WEAK * trivial_bound(problem):
+    if least >= WEAK * trivial_bound(problem, error, valid=True).value:
         reason = f"{name}, of least variance; no target promises a bound that says much"
         return TargetChoice(found[0], promised, reason)
     if saved <= WORTHWHILE:

@@ -54,7 +54,7 @@ def requirements(
     try:
         fewest = jm.demonstrations_needed(problem, accuracy, failure_probability)
         words = f"{fewest} {words}"
-    except InvalidProblem as refusal:
+    except jm.InvalidProblem as refusal:
         words = f"no number of demonstrations is enough. {refusal}"
     text = f"{needs.table()}\n\nA certificate of one policy, from the exact program: {words}"
     show(_facts(needs) | {"certificate_trajectories": fewest}, text, as_json=as_json)
