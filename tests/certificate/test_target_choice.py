@@ -51,6 +51,14 @@ def test_a_few_dozen_demonstrations_are_used_as_the_certificate_can():
     assert "% larger" in apprentice.target.reason
 
 
+def test_the_report_names_the_target(tmp_path):
+    world, basis, demos = recorded(60, size=4)
+    apprentice = jm.learn(world, basis, demos)
+    apprentice.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"estimated by {apprentice.problem.expectation.method!r}" in page
+
+
 def test_where_nothing_much_can_be_certified_the_least_variance_decides():
     world, basis, demos = recorded(5)
     apprentice = jm.learn(world, basis, demos)

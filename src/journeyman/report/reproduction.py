@@ -39,6 +39,9 @@ def _circumstances(subject: Subject) -> Iterator[tuple[str, Content]]:
         yield "demonstrations", repr(demos)
     elif subject.has_expert:
         yield "expert", "expectations, no demonstrations"
+    method = getattr(getattr(problem, "expectation", None), "method", None)
+    if method is not None:
+        yield "target", f"estimated by {method!r}"
     yield "failure probability", repr(subject.certificate.failure_probability)
     for name, seed in subject.seeds.items():
         if seed is not None:
