@@ -13,6 +13,8 @@ SAFETY = 0.9
 """A search stops at this share of the tolerance; the rest is for rounding."""
 EXACT = 1e-12
 """Accuracy of the second evaluation, should the first have been too rough."""
+HURRIED = 1e-5
+"""Accuracy of the only evaluation after a limit."""
 ROUNDING = 1e-12
 """Value and bound may differ by this share of the value whatever the tolerance."""
 
@@ -23,9 +25,14 @@ def evaluated(
     witness: Witness,
     is_good: Callable[[Solution], bool],
 ) -> Solution:
-    """The policy of the best mixture; once more exactly if the first one is not good."""
-    rough = Solution.of(problem, search.policy(search.accuracy), witness)
-    if search.mixture is None or is_good(rough):
+    """The policy of the best mixture; once more exactly if the first one is not good.
+
+    A search that was stopped has no time for an exact mixture; the figures of what it has are exact.
+    """
+    stopped = search.watch.must_stop and search.gap > search.tolerance
+    accuracy = max(search.accuracy, HURRIED) if stopped else search.accuracy
+    rough = Solution.of(problem, search.policy(accuracy), witness)
+    if search.mixture is None or stopped or is_good(rough):
         return rough
     fine = Solution.of(problem, search.policy(EXACT), witness)
     return min(rough, fine, key=lambda solution: solution.value)
