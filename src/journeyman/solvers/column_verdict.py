@@ -27,7 +27,7 @@ def evaluated(
 ) -> Solution:
     """The policy of the best mixture; once more exactly if the first one is not good.
 
-    A search that was stopped has no time for an exact mixture; the figures of what it has are exact.
+    A search that was stopped has no time for an exact mixture; its figures are exact all the same.
     """
     stopped = search.watch.must_stop and search.gap > search.tolerance
     accuracy = max(search.accuracy, HURRIED) if stopped else search.accuracy
