@@ -450,3 +450,29 @@ def test_a_stopped_run_keeps_the_best_proof(grid_problem, grid_features):
     assert stopped.status is jm.Status.INTERRUPTED
     assert stopped.reduced.loss_lower_bound >= max(seen)
     assert stopped.reduced.loss_lower_bound >= 0.9 * whole.reduced.loss_lower_bound
+
+
+def test_a_proof_that_a_limit_cuts_short_is_made_again(
+    tmp_path, grid_problem, grid_features, monkeypatch
+):
+    """The trace of a run in pieces is that of one in one piece, wherever its time was over."""
+    path = tmp_path / "state.npz"
+    solver = StochasticSubgradient(grid_features, steps=6000, accuracy=0.0)
+    whole = jm.solve(grid_problem, solver)
+    step, calls = dual_repair._affine_step, []
+
+    def slow(*arguments):
+        calls.append(None)
+        time.sleep(1.0 if len(calls) == 1 else 0.0)
+        return step(*arguments)
+
+    monkeypatch.setattr(dual_repair, "_affine_step", slow)
+    piece = jm.solve(grid_problem, replace(solver, checkpoint=path, time_limit=0.9))
+    monkeypatch.undo()
+    assert piece.status is jm.Status.TIME_LIMIT
+    assert 0 < piece.work.iterations < 6000
+    resumed = jm.solve(grid_problem, replace(solver, checkpoint=path))
+    assert same(resumed, whole)
+    assert [point.bound for point in resumed.optimisation.trace] == [
+        point.bound for point in whole.optimisation.trace
+    ]

@@ -220,21 +220,37 @@ class _Run:
         state, solver = self.state, self.solver
         if self._continues_from_evaluation and self._is_accurate:
             return Status.CONVERGED
-        stride = BLOCK if self.replicas is None else ROUND
-        while state.step < solver.steps:
-            goal = min(next_evaluation(state.step), solver.steps)
-            while state.step < goal:
-                self._take(min(stride, goal - state.step))
-                found = self.reduced_solution
-                if self.watch.report(state.step, found.loss, found.loss_lower_bound):
+        while True:
+            if self._owes_evaluation:
+                if not state.is_finite:
+                    return Status.NOT_FINITE
+                if not self._evaluate_and_keep():
                     return self._stopped()
-                self._save(self.solver.checkpoint_every)
-            if not state.is_finite:
-                return Status.NOT_FINITE
-            self._evaluate_and_keep()
-            if self._is_accurate:
-                return Status.CONVERGED
-        return Status.STEP_LIMIT
+                if self._is_accurate:
+                    return Status.CONVERGED
+            if state.step >= solver.steps:
+                return Status.STEP_LIMIT
+            if not self._advance(min(next_evaluation(state.step), solver.steps)):
+                return self._stopped()
+
+    def _advance(self, goal: int) -> bool:
+        """Steps up to `goal`; False when it was time to stop."""
+        stride = BLOCK if self.replicas is None else ROUND
+        while self.state.step < goal:
+            self._take(min(stride, goal - self.state.step))
+            found = self.reduced_solution
+            if self.watch.report(self.state.step, found.loss, found.loss_lower_bound):
+                return False
+            self._save(self.solver.checkpoint_every)
+        return True
+
+    @property
+    def _owes_evaluation(self) -> bool:
+        """Whether the loss is to be evaluated here and was not: a run may have been stopped at the
+        very step, or in the middle of its proof."""
+        step = self.state.step
+        meant = step == self.solver.steps or (step > 0 and next_evaluation(step - 1) == step)
+        return meant and not self._continues_from_evaluation
 
     @property
     def _continues_from_evaluation(self) -> bool:
@@ -270,17 +286,25 @@ class _Run:
 
     def _evaluate(self) -> ReducedSolution:
         """The loss of the average, with a proof at the steps that are meant for one."""
-        step = self.state.step
-        if step >= self.solver.steps or proves_at(step, self.between_proofs):
+        if self._proves_here:
             return self._evaluation(lambda: self.watch.must_stop)
         return self._evaluation(lambda: True)
+
+    @property
+    def _proves_here(self) -> bool:
+        step = self.state.step
+        return step >= self.solver.steps or proves_at(step, self.between_proofs)
 
     def _evaluation(self, stop: Callable[[], bool]) -> ReducedSolution:
         witness, _ = self.repair.sharpened(self.state.witness, stop)
         return ReducedSolution.of(self.surrogate, self.state.average, witness, radius=self.radius)
 
-    def _evaluate_and_keep(self) -> None:
+    def _evaluate_and_keep(self) -> bool:
+        """Evaluate and enter it into the trace; False when a limit may have cut the proof short,
+        which the trace must not show: a run that goes on from here proves it anew."""
         found, surrogate = self._evaluate(), self.surrogate
+        if self._proves_here and self.watch.must_stop:
+            return False
         self.reduced_solution = found
         theta = found.coefficients
         self.state.trace.append(
@@ -291,6 +315,7 @@ class _Run:
             )
         )  # fmt: skip
         self._save()
+        return True
 
     def _save(self, every: float | None = 0.0) -> None:
         """Write the state, if `every` seconds have passed since it was; None is never."""
