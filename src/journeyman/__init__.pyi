@@ -67,6 +67,7 @@ from journeyman.errors import MissingExtra as MissingExtra
 from journeyman.errors import NoSolution as NoSolution
 from journeyman.errors import NotCertified as NotCertified
 from journeyman.errors import ShardFailed as ShardFailed
+from journeyman.errors import SupportWarning as SupportWarning
 from journeyman.errors import TooLarge as TooLarge
 from journeyman.execution import Executor as Executor
 from journeyman.execution import Processes as Processes

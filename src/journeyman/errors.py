@@ -16,7 +16,8 @@
     ├── ShardFailed             work given to other processes was lost (also a RuntimeError)
     └── AuditFailed             saved inputs and certificate do not agree
 
-A `SupportWarning` is a warning: the given support may have been taken from the record.
+    UserWarning
+    └── SupportWarning          the given support may have been taken from the record
 
 A *mathematical* outcome (infeasible, limit reached, interrupted) is not an error: it is the
 `Status` of an `Answer`.

@@ -10,6 +10,8 @@ from auditing.forging import change_arrays, facts_of, failed, rehash, write_fact
 from journeyman.certificate.dossier import save_run
 from journeyman.problem.trivial import plain_bound
 
+pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
+
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
 
 

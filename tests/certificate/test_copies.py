@@ -284,7 +284,7 @@ class OnlySteps:
 
 def large_premise(world, network, demos):
     problem = jm.LargeApprenticeship(world, network.costs, demos)
-    certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20, seed=1))
+    certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20))
     return certificate, {one.name: one for one in certificate.premises}[COPIED]
 
 
@@ -317,7 +317,7 @@ def test_totals_of_episodes_show_equal_ones_and_declare_the_rest():
     once = jm.record_totals(simulator, network.longer, trajectories=25, horizon=30, seed=0)
     twice = jm.EpisodeTotals(np.vstack([once.totals] * 2), np.tile(once.unrecorded, 2))
     problem = jm.SimulatedApprenticeship(simulator, twice)
-    certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20, seed=1))
+    certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20))
     found = {one.name: one for one in certificate.premises}[COPIED]
     assert found.verdict is Verdict.DECLARED
     assert "25 of 50 episodes have the totals of another" in found.detail

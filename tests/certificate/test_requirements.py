@@ -317,4 +317,4 @@ def test_no_policy_has_a_larger_model_term(problem, seed, transition_error, init
         assert model_term(twin, visits, error) <= most * (1 + 1e-9) + 1e-12
     worst = jm.plan(world, -errors).policy
     reached = model_term(twin, jm.occupancy(world, worst), error)
-    assert most <= reached * (1 + 1e-5) + 1e-5 * problem.trivial_bound
+    assert most <= reached * (1 + 1e-5) + 1e-5 * problem.gap_scale

@@ -10,6 +10,8 @@ from journeyman.certificate.trivial import WidenedRanges, trivial_bound
 from journeyman.policy.attainable import attainable_ranges, widest_ranges
 from journeyman.problem.trivial import plain_bound
 
+pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
+
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
 
 

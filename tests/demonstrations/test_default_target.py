@@ -312,16 +312,17 @@ def test_the_coefficient_of_an_episode_comes_from_other_folds():
 def test_a_poor_model_takes_no_part():
     """What the laws are worth is known: from counts, or from declared distances."""
     rng = np.random.default_rng(3)
-    table = rng.dirichlet(np.ones(4), size=8)
+    table = rng.multinomial(5, np.full(4, 0.25), size=8) / 5
     expert = jm.Policy(np.full((4, 2), 0.5))
-    known = jm.World(table, np.full(4, 0.25), 0.9)
+    initial = np.array([3, 2, 2, 2]) / 9
+    known = jm.World(table, initial, 0.9)
     demos = jm.record(known, expert, trajectories=30, horizon=20, seed=0)
     basis = jm.CostBasis(rng.random((8, 2)))
     V = Shaping.learned(demos, basis.on(known), known, 0.1).potential
     assert (model_variance(demos, known, V) == 0).all()
 
     def doubt(**more):
-        world = jm.World(table, np.full(4, 0.25), 0.9, **more)
+        world = jm.World(table, initial, 0.9, **more)
         return model_variance(demos, world, V)
 
     few, many = (doubt(transition_counts=np.full(8, count)) for count in (5, 500))
@@ -331,7 +332,7 @@ def test_a_poor_model_takes_no_part():
     means = np.einsum("s,ksy,yi->ki", visits, draws - table, V)
     assert few == pytest.approx(means.var(axis=0), rel=0.1)
     assert (doubt(transition_error=np.full(8, 0.5)) > few).all()
-    starts = np.array([rng.multinomial(9, np.full(4, 0.25)) / 9 for _ in range(4000)]) @ V
+    starts = np.array([rng.multinomial(9, initial) / 9 for _ in range(4000)]) @ V
     assert doubt(initial_count=9) == pytest.approx(starts.var(axis=0), rel=0.1)
     assert (doubt(initial_error=0.5) > 0).all()
 

@@ -17,7 +17,7 @@ def drawn_tree():
             depth = len(found["branch"]) // 4
             path[depth:] = [found["name"]]
             edges.add((found["name"], path[depth - 1] if depth else "Exception"))
-    return edges
+    return edges - {("UserWarning", "Exception")}
 
 
 def real_tree():

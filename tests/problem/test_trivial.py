@@ -220,7 +220,8 @@ def test_a_wide_class_needs_few_plans(monkeypatch):
     monkeypatch.setattr(
         attainable, "improve", lambda *args, **more: calls.append(1) or improve(*args, **more)
     )
-    problem = jm.Apprenticeship(world, basis, demos)
+    plain = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    problem = jm.Apprenticeship(world, basis, plain)
     assert problem.trivial_bound == pytest.approx(problem.gap_scale)
     assert problem.trivial.ranges is None
     assert 0 < len(calls) <= basis.num_costs

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
+from frequencies import frequencies
 
 seeds = st.integers(0, 10**6)
 
@@ -24,6 +25,7 @@ def numbered_world(seed, *, largest=9, discount=0.9, exact=True):
         offsets.append(len(numbers))
     laws = rng.dirichlet(np.ones(num_states), size=len(numbers))
     counts = None if exact else rng.integers(50, 5000, len(numbers))
+    laws = laws if exact else frequencies(laws, counts)
     return jm.World(
         laws, np.full(num_states, 1 / num_states), discount, choice_offsets=offsets,
         observed_actions=numbers, transition_counts=counts,

@@ -204,9 +204,9 @@ def requirements(
         truncation_share: of the expert's part of the accuracy, for unrecorded tails.
 
     >>> import journeyman as jm
-    >>> world = jm.World([[1, 0], [0, 1]], [0.5, 0.5], 0.9)
+    >>> world = jm.World([[1, 0], [0, 1], [0, 1], [1, 0]], [0.5, 0.5], 0.9)
     >>> problem = jm.Apprenticeship(world, jm.CostBasis([1.0, -1.0]), jm.ExpertExpectation([0.0]))
-    >>> uniform = Features([[5.0], [5.0]])
+    >>> uniform = Features([[2.5], [2.5], [2.5], [2.5]])
     >>> needs = requirements(problem, uniform, accuracy=0.5, failure_probability=0.05)
     >>> needs.num_trajectories, needs.recorded_length, needs.vacuous
     (57229, 86, False)
@@ -238,8 +238,9 @@ def attainable(
     `recorded_length` the tails that the problem's own records leave out.
 
     >>> import journeyman as jm
-    >>> problem = jm.Forward(jm.World([[1, 0], [0, 1]], [0.5, 0.5], 0.9), [1.0, -1.0])
-    >>> uniform = Features([[5.0], [5.0]])
+    >>> world = jm.World([[1, 0], [0, 1], [0, 1], [1, 0]], [0.5, 0.5], 0.9)
+    >>> problem = jm.Forward(world, [1.0, -1.0])
+    >>> uniform = Features([[2.5], [2.5], [2.5], [2.5]])
     >>> attainable(problem, uniform, steps=10**6, failure_probability=0.05).vacuous
     False
     """

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from journeyman.certificate.estimated_world import in_the_true_world, model_error
-from journeyman.certificate.evaluation import exact_evaluation
+from journeyman.certificate.estimated_world import model_error
 from journeyman.certificate.expert import Estimate, expert_estimates
-from journeyman.certificate.model_error import ModelError
+from journeyman.certificate.model_error import ModelError, model_term, robust_ranges
 from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.terms import total
 from journeyman.certificate.trivial import trivial_bound
@@ -115,11 +114,10 @@ def _model(problem: Apprenticeship, demos: Demonstrations, error: ModelError) ->
     """What the error of the model adds to the bound of the cloned policy."""
     policy = clone(demos, problem.world)
     visits = occupancy(problem.world, policy)
-    exact = exact_evaluation(problem, visits)
-    return min(
-        problem.cost_class.gap(one.expectations - exact.expectations) + total(one.terms)
-        for one in in_the_true_world(problem, policy, visits, [exact], error)
-    )
+    own = visits.expectations(problem.basis)
+    least, greatest = robust_ranges(problem, policy, error)
+    worst = problem.cost_class.largest_gap(least - own, greatest - own)
+    return min(worst, model_term(problem, visits, error))
 
 
 def _promised(

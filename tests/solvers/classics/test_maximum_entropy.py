@@ -13,7 +13,7 @@ from journeyman.testing import Shape, random_problem, random_world
 from solved_problems import NAMES, optimum, solved_problem
 
 REACHABLE = (
-    "two cells", "grid, its own expert", "grid, demonstrations", "garnet",
+    "two cells", "grid, its own expert", "garnet",
     "garnet, demonstrations", "driving", "dense", "sparse", "periodic", "absorbing",
 )  # fmt: skip
 OUT_OF_REACH = tuple(name for name in NAMES if name not in REACHABLE)
@@ -51,7 +51,7 @@ def convex_solve(problem, ridge=None):
         z = dual.rate * cp.multiply(dual.factor, difference)
         objective = dual.rate * entropy - cp.sum_squares(z) / (2 * ridge)
         program = cp.Problem(cp.Maximize(objective), [flow])
-    exact = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+    exact = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
     program.solve(solver="CLARABEL", **exact)
     return jm.extract(world, np.maximum(mu.value, 0.0)), float(entropy.value)
 
