@@ -40,7 +40,7 @@ def convex_solve(problem, ridge=None):
         (np.ones(world.num_pairs), world.pairs.states, np.arange(world.num_pairs + 1)),
         shape=(world.num_pairs, world.num_states),
     )
-    mu = cp.Variable(world.num_pairs, nonneg=True)
+    mu = world.effective_horizon * cp.Variable(world.num_pairs, nonneg=True)
     entropy = -cp.sum(cp.rel_entr(mu, (joined @ joined.T) @ mu))
     flow = world.flow.matrix().T.tocsr() @ mu == world.initial
     difference = problem.cost_matrix.T @ mu - problem.target
@@ -51,7 +51,7 @@ def convex_solve(problem, ridge=None):
         z = dual.rate * cp.multiply(dual.factor, difference)
         objective = dual.rate * entropy - cp.sum_squares(z) / (2 * ridge)
         program = cp.Problem(cp.Maximize(objective), [flow])
-    exact = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+    exact = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
     program.solve(solver="CLARABEL", **exact)
     return jm.extract(world, np.maximum(mu.value, 0.0)), float(entropy.value)
 
