@@ -115,7 +115,9 @@ class Frame:
         centre = totals.mean(axis=0)
         spread = np.sqrt(((totals - centre) ** 2).sum(axis=0) / (len(training) - 1))
         spread = np.maximum(spread, protocol.LEAST_SPREAD * costs.ranges * world.horizon)
-        spread[costs.ranges <= 0] = 1.0
+        widest = protocol.LEAST_SPREAD * world.horizon * float((costs.scale * costs.ranges).max())
+        constant = costs.ranges <= 0
+        spread[constant] = (widest or 1.0) / costs.scale[constant]
         is_ball = costs.kind == INFINITY
         weights = spread / costs.scale if is_ball else costs.scale**-2.0
         factor = math.sqrt(math.fsum(costs.scale**2 * weights)) if is_ball else 1.0
@@ -188,8 +190,9 @@ class Frame:
         squares = np.square(sums) / self.weights
         moments = squares.sum(axis=1)
         width = self.limit**2
-        radius = bernstein(float(moments.var(ddof=1)), width, count, protocol.MOMENT_PART * delta)
-        moment = min(width, float(moments.mean()) + radius)
+        parts = moments / width if width > 0 else np.zeros(count)
+        radius = bernstein(float(parts.var(ddof=1)), 1.0, count, protocol.MOMENT_PART * delta)
+        moment = width * min(1.0, float(parts.mean()) + radius)
         sampling = self.factor * pinelis(moment, self.limit, count, protocol.DEVIATION_PART * delta)
         shares = [
             clopper_pearson(int((~some).sum()), count, protocol.INCOMPLETE_PART * delta)

@@ -40,6 +40,11 @@ def advice(certificate: Certificate) -> str:
     shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
     ways = (_more, _longer, _better, _known, _exactly)
     sentences = [f"The bound {shown} is made of {', '.join(named)}."]
+    if certificate.bound < bound:
+        sentences = [
+            f"The terms add up to {bound:.4g}, so the trivial bound {certificate.bound:.4g} holds "
+            f"in their place ({certificate.strength}). They are {', '.join(named)}."
+        ]
     return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
 
 

@@ -35,11 +35,17 @@ def empirical_bernstein_radius(
 
 
 def upper_mean(samples: FloatArray, width: float, failure_probability: float) -> float:
-    """An upper bound on the expectation of samples in [0, width], by empirical Bernstein."""
+    """An upper bound on the expectation of samples in [0, width], by empirical Bernstein.
+
+    The samples are measured in the width: variances of squares would leave float64.
+    """
+    if not width > 0:
+        return float(width)
+    shares = samples / width
     radius = empirical_bernstein_radius(
-        float(samples.var(ddof=1)), width, samples.size, failure_probability
+        float(shares.var(ddof=1)), 1.0, shares.size, failure_probability
     )
-    return min(width, float(samples.mean()) + radius)
+    return width * min(1.0, float(shares.mean()) + radius)
 
 
 def hilbert_radius(

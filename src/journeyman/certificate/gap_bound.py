@@ -106,8 +106,9 @@ class GapBound:
             scale = f"the way from the least possible cost {least} to the largest {most}"
         else:
             scale = f"the trivial bound {self.trivial_bound:.4g}, the largest possible gap"
-            if self.bound <= 0 and not self.vacuous:
-                return f"to be compared with {scale}"
+            if self.bound <= 0:
+                every = ", and every policy attains it: vacuous" if self.vacuous else ""
+                return f"to be compared with {scale}{every}"
         words = {"vacuous": ", and therefore vacuous", "weak": ": a weak bound"}
         return f"which is {percent(self.share)} of {scale}{words.get(self.strength, '')}"
 
@@ -116,8 +117,18 @@ class GapBound:
         return f"{0.0 if abs(value) < NEGLIGIBLE * self.problem.gap_scale else value:.4g}"
 
     @property
+    def _one_sided_target(self) -> bool:
+        one_sided = not (self.problem.cost_class.contains_zero or self.known_cost)
+        return one_sided and getattr(self.problem, "exact_target", None) is not None
+
+    @property
     def _nothing_matters(self) -> bool:
-        """Whether the largest and the least possible gap differ by rounding only."""
+        """Whether the largest and the least possible gap differ by rounding only.
+
+        To a declared target the gap of a one-sided class may be any negative number.
+        """
+        if self._one_sided_target:
+            return False
         steps = ROUNDING_STEPS * self.problem.effective_horizon + self._num_states
         possible = abs(self.trivial_bound - self.least_possible)
         return possible <= steps * EPSILON * self.problem.gap_scale

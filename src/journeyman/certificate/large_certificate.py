@@ -19,7 +19,7 @@ from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
 from journeyman.certificate.large_premises import expert_premises
 from journeyman.certificate.legend import legend
 from journeyman.certificate.mixture import mixed
-from journeyman.certificate.premises import Premise, in_words, refuted
+from journeyman.certificate.premises import Premise, doubt_of_copies, in_words, refuted
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.terms import Term, total
@@ -83,10 +83,12 @@ class LargeCertificate(GapBound):
                 f"Nothing is certified because a premise failed ({failed}); only the trivial bound "
                 f"{self.trivial_bound:.4g} holds."
             )
+        demos = getattr(self.problem, "demonstrations", None)
         return (
             f"With probability {1 - self.failure_probability:.4g} the policy costs at most "
             f"{self.bound:.4g} more than the expert under every cost of the class "
-            f"({self.normalised_bound:.4g} per step), {self.worth()}. {in_words(self.premises)}"
+            f"({self.normalised_bound:.4g} per step), {self.worth()}. "
+            + " ".join([in_words(self.premises), *doubt_of_copies(self.premises, demos)])
         )
 
     def table(self) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
 from journeyman.certificate.betting import start_evidence, step_evidence
-from journeyman.certificate.copies import Repetitions, repetitions
+from journeyman.certificate.copies import Repetitions, equal_episodes, repetitions
 from journeyman.certificate.model_agreement import agreement, num_unobserved
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
@@ -31,6 +31,11 @@ from journeyman.world import World
 from journeyman.world.estimation import observed_support
 
 LITTLE_CHANCE = "the laws leave too little to chance to tell a copy from an equal episode"
+
+
+NO_COPIES = "no episode was copied"
+MANY_EQUAL = 0.05
+"""Of the demonstrations: so many equal ones are worth a word where copies cannot be tested."""
 
 
 class Verdict(Enum):
@@ -79,6 +84,21 @@ def in_words(premises: Iterable[Premise]) -> str:
     return f"Premises {'. Premises '.join(grounds)}." if grounds else ""
 
 
+def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -> list[str]:
+    """A sentence where many episodes are equal and nothing can tell whether they were copied."""
+    untested = any(one.name == NO_COPIES and one.verdict is Verdict.DECLARED for one in premises)
+    if demos is None or not untested:
+        return []
+    count = len(demos)
+    repeats = count - int(equal_episodes(demos).max()) - 1
+    if repeats < MANY_EQUAL * count:
+        return []
+    return [
+        f"{repeats} of the {count} demonstrations equal an earlier one: if they were copied, the "
+        "bound is too small."
+    ]
+
+
 def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premise, ...]:
     """What the expert's side of `problem` rests on; each test refutes a truth with probability
     `level` at most.
@@ -118,7 +138,8 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
     if untested:
         name = "the expert acts in the world the model describes"
         cause = "cannot be tested exactly, for the model is only an estimate of their law, made of "
-        cause += "independent draws, with no more states than are known"
+        cause += "independent draws, with no more states than are known, and the expert takes no "
+        cause += "action where the model does not offer it, recorded or not"
         warning = "demonstrations simulated in the model break this premise"
         found.append(declared(name, f"{untested} {cause}; {warning}"))
         found.append(_agreement(world, demos, level))
@@ -190,7 +211,7 @@ def log_or_zero(probabilities: FloatArray) -> FloatArray:
 
 def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
     """That no episode was copied: tested where the record, copied as a whole, would be refuted."""
-    name, threshold = "no episode was copied", -math.log(level)
+    name, threshold = NO_COPIES, -math.log(level)
     count, repeats = found.num_episodes, found.num_repeats
     if found.log_value < threshold and found.log_twice < threshold:
         return declared(

@@ -3,7 +3,7 @@
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.legend import legend
 from journeyman.certificate.model_agreement import num_unobserved
-from journeyman.certificate.premises import Verdict, in_words
+from journeyman.certificate.premises import Verdict, doubt_of_copies, in_words
 from journeyman.problem import Apprenticeship
 from journeyman.world.estimation import observed_support
 
@@ -120,8 +120,8 @@ def _is_certain(certificate: Certificate) -> bool:
 
 def _broken(certificate: Certificate) -> list[str]:
     return [
-        f"The budget {one.name!r} is NOT shown to be kept: up to {one.spent:.4g} may be "
-        f"spent{one.chance}, {one.spent - one.limit:.2g} more than allowed."
+        f"The budget {one.name!r} is NOT shown to be kept: all that is shown is that at most "
+        f"{one.spent:.4g} is spent{one.chance}, {one.spent - one.limit:.2g} more than allowed."
         for one in certificate.budgets
         if not one.is_kept
     ]
@@ -143,13 +143,16 @@ def _grounds(certificate: Certificate) -> list[str]:
 
 
 def _doubts(certificate: Certificate) -> list[str]:
-    """A premise that is probably not true."""
-    if not observed_support(certificate.problem.world)[0]:
-        return []
-    return [
-        "The support equals the observed pattern: if it was taken from the record, the bound is "
-        "too small."
-    ]
+    """Premises that are possibly not true."""
+    problem = certificate.problem
+    found = []
+    if observed_support(problem.world)[0]:
+        found.append(
+            "The support equals the observed pattern: if it was taken from the record, the bound "
+            "is too small."
+        )
+    demos = problem.demonstrations if isinstance(problem, Apprenticeship) else None
+    return [*found, *doubt_of_copies(certificate.premises, demos)]
 
 
 def _figure(certificate: Certificate, value: float) -> str:

@@ -154,7 +154,9 @@ class _Frame:
         totals = shaping.totals(training, matrix, world)
         ranges = (problem.basis.highest - problem.basis.lowest) * world.effective_horizon
         spread = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
-        weights, factor = _norm(problem.cost_class, np.where(ranges > 0, spread, 1.0))
+        scale = problem.cost_class.scaling(ranges.size)
+        least = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
+        weights, factor = _norm(problem.cost_class, np.where(ranges > 0, spread, least))
         open_ended = ~Tails.of(training, matrix, world).known
         shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
         frame = cls(problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest)
