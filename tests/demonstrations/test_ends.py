@@ -75,9 +75,12 @@ def test_a_suspicious_length_is_a_warning_that_teaches_the_option(tmp_path, stat
         ([[0, 1, 2]] * 12, [[0, 0]] * 12, [True] * 12),
         ([[0, 1, 2, 2], [0, 0, 1, 2]], [[0, 0, 0]] * 2, [True, True]),
         ([[0, 1, 5], [0, 1, 6]], [[0, 0], [0, 1]], [True, True]),
+        (
+            [[0, 1, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], [[0, 0]] * 4, [True, True, False, False],
+        ),
         ([[0, 5], [0, 6], [0, 7], [0, 8], [0, 9]], [[0]] * 5, [True] * 5),
     ],
-    ids=["truncated", "one way", "rests on", "few", "single steps"],
+    ids=["truncated", "one way", "rests on", "few", "told apart", "single steps"],
 )  # fmt: skip
 def test_ordinary_records_are_no_reason_for_a_warning(arrays):
     with warnings.catch_warnings():
