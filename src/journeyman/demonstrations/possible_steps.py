@@ -91,18 +91,24 @@ def _refuse_restless(demos: "Demonstrations", world: World) -> None:
         return
     episode, longest = int(np.argmax(restless)), int(demos.lengths.max())
     alike = int((demos.lengths[restless] == longest).sum())
-    remedy = "Mark it truncated, or give terminal_state=world.sink"
-    if alike == restless.sum() and longest > 1:
-        which = "It has" if alike == 1 else f"All {alike} such episodes have"
+    remedy = "Mark it truncated if it has been stopped"
+    if alike and longest > 1:
+        which = (
+            "It has" if restless.sum() == 1 else f"{alike} of {restless.sum()} such episodes have"
+        )
         remedy = (
             f"{which} {longest} steps, and no episode has more: if that is a time limit, give "
-            f"truncated_at={longest}, and ends there are read as truncated; if it has terminated, "
-            "name the absorbing state with terminal_state="
+            f"truncated_at={longest}, and ends there are read as truncated"
         )
+    end = (
+        "name the absorbing state with terminal_state="
+        if world.sink is None
+        else f"give terminal_state={world.sink}, the end that was added for terminated episodes"
+    )
     raise InvalidDemonstrations(
         f"{demos.where(episode)} is marked terminated but ends in state "
         f"{demos.last_states[episode]}, which is not absorbing",
-        remedy,
+        f"{remedy}; if it has terminated, {end}",
     )
 
 
