@@ -91,6 +91,46 @@ def test_a_row_that_is_lacking_among_all_actions_is_named(tmp_path):
         read_costs(written(tmp_path, ["state", "action", "wear"], keyed), partial_world())
 
 
+def ended_world(folder):
+    """States 0, 1 and 3, a number that occurs nowhere, and 4, the end of terminated episodes."""
+    steps = ["0,1,1,0", "0,2,0,0", "1,1,3,0", "3,1,0,0", "3,1,3,1"]
+    (folder / "log.csv").write_text("\n".join(["state,action,next_state,terminated", *steps]))
+    options = {"discount": "0.9", "initial": "0", "drop_unseen": "yes"}
+    return read_world(folder / "log.csv", options=options)
+
+
+def test_states_that_the_author_of_a_table_may_not_know_cost_nothing(tmp_path):
+    world = ended_world(tmp_path)
+    assert (world.num_states, world.sink) == (5, 4)
+    basis = read_costs(written(tmp_path, ["state", "wear"], [(0, 1), (1, 2), (3, 3)]), world)
+    assert basis.matrix.ravel().tolist() == [1, 2, 0, 3, 0]
+    assert "no row for states 2, which no recorded step enters or leaves and for 4, the end" in (
+        basis.note
+    )
+    pairs = [(0, 1, 1), (0, 2, 2), (1, 1, 3), (2, 1, 5), (3, 1, 4)]
+    basis = read_costs(written(tmp_path, ["state", "action", "wear"], pairs), world)
+    assert basis.matrix.ravel().tolist() == [1, 2, 3, 5, 4, 0]
+    assert "no row for state 4, the end that was added for terminated episodes" in basis.note
+    basis = read_costs(written(tmp_path, ["wear"], [(1,), (2,), (5,), (3,)]), world)
+    assert basis.matrix.ravel().tolist() == [1, 2, 5, 3, 0]
+    assert "state 4, the end" in basis.note
+    whole = [(state, 1.0) for state in range(5)]
+    assert not read_costs(written(tmp_path, ["state", "wear"], whole), world).note
+    with refused("0 rows for state 1, and 2 in all"):
+        read_costs(written(tmp_path, ["state", "wear"], [(0, 1), (3, 3)]), world)
+
+
+def test_a_state_that_a_support_leads_to_needs_its_costs(tmp_path):
+    steps = ([0, 0, 1], [0, 0, 0], [0, 1, 0])
+    given = {"discount": 0.9, "initial": [1, 0, 0], "drop_unseen": True}
+    seen = jm.World.from_transitions(*steps, **given)
+    possible = jm.World.from_transitions(*steps, **given, support=[[1, 1, 1], [1, 1, 0], [0, 0, 1]])
+    path = written(tmp_path, ["state", "wear"], [(0, 1), (1, 2)])
+    assert read_costs(path, seen).matrix.ravel().tolist() == [1, 2, 0]
+    with refused("0 rows for state 2"):
+        read_costs(path, possible)
+
+
 @pytest.mark.parametrize("name", ["id", "ID", " Index", "", "Unnamed: 0", "row", "pair"])
 def test_a_column_that_numbers_the_rows_is_no_cost(tmp_path, name):
     basis = read_costs(written(tmp_path, [name, "energy"], [(1, 5), (2, 6), (3, 7)]), RAGGED)
