@@ -3,7 +3,7 @@
 CSV names the costs in its first line. Columns called `state` and `action` say which row is whose,
 in any order, by the numbers that states and actions have in the world; without them rows are taken
 in the order of the world's states or pairs, or of all states and action numbers. Rows of actions
-that a state does not offer are left out. A column that numbers the rows (`id`, `index`, or the
+that a state does not offer are left out. A column that numbers the rows (`id`, `machine_id`, `index`, or the
 nameless first column that data frames write) is no cost. The end that a world has added for
 terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table has no row for
 them: who wrote it may not know of them. An NPZ file holds one table of numbers
@@ -123,13 +123,13 @@ class _Reading:
         """Rows that are numbered otherwise than they stand may be meant in another order."""
         column = self.values[:, place]
         wrong = column != column[0] + np.arange(column.size)
-        if wrong.any():
+        if wrong.any() and not np.isnan(column).any():
             row = int(np.argmax(wrong))
             raise InvalidCosts(
                 f"{self.path}, line {self.lines[row]}: {self.header[place]!r} is {column[row]:g}, "
                 f"after {column[row - 1]:g}: the rows do not stand in the order of their numbers",
                 "Call the column state if it tells whose costs these are, and add a column action "
-                "if they differ by action",
+                "if they differ by action; if it does not, leave it out",
             )
 
     def _as_listed(self, values: FloatArray, world: World) -> tuple[FloatArray, int, IntArray]:
@@ -270,30 +270,36 @@ def _numbers(path: str, line: int, row: list[str], header: list[str]) -> list[fl
             f"{path}, line {line}: {len(row)} cells, the first line names {len(header)}",
             "Give one cell for each column",
         )
-    try:
-        numbers = [float(cell) for cell in row]
-    except ValueError as fault:
-        raise InvalidFile(f"{path}, line {line}: {fault}", "Give plain numbers") from None
-    for name, value in zip(header, numbers, strict=True):
-        if not math.isfinite(value):
+    numbers = []
+    for place, (name, cell) in enumerate(zip(header, row, strict=True)):
+        value = _number(cell)
+        if numbers_rows(name, first=place == 0):
+            value = math.nan if value is None else value
+        elif value is None:
+            found = repr(cell.strip()[:40]) if cell.strip() else "empty"
+            raise InvalidFile(
+                f"{path}, line {line}: {name} is {found}, expected a number", "Give plain numbers"
+            )
+        elif not math.isfinite(value):
             raise InvalidCosts(
                 f"{path}, line {line}: {name} is {value}, which is not finite", "Give finite costs"
             )
+        numbers.append(value)
     return numbers
 
 
 def _require_names(path: str, header: list[str]) -> None:
     """A first line of figures is a row of costs and not their names."""
-    unnamed = next((name for name in header if _is_number(name)), None)
+    unnamed = next((name for name in header if _number(name or "0") is not None), None)
     if unnamed is not None:
         raise InvalidFile(
             f"{path}: a cost is named {unnamed!r}", "Name the columns in the first line"
         )
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | None:
+    """What a cell says, or None if that is no number."""
     try:
-        float(text or "0")
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
