@@ -476,3 +476,23 @@ def test_a_time_limit_of_a_log_is_checked(tmp_path):
     bare = written(tmp_path, [(0, 0, 0, 1)], (*HEADER, "terminated"))
     with refused("no column episode"):
         read_world(bare, options=OPTIONS | {"truncated_at": "3"})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_episodes_may_have_names(tmp_path, kind):
+    header = (*HEADER, "episode", "t")
+    rows = [(0, 0, 1, "b-2", 0), (1, 0, 0, "b-2", 1), (1, 0, 0, "a", 0), (0, 0, 0, "a", 1)]
+    world = read_world(written(tmp_path, rows, header, kind), options={"discount": "0.9"})
+    assert (world.initial_count, world.initial.tolist()) == (2, [0.5, 0.5])
+    assert world.transition.toarray().tolist() == [[0.5, 0.5], [1, 0]]
+    with refused(r"\(episode b-2, t = 1\) is from state 0, but .*\(episode b-2, t = 0\)"):
+        read_world(
+            written(tmp_path, [rows[0], (0, 0, 0, "b-2", 1)], header, kind),
+            options={"discount": "0.9"},
+        )
+
+
+def test_an_episode_needs_a_name(tmp_path):
+    path = written(tmp_path, [(0, 0, 0, "a"), (0, 0, 0, "")], (*HEADER, "episode"))
+    with refused("line 3: episode is empty.*name of its episode"):
+        read_world(path, options={"discount": "0.9"})

@@ -122,7 +122,7 @@ def _require_ids(path: str, rows: Columns, size: int) -> None:
             )
 
 
-def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArray]:
+def _counted(path: str, columns: Columns, options: Options) -> Columns:
     """Rows that were seen, with how often; a row without a count was seen once."""
     if not columns["state"].size:
         raise InvalidFile(f"{path} holds no step", "Give one row per step")
@@ -143,7 +143,7 @@ def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArra
     if "count" not in columns:
         if "episode" in columns:
             _require_chains(path, columns, options)
-        return {**columns, "count": np.ones_like(columns["state"])}
+        return columns.changed({**columns, "count": np.ones_like(columns["state"])})
     counts = columns["count"]
     wrong = (counts < 0) | (counts > MOST_STEPS)
     if wrong.any() or not 0 < counts.sum(dtype=float) <= MOST_STEPS:
@@ -153,7 +153,7 @@ def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArra
             f"{counts.sum():.3g}",
             f"Give whole numbers from 0 that sum to something between 1 and {MOST_STEPS:.0e}",
         )
-    return {name: part[counts > 0] for name, part in columns.items()}
+    return columns.changed({name: part[counts > 0] for name, part in columns.items()})
 
 
 def _number_of_states(rows: Columns, options: Options) -> int:
@@ -217,7 +217,7 @@ def _first_rows(path: str, columns: Columns, *, allowed: bool) -> IntArray:
     if lost.any() and not (allowed and starts.size):
         row = int(np.argmax(lost))
         raise InvalidFile(
-            f"{place_of(path, columns, row)}: episode {columns['episode'][row]} has no row with "
+            f"{place_of(path, columns, row)}: episode {columns.episode_name(row)} has no row with "
             "t = 0, so that it does not tell where it starts",
             "Count t from 0; or give the option initial (on the command line --option initial=0 "
             "or initial=uniform) if the law of the first state is known",
@@ -304,7 +304,7 @@ def _within_limit(path: str, rows: Columns, options: Options) -> Columns:
             "that one out",
             "Give the number of steps at which the time limit ends every episode",
         )
-    return {name: part[within] for name, part in rows.items()}
+    return rows.changed({name: part[within] for name, part in rows.items()})
 
 
 def _times(rows: Columns) -> IntArray:
@@ -363,4 +363,4 @@ def _broken(path: str, columns: Columns, before: int, after: int) -> InvalidFile
 
 def _named(path: str, columns: Columns, row: int) -> str:
     time = f", t = {columns['t'][row]}" if "t" in columns else ""
-    return f"{place_of(path, columns, row)} (episode {columns['episode'][row]}{time})"
+    return f"{place_of(path, columns, row)} (episode {columns.episode_name(row)}{time})"
