@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from journeyman.demonstrations.demonstrations import Demonstrations
 
 
+NEVER = "has probability 0"
+
+
 def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
     """The pair of `world` behind every step, or an error that names the first impossible one.
 
@@ -75,13 +78,24 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
     if (probability <= 0).any():
         step = int(np.argmax(probability <= 0))
         ending = world.sink is not None and world.transition[pairs[step], world.sink] > 0
+        declared = world.support is not None
+        if ending:
+            remedy = (
+                "This step ends the episode: mark it terminated and give terminal_state=world.sink; "
+                "jm.read_demonstrations(path, world=world) does so"
+            )
+        elif declared:
+            remedy = (
+                "If the step is possible the support is wrong: allow it there, or leave the support "
+                "out. Otherwise check that demonstrations and world number states and actions alike"
+            )
+        else:
+            remedy = "Check that demonstrations and world number states and actions alike"
         raise InvalidDemonstrations(
             f"{_where(demos, step)}: the step from state {demos.step_states[step]} by action "
-            f"{demos.actions[step]} to state {demos.next_states[step]} has probability 0",
-            "This step ends the episode: mark it terminated and give terminal_state=world.sink; "
-            "jm.read_demonstrations(path, world=world) does so"
-            if ending
-            else "Check that demonstrations and world number states and actions alike",
+            f"{demos.actions[step]} to state {demos.next_states[step]} "
+            + ("contradicts the declared support, which excludes it" if declared else NEVER),
+            remedy,
         )
 
 

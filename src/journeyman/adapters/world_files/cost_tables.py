@@ -3,11 +3,11 @@
 CSV names the costs in its first line. Columns called `state` and `action` say which row is whose,
 in any order, by the numbers that states and actions have in the world; without them rows are taken
 in the order of the world's states or pairs, or of all states and action numbers. Rows of actions
-that a state does not offer are left out. A column that numbers the rows (`id`, `machine_id`, `index`, or the
-nameless first column that data frames write) is no cost. The end that a world has added for
-terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table has no row for
-them: who wrote it may not know of them. An NPZ file holds one table of numbers
-and, if it likes, their `names`.
+that a state does not offer are left out. A column that numbers the rows (`id`, `machine_id`,
+`index`, or the nameless first column that data frames write) is no cost. The end that a world has
+added for terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table
+has no row for them: who wrote it may not know of them. An NPZ file holds one table of numbers and,
+if it likes, their `names`.
 """
 
 import csv

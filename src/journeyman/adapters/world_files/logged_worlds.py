@@ -12,8 +12,8 @@ Rows of an episode have to follow one another: t = 0, 1, 2, ..., each from where
 led. A gap in t is refused, unless `gaps=allow` declares that what is missing does not depend on
 what happened there; then every row is a step of its own, and episodes without t = 0 tell no start.
 
-Some recorders mark a step terminated also where a time limit stops the episode. `truncated_at` names
-that limit. Whether an episode has ended by its last possible step is then not known, whatever is
+Some recorders mark a step terminated also where a time limit stops the episode. `truncated_at`
+names that limit. Whether an episode has ended by its last possible step is then not known, whatever is
 marked, and that step is left out in every episode that has it: as its number decides that, and not
 where it leads, the other steps keep their laws.
 """
@@ -273,7 +273,7 @@ class _LoggedEpisodes:
 
 
 def _within_limit(path: str, rows: Columns, options: Options) -> Columns:
-    """The rows whose ends are real; where no limit is given, all of them, perhaps with a warning."""
+    """The rows whose ends are real; where no limit is given, all, perhaps with a warning."""
     if TRUNCATED_AT not in options:
         if "episode" in rows and rows.get("terminated", np.zeros(1)).any():
             warn_of_limit(
