@@ -91,7 +91,49 @@ def test_a_row_that_is_lacking_among_all_actions_is_named(tmp_path):
         read_costs(written(tmp_path, ["state", "action", "wear"], keyed), partial_world())
 
 
-@pytest.mark.parametrize("name", ["id", "ID", " Index", "", "Unnamed: 0", "row", "pair"])
+def ended_world(folder):
+    """States 0, 1 and 3, a number that occurs nowhere, and 4, the end of terminated episodes."""
+    steps = ["0,1,1,0", "0,2,0,0", "1,1,3,0", "3,1,0,0", "3,1,3,1"]
+    (folder / "log.csv").write_text("\n".join(["state,action,next_state,terminated", *steps]))
+    options = {"discount": "0.9", "initial": "0", "drop_unseen": "yes"}
+    return read_world(folder / "log.csv", options=options)
+
+
+def test_states_that_the_author_of_a_table_may_not_know_cost_nothing(tmp_path):
+    world = ended_world(tmp_path)
+    assert (world.num_states, world.sink) == (5, 4)
+    basis = read_costs(written(tmp_path, ["state", "wear"], [(0, 1), (1, 2), (3, 3)]), world)
+    assert basis.matrix.ravel().tolist() == [1, 2, 0, 3, 0]
+    assert "no row for states 2, which no recorded step enters or leaves and for 4, the end" in (
+        basis.note
+    )
+    pairs = [(0, 1, 1), (0, 2, 2), (1, 1, 3), (2, 1, 5), (3, 1, 4)]
+    basis = read_costs(written(tmp_path, ["state", "action", "wear"], pairs), world)
+    assert basis.matrix.ravel().tolist() == [1, 2, 3, 5, 4, 0]
+    assert "no row for state 4, the end that was added for terminated episodes" in basis.note
+    basis = read_costs(written(tmp_path, ["wear"], [(1,), (2,), (5,), (3,)]), world)
+    assert basis.matrix.ravel().tolist() == [1, 2, 5, 3, 0]
+    assert "state 4, the end" in basis.note
+    whole = [(state, 1.0) for state in range(5)]
+    assert not read_costs(written(tmp_path, ["state", "wear"], whole), world).note
+    with refused("0 rows for state 1, and 2 in all"):
+        read_costs(written(tmp_path, ["state", "wear"], [(0, 1), (3, 3)]), world)
+
+
+def test_a_state_that_a_support_leads_to_needs_its_costs(tmp_path):
+    steps = ([0, 0, 1], [0, 0, 0], [0, 1, 0])
+    given = {"discount": 0.9, "initial": [1, 0, 0], "drop_unseen": True}
+    seen = jm.World.from_transitions(*steps, **given)
+    possible = jm.World.from_transitions(*steps, **given, support=[[1, 1, 1], [1, 1, 0], [0, 0, 1]])
+    path = written(tmp_path, ["state", "wear"], [(0, 1), (1, 2)])
+    assert read_costs(path, seen).matrix.ravel().tolist() == [1, 2, 0]
+    with refused("0 rows for state 2"):
+        read_costs(path, possible)
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "ID", " Index", "", "Unnamed: 0", "row", "pair", "Machine_ID", "state_id"]
+)
 def test_a_column_that_numbers_the_rows_is_no_cost(tmp_path, name):
     basis = read_costs(written(tmp_path, [name, "energy"], [(1, 5), (2, 6), (3, 7)]), RAGGED)
     assert (basis.names, basis.matrix.ravel().tolist()) == (("energy",), [5, 6, 7])
@@ -105,6 +147,13 @@ def test_a_column_that_numbers_the_rows_is_no_cost(tmp_path, name):
         read_costs(written(tmp_path, [name], [(0,), (1,)]), RAGGED)
 
 
+def test_text_in_a_column_that_is_left_out_is_no_mistake(tmp_path):
+    path = written(tmp_path, ["state", "machine_id", "energy"], [(1, "M-7", 5), (0, "", 6)])
+    basis = read_costs(path, RAGGED)
+    assert (basis.names, basis.matrix.ravel().tolist()) == (("energy",), [6, 5])
+    assert "'machine_id'" in basis.note
+
+
 class Frame:
     """What is asked of a data frame."""
 
@@ -115,7 +164,7 @@ class Frame:
         return np.column_stack(list(self._columns.values())).astype(dtype or float)
 
 
-@pytest.mark.parametrize("name", ["id", "index", "Unnamed: 0", "state", "action"])
+@pytest.mark.parametrize("name", ["id", "index", "Unnamed: 0", "machine_id", "state", "action"])
 def test_a_column_of_a_data_frame_that_numbers_its_rows_is_no_cost(name):
     frame = Frame({name: [0, 1], "energy": [2.0, 3.0]})
     with pytest.raises(jm.InvalidCosts, match=f"the column '{name}' of the data frame"):
@@ -137,7 +186,8 @@ def test_pairs_are_named_by_the_numbers_of_their_actions():
         ("energy\n", "holds no costs"),
         ("1.0,2.0\n3,4\n", "a cost is named '1.0'"),
         ("energy\n1\n2\n3\n4\n5\n", "costs.csv has 5 rows .* line 6; the world has 2 states and 3"),
-        ("energy\n1\nhigh\n", "line 3: could not convert"),
+        ("energy\n1\nhigh\n", "line 3: energy is 'high', expected a number"),
+        ("state,energy,delay\n0,1,2\n1,2, \n", "line 3: delay is empty, expected a number"),
         ("energy,delay\n1\n", "line 2: 1 cells, the first line names 2"),
         ("energy\n1\nnan\n", "not finite"),
         ("energy\n1\ninf\n", "not finite"),

@@ -431,3 +431,68 @@ def test_no_text_does_more_than_a_refusal(content, tmp_path_factory):
         read_world(str(path), options=OPTIONS)
     except jm.JourneymanError:
         return
+
+
+LIMITED = (*HEADER, "episode", "terminated")
+LIMITED_ROWS = [
+    (0, 0, 1, 0, 0), (1, 0, 0, 0, 0), (0, 0, 1, 0, 1),
+    (0, 0, 0, 1, 0), (0, 0, 1, 1, 0), (1, 0, 1, 1, 1),
+    (0, 0, 1, 2, 0), (1, 0, 1, 2, 1),
+    (1, 0, 0, 3, 0), (0, 0, 0, 3, 0), (0, 0, 0, 3, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("timed", [False, True])
+def test_ends_that_look_like_a_time_limit_are_a_warning_until_it_is_given(tmp_path, kind, timed):
+    rows, header = LIMITED_ROWS, LIMITED
+    if timed:
+        times = [0, 1, 2, 0, 1, 2, 0, 1, 0, 1, 2]
+        rows, header = [(*row, t) for row, t in zip(rows, times, strict=True)][::-1], (*header, "t")
+    path, options = written(tmp_path, rows, header, kind), {"discount": "0.9"}
+    with pytest.warns(UserWarning, match=r"2 of 3 .* have 3 steps.* the option truncated_at=3"):
+        read_world(path, options=options)
+    world = read_world(path, options=options | {"truncated_at": "3"})
+    counts = world.transition_counts * world.transition.toarray()[:, :].T
+    assert counts.T[:2].tolist() == [[2, 3, 0], [2, 0, 1]], (
+        "third steps are left out, ends before stay"
+    )
+    assert (world.initial_count, world.initial.tolist()) == (4, [0.75, 0.25, 0])
+
+
+def test_a_time_limit_of_a_log_is_checked(tmp_path):
+    path, options = written(tmp_path, LIMITED_ROWS, LIMITED), {"discount": "0.9"}
+    with refused(r"line 4 .episode 0. is step 3 of its episode, more than truncated_at = 2"):
+        read_world(path, options=options | {"truncated_at": "2"})
+    with refused("truncated_at = 0"):
+        read_world(path, options=options | {"truncated_at": "0"})
+    mixed = [LIMITED_ROWS[k] for k in (1, 0, 2)]
+    with refused("leads to state"):
+        read_world(written(tmp_path, mixed, LIMITED), options=OPTIONS | {"truncated_at": "3"})
+    with refused("no step before number 1"):
+        read_world(
+            written(tmp_path, [(0, 0, 0, 0, 1)], LIMITED), options=OPTIONS | {"truncated_at": "1"}
+        )
+    bare = written(tmp_path, [(0, 0, 0, 1)], (*HEADER, "terminated"))
+    with refused("no column episode"):
+        read_world(bare, options=OPTIONS | {"truncated_at": "3"})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_episodes_may_have_names(tmp_path, kind):
+    header = (*HEADER, "episode", "t")
+    rows = [(0, 0, 1, "b-2", 0), (1, 0, 0, "b-2", 1), (1, 0, 0, "a", 0), (0, 0, 0, "a", 1)]
+    world = read_world(written(tmp_path, rows, header, kind), options={"discount": "0.9"})
+    assert (world.initial_count, world.initial.tolist()) == (2, [0.5, 0.5])
+    assert world.transition.toarray().tolist() == [[0.5, 0.5], [1, 0]]
+    with refused(r"\(episode b-2, t = 1\) is from state 0, but .*\(episode b-2, t = 0\)"):
+        read_world(
+            written(tmp_path, [rows[0], (0, 0, 0, "b-2", 1)], header, kind),
+            options={"discount": "0.9"},
+        )
+
+
+def test_an_episode_needs_a_name(tmp_path):
+    path = written(tmp_path, [(0, 0, 0, "a"), (0, 0, 0, "")], (*HEADER, "episode"))
+    with refused("line 3: episode is empty.*name of its episode"):
+        read_world(path, options={"discount": "0.9"})

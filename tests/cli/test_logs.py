@@ -20,6 +20,41 @@ def log(tmp_path):
     return path
 
 
+def stopped_log(folder, limit=6, count=400):
+    """Walks between two states, of which one in ten ends in every step; all that stop are marked."""
+    rng = np.random.default_rng(1)
+    lines = ["episode,t,state,action,next_state,terminated"]
+    for episode in range(count):
+        state = 0
+        for t in range(limit):
+            over, after = rng.random() < 0.1, int(rng.integers(2))
+            after = state if over else after
+            marked = int(over or t == limit - 1)
+            lines.append(f"{episode},{t},{state},0,{after},{marked}")
+            if over:
+                break
+            state = after
+    (folder / "stopped.csv").write_text("\n".join(lines) + "\n")
+    return folder / "stopped.csv"
+
+
+@pytest.mark.filterwarnings("always:.*time limit:UserWarning")
+def test_a_time_limit_that_is_marked_as_an_end_is_named_by_its_option(call, tmp_path):
+    log, target = stopped_log(tmp_path), tmp_path / "world.npz"
+    shown = call("world", "import", log, target, "--discount", 0.9)
+    assert shown.code == 0
+    assert "--option truncated_at=6" in shown.words
+    false_ends = jm.World.load(target).transition[:2, [2]].toarray()
+    shown = call("world", "import", log, target, "--discount", 0.9, "--truncated-at", 6)
+    assert (shown.code, "time limit" in shown.words) == (0, False)
+    ends = jm.World.load(target).transition[:2, [2]].toarray()
+    assert ends == pytest.approx(0.1, abs=0.03)
+    assert (false_ends > ends + 0.05).all()
+    shown = call("world", "import", log, target, "--discount", 0.9, "--truncated-at", 5)
+    assert shown.code == 3
+    assert "is step 6 of its episode, more than --truncated-at 5" in shown.words
+
+
 def imported(call, log, *more):
     target = log.parent / "world.npz"
     return target, call("world", "import", log, target, "--discount", 0.9, "--initial", 0, *more)

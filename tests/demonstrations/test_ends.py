@@ -75,9 +75,12 @@ def test_a_suspicious_length_is_a_warning_that_teaches_the_option(tmp_path, stat
         ([[0, 1, 2]] * 12, [[0, 0]] * 12, [True] * 12),
         ([[0, 1, 2, 2], [0, 0, 1, 2]], [[0, 0, 0]] * 2, [True, True]),
         ([[0, 1, 5], [0, 1, 6]], [[0, 0], [0, 1]], [True, True]),
+        (
+            [[0, 1, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], [[0, 0]] * 4, [True, True, False, False],
+        ),
         ([[0, 5], [0, 6], [0, 7], [0, 8], [0, 9]], [[0]] * 5, [True] * 5),
     ],
-    ids=["truncated", "one way", "rests on", "few", "single steps"],
+    ids=["truncated", "one way", "rests on", "few", "told apart", "single steps"],
 )  # fmt: skip
 def test_ordinary_records_are_no_reason_for_a_warning(arrays):
     with warnings.catch_warnings():
@@ -95,3 +98,40 @@ def test_a_world_refuses_them_and_says_which_option_helps():
     with pytest.raises(jm.InvalidDemonstrations, match=rf"not absorbing.*truncated_at={LIMIT}"):
         demos.pairs_in(ring)
     assert demos.with_ends(truncated_at=LIMIT).pairs_in(ring).size == 12 * LIMIT
+
+
+def test_a_given_terminal_state_does_not_silence_the_warning(tmp_path):
+    states, actions, terminated = walks(12, terminated=True, states=3)
+    with pytest.warns(UserWarning, match="time limit"):
+        demos = jm.Demonstrations.from_arrays(states, actions, terminated, terminal_state=3)
+    assert set(demos.last_states) == {3}
+    with pytest.warns(UserWarning, match="time limit"):
+        jm.write_demonstrations(
+            jm.Demonstrations.from_arrays(states, actions, terminated), tmp_path / "demos.csv"
+        )
+    steps = np.array([(x, a, (x + 2 * a - 1) % 3) for x in range(3) for a in range(2)] * 20)
+    log = [f"{x},{a},{y},0" for x, a, y in steps] + ["0,0,0,1", "1,1,1,1"]
+    (tmp_path / "log.csv").write_text("\n".join(["state,action,next_state,terminated", *log]))
+    world = jm.read_world(tmp_path / "log.csv", options={"discount": "0.9", "initial": "0"})
+    given = {"world": world, "terminal_state": 3}
+    with pytest.raises(
+        jm.InvalidDemonstrations,
+        match=rf"truncated_at={LIMIT}.* give terminal_state=3, the end that was added",
+    ):
+        jm.read_demonstrations(tmp_path / "demos.csv", world=world)
+    for one in (given, {"terminal_state": 3}):
+        with pytest.warns(UserWarning, match=rf"demos.csv: .* truncated_at={LIMIT}"):
+            jm.read_demonstrations(tmp_path / "demos.csv", **one)
+    with pytest.warns(UserWarning, match=rf"demos.csv: .* truncated_at={LIMIT}"):
+        jm.Demonstrations.load(tmp_path / "demos.csv", terminal_state=3)
+    demos = jm.read_demonstrations(tmp_path / "demos.csv", **given, truncated_at=LIMIT)
+    assert not demos.terminated.any()
+
+
+def test_both_remedies_are_named_when_some_terminated_before_the_limit():
+    world = jm.World.from_arrays(np.full((2, 1, 2), 0.5), [1, 0], 0.9)
+    demos = jm.Demonstrations([0, 1, 0, 0, 1], [0, 0, 0], [0, 2, 3], terminated=[1, 1])
+    with pytest.raises(
+        jm.InvalidDemonstrations, match=r"1 of 2 such .* truncated_at=2, .* terminal_state="
+    ):
+        demos.pairs_in(world)

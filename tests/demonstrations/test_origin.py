@@ -90,3 +90,16 @@ def test_the_origin_decides_nothing(path):
     read = jm.read_demonstrations(path)
     made = jm.Demonstrations(read.states, read.actions, read.offsets, read.terminated)
     assert fingerprint(read, "demos") == fingerprint(made, "demos")
+
+
+def test_a_step_that_a_declared_support_excludes_is_a_contradiction():
+    steps = ([0, 0, 1, 1, 2], [0] * 5, [0, 1, 1, 2, 0])
+    support = [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
+    world = jm.World.from_transitions(*steps, 0.9, initial=[1, 0, 0], support=support)
+    demos = jm.Demonstrations([0, 1, 2, 0, 2], [0, 0, 0, 0], [0, 4])
+    with pytest.raises(
+        jm.InvalidDemonstrations,
+        match="from state 0 by action 0 to state 2 contradicts the declared support.*allow it there",
+    ):
+        demos.pairs_in(world)
+    assert jm.Demonstrations([1, 0], [0], [0, 1]).pairs_in(world).tolist() == [1]

@@ -18,7 +18,7 @@ def _option(found: re.Match[str]) -> str:
 
 
 SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"\btruncated_at ?= ?(\d+)", r"--truncated-at \1"),
+    (r"(?<!option )\btruncated_at ?= ?(\d+)", r"--truncated-at \1"),
     (r"\bterminal_state=world\.sink", "--terminal-state with the number of the absorbing state"),
     (r"\bterminal_state ?= ?(\d+)", r"--terminal-state \1"),
     (r"\bterminal_state=", "--terminal-state"),

@@ -32,6 +32,12 @@ def import_world(
         bool,
         typer.Option("--drop-unseen", help="Numbers that occur nowhere in a log are no states."),
     ] = False,
+    truncated_at: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Steps of a log's time limit, if ends there are marked terminated."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read a world from any source, and write it as one file."""
@@ -48,6 +54,8 @@ def import_world(
         options["absorbing"] = absorbing
     if drop_unseen:
         options["drop_unseen"] = "yes"
+    if truncated_at is not None:
+        options["truncated_at"] = str(truncated_at)
     if target.suffix != ".npz":
         raise typer.BadParameter(f"{target} does not end in .npz", param_hint="TARGET")
     world = world_from(source, options)

@@ -134,11 +134,15 @@ class CostBasis:
 def numbers_rows(name: str, *, first: bool) -> bool:
     """Whether a column of that name numbers the rows of a table and is no cost.
 
-    >>> numbers_rows("Unnamed: 0", first=True), numbers_rows("ID", first=False)
+    >>> numbers_rows("Unnamed: 0", first=True), numbers_rows("machine_ID", first=False)
     (True, True)
     """
     plain = name.strip().lower()
-    return plain in ROW_NUMBERS or (first and (plain == "" or plain.startswith("unnamed:")))
+    return (
+        plain in ROW_NUMBERS
+        or plain.endswith("_id")
+        or (first and (plain == "" or plain.startswith("unnamed:")))
+    )
 
 
 def _refuse_row_numbers(columns: list[str]) -> None:

@@ -129,7 +129,8 @@ class Demonstrations:
         offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
         demos = cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
         ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
-        warn_of_limit(ended, "the arrays", stacklevel=2)
+        if truncated_at is None:
+            warn_of_limit(demos, "the arrays", stacklevel=2)
         return ended
 
     def with_ends(
@@ -319,8 +320,8 @@ class Demonstrations:
         """
         demos = cls._load(path, memory_limit)
         ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
-        if files.is_csv(path):
-            warn_of_limit(ended, path, stacklevel=2)
+        if truncated_at is None and files.is_csv(path):
+            warn_of_limit(demos, path, stacklevel=2)
         return ended
 
     @classmethod

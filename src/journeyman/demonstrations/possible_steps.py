@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from journeyman.demonstrations.demonstrations import Demonstrations
 
 
+NEVER = "has probability 0"
+
+
 def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
     """The pair of `world` behind every step, or an error that names the first impossible one.
 
@@ -75,13 +78,24 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
     if (probability <= 0).any():
         step = int(np.argmax(probability <= 0))
         ending = world.sink is not None and world.transition[pairs[step], world.sink] > 0
+        declared = world.support is not None
+        if ending:
+            remedy = (
+                "This step ends the episode: mark it terminated and give terminal_state=world.sink; "
+                "jm.read_demonstrations(path, world=world) does so"
+            )
+        elif declared:
+            remedy = (
+                "If the step is possible the support is wrong: allow it there, or leave the support "
+                "out. Otherwise check that demonstrations and world number states and actions alike"
+            )
+        else:
+            remedy = "Check that demonstrations and world number states and actions alike"
         raise InvalidDemonstrations(
             f"{_where(demos, step)}: the step from state {demos.step_states[step]} by action "
-            f"{demos.actions[step]} to state {demos.next_states[step]} has probability 0",
-            "This step ends the episode: mark it terminated and give terminal_state=world.sink; "
-            "jm.read_demonstrations(path, world=world) does so"
-            if ending
-            else "Check that demonstrations and world number states and actions alike",
+            f"{demos.actions[step]} to state {demos.next_states[step]} "
+            + ("contradicts the declared support, which excludes it" if declared else NEVER),
+            remedy,
         )
 
 
@@ -91,18 +105,24 @@ def _refuse_restless(demos: "Demonstrations", world: World) -> None:
         return
     episode, longest = int(np.argmax(restless)), int(demos.lengths.max())
     alike = int((demos.lengths[restless] == longest).sum())
-    remedy = "Mark it truncated, or give terminal_state=world.sink"
-    if alike == restless.sum() and longest > 1:
-        which = "It has" if alike == 1 else f"All {alike} such episodes have"
+    remedy = "Mark it truncated if it has been stopped"
+    if alike and longest > 1:
+        which = (
+            "It has" if restless.sum() == 1 else f"{alike} of {restless.sum()} such episodes have"
+        )
         remedy = (
             f"{which} {longest} steps, and no episode has more: if that is a time limit, give "
-            f"truncated_at={longest}, and ends there are read as truncated; if it has terminated, "
-            "name the absorbing state with terminal_state="
+            f"truncated_at={longest}, and ends there are read as truncated"
         )
+    end = (
+        "name the absorbing state with terminal_state="
+        if world.sink is None
+        else f"give terminal_state={world.sink}, the end that was added for terminated episodes"
+    )
     raise InvalidDemonstrations(
         f"{demos.where(episode)} is marked terminated but ends in state "
         f"{demos.last_states[episode]}, which is not absorbing",
-        remedy,
+        f"{remedy}; if it has terminated, {end}",
     )
 
 

@@ -82,9 +82,13 @@ def read_demonstrations(
     demos = read(source, Allowance(path, memory_limit))
     require_ids(demos)
     if world is not None:
-        return fitted(demos, world, truncated_at, terminal_state)
-    ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
-    warn_of_limit(ended, path, stacklevel=2)
+        ended = fitted(demos, world, truncated_at, terminal_state)
+        shown_by_world = terminal_state is None
+    else:
+        ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
+        shown_by_world = False
+    if truncated_at is None and not shown_by_world:
+        warn_of_limit(demos, path, stacklevel=2)
     return ended
 
 

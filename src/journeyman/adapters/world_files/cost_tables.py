@@ -3,9 +3,11 @@
 CSV names the costs in its first line. Columns called `state` and `action` say which row is whose,
 in any order, by the numbers that states and actions have in the world; without them rows are taken
 in the order of the world's states or pairs, or of all states and action numbers. Rows of actions
-that a state does not offer are left out. A column that numbers the rows (`id`, `index`, or the
-nameless first column that data frames write) is no cost. An NPZ file holds one table of numbers
-and, if it likes, their `names`.
+that a state does not offer are left out. A column that numbers the rows (`id`, `machine_id`,
+`index`, or the nameless first column that data frames write) is no cost. The end that a world has
+added for terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table
+has no row for them: who wrote it may not know of them. An NPZ file holds one table of numbers and,
+if it likes, their `names`.
 """
 
 import csv
@@ -24,7 +26,7 @@ from journeyman.costs.basis import KEYS, numbers_rows
 from journeyman.demonstrations.table_rows import require_commas
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World
-from journeyman.world.pairs import LARGEST_NUMBER
+from journeyman.world.pairs import LARGEST_NUMBER, MOST_NAMED
 
 TABLES = ("costs", "matrix", "features", "feature_matrix")
 NAMES = "names"
@@ -93,15 +95,17 @@ class _Reading:
         notes = [f"the column {self.header[place]!r} numbers the rows" for place in numbering]
         by_key = {name.lower(): self._whole(place) for name, place in keys.items()}
         if by_key:
-            values, left_out = self._ordered(by_key, self.values[:, costs], world)
+            values, left_out, free = self._ordered(by_key, self.values[:, costs], world)
         else:
             for place in numbering:
                 self._require_in_order(place)
-            values, left_out = self._as_listed(self.values[:, costs], world)
+            values, left_out, free = self._as_listed(self.values[:, costs], world)
         if left_out:
             notes.append(f"{left_out} rows are for actions that their states do not offer")
-        note = f"{self.path}: {' and '.join(notes)}; left out" if notes else ""
-        return CostTable(values, names, note)
+        parts = [f"{' and '.join(notes)}; left out"] if notes else []
+        if free.size:
+            parts.append(_free_in_words(free, world))
+        return CostTable(values, names, f"{self.path}: {'; '.join(parts)}" if parts else "")
 
     def _whole(self, place: int) -> IntArray:
         column = self.values[:, place]
@@ -119,16 +123,19 @@ class _Reading:
         """Rows that are numbered otherwise than they stand may be meant in another order."""
         column = self.values[:, place]
         wrong = column != column[0] + np.arange(column.size)
-        if wrong.any():
+        if wrong.any() and not np.isnan(column).any():
             row = int(np.argmax(wrong))
             raise InvalidCosts(
                 f"{self.path}, line {self.lines[row]}: {self.header[place]!r} is {column[row]:g}, "
                 f"after {column[row - 1]:g}: the rows do not stand in the order of their numbers",
                 "Call the column state if it tells whose costs these are, and add a column action "
-                "if they differ by action",
+                "if they differ by action; if it does not, leave it out",
             )
 
-    def _as_listed(self, values: FloatArray, world: World) -> tuple[FloatArray, int]:
+    def _as_listed(self, values: FloatArray, world: World) -> tuple[FloatArray, int, IntArray]:
+        none = np.zeros(0, dtype=np.int64)
+        if len(values) == world.sink == world.num_states - 1:
+            return np.vstack([values, np.zeros_like(values[:1])]), 0, np.array([world.sink])
         rows, complete = len(values), world.num_states * world.pairs.width
         if rows not in (world.num_states, world.num_pairs, complete):
             also = "" if world.pairs.is_complete else f" ({complete} with all action numbers)"
@@ -140,14 +147,16 @@ class _Reading:
                 "whose",
             )
         if rows in (world.num_states, world.num_pairs):
-            return values, 0
+            return values, 0, none
         kept = np.asarray(world.pairs.per_pair(self.path, values, InvalidCosts))
-        return kept, rows - len(kept)
+        return kept, rows - len(kept), none
 
     def _ordered(
         self, keys: dict[str, IntArray], values: FloatArray, world: World
-    ) -> tuple[FloatArray, int]:
-        """Rows in the order of the world, and how many of them it has no place for."""
+    ) -> tuple[FloatArray, int, IntArray]:
+        """Rows in the order of the world, how many of them it has no place for, and states that
+        have none and cost nothing.
+        """
         if "state" not in keys:
             raise InvalidFile(
                 f"{self.path} has the column action, but not state", "Add the column state"
@@ -156,10 +165,13 @@ class _Reading:
         self._require_states(states, world)
         if "action" in keys:
             rows, known = self._pairs(states, keys["action"], world)
-            size, what = world.num_pairs, "pairs"
+            homes, what = world.pairs.states, "pairs"
         else:
-            rows, size, what = states, world.num_states, "states"
+            rows, homes, what = states, np.arange(world.num_states), "states"
+        size = homes.size
         counts = np.bincount(rows[known], minlength=size)
+        free = np.setdiff1d(_without_costs(world), states[known])
+        counts[np.isin(homes, free)] = 1
         if (counts != 1).any():
             row = int(np.argmax(counts != 1))
             where = world.describe_pair(row) if "action" in keys else f"state {row}"
@@ -172,9 +184,9 @@ class _Reading:
                 f"all{also}",
                 f"Give one row for each of the {size} {what}",
             )
-        ordered = np.empty((size, values.shape[1]))
+        ordered = np.zeros((size, values.shape[1]))
         ordered[rows[known]] = values[known]
-        return ordered, int((~known).sum())
+        return ordered, int((~known).sum()), free
 
     def _require_states(self, states: IntArray, world: World) -> None:
         outside = states >= world.num_states
@@ -202,6 +214,32 @@ class _Reading:
         rows = np.zeros(states.size, dtype=np.int64)
         rows[known] = pairs.index(states[known], actions[known], InvalidCosts)
         return rows, known
+
+
+def _without_costs(world: World) -> IntArray:
+    """The added end of episodes, and what an estimated world never enters nor leaves."""
+    inert = np.zeros(world.num_states, dtype=bool)
+    if world.transition_counts is not None:
+        laws = (world.transition if world.support is None else world.support).tocoo()
+        entered = laws.col[(world.pairs.states[laws.row] != laws.col) & (laws.data > 0)]
+        inert = world.absorbing & (world.initial == 0)
+        inert[entered] = False
+        inert[world.pairs.states[world.transition_counts > 0]] = False
+    if world.sink is not None:
+        inert[world.sink] = True
+    return np.flatnonzero(inert)
+
+
+def _free_in_words(states: IntArray, world: World) -> str:
+    known = [f"{world.sink}, the end that was added for terminated episodes"]
+    others = [str(state) for state in states if state != world.sink]
+    shown = others[:MOST_NAMED]
+    if len(others) > len(shown):
+        shown.append(f"... ({len(others)} in all)")
+    unseen = [f"{', '.join(shown)}, which no recorded step enters or leaves"] if others else []
+    ends = known if world.sink in states else []
+    count = "state" if states.size == 1 else "states"
+    return f"no row for {count} {' and for '.join([*unseen, *ends])}: costs there are taken as 0"
 
 
 def read_npz_costs(path: str) -> tuple[FloatArray, Sequence[str] | None]:
@@ -232,30 +270,36 @@ def _numbers(path: str, line: int, row: list[str], header: list[str]) -> list[fl
             f"{path}, line {line}: {len(row)} cells, the first line names {len(header)}",
             "Give one cell for each column",
         )
-    try:
-        numbers = [float(cell) for cell in row]
-    except ValueError as fault:
-        raise InvalidFile(f"{path}, line {line}: {fault}", "Give plain numbers") from None
-    for name, value in zip(header, numbers, strict=True):
-        if not math.isfinite(value):
+    numbers = []
+    for place, (name, cell) in enumerate(zip(header, row, strict=True)):
+        value = _number(cell)
+        if numbers_rows(name, first=place == 0):
+            value = math.nan if value is None else value
+        elif value is None:
+            found = repr(cell.strip()[:40]) if cell.strip() else "empty"
+            raise InvalidFile(
+                f"{path}, line {line}: {name} is {found}, expected a number", "Give plain numbers"
+            )
+        elif not math.isfinite(value):
             raise InvalidCosts(
                 f"{path}, line {line}: {name} is {value}, which is not finite", "Give finite costs"
             )
+        numbers.append(value)
     return numbers
 
 
 def _require_names(path: str, header: list[str]) -> None:
     """A first line of figures is a row of costs and not their names."""
-    unnamed = next((name for name in header if _is_number(name)), None)
+    unnamed = next((name for name in header if _number(name or "0") is not None), None)
     if unnamed is not None:
         raise InvalidFile(
             f"{path}: a cost is named {unnamed!r}", "Name the columns in the first line"
         )
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | None:
+    """What a cell says, or None if that is no number."""
     try:
-        float(text or "0")
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None

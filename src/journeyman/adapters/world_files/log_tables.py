@@ -1,11 +1,14 @@
-"""Columns of whole numbers from a CSV file, the form in which steps are logged."""
+"""Columns of whole numbers from a CSV file, the form in which steps are logged.
+
+Episodes may have names, which are numbered beyond all whole numbers that a file may hold.
+"""
 
 import csv
 import re
 from array import array
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +17,47 @@ from journeyman.arrays import IntArray
 from journeyman.demonstrations.table_rows import require_commas
 from journeyman.errors import InvalidFile
 
-Columns: TypeAlias = Mapping[str, IntArray]
+EPISODE = "episode"
+
+
+class Columns(dict[str, IntArray]):
+    """Columns by their names, and the names of episodes that are no numbers."""
+
+    def __init__(
+        self, columns: Mapping[str, IntArray], episodes: "EpisodeNames | None" = None
+    ) -> None:
+        super().__init__(columns)
+        self.episodes = EpisodeNames() if episodes is None else episodes
+
+    def changed(self, columns: Mapping[str, IntArray]) -> "Columns":
+        """Other columns of the same episodes."""
+        return Columns(columns, self.episodes)
+
+    def episode_name(self, row: int) -> str:
+        """What the episode of a row is called in its file."""
+        return self.episodes.name(int(self[EPISODE][row]))
+
+
+class EpisodeNames:
+    """Numbers for names of episodes."""
+
+    FIRST, PER_NAME = 1 << 62, 200
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self.num_bytes = 0
+
+    def number(self, name: str) -> int:
+        if name not in self._numbers:
+            self._numbers[name] = self.FIRST + len(self._numbers)
+            self.num_bytes += self.PER_NAME + len(name)
+        return self._numbers[name]
+
+    def name(self, number: int) -> str:
+        if number < self.FIRST:
+            return str(number)
+        return list(self._numbers)[number - self.FIRST][:40]
+
 
 TRUE, FALSE = {"true", "yes"}, {"false", "no", ""}
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
@@ -40,9 +83,10 @@ def read_csv_columns(
             rows = csv.reader(stream, strict=True)
             places = places_of(path, next(rows, []), required, optional)
             kept = {name: array("q") for name in places}
+            episodes = EpisodeNames()
             lines, begin = array("q"), rows.line_num + 1
             for row in rows:
-                _keep(path, begin, row, places, kept)
+                _keep(path, begin, row, places, kept, episodes)
                 if row:
                     lines.append(begin)
                 begin = rows.line_num + 1
@@ -51,7 +95,8 @@ def read_csv_columns(
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
         raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
     kept[LINE] = lines
-    return {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
+    columns = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
+    return Columns(columns, episodes)
 
 
 def place_of(path: str, columns: Columns, row: int) -> str:
@@ -81,7 +126,12 @@ def places_of(
 
 
 def _keep(
-    path: str, line: int, row: list[str], places: Mapping[str, int], kept: Mapping[str, Any]
+    path: str,
+    line: int,
+    row: list[str],
+    places: Mapping[str, int],
+    kept: Mapping[str, Any],
+    episodes: EpisodeNames,
 ) -> None:
     if not row:
         return
@@ -93,6 +143,13 @@ def _keep(
             kept[name].append(text.lower() in TRUE)
         elif WHOLE.fullmatch(text):
             kept[name].append(_allowed(path, line, name, int(text.partition(".")[0])))
+        elif name == EPISODE:
+            if not text:
+                raise InvalidFile(
+                    f"{path}, line {line}: episode is empty",
+                    "Give every row the name of its episode",
+                )
+            kept[name].append(episodes.number(text))
         else:
             raise InvalidFile(
                 f"{path}, line {line}: {name} is {text[:40]!r}, expected a whole number",

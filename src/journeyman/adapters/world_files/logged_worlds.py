@@ -11,10 +11,16 @@ entered with and without an end.
 Rows of an episode have to follow one another: t = 0, 1, 2, ..., each from where the one before it
 led. A gap in t is refused, unless `gaps=allow` declares that what is missing does not depend on
 what happened there; then every row is a step of its own, and episodes without t = 0 tell no start.
+
+Some recorders mark a step terminated also where a time limit stops the episode. `truncated_at`
+names that limit. Whether an episode has ended by its last possible step is then not known, whatever is
+marked, and that step is left out in every episode that has it: as its number decides that, and not
+where it leads, the other steps keep their laws.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,17 +37,22 @@ from journeyman.adapters.world_files.source_options import (
     whole_number,
     whole_numbers,
 )
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
+from journeyman.demonstrations.ends import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidWorld
 from journeyman.world import World, recorded
 from journeyman.world.pairs import MOST_NAMED
 
 REQUIRED = ("state", "action", "next_state")
 OPTIONAL = ("count", "episode", "t", "terminated")
-OPTIONS = ("discount", "initial", "num_states", "absorbing", "drop_unseen", "gaps")
+OPTIONS = ("discount", "initial", "num_states", "absorbing", "drop_unseen", "gaps", "truncated_at")
 UNLEFT, ALLOW = "unleft", "allow"
 """Values of absorbing, for every state that was reached and never left, and of gaps."""
+TRUNCATED_AT = "truncated_at"
 ENDED = "nowhere, unless as the next state of a step marked terminated, which leads to the sink"
+LEFT_OUT = "nowhere, unless in a step that truncated_at leaves out"
+LIMIT_OPTION = "the option truncated_at={0} (on the command line --option truncated_at={0})"
+REAL_ENDS = "as terminated steps they are taken for real ends, and the laws of the world are wrong"
 MOST_STEPS = 1 << 53
 """Counts beyond this are not exact as floating-point numbers."""
 PER_ROW, PER_STATE = 200, 100
@@ -56,7 +67,8 @@ def logged_world(path: str, columns: Columns, options: Options, limit: int) -> W
     size = _number_of_states(rows, options)
     require_memory(path, PER_ROW * rows["state"].size + PER_STATE * size, limit)
     _require_ids(path, rows, size)
-    given = _starts(path, rows, options, size)
+    every, rows = rows, _within_limit(path, rows, options)
+    given = _starts(path, every, options, _occurring(rows, options, size))
     following, sink = rows["next_state"], None
     if rows.get("terminated", np.zeros(1)).any():
         sink, size = size, size + 1
@@ -68,7 +80,7 @@ def logged_world(path: str, columns: Columns, options: Options, limit: int) -> W
     arguments = recorded.empirical(
         *steps, **given, num_states=size, support=None, absorbing=ends,
         drop_unseen=_drops(options),
-        door=_door(path, rows, sink),
+        door=_door(path, rows, sink, TRUNCATED_AT in options),
     )  # fmt: skip
     return World(
         **arguments | _frequencies(arguments, steps, rows["count"]), discount=discount, sink=sink
@@ -84,7 +96,7 @@ def _absorbing(options: Options, here: IntArray, following: IntArray, sink: int 
     return np.array(ends if sink is None else [*ends, sink], dtype=np.int64)
 
 
-def _door(path: str, rows: Columns, sink: int | None) -> recorded.Door:
+def _door(path: str, rows: Columns, sink: int | None, limited: bool) -> recorded.Door:
     def declare(states: Sequence[int]) -> str:
         few = len(states) <= MOST_NAMED
         value = ",".join(str(state) for state in states) if few else UNLEFT
@@ -95,7 +107,7 @@ def _door(path: str, rows: Columns, sink: int | None) -> recorded.Door:
         absorbing=declare,
         drop="the option drop_unseen=yes (on the command line --option drop_unseen=yes)",
         initial="the option initial (on the command line --option initial=...)",
-        nowhere="nowhere" if sink is None else ENDED,
+        nowhere=LEFT_OUT if limited else "nowhere" if sink is None else ENDED,
     )
 
 
@@ -110,7 +122,7 @@ def _require_ids(path: str, rows: Columns, size: int) -> None:
             )
 
 
-def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArray]:
+def _counted(path: str, columns: Columns, options: Options) -> Columns:
     """Rows that were seen, with how often; a row without a count was seen once."""
     if not columns["state"].size:
         raise InvalidFile(f"{path} holds no step", "Give one row per step")
@@ -131,7 +143,7 @@ def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArra
     if "count" not in columns:
         if "episode" in columns:
             _require_chains(path, columns, options)
-        return {**columns, "count": np.ones_like(columns["state"])}
+        return columns.changed({**columns, "count": np.ones_like(columns["state"])})
     counts = columns["count"]
     wrong = (counts < 0) | (counts > MOST_STEPS)
     if wrong.any() or not 0 < counts.sum(dtype=float) <= MOST_STEPS:
@@ -141,7 +153,7 @@ def _counted(path: str, columns: Columns, options: Options) -> dict[str, IntArra
             f"{counts.sum():.3g}",
             f"Give whole numbers from 0 that sum to something between 1 and {MOST_STEPS:.0e}",
         )
-    return {name: part[counts > 0] for name, part in columns.items()}
+    return columns.changed({name: part[counts > 0] for name, part in columns.items()})
 
 
 def _number_of_states(rows: Columns, options: Options) -> int:
@@ -171,10 +183,10 @@ def _frequencies(
     return {"transition": laws, "transition_counts": totals.astype(np.int64)}
 
 
-def _starts(path: str, rows: Columns, options: Options, size: int) -> dict[str, Any]:
-    """A known law, or the observed first states."""
+def _starts(path: str, rows: Columns, options: Options, states: FloatArray) -> dict[str, Any]:
+    """A known law, which may be uniform over `states`, or the observed first states."""
     if "initial" in options or "episode" not in rows:
-        law = initial_law(path, options, size, _occurring(rows, options, size))
+        law = initial_law(path, options, states.size, states)
         return {"initial": law, "initial_states": None}
     first = _first_rows(path, rows, allowed=_allow_gaps(options))
     return {"initial": None, "initial_states": rows["state"][first]}
@@ -205,7 +217,7 @@ def _first_rows(path: str, columns: Columns, *, allowed: bool) -> IntArray:
     if lost.any() and not (allowed and starts.size):
         row = int(np.argmax(lost))
         raise InvalidFile(
-            f"{place_of(path, columns, row)}: episode {columns['episode'][row]} has no row with "
+            f"{place_of(path, columns, row)}: episode {columns.episode_name(row)} has no row with "
             "t = 0, so that it does not tell where it starts",
             "Count t from 0; or give the option initial (on the command line --option initial=0 "
             "or initial=uniform) if the law of the first state is known",
@@ -223,7 +235,7 @@ def _allow_gaps(options: Options) -> bool:
 def _require_chains(path: str, columns: Columns, options: Options) -> None:
     """Within an episode every step starts where the one before it led, and none is missing."""
     timed, allowed = "t" in columns, _allow_gaps(options)
-    if not timed and "initial" in options:
+    if not timed and "initial" in options and TRUNCATED_AT not in options:
         return
     keys = [columns["t"], columns["episode"]] if timed else [columns["episode"]]
     order = np.lexsort(keys)
@@ -247,6 +259,76 @@ def _require_chains(path: str, columns: Columns, options: Options) -> None:
             "own, which is right if what is missing does not depend on what happened there",
             stacklevel=2,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _LoggedEpisodes:
+    """Episodes of a log, as `warn_of_limit` asks for them."""
+
+    lengths: IntArray
+    terminated: BoolArray
+    last_states: IntArray
+    step_states: IntArray
+    next_states: IntArray
+
+
+def _within_limit(path: str, rows: Columns, options: Options) -> Columns:
+    """The rows whose ends are real; where no limit is given, all, perhaps with a warning."""
+    if TRUNCATED_AT not in options:
+        if "episode" in rows and rows.get("terminated", np.zeros(1)).any():
+            warn_of_limit(
+                _episodes(rows), path, stacklevel=3, option=LIMIT_OPTION, otherwise=REAL_ENDS
+            )
+        return rows
+    limit = whole_number(TRUNCATED_AT, options[TRUNCATED_AT])
+    if limit < 1:
+        raise InvalidWorld(f"{TRUNCATED_AT} = {limit}", "Give a whole number from 1")
+    if "episode" not in rows:
+        raise InvalidFile(
+            f"{path} has no column episode, so that it does not tell which steps are number {limit} "
+            f"of their episodes, as {TRUNCATED_AT} asks",
+            "Add the column episode, or take away the marks of steps that a time limit has ended",
+        )
+    times = _times(rows)
+    if (times >= limit).any():
+        row = int(np.argmax(times >= limit))
+        raise InvalidFile(
+            f"{_named(path, rows, row)} is step {times[row] + 1} of its episode, more than "
+            f"{TRUNCATED_AT} = {limit}",
+            "Give the number of steps at which the time limit ends every episode",
+        )
+    within = times < limit - 1
+    if not within.any():
+        raise InvalidFile(
+            f"{path} has no step before number {limit} of an episode, and {TRUNCATED_AT} leaves "
+            "that one out",
+            "Give the number of steps at which the time limit ends every episode",
+        )
+    return rows.changed({name: part[within] for name, part in rows.items()})
+
+
+def _times(rows: Columns) -> IntArray:
+    """How many steps of its episode precede every row."""
+    if "t" in rows:
+        return rows["t"]
+    order = np.argsort(rows["episode"], kind="stable")
+    ordered = rows["episode"][order]
+    times = np.empty_like(order)
+    times[order] = np.arange(order.size) - np.searchsorted(ordered, ordered)
+    return times
+
+
+def _episodes(rows: Columns) -> _LoggedEpisodes:
+    times, names = _times(rows), rows["episode"]
+    order = np.lexsort([times, names])
+    last = order[np.append(np.diff(names[order]) != 0, True)]
+    return _LoggedEpisodes(
+        times[last] + 1,
+        rows["terminated"][last] != 0,
+        rows["next_state"][last],
+        rows["state"],
+        rows["next_state"],
+    )
 
 
 def _broken(path: str, columns: Columns, before: int, after: int) -> InvalidFile:
@@ -281,4 +363,4 @@ def _broken(path: str, columns: Columns, before: int, after: int) -> InvalidFile
 
 def _named(path: str, columns: Columns, row: int) -> str:
     time = f", t = {columns['t'][row]}" if "t" in columns else ""
-    return f"{place_of(path, columns, row)} (episode {columns['episode'][row]}{time})"
+    return f"{place_of(path, columns, row)} (episode {columns.episode_name(row)}{time})"

@@ -8,7 +8,14 @@ import numpy as np
 
 from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.adapters.formats.parquet_columns import open_parquet
-from journeyman.adapters.world_files.log_tables import PER_ENTRY, ROW, Columns, places_of
+from journeyman.adapters.world_files.log_tables import (
+    EPISODE,
+    PER_ENTRY,
+    ROW,
+    Columns,
+    EpisodeNames,
+    places_of,
+)
 from journeyman.arrays import IntArray
 from journeyman.errors import InvalidFile
 
@@ -27,16 +34,34 @@ def read_parquet_columns(
             raise InvalidFile(f"{path} holds no step", "Give one row per step")
         require_memory(f"{path}, with {count} rows,", PER_ENTRY * count * len(known), limit)
 
-    with open_parquet(Path(path), known, allow_rows) as file:
+    with open_parquet(Path(path), known, allow_rows, as_codes=[EPISODE]) as file:
         names = list(places_of(path, file.names, required, optional))
         parts: dict[str, list[IntArray]] = {name: [] for name in names}
-        first = 0
+        first, episodes = 0, EpisodeNames()
         for batch in file.batches(names):
             for name in names:
-                parts[name].append(_whole(path, name, batch.column(name), first))
+                column = batch.column(name)
+                if name == EPISODE and _is_text(column):
+                    parts[name].append(_numbered(column, episodes))
+                    needed = PER_ENTRY * file.num_rows * len(known) + episodes.num_bytes
+                    require_memory(path, needed, limit)
+                else:
+                    parts[name].append(_whole(path, name, column, first))
             first += batch.num_rows
         columns = {name: np.concatenate(parts[name]) for name in names}
-        return columns | {ROW: np.arange(columns[names[0]].size)}
+        return Columns({**columns, ROW: np.arange(columns[names[0]].size)}, episodes)
+
+
+def _is_text(column: Any) -> bool:
+    """Whether names are given as codes of a dictionary, and none is empty."""
+    kind = getattr(column.type, "value_type", None)
+    return not column.null_count and str(kind) in ("string", "large_string")
+
+
+def _numbered(column: Any, episodes: EpisodeNames) -> IntArray:
+    used, places = np.unique(column.indices.to_numpy(), return_inverse=True)
+    names = column.dictionary.take(used).to_pylist()
+    return np.array([episodes.number(name) for name in names], dtype=np.int64)[places]
 
 
 def _whole(path: str, name: str, column: Any, first: int) -> IntArray:
