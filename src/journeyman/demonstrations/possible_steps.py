@@ -87,7 +87,8 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
         elif declared:
             remedy = (
                 "If the step is possible the support is wrong: allow it there, or leave the "
-                "support out. Otherwise check that demonstrations and world number states and actions alike"
+                "support out. Otherwise "
+                "check that demonstrations and world number states and actions alike"
             )
         else:
             remedy = "Check that demonstrations and world number states and actions alike"
