@@ -21,7 +21,7 @@ def log(tmp_path):
 
 
 def stopped_log(folder, limit=6, count=400):
-    """Walks between two states, of which one in ten ends in every step; all that stop are marked."""
+    """Walks between two states, of which one in ten ends in every step; all stops are marked."""
     rng = np.random.default_rng(1)
     lines = ["episode,t,state,action,next_state,terminated"]
     for episode in range(count):

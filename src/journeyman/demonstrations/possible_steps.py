@@ -81,13 +81,14 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
         declared = world.support is not None
         if ending:
             remedy = (
-                "This step ends the episode: mark it terminated and give terminal_state=world.sink; "
-                "jm.read_demonstrations(path, world=world) does so"
+                "This step ends the episode: mark it terminated and give terminal_state=world.sink"
+                "; jm.read_demonstrations(path, world=world) does so"
             )
         elif declared:
             remedy = (
-                "If the step is possible the support is wrong: allow it there, or leave the support "
-                "out. Otherwise check that demonstrations and world number states and actions alike"
+                "If the step is possible the support is wrong: allow it there, or leave the "
+                "support out. Otherwise "
+                "check that demonstrations and world number states and actions alike"
             )
         else:
             remedy = "Check that demonstrations and world number states and actions alike"

@@ -13,9 +13,9 @@ led. A gap in t is refused, unless `gaps=allow` declares that what is missing do
 what happened there; then every row is a step of its own, and episodes without t = 0 tell no start.
 
 Some recorders mark a step terminated also where a time limit stops the episode. `truncated_at`
-names that limit. Whether an episode has ended by its last possible step is then not known, whatever is
-marked, and that step is left out in every episode that has it: as its number decides that, and not
-where it leads, the other steps keep their laws.
+names that limit. Whether an episode has ended by its last possible step is then not known, whatever
+is marked, and that step is left out in every episode that has it: as its number decides that, and
+not where it leads, the other steps keep their laws.
 """
 
 import warnings
@@ -285,8 +285,8 @@ def _within_limit(path: str, rows: Columns, options: Options) -> Columns:
         raise InvalidWorld(f"{TRUNCATED_AT} = {limit}", "Give a whole number from 1")
     if "episode" not in rows:
         raise InvalidFile(
-            f"{path} has no column episode, so that it does not tell which steps are number {limit} "
-            f"of their episodes, as {TRUNCATED_AT} asks",
+            f"{path} has no column episode, so that it does not tell which steps are number "
+            f"{limit} of their episodes, as {TRUNCATED_AT} asks",
             "Add the column episode, or take away the marks of steps that a time limit has ended",
         )
     times = _times(rows)
