@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.auditing import other_claims, protocol
-from journeyman.auditing.costs import SIMPLEX
+from journeyman.auditing.costs import KNOWN
 from journeyman.auditing.gap_claims import check_gap
 from journeyman.auditing.large_audit import LARGE, audit_large
 from journeyman.auditing.ledger import Ledger
@@ -214,16 +214,9 @@ def _check_claims(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
         "the conclusion": lambda: other_claims.check_conclusion(
             ledger,
             facts,
-            _told_apart(run),
+            rounding_of(run.world.horizon, run.question.costs.plain, run.world.num_states),
+            known_cost=run.question.costs.kind == KNOWN,
         ),
     }
     for name, stage in stages.items():
         ledger.attempt(name, stage)
-
-
-def _told_apart(run: Run) -> float:
-    """How far possible gaps lie apart at least if they are not one; to a declared target the gap of
-    a one-sided class may be any negative number."""
-    if run.question.costs.kind == SIMPLEX and run.exact_target is not None:
-        return -1.0
-    return rounding_of(run.world.horizon, run.question.costs.plain, run.world.num_states)

@@ -160,7 +160,9 @@ def check_limits(ledger: Ledger, facts: dict[str, Any], run: Run) -> None:
     ledger.check(valid or not used, "a failed premise and potentials do not go together")
 
 
-def check_conclusion(ledger: Ledger, facts: dict[str, Any], rounding: float) -> None:
+def check_conclusion(
+    ledger: Ledger, facts: dict[str, Any], rounding: float, *, known_cost: bool = False
+) -> None:
     """What the certificate concludes from its own figures; a possible gap below `rounding` is
     none."""
     verdicts = [one["verdict"] for one in facts["premises"]]
@@ -172,6 +174,7 @@ def check_conclusion(ledger: Ledger, facts: dict[str, Any], rounding: float) -> 
     ledger.equal("the validity", facts["valid"], valid)
     ledger.equal("the bound", number(facts["bound"]), bound)
     least = number(facts["least_possible"])
-    vacuous, weak = strength(number(facts["bound"]), trivial, least, rounding)
+    bound = number(facts["bound"])
+    vacuous, weak = strength(bound, trivial, least, rounding, known_cost=known_cost)
     ledger.equal("the word on vacuity", facts["vacuous"], vacuous)
     ledger.equal("the word on weakness", facts["weak"], weak)

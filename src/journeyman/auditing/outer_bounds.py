@@ -17,7 +17,7 @@ import numpy as np
 
 from journeyman.auditing.apprentice import EPSILON
 from journeyman.auditing.chain import column
-from journeyman.auditing.costs import EUCLIDEAN, INFINITY, KNOWN
+from journeyman.auditing.costs import EUCLIDEAN, INFINITY, KNOWN, SIMPLEX
 from journeyman.auditing.duality import Least
 from journeyman.auditing.ledger import AGREEMENT
 from journeyman.auditing.run import Run
@@ -42,14 +42,19 @@ def limits_of(run: Run, *, valid: bool) -> Limits:
     costs, h, target = run.question.costs, run.world.horizon, run.exact_target
     plain = run.plain()
     known = costs.kind == KNOWN
-    lowest = -run.plain(-1.0) if known else 0.0
+    one_sided = costs.kind == SIMPLEX and target is not None
+    lowest = -run.plain(-1.0) if known or one_sided else 0.0
     if not valid or run.points.ranged is None:
         return Limits((plain, plain), (lowest, lowest))
     low, high = costs.ends[0] * h, costs.ends[1] * h
     boxes = [_box(run, low, high, share) for share in _slacks(run)]
     found = [min(plain, _largest(run, *_differences(box, target))) for box in boxes]
-    ends = [float(box[0][0] - (0.0 if target is None else target[0])) for box in boxes]
-    least = (min(ends), max(ends)) if known else (0.0, 0.0)
+    ends = [0.0]
+    if known:
+        ends = [float(box[0][0] - (0.0 if target is None else target[0])) for box in boxes]
+    elif one_sided:
+        ends = [costs.gap(_differences(box, target)[0]) for box in boxes]
+    least = (min(ends), max(ends))
     return Limits((min(found), max(found)), least)
 
 
@@ -103,15 +108,18 @@ def _largest(run: Run, low: Floats, high: Floats) -> float:
     return costs.gap(np.maximum(np.abs(low), np.abs(high)) if two_sided else high)
 
 
-def strength(bound: float, trivial: float, least: float, rounding: float) -> tuple[bool, bool]:
+def strength(
+    bound: float, trivial: float, least: float, rounding: float, *, known_cost: bool
+) -> tuple[bool, bool]:
     """Whether a bound is vacuous, and whether it is weak. Nothing is of no worth where the largest
-    and the least possible gap differ by `rounding` only."""
-    possible = trivial - least
-    if abs(possible) <= rounding:
+    and the least possible gap differ by `rounding` only; a gap is measured from zero."""
+    if abs(trivial - least) <= rounding:
         return False, False
     if bound >= trivial:
         return True, True
-    return False, possible > 0 and (bound - least) / possible > WEAK
+    zero = least if known_cost else 0.0
+    possible = trivial - zero
+    return False, possible > 0 and (bound - zero) / possible > WEAK
 
 
 def rounding_of(horizon: float, largest_cost: float, num_states: int) -> float:

@@ -78,8 +78,9 @@ class GapBound:
         """The bound as a share of the trivial bound, between 0 and 1."""
         if self.vacuous or self._nothing_matters:
             return float(self.vacuous)
-        possible = self.trivial_bound - self.least_possible
-        share = (self.bound - self.least_possible) / possible if possible > 0 else 0.0
+        zero = self.least_possible if self.known_cost else 0.0
+        possible = self.trivial_bound - zero
+        share = (self.bound - zero) / possible if possible > 0 else 0.0
         return min(max(share, 0.0), 1.0)
 
     @property
@@ -117,18 +118,8 @@ class GapBound:
         return f"{0.0 if abs(value) < NEGLIGIBLE * self.problem.gap_scale else value:.4g}"
 
     @property
-    def _one_sided_target(self) -> bool:
-        one_sided = not (self.problem.cost_class.contains_zero or self.known_cost)
-        return one_sided and getattr(self.problem, "exact_target", None) is not None
-
-    @property
     def _nothing_matters(self) -> bool:
-        """Whether the largest and the least possible gap differ by rounding only.
-
-        To a declared target the gap of a one-sided class may be any negative number.
-        """
-        if self._one_sided_target:
-            return False
+        """Whether the largest and the least possible gap differ by rounding only."""
         steps = ROUNDING_STEPS * self.problem.effective_horizon + self._num_states
         possible = abs(self.trivial_bound - self.least_possible)
         return possible <= steps * EPSILON * self.problem.gap_scale

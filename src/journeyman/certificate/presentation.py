@@ -71,6 +71,8 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
     """What no policy can be below in truth, where that says more than is known anyway."""
     problem, least = certificate.problem, certificate.true_lower_bound
     known = 0.0 if problem.cost_class.contains_zero else -certificate.trivial_bound
+    if problem.exact_target is not None and not problem.cost_class.contains_zero:
+        known = certificate.least_possible
     if certificate.known_cost:
         known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
     if least <= known + ROUNDING * problem.gap_scale:

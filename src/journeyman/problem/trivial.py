@@ -64,7 +64,8 @@ class TrivialBound:
 
     value: float
     least: float
-    """What a share of the bound is measured from: zero, or for a known cost the least total."""
+    """Zero for an expert known from demonstrations and for the balls; the least total of a known
+    cost, the least gap of a one-sided class to a declared target."""
     ranges: ProvenRanges | None
     """None where bounded costs alone say as much."""
 
@@ -113,8 +114,14 @@ def without_plans(
     problem: CostProblem, target: FloatArray | None, *, known_cost: bool = False
 ) -> TrivialBound:
     """The plain bound, which needs nothing but bounded costs."""
-    least = -plain_bound(problem, target, -1.0) if known_cost else 0.0
+    sided = known_cost or _may_be_negative(problem, target)
+    least = -plain_bound(problem, target, -1.0) if sided else 0.0
     return TrivialBound(plain_bound(problem, target), least, None)
+
+
+def _may_be_negative(problem: CostProblem, target: FloatArray | None) -> bool:
+    """Whether policies can surpass a target in every cost of a one-sided class."""
+    return target is not None and not problem.cost_class.contains_zero
 
 
 def with_ranges(
@@ -132,7 +139,8 @@ def with_ranges(
     value = box.largest(decided=True)
     if known_cost:
         return TrivialBound(min(value, plain.value), box.least(), box.proven())
-    return TrivialBound(value, 0.0, box.proven()) if value < plain.value else plain
+    least = box.least_gap() if _may_be_negative(problem, target) else 0.0
+    return TrivialBound(value, least, box.proven()) if value < plain.value else plain
 
 
 class _Box:
@@ -168,6 +176,12 @@ class _Box:
     def least(self) -> float:
         """The lower end of the only cost's range."""
         return float(self._differences()[0][0])
+
+    def least_gap(self) -> float:
+        """Of a class whose gap grows with every cost."""
+        low, _ = self._differences()
+        gap = self.problem.cost_class.gap(low)
+        return gap - EPSILON * (low.size + 8) * abs(gap)
 
     def proven(self) -> ProvenRanges:
         costs = sorted(self.planned)
