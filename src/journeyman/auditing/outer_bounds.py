@@ -26,7 +26,7 @@ from journeyman.auditing.tables import Floats
 WEAK = 0.5
 """Of the trivial bound: a bound above it is weak."""
 ROUNDING_STEPS = 256
-"""Operations per step of the horizon that a possible gap is told from."""
+"""Operations per step of the horizon: a possible gap below their rounding is none."""
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _require_sources(sources: Any, calls: list[dict[str, Any]]) -> None:
             raise Refused(f"the source of {module!r} has no digest")
     for call in calls:
         if call["function"].split(":")[0] not in sources:
-            raise Refused(f"the source of {call['function']} is not told")
+            raise Refused(f"the source of {call['function']} is not stored")
 
 
 def _sha256_of(module: str) -> str | None:

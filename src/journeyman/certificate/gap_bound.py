@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WEAK = 0.5
 """Of the trivial bound: a bound above it is called weak."""
 ROUNDING_STEPS = 256
-"""Operations per step of the horizon whose rounding a trivial bound is told from."""
+"""Operations per step of the horizon: a possible gap below their rounding is none."""
 EPSILON = 2.0**-52
 NEGLIGIBLE = 1e-10
 """Of 2 N/(1 - discount): less is shown as zero in a sentence."""

@@ -92,7 +92,7 @@ def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
 
     A digest is that of all episodes, of the episode's own content, and of how many equal ones came
     before it. So the order of the episodes decides nothing, and nobody can look for one with a
-    small bound; equal episodes are told apart, or rare ones would all fall on one side; and other
+    small bound; equal episodes are kept apart, or rare ones would all fall on one side; and other
     records are split anew, so that no kind of episode always falls on the same side.
     """
     pairs, ends = demos.pairs_in(world).astype("<i8"), demos.last_states.astype("<i8")

@@ -40,7 +40,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, read_only
+from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, read_only
 from journeyman.demonstrations.cloning import clone
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.episode_shards import by_shards
@@ -104,8 +104,7 @@ class ControlVariate:
     smoothing: float = 0.1
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.num_folds, int) and self.num_folds >= 2):
-            raise InvalidDemonstrations(f"num_folds = {self.num_folds!r}", "Give 2 or more")
+        _require_folds(self.num_folds)
 
     def totals(
         self,
@@ -123,14 +122,10 @@ class ControlVariate:
             )
         found = np.empty((len(demos), matrix.shape[1]))
         for fold in range(self.num_folds):
-            mine, others = self._fold(len(demos), fold)
-            shaping = Shaping.learned(demos.subset(others), matrix, world, self.smoothing)
-            found[mine] = by_shards(shaping.totals, demos.subset(mine), matrix, world, executor)
+            mine = np.arange(len(demos)) % self.num_folds == fold
+            shaping, own = _cross_fitted(demos, mine, matrix, world, self.smoothing)
+            found[mine] = by_shards(shaping.totals, own, matrix, world, executor)
         return found
-
-    def _fold(self, count: int, fold: int) -> tuple[IntArray, IntArray]:
-        belongs = np.arange(count) % self.num_folds == fold
-        return np.flatnonzero(belongs), np.flatnonzero(~belongs)
 
 
 @dataclass(frozen=True)
@@ -182,8 +177,7 @@ class Blend:
     smoothing: float = 0.1
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.num_folds, int) and self.num_folds >= 2):
-            raise InvalidDemonstrations(f"num_folds = {self.num_folds!r}", "Give 2 or more")
+        _require_folds(self.num_folds)
 
     def totals(
         self,
@@ -202,10 +196,7 @@ class Blend:
         fold = np.arange(len(demos)) % num_folds
         noise, unsure = np.empty_like(plain), np.zeros(plain.shape[1])
         for j in range(num_folds):
-            mine = demos.subset(np.flatnonzero(fold == j))
-            shaping = Shaping.learned(
-                demos.subset(np.flatnonzero(fold != j)), matrix, world, self.smoothing
-            )
+            shaping, mine = _cross_fitted(demos, fold == j, matrix, world, self.smoothing)
             shaped = by_shards(shaping.totals, mine, matrix, world, executor)
             noise[fold == j] = by_shards(shaping.completed, mine, matrix, world, executor) - shaped
             unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
@@ -218,6 +209,19 @@ class StoppedShaping:
 
     Its totals depend on the cost class, so it cannot be asked for here.
     """
+
+
+def _require_folds(count: int) -> None:
+    if not (isinstance(count, int) and count >= 2):
+        raise InvalidDemonstrations(f"num_folds = {count!r}", "Give 2 or more")
+
+
+def _cross_fitted(
+    demos: Demonstrations, mine: BoolArray, matrix: Matrix, world: World, smoothing: float
+) -> tuple[Shaping, Demonstrations]:
+    """The episodes of a fold, and a potential that was learned from all the others."""
+    others = demos.subset(np.flatnonzero(~mine))
+    return Shaping.learned(others, matrix, world, smoothing), demos.subset(np.flatnonzero(mine))
 
 
 Method: TypeAlias = MonteCarlo | ControlVariate | Blend | StoppedShaping
