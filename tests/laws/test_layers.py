@@ -28,7 +28,10 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "__main__": {"cli"},
 }
 COMPILER = {"numba", "llvmlite"}
-CORE_PACKAGES = {"numpy", "scipy", "highspy", "clarabel", "typer", "rich", *COMPILER}
+CORE_PACKAGES = {
+    "numpy", "scipy", "highspy", "clarabel", "typer", "rich", "jinja2", "tomli_w",
+    "filelock", *COMPILER,
+}  # fmt: skip
 EXTRAS = {"testing": {"hypothesis"}, "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"}}
 
 modules = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
