@@ -12,7 +12,7 @@ JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray test-integration test-browser check docs report-pictures slow fuzz bench bench-exact bench-ray bench-imitation dist lock clean
+.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures slow fuzz bench bench-exact bench-ray bench-imitation dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -71,6 +71,9 @@ check: $(VENV)/.dev  ## Format, lint and type checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+counts: $(VENV)/.dev  ## Count modules, lines, public names and how they hang together
+	$(BIN)/python tests/laws/source_counts.py
 
 docs: $(DOCS)/.ready  ## Build the documentation into build/docs; warnings are errors
 	$(DOCS)/bin/mkdocs build --strict
