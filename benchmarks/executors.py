@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--megabytes", type=int, default=80, help="size of the shared array")
     options = parser.parse_args(arguments)
     rounds = calibrated_rounds()
-    shards = [(seed, rounds) for seed in jm.seeds_of(0, options.tasks)]
+    tasks = [(seed, rounds) for seed in jm.seeds_of(0, options.tasks)]
     shared = np.random.default_rng(0).random(options.megabytes * 2**17)
     print(f"{options.tasks} tasks of about 1 s CPU, {options.megabytes} MB shared, one worker")
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, Ray {ray_version()}\n")
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
         executors.append(lambda: jm.Ray(num_workers=1))
     reference = None
     for make in executors:
-        row = measured(make, shards, shared)
+        row = measured(make, tasks, shared)
         reference = reference or row
         if row.results != reference.results:
             raise SystemExit(f"{row.name} has other bits")
@@ -64,14 +64,14 @@ class Row:
     empty: float
 
 
-def measured(make: Callable[[], Any], shards: Sequence[Any], shared: Any) -> Row:
+def measured(make: Callable[[], Any], tasks: Sequence[Any], shared: Any) -> Row:
     started = time.perf_counter()
     with make() as executor:
         executor.map(do_nothing, [0])
         start = time.perf_counter() - started
         started = time.perf_counter()
         results, walls, inside = zip(
-            *executor.map(work_a_second, shards, shared=shared), strict=True
+            *executor.map(work_a_second, tasks, shared=shared), strict=True
         )
         outside = time.perf_counter() - started - sum(walls)
         started = time.perf_counter()
@@ -81,11 +81,11 @@ def measured(make: Callable[[], Any], shards: Sequence[Any], shared: Any) -> Row
 
 
 def work_a_second(
-    shard: tuple[np.random.SeedSequence, int], shared: Any
+    task: tuple[np.random.SeedSequence, int], shared: Any
 ) -> tuple[float, float, float]:
     """A figure that depends on every draw, and the seconds it took, by clock and processor."""
     started = time.perf_counter(), time.thread_time()
-    seed, rounds = shard
+    seed, rounds = task
     rng = np.random.default_rng(seed)
     total = 0.0
     for _ in range(rounds):
@@ -94,8 +94,8 @@ def work_a_second(
     return total, time.perf_counter() - started[0], time.thread_time() - started[1]
 
 
-def do_nothing(shard: int, _: Any) -> int:
-    return shard
+def do_nothing(task: int, _: Any) -> int:
+    return task
 
 
 def calibrated_rounds() -> int:

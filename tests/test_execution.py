@@ -1,4 +1,4 @@
-"""Executors: equal bits everywhere, nothing lost with a worker, errors that say which shard."""
+"""Executors: equal bits everywhere, nothing lost with a worker, errors that say which task."""
 
 import os
 import pickle
@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-import shard_work as work
-from journeyman.blas_threads import environment, one_blas_thread
+import task_work as work
+from journeyman.execution import environment, one_blas_thread
 
 WEIGHTS = np.random.default_rng(1).standard_normal(20_000)
 SEEDS = jm.seeds_of(7, 12)
@@ -59,7 +59,7 @@ def test_threads_of_the_caller_change_no_bit(tmp_path):
     """OpenBLAS with two threads adds a long product in another order than with one."""
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import journeyman as jm, shard_work as work, numpy as np\n"
+        "import journeyman as jm, task_work as work, numpy as np\n"
         "weights = np.random.default_rng(1).standard_normal(20_000)\n"
         "for result in jm.Serial().map(work.delicate_sum, jm.seeds_of(7, 12), shared=weights):\n"
         "    print(result[0].hex())\n"
@@ -74,7 +74,7 @@ def test_threads_of_the_caller_change_no_bit(tmp_path):
 
 
 def test_blas_gets_its_threads_back():
-    from journeyman.blas_threads import _libraries
+    from journeyman.execution import _libraries
 
     libraries = _libraries()
     assert libraries, "no OpenBLAS found beside NumPy: is this NumPy from a wheel?"
@@ -115,25 +115,25 @@ def test_no_shards_no_results(executor):
 
 
 def test_a_killed_worker_loses_nothing_and_changes_no_bit(tmp_path):
-    shards = list(enumerate(SEEDS))
+    tasks = list(enumerate(SEEDS))
     folders = [tmp_path / name for name in ("killed", "calm")]
     for folder in folders:
         folder.mkdir()
-    (folders[1] / "2").write_text("0\n")  # shard 2 has died there already
+    (folders[1] / "2").write_text("0\n")  # task 2 has died there already
     with jm.Processes(2) as executor:
-        killed = executor.map(work.die_once, shards, shared=str(folders[0]))
+        killed = executor.map(work.die_once, tasks, shared=str(folders[0]))
         assert executor.map(work.wait_in_reverse, range(4), shared=4) == list(range(4))
-    calm = jm.Serial().map(work.die_once, shards, shared=str(folders[1]))
+    calm = jm.Serial().map(work.die_once, tasks, shared=str(folders[1]))
     assert bits(killed) == bits(calm)
-    attempts = [len((folders[0] / str(k)).read_text().split()) for k in range(len(shards))]
-    assert attempts == [1, 1, 2] + [1] * (len(shards) - 3)
+    attempts = [len((folders[0] / str(k)).read_text().split()) for k in range(len(tasks))]
+    assert attempts == [1, 1, 2] + [1] * (len(tasks) - 3)
 
 
 def test_a_shard_that_kills_every_worker_is_given_up_by_name(pool, monkeypatch):
     monkeypatch.setattr("journeyman.execution.LOSSES", 1)
-    with pytest.raises(jm.ShardFailed, match=r"shard 1 was lost .* killed by SIGKILL.*Serial\(\)"):
+    with pytest.raises(jm.TaskFailed, match=r"task 1 was lost .* killed by SIGKILL.*Serial\(\)"):
         pool.map(work.die_always, range(4))
-    with pytest.raises(jm.ShardFailed, match=r"shard 0 was lost .* exit code 7"):
+    with pytest.raises(jm.TaskFailed, match=r"task 0 was lost .* exit code 7"):
         pool.map(work.leave, range(1))
     assert pool.map(work.wait_in_reverse, range(4), shared=4) == list(range(4))
 
@@ -142,23 +142,23 @@ def test_the_first_failing_shard_is_raised_with_its_number():
     for executor in (jm.Serial(), jm.Processes(3)):
         with pytest.raises(ValueError, match="no 3") as caught:
             executor.map(work.fail_from_three, range(8))
-        assert "in shard 3 of 0..7" in caught.value.__notes__[0]
-    assert 'raise ValueError(f"no {shard}")' in caught.value.__notes__[0]
+        assert "in task 3 of 0..7" in caught.value.__notes__[0]
+    assert 'raise ValueError(f"no {task}")' in caught.value.__notes__[0]
 
 
 def test_an_exception_that_cannot_travel_is_told_in_words(pool):
-    with pytest.raises(jm.ShardFailed, match="Awkward: this and that") as caught:
+    with pytest.raises(jm.TaskFailed, match="Awkward: this and that") as caught:
         pool.map(work.fail_awkwardly, range(2))
-    assert "in shard 0 of 0..1" in caught.value.__notes__[0]
+    assert "in task 0 of 0..1" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
     "error",
-    [jm.InvalidWorld("discount = 2", "0.99"), jm.MissingExtra("ray", "ray"), jm.ShardFailed("x")],
+    [jm.InvalidWorld("discount = 2", "0.99"), jm.MissingExtra("ray", "ray"), jm.TaskFailed("x")],
     ids=lambda error: type(error).__name__,
 )
 def test_errors_of_the_house_can_travel(error):
-    error.add_note("in shard 3")
+    error.add_note("in task 3")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)
     assert str(copy) == str(error)
@@ -224,25 +224,25 @@ def test_no_file_is_left_behind(tmp_path, monkeypatch):
 
 def test_what_cannot_be_sent_is_refused_by_name(pool):
     with pytest.raises(jm.InvalidInput, match=r"function cannot be sent.*top level of a module"):
-        pool.map(lambda shard, shared: shard, range(2))
+        pool.map(lambda task, shared: task, range(2))
     with pytest.raises(jm.InvalidInput, match="shared cannot be sent"):
         pool.map(work.process_id, range(2), shared=lambda: 0)
-    with pytest.raises(jm.InvalidInput, match="shard 1 cannot be sent"):
+    with pytest.raises(jm.InvalidInput, match="task 1 cannot be sent"):
         pool.map(work.process_id, [0, lambda: 0])
     with pytest.raises(jm.InvalidInput, match="the result cannot be sent") as caught:
         pool.map(work.return_function, range(2))
-    assert "in shard 0 of 0..1" in caught.value.__notes__[0]
+    assert "in task 0 of 0..1" in caught.value.__notes__[0]
     assert len(pool.map(work.process_id, range(4))) == 4
 
 
 UNGUARDED = """
 import journeyman as jm
-def double(shard, _): return 2 * shard
+def double(task, _): return 2 * task
 jm.Processes(2).map(double, range(3))
 """
 TYPED = """
 import journeyman as jm
-def double(shard, _): return 2 * shard
+def double(task, _): return 2 * task
 print(jm.Processes(2).map(double, range(3)))
 """
 
@@ -252,7 +252,7 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
     script.write_text(UNGUARDED)
     shown = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert shown.returncode == 1
-    assert "ShardFailed: a worker process could not start" in shown.stderr
+    assert "TaskFailed: a worker process could not start" in shown.stderr
     assert "if __name__ == '__main__':" in shown.stderr
 
 
@@ -268,7 +268,7 @@ def test_a_function_typed_into_an_interpreter_is_told_so():
 INTERRUPTED = """
 import os, signal, sys, time
 import journeyman as jm
-def wait(shard, _):
+def wait(task, _):
     os.write(1, f"{os.getpid()}\\n".encode())
     time.sleep(600)
 if __name__ == "__main__":
@@ -326,7 +326,7 @@ def test_an_observer_hears_of_every_shard(pool):
     for executor in (jm.Serial(observer=seen.append), jm.Processes(2, observer=seen.append)):
         executor.map(work.wait_in_reverse, range(5), shared=5)
     assert [(event.task, event.iteration) for event in seen] == [
-        ("shards", k) for k in [1, 2, 3, 4, 5] * 2
+        ("tasks", k) for k in [1, 2, 3, 4, 5] * 2
     ]
 
 
@@ -358,10 +358,10 @@ def test_seeds_of_a_shard_are_new_and_the_same_each_time():
 
 @given(total=st.integers(0, 300), size=st.integers(1, 50))
 def test_shards_cover_everything_once(total, size):
-    shards = jm.shards_of(total, size)
-    assert [k for start, stop in shards for k in range(start, stop)] == list(range(total))
-    assert all(stop - start == size for start, stop in shards[:-1])
-    assert all(0 < stop - start <= size for start, stop in shards)
+    tasks = jm.ranges_of(total, size)
+    assert [k for start, stop in tasks for k in range(start, stop)] == list(range(total))
+    assert all(stop - start == size for start, stop in tasks[:-1])
+    assert all(0 < stop - start <= size for start, stop in tasks)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, True, "2"])
@@ -371,7 +371,7 @@ def test_counts_are_checked(bad):
     with pytest.raises(jm.InvalidInput, match=r"workers = .* at least 1"):
         jm.Ray(num_workers=bad)
     with pytest.raises(jm.InvalidInput, match=r"size = .* at least 1"):
-        jm.shards_of(3, bad)
+        jm.ranges_of(3, bad)
 
 
 def test_sums_round_once_per_part():

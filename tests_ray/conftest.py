@@ -10,7 +10,7 @@ from ray.cluster_utils import Cluster
 
 import journeyman as jm
 from journeyman.adapters.ray import SHORT_PATH, _identified
-from journeyman.blas_threads import environment
+from journeyman.execution import environment
 
 TESTS = Path(__file__).parents[1] / "tests"
 MEMORY = 80_000_000

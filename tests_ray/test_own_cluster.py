@@ -10,7 +10,7 @@ import numpy as np
 import ray
 
 import journeyman as jm
-import shard_work as work
+import task_work as work
 
 PAGE = (Path(__file__).parents[1] / "docs" / "scaling-out.md").read_text(encoding="utf-8")
 EXAMPLE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]

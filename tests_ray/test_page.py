@@ -9,7 +9,7 @@ def test_the_page_joins_a_cluster(cluster):
     block = pages.blocks("scaling-out.md")[2]
     for said, done in {
         "10.0.0.1:6379": cluster.address, "/run/secrets/ray-token": str(cluster.token),
-        "from rollouts import walk": "from shard_work import process_id as walk", "1000": "12",
+        "from rollouts import walk": "from task_work import process_id as walk", "1000": "12",
     }.items():  # fmt: skip
         assert said in block
         block = block.replace(said, done)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-import shard_work as work
+import task_work as work
 from journeyman.demonstrations import episode_shards
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(5, macro_cells=5)

@@ -9,7 +9,7 @@ import pytest
 import ray
 
 import journeyman as jm
-import shard_work as work
+import task_work as work
 
 WEIGHTS = np.random.default_rng(1).standard_normal(20_000)
 SEEDS = jm.seeds_of(7, 12)
@@ -69,8 +69,8 @@ def test_shared_arrays_arrive_equal_and_read_only(joined):
 def test_the_first_failing_shard_is_raised_with_its_number(joined):
     with pytest.raises(ValueError, match="no 3") as caught:
         joined.map(work.fail_from_three, range(8))
-    assert "in shard 3 of 0..7" in caught.value.__notes__[0]
-    with pytest.raises(jm.ShardFailed, match="Awkward: this and that"):
+    assert "in task 3 of 0..7" in caught.value.__notes__[0]
+    with pytest.raises(jm.TaskFailed, match="Awkward: this and that"):
         joined.map(work.fail_awkwardly, range(2))
 
 
@@ -79,25 +79,25 @@ def test_what_cannot_be_sent_is_said(joined):
         jm.InvalidInput, match=r"could not open .* or not send its result"
     ) as caught:
         joined.map(work.return_lock, range(2))
-    assert "in shard 0 of 0..1" in caught.value.__notes__[0]
+    assert "in task 0 of 0..1" in caught.value.__notes__[0]
 
 
 def test_a_killed_worker_loses_nothing_and_changes_no_bit(joined, tmp_path):
-    shards = list(enumerate(SEEDS))
+    tasks = list(enumerate(SEEDS))
     folders = [tmp_path / name for name in ("killed", "calm")]
     for folder in folders:
         folder.mkdir()
-    (folders[1] / "2").write_text("0\n")  # shard 2 has died there already
-    killed = joined.map(work.die_once, shards, shared=str(folders[0]))
-    calm = jm.Serial().map(work.die_once, shards, shared=str(folders[1]))
+    (folders[1] / "2").write_text("0\n")  # task 2 has died there already
+    killed = joined.map(work.die_once, tasks, shared=str(folders[0]))
+    calm = jm.Serial().map(work.die_once, tasks, shared=str(folders[1]))
     assert bits(killed) == bits(calm)
-    attempts = [len((folders[0] / str(k)).read_text().split()) for k in range(len(shards))]
-    assert attempts == [1, 1, 2] + [1] * (len(shards) - 3)
+    attempts = [len((folders[0] / str(k)).read_text().split()) for k in range(len(tasks))]
+    assert attempts == [1, 1, 2] + [1] * (len(tasks) - 3)
 
 
 def test_a_shard_that_kills_its_workers_is_given_up_by_name(joined, monkeypatch):
     monkeypatch.setattr("journeyman.adapters.ray.LOSSES", 0)
-    with pytest.raises(jm.ShardFailed, match="shard 1 was lost with its worker"):
+    with pytest.raises(jm.TaskFailed, match="task 1 was lost with its worker"):
         joined.map(work.die_always, range(2))
 
 

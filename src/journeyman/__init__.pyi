@@ -66,14 +66,14 @@ from journeyman.errors import JourneymanError as JourneymanError
 from journeyman.errors import MissingExtra as MissingExtra
 from journeyman.errors import NoSolution as NoSolution
 from journeyman.errors import NotCertified as NotCertified
-from journeyman.errors import ShardFailed as ShardFailed
 from journeyman.errors import SupportWarning as SupportWarning
+from journeyman.errors import TaskFailed as TaskFailed
 from journeyman.errors import TooLarge as TooLarge
 from journeyman.execution import Executor as Executor
 from journeyman.execution import Processes as Processes
 from journeyman.execution import Serial as Serial
+from journeyman.execution import ranges_of as ranges_of
 from journeyman.execution import seeds_of as seeds_of
-from journeyman.execution import shards_of as shards_of
 from journeyman.execution import sum_in_order as sum_in_order
 from journeyman.policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy import Occupancy as Occupancy

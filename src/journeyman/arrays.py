@@ -201,3 +201,13 @@ def freeze_rows(rows: SparseMatrix) -> SparseMatrix:
     for part in (rows.data, rows.indices, rows.indptr):
         part.setflags(write=False)
     return rows
+
+
+def assign(value: object, **fields: Any) -> None:
+    """Set the fields of a frozen dataclass from within its constructor.
+
+    A class decorated with `@dataclass(frozen=True, init=False)` writes its own `__init__`, checks
+    what it is given and stores the result with `assign`; afterwards nothing can change it.
+    """
+    for name, content in fields.items():
+        object.__setattr__(value, name, content)

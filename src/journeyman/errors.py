@@ -13,7 +13,7 @@
     ├── MissingExtra            an optional package is not installed (also an ImportError)
     ├── NoSolution              an answer was asked for a policy it does not have
     ├── NotCertified            a certificate does not reach what was required
-    ├── ShardFailed             work given to other processes was lost (also a RuntimeError)
+    ├── TaskFailed             work given to other processes was lost (also a RuntimeError)
     └── AuditFailed             saved inputs and certificate do not agree
 
     UserWarning
@@ -100,8 +100,8 @@ class NotCertified(JourneymanError):
     """The certificate does not reach what was required of it, and why."""
 
 
-class ShardFailed(JourneymanError, RuntimeError):
-    """A shard was lost with its workers again and again, or its error could not be sent back."""
+class TaskFailed(JourneymanError, RuntimeError):
+    """A task was lost with its workers again and again, or its error could not be sent back."""
 
 
 class AuditFailed(JourneymanError):

@@ -405,7 +405,7 @@ def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):
         (OSError(30, "Read-only file system", "run"), 5, "Not permitted"),
         (OSError(24, "Too many open files"), 5, "refuses"),
         (FileNotFoundError(2, "No such file or directory", "run"), 3, "Check the path"),
-        (jm.ShardFailed("lost"), 5, "lost"),
+        (jm.TaskFailed("lost"), 5, "lost"),
         (jm.AuditFailed("no"), 4, "no"),
     ],
 )

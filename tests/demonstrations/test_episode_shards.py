@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-import shard_work as work
+import task_work as work
 from journeyman.demonstrations import episode_shards
 from journeyman.demonstrations.episode_shards import by_shards
 from journeyman.demonstrations.totals import recorded_totals

@@ -8,10 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
-FOUNDATIONS = [
-    "errors", "frozen", "arrays", "compiled", "vector_kernels", "progress", "digest", "storage",
-    "blas_threads", "briefing", "shard_outcome", "worker_processes", "execution",
-]  # fmt: skip
+FOUNDATIONS = ["errors", "arrays", "compiled", "progress", "storage", "execution"]
 FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
     "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},

@@ -6,10 +6,9 @@ from scipy import sparse
 
 import journeyman as jm
 from journeyman.arrays import norms
-from journeyman.compiled import kernel
+from journeyman.compiled import kernel, norm, unit_of
 from journeyman.policy import system_kernels
 from journeyman.policy.chains import Chains
-from journeyman.vector_kernels import norm, unit_of
 
 SCALES = [1e-290, 1e-200, 1e-100, 1.0, 1e100, 1e200, 1e290]
 ACCURACY = 1e-10

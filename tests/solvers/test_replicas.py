@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-import shard_work as work
+import task_work as work
 from journeyman.execution import seeds_of
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate

@@ -9,7 +9,7 @@ max_episode_steps=...)` moves the limit.
 
 Episodes run side by side, one in each environment, until all have ended; what a vector environment
 does by itself after an end (it resets on the next step) is never looked at. So no episode is left
-out for being long. Environments are made anew for each shard of rollouts, and seeded once from its
+out for being long. Environments are made anew for each task of rollouts, and seeded once from its
 generator.
 """
 
@@ -20,11 +20,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import BoolArray, FloatArray, real_array
+from journeyman.arrays import BoolArray, FloatArray, assign, real_array
 from journeyman.costs.step_costs import StepCosts
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.errors import InvalidCosts, InvalidWorld, MissingExtra
-from journeyman.frozen import assign
 from journeyman.policy.acting import Actor, AnyPolicy
 from journeyman.world.laws import discount as checked_discount
 

@@ -1,7 +1,7 @@
-"""Shards on a Ray cluster: one that is started here, one that runs already, or this process's own.
+"""Tasks on a Ray cluster: one that is started here, one that runs already, or this process's own.
 
-*Guarantee*: that of `journeyman.execution`. Ray gives out again the shards of workers and nodes
-that are lost; every shard brings its own seed, so nothing depends on where or when it runs.
+*Guarantee*: that of `journeyman.execution`. Ray gives out again the tasks of workers and nodes
+that are lost; every task brings its own seed, so nothing depends on where or when it runs.
 
 *Tokens*: a cluster started here accepts only processes that know a token, which is drawn for it,
 lies in a file that nobody else can read, and goes away with the cluster. Ray can do so from 2.52
@@ -16,11 +16,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from journeyman.blas_threads import ONE_THREAD, environment
 from journeyman.errors import InvalidInput, MissingExtra
-from journeyman.execution import Result, Shard, required_count, usable_cores
+from journeyman.execution import (
+    LOSSES,
+    ONE_THREAD,
+    Failure,
+    Lost,
+    Outcome,
+    Result,
+    Success,
+    Task,
+    attempt,
+    environment,
+    gather,
+    required_count,
+    usable_cores,
+)
 from journeyman.progress import Observer, quiet
-from journeyman.shard_outcome import LOSSES, Failure, Lost, Outcome, Success, attempt, gather
 
 SHORT_PATH = "/tmp"
 """Where the files of a cluster lie: sockets need short paths, which TMPDIR may not offer."""
@@ -32,10 +44,10 @@ ONE_THREAD_WORKERS = {"runtime_env": {"env_vars": dict(ONE_THREAD)}}
 
 
 class Ray:
-    """Shards in parallel, on a Ray cluster.
+    """Tasks in parallel, on a Ray cluster.
 
         with jm.Ray(num_workers=2) as executor:
-            results = executor.map(function, shards, shared=arrays)
+            results = executor.map(function, tasks, shared=arrays)
 
     `address` None starts Ray on this machine, and shuts it down at the end of the block; if this
     process is connected to a cluster already, that connection is used and left as it is. An address
@@ -52,7 +64,7 @@ class Ray:
         object_store_memory: int | None = None,
         observer: Observer = quiet,
     ) -> None:
-        """`num_workers` shards at most at once, as many as there are cores if None.
+        """`num_workers` tasks at most at once, as many as there are cores if None.
 
         `token_file` holds the token of the cluster at `address`; None leaves it to Ray's own
         settings (`RAY_AUTH_MODE` and `RAY_AUTH_TOKEN_PATH`). `object_store_memory` are the bytes
@@ -86,16 +98,16 @@ class Ray:
 
     def map(
         self,
-        function: Callable[[Shard, Any], Result],
-        shards: Sequence[Shard],
+        function: Callable[[Task, Any], Result],
+        tasks: Sequence[Task],
         *,
         shared: Any = None,
     ) -> list[Result]:
         """As `Serial.map`; `shared` travels once per node, and arrays arrive there read-only."""
         if self._open is None:
             with self:
-                return self.map(function, shards, shared=shared)
-        work = list(shards)
+                return self.map(function, tasks, shared=shared)
+        work = list(tasks)
         slots = self.num_workers or int(_ray().cluster_resources().get("CPU", 1))
         crew = _RayCrew(function, work, shared, max(slots, 1), self._per_task)
         try:
@@ -123,26 +135,26 @@ class Ray:
 
 
 class _RayCrew:
-    """The cluster as a `Crew`. Ray itself gives out lost shards again."""
+    """The cluster as a `Crew`. Ray itself gives out lost tasks again."""
 
     def __init__(
         self,
         function: Callable[[Any, Any], Any],
-        shards: Sequence[Any],
+        tasks: Sequence[Any],
         shared: Any,
         slots: int,
         per_task: dict[str, Any],
     ) -> None:
         self.slots = slots
         self._ray = _ray()
-        self._shards = shards
+        self._shards = tasks
         self._work = self._ray.put((function, shared))
         options = {"num_cpus": 1, "max_retries": LOSSES, **per_task}
         self._task = self._ray.remote(_attempt).options(**options)
         self._under_way: dict[Any, int] = {}
 
     def submit(self, number: int) -> None:
-        """Hand a shard to Ray."""
+        """Hand a task to Ray."""
         self._under_way[self._task.remote(self._work, self._shards[number])] = number
 
     def finished(self) -> list[tuple[int, Outcome]]:
@@ -175,10 +187,10 @@ def _transport_error(error: Exception) -> InvalidInput:
     )
 
 
-def _attempt(work: tuple[Callable[[Any, Any], Any], Any], shard: Any) -> Success | Failure:
+def _attempt(work: tuple[Callable[[Any, Any], Any], Any], task: Any) -> Success | Failure:
     """The task of a Ray worker."""
     function, shared = work
-    return attempt(function, shard, shared)
+    return attempt(function, task, shared)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from journeyman.arrays import assign
 from journeyman.errors import InvalidInput
-from journeyman.frozen import assign
 
 FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 """module:function, both perhaps with dots."""

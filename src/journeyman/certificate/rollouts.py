@@ -23,13 +23,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix
+from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.certificate.evaluation import Evaluation, Statistics, rounding
 from journeyman.certificate.expert import PLAIN_SHARES, PlainMean
 from journeyman.certificate.premises import declared
 from journeyman.certificate.terms import Term, total
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.problem import Program, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed

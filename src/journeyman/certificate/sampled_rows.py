@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, first_index, real_array
+from journeyman.arrays import FloatArray, IntArray, Matrix, assign, first_index, real_array
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import (
     Evaluation,
@@ -55,7 +55,6 @@ from journeyman.certificate.premises import Premise, Verdict, declared, failed
 from journeyman.certificate.rollouts import fresh_stream, require_whole
 from journeyman.certificate.terms import Term, above
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.problem import Program, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed

@@ -13,12 +13,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from journeyman.arrays import assign
 from journeyman.certificate.code_index import CodeIndex
 from journeyman.certificate.code_sources import source_digest
 from journeyman.certificate.reference import located
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
-from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy

@@ -14,9 +14,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, freeze_rows, read_only, real_matrix
+from journeyman.arrays import FloatArray, Matrix, assign, freeze_rows, read_only, real_matrix
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 from journeyman.world import World
 
 KEYS = ("state", "action")

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, first_index, real_array
+from journeyman.arrays import FloatArray, Matrix, assign, first_index, real_array
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 
 ENUMERATION_LIMIT = 20
 """Up to this many costs the constant K_psi of the infinity ball is computed exactly."""

@@ -17,6 +17,7 @@ from journeyman.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
+    assign,
     first_index,
     integer_array,
     real_array,
@@ -29,7 +30,6 @@ from journeyman.costs.declared_ranges import (
 )
 from journeyman.costs.extreme_rows import extreme_rows, least_costs
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 
 CostFunction: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
 """Called with n states and n actions; returns (n x costs)."""

@@ -14,14 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, real_array
+from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.costs.declared_ranges import (
     declared_ranges,
     out_of_range,
     returned_values,
 )
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 
 StepFunction: TypeAlias = Callable[
     [NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, NDArray[np.bool_]], Any

@@ -13,13 +13,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import BoolArray, IntArray, first_index, integer_array, read_only
+from journeyman.arrays import BoolArray, IntArray, assign, first_index, integer_array, read_only
 from journeyman.demonstrations import files
 from journeyman.demonstrations.ends import at_limit, warn_of_limit, whole
 from journeyman.demonstrations.origin import Origin, Source
 from journeyman.demonstrations.possible_steps import possible_pairs
 from journeyman.errors import InvalidDemonstrations
-from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 

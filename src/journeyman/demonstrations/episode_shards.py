@@ -12,7 +12,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.execution import Executor, Serial, shards_of
+from journeyman.execution import Executor, Serial, ranges_of
 from journeyman.world import World
 
 SHARD = 1 << 10
@@ -33,7 +33,7 @@ def by_shards(
     """`figures(demos, matrix, world)`, a row per episode, from shards of episodes."""
     run = Serial() if executor is None else executor
     shared = figures, demos, matrix, world
-    return np.concatenate(run.map(_shard, shards_of(len(demos), SHARD), shared=shared))
+    return np.concatenate(run.map(_shard, ranges_of(len(demos), SHARD), shared=shared))
 
 
 def _shard(span: tuple[int, int], shared: _Shared) -> FloatArray:

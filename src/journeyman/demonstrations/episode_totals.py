@@ -14,10 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, real_array
+from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor, Serial
-from journeyman.frozen import assign
 from journeyman.policy.acting import AnyPolicy, asked_by_predict
 from journeyman.policy.mixture_policy import MixturePolicy
 

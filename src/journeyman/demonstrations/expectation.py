@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, read_only, real_array
+from journeyman.arrays import FloatArray, assign, read_only, real_array
 from journeyman.costs import CostBasis
 from journeyman.demonstrations.control_variate import (
     Blend,
@@ -30,7 +30,6 @@ from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.totals import Tails
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor
-from journeyman.frozen import assign
 from journeyman.policy.attainable import attainable_ranges
 from journeyman.world import World
 

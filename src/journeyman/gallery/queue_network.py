@@ -21,9 +21,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, integer_array, require_in_range
+from journeyman.arrays import FloatArray, IntArray, assign, integer_array, require_in_range
 from journeyman.errors import InvalidWorld
-from journeyman.frozen import assign
 from journeyman.gallery.queue_entrances import Entrances
 from journeyman.gallery.queue_plan import ROUNDING, QueuePlan
 from journeyman.gallery.queue_starts import SmoothStart, Start

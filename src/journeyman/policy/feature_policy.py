@@ -11,9 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, SparseMatrix, real_array
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign, real_array
 from journeyman.errors import InvalidPolicy
-from journeyman.frozen import assign
 from journeyman.policy.prediction import Predicting
 from journeyman.world.large_world import LargeWorld
 

@@ -15,9 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray, Seed, generator, real_array
+from journeyman.arrays import BoolArray, FloatArray, IntArray, Seed, assign, generator, real_array
 from journeyman.errors import InvalidPolicy
-from journeyman.frozen import assign
 from journeyman.policy.acting import (
     Actions,
     AnyPolicy,

@@ -12,6 +12,7 @@ from journeyman.arrays import (
     FloatArray,
     IntArray,
     Seed,
+    assign,
     first_index,
     generator,
     integer_array,
@@ -20,7 +21,6 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.errors import InvalidPolicy
-from journeyman.frozen import assign
 from journeyman.policy.prediction import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World

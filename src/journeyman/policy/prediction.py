@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, Seed, generator
-from journeyman.frozen import assign
+from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator
 from journeyman.world.row_draws import draw_columns
 
 

@@ -11,12 +11,12 @@ from journeyman.arrays import (
     FloatArray,
     IntArray,
     Seed,
+    assign,
     generator,
     integer_array,
     require_in_range,
 )
 from journeyman.errors import InvalidPolicy
-from journeyman.frozen import assign
 from journeyman.policy.prediction import Predicting
 from journeyman.policy.state_policy import StatePolicy, checked_function
 from journeyman.world.row_draws import draw_columns

@@ -7,9 +7,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, Seed, integer_array, plain_array
+from journeyman.arrays import FloatArray, IntArray, Seed, assign, integer_array, plain_array
 from journeyman.errors import InvalidPolicy
-from journeyman.frozen import assign
 from journeyman.policy.policy import SUM_TOLERANCE
 from journeyman.policy.prediction import Predicting
 from journeyman.world.laws import mended

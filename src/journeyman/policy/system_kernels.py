@@ -15,8 +15,7 @@ factorisation.
 import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
-from journeyman.compiled import kernel, vector_kernel
-from journeyman.vector_kernels import dot, largest, norm, unit_of
+from journeyman.compiled import dot, kernel, largest, norm, unit_of, vector_kernel
 
 ONE = np.uint64(1)
 TINY = 1e-30

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, assign
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.problem.budget import Budget
 from journeyman.problem.program import Program
 from journeyman.world import World

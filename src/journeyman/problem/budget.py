@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, plain_array, real_array, require_between
+from journeyman.arrays import FloatArray, assign, plain_array, real_array, require_between
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 from journeyman.world import World
 
 

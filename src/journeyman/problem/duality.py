@@ -22,9 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, read_only, real_array
+from journeyman.arrays import FloatArray, assign, read_only, real_array
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.policy import Plan, plan
 from journeyman.problem.program import Program
 from journeyman.world import World

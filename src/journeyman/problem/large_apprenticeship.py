@@ -12,14 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, Matrix
+from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation
 from journeyman.demonstrations.large_control_variate import blended_totals
 from journeyman.demonstrations.world_simulator import WorldSimulator
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.problem.trivial import plain_bound
 from journeyman.world.large_world import (
     AnyWorld,

@@ -21,10 +21,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from journeyman.arrays import assign
 from journeyman.demonstrations.episode_totals import EpisodeTotals, Simulator, simulate
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
-from journeyman.frozen import assign
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem.draw_seeds import ignored_seed
 

@@ -14,10 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, Matrix
+from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostBasis, CostClass, KnownCost
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.attainable import attainable_ranges
 from journeyman.problem.budget import Budget

@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, SparseMatrix
-from journeyman.frozen import assign
+from journeyman.arrays import FloatArray, Matrix, SparseMatrix, assign
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.features.features import Features
 from journeyman.problem.program import Program

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, real_array
+from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.problem.surrogate import Surrogate
 
 

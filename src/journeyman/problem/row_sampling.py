@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, first_index, read_only
+from journeyman.arrays import FloatArray, Matrix, assign, first_index, read_only
 from journeyman.errors import InvalidSolver
-from journeyman.frozen import assign
 from journeyman.problem.reduced import Reduced
 from journeyman.world.laws import probability_vector
 

@@ -13,12 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, Matrix
+from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import ExpertExpectation, MonteCarlo
 from journeyman.demonstrations.episode_totals import EpisodeTotals, Simulator
 from journeyman.errors import InvalidProblem
-from journeyman.frozen import assign
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.large_apprenticeship import extreme_rows
 from journeyman.problem.trivial import plain_bound

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix
-from journeyman.frozen import assign
+from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.problem.penalty import ExactPenalty, Penalties, Penalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import RowNorms, RowSampling, SamplingLaws

@@ -23,9 +23,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, real_array
+from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.errors import InvalidInput
-from journeyman.frozen import assign
 
 LIGHT = (
     "#fcfcfb", "#1c1c1a", "#5c5b57", "#e3e2dd",

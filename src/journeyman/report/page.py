@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from journeyman.digest import digest
 from journeyman.report.budgets import budgets
 from journeyman.report.convergence import convergence
 from journeyman.report.figures import figure
@@ -18,6 +17,7 @@ from journeyman.report.sections import Place
 from journeyman.report.style import PAGE, sheet
 from journeyman.report.subject import Subject
 from journeyman.report.waterfall import terms
+from journeyman.storage import digest
 
 Section: TypeAlias = Callable[[Subject, Place], Element | None]
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from journeyman.arrays import IntArray
 from journeyman.certificate.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
-from journeyman.digest import digest
 from journeyman.policy import Policy
 from journeyman.problem import Program
 from journeyman.report.markup import Content, Element, tag
 from journeyman.report.sections import Place
 from journeyman.report.subject import Subject
 from journeyman.report.tables import facts, table
+from journeyman.storage import digest
 from journeyman.world import Pairs
 
 

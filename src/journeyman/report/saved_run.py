@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from journeyman.arrays import assign
 from journeyman.certificate import Certificate
 from journeyman.certificate.certificate import BudgetCertificate
 from journeyman.certificate.expert import expert_estimates
@@ -29,7 +30,6 @@ from journeyman.demonstrations import (
     MonteCarlo,
 )
 from journeyman.errors import InvalidFile, InvalidInput
-from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Program, Witness
 from journeyman.report.saved_claims import combinations_of, number, premises_of, terms_of

@@ -9,11 +9,11 @@ import numpy as np
 
 from journeyman.costs import CostBasis, CostClass, EuclideanBall, InfinityBall, Simplex
 from journeyman.demonstrations import Demonstrations
-from journeyman.digest import digest
 from journeyman.errors import InvalidCosts, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
 from journeyman.runs.description import BudgetDescription, RunDescription
+from journeyman.storage import digest
 from journeyman.world import World
 
 CLASSES: dict[str, type[CostClass]] = {

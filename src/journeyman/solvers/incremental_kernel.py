@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.compiled import prefetch, vector_kernel
+from journeyman.compiled import add, dot, prefetch, vector_kernel
 from journeyman.solvers.row_source import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     INVERSE_ROOT,
@@ -24,7 +24,6 @@ from journeyman.solvers.subgradient_codes import (
     WEIGHT,
 )
 from journeyman.solvers.subgradient_kernel import NUMBERS_PER_LINE, Exact, Iterate, Motion
-from journeyman.vector_kernels import add, dot
 
 REFRESH = 4096
 AHEAD = 4

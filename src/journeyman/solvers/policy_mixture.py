@@ -30,12 +30,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, read_only
+from journeyman.arrays import FloatArray, assign, read_only
 from journeyman.demonstrations import MonteCarlo
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor
-from journeyman.frozen import assign
 from journeyman.policy.acting import AnyPolicy, require_policy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.execution import Executor, shards_of, sum_in_order
+from journeyman.execution import Executor, ranges_of, sum_in_order
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.incremental_kernel import Matched
 from journeyman.solvers.subgradient_kernel import Iterate, Motion
@@ -111,6 +111,6 @@ def _advanced(replica: Replica, shared: tuple[Surrogate, Motion, int]) -> Replic
     surrogate, motion, count = shared
     state = replica.resumed(surrogate)
     steps = SubgradientSteps(surrogate, state.source, motion)
-    for first, last in shards_of(count, BLOCK):
+    for first, last in ranges_of(count, BLOCK):
         steps.take(state, last - first)
     return Replica.of(state)

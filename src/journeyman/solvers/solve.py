@@ -4,8 +4,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol, overload
 
-from journeyman.blas_threads import one_blas_thread
 from journeyman.errors import InvalidProblem, InvalidSolver
+from journeyman.execution import one_blas_thread
 from journeyman.problem import Program
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship

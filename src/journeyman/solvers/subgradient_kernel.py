@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.compiled import prefetch, vector_kernel
+from journeyman.compiled import add, dot, norm, prefetch, sparse_add, sparse_dot, vector_kernel
 from journeyman.solvers.row_source import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.subgradient_codes import (
     COORDINATE_ADAPTIVE,
@@ -30,7 +30,6 @@ from journeyman.solvers.subgradient_codes import (
     SQUARED_WEIGHT,
     WEIGHT,
 )
-from journeyman.vector_kernels import add, dot, norm, sparse_add, sparse_dot
 
 NUMBERS_PER_LINE = 8
 """Numbers that come from memory together."""

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.digest import digest
 from journeyman.errors import InvalidFile
 from journeyman.problem.reduced_duality import ReducedWitness
 from journeyman.problem.surrogate import Surrogate
@@ -19,7 +18,7 @@ from journeyman.solvers.incremental_kernel import Matched
 from journeyman.solvers.row_source import Rows, RowSource
 from journeyman.solvers.subgradient_codes import WEIGHT
 from journeyman.solvers.subgradient_kernel import Iterate
-from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.storage import PathLike, digest, load_arrays, save_arrays, take
 
 SCHEMA_VERSION = 2
 TRACE_FIELDS = ("step", "seconds", "loss", "matching", "negativity", "flow", "bound")

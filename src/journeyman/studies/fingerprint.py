@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.digest import digest
 from journeyman.errors import InvalidInput
+from journeyman.storage import digest
 from journeyman.studies.code_words import code_words, outer_names
 
 PLAIN = (type(None), str, bool, int, float, np.ndarray)

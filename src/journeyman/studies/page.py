@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from journeyman.digest import digest
 from journeyman.report.figures import exactly, figure, seconds
 from journeyman.report.markup import Content, Element, name_of, tag, written
 from journeyman.report.page import CELL, document
 from journeyman.report.sections import Place, legend
 from journeyman.report.style import sheet
 from journeyman.report.tables import above, table
+from journeyman.storage import digest
 from journeyman.studies.pictures import gap_picture, time_picture
 from journeyman.studies.summary import Spread, Summary, compared_figure
 from journeyman.studies.trial import COUNTS

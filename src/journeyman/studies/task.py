@@ -9,19 +9,19 @@ from typing import Any
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate import Certificate, certify
-from journeyman.digest import digest
-from journeyman.errors import JourneymanError, MissingExtra, ShardFailed
+from journeyman.errors import JourneymanError, MissingExtra, TaskFailed
 from journeyman.problem import Apprenticeship
 from journeyman.progress import quiet
 from journeyman.runs.interruption import Stop, noticing
 from journeyman.solvers import Answer, solve
+from journeyman.storage import digest
 from journeyman.studies.trial import COUNTS, RAISED, REFUSED, Trial
 
 WARM_UP = 0.5
 """Seconds, at most, for a method that is run only for its code to be loaded."""
 _warm: set[type] = set()
 """Methods that have run in this process; what they answered depends on nothing here."""
-MENDABLE = (MissingExtra, ShardFailed)
+MENDABLE = (MissingExtra, TaskFailed)
 """Errors of the house that say nothing about method and problem: a package can be installed."""
 SCHEMA = 1
 """Of the figures of a trial; another one makes other names."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import (
     IntArray,
+    assign,
     first_index,
     integer_array,
     plain_array,
@@ -22,7 +23,6 @@ from journeyman.arrays import (
     require_shape,
 )
 from journeyman.errors import InvalidWorld
-from journeyman.frozen import assign
 from journeyman.world.large_world import MOST_STATES
 
 

@@ -19,6 +19,7 @@ from journeyman.arrays import (
     FloatArray,
     IntArray,
     Refusal,
+    assign,
     first_index,
     integer_array,
     read_only,
@@ -26,7 +27,6 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.errors import InvalidInput, InvalidWorld
-from journeyman.frozen import assign
 
 LARGEST_NUMBER = 1 << 31
 """Action numbers are below this, so that states times numbers fit into 64 bits."""

@@ -18,11 +18,11 @@ from journeyman.arrays import (
     FloatArray,
     IntArray,
     SparseMatrix,
+    assign,
     freeze_rows,
     read_only,
 )
 from journeyman.errors import InvalidWorld
-from journeyman.frozen import assign
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import arrays_in, estimation, gymnasium_table, labels, laws, recorded
 from journeyman.world.explicit_steps import ExplicitSteps

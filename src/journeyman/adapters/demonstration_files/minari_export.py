@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from journeyman.adapters.formats.directory_writing import write_directory
-from journeyman.blas_threads import environment
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, MissingExtra
+from journeyman.execution import environment
 
 ROOT = "MINARI_DATASETS_PATH"
 """The variable of the environment in which Minari looks for its data sets."""

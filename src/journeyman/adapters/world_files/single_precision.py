@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, SparseMatrix, compressed_rows
+from journeyman.arrays import FloatArray, SparseMatrix, assign, compressed_rows
 from journeyman.errors import InvalidWorld
-from journeyman.frozen import assign
 from journeyman.world import World
 from journeyman.world.laws import ROW_SUM_TOLERANCE
 

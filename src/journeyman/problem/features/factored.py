@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, SparseMatrix
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 from journeyman.policy.rule_policy import RulePolicy, chosen_share, drawn_actions
 from journeyman.policy.state_policy import StatePolicy
 from journeyman.problem.features.axis import Axis, require_masses

@@ -19,13 +19,13 @@ from journeyman.arrays import (
     FloatArray,
     IntArray,
     Matrix,
+    assign,
     freeze_rows,
     read_only,
     real_array,
     real_matrix,
 )
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 from journeyman.world import World
 
 BLOCK = 1 << 16

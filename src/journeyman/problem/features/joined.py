@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, SparseMatrix
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
 from journeyman.costs.cost_functions import CostFunctions
 from journeyman.errors import InvalidCosts
-from journeyman.frozen import assign
 from journeyman.problem.large_features import FlowRows, LargeFeatures
 from journeyman.world.large_world import LargeWorld
 

@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, SparseMatrix, first_index, real_array
+from journeyman.arrays import FloatArray, SparseMatrix, assign, first_index, real_array
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidDemonstrations
-from journeyman.frozen import assign
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.problem.features.cells import (
     DIMENSIONS,

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, integer_array, real_array
+from journeyman.arrays import FloatArray, IntArray, assign, integer_array, real_array
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidWorld
-from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.problem.features.cells import hat_functions
 from journeyman.problem.features.features import Features

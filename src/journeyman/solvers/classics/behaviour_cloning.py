@@ -46,10 +46,9 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import FloatArray, IntArray, assign
 from journeyman.demonstrations import Demonstrations, clone
 from journeyman.errors import InvalidDemonstrations, InvalidSolver
-from journeyman.frozen import assign
 from journeyman.policy import Policy
 from journeyman.policy.softmax import softmax
 from journeyman.problem import Program

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.digest import digest
 from journeyman.policy import Policy
 from journeyman.policy.chains import Chains
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.planning import improve
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.solvers.classics.answering import mixed
+from journeyman.storage import digest
 
 MOST_STEPS = 200
 """Of policy iteration for one policy: what float64 cannot improve any more is taken as it is."""

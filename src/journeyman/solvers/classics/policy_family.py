@@ -20,9 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix
+from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.errors import InvalidSolver
-from journeyman.frozen import assign
 from journeyman.policy.softmax import log_softmax, softmax
 from journeyman.problem.features import Features
 from journeyman.world import Pairs, World

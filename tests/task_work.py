@@ -16,15 +16,15 @@ def delicate_sum(seed, shared):
     return float(draws @ shared), float(draws.sum()), np.cumsum(draws)[::1000]
 
 
-def wait_in_reverse(shard, last):
-    """The first shards take longest."""
-    time.sleep(0.02 * (last - shard))
-    return shard
+def wait_in_reverse(task, last):
+    """The first tasks take longest."""
+    time.sleep(0.02 * (last - task))
+    return task
 
 
-def die_once(shard, folder):
-    """Shard 2 kills its process the first time; every attempt leaves a line behind."""
-    number, seed = shard
+def die_once(task, folder):
+    """Task 2 kills its process the first time; every attempt leaves a line behind."""
+    number, seed = task
     attempts = Path(folder) / str(number)
     with attempts.open("a") as file:
         file.write(f"{os.getpid()}\n")
@@ -33,22 +33,22 @@ def die_once(shard, folder):
     return delicate_sum(seed, np.ones(20_000))
 
 
-def die_always(shard, _):
-    if shard == 1:
+def die_always(task, _):
+    if task == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return shard
+    return task
 
 
-def leave(shard, _):
+def leave(task, _):
     os._exit(7)
 
 
-def fail_from_three(shard, _):
-    """Shards 3 and 5 fail, 5 sooner than 3."""
-    if shard in {3, 5}:
-        time.sleep(0.2 if shard == 3 else 0.0)
-        raise ValueError(f"no {shard}")
-    return shard
+def fail_from_three(task, _):
+    """Tasks 3 and 5 fail, 5 sooner than 3."""
+    if task in {3, 5}:
+        time.sleep(0.2 if task == 3 else 0.0)
+        raise ValueError(f"no {task}")
+    return task
 
 
 class Awkward(Exception):
@@ -58,11 +58,11 @@ class Awkward(Exception):
         super().__init__(f"{first} and {second}")
 
 
-def fail_awkwardly(shard, _):
+def fail_awkwardly(task, _):
     raise Awkward("this", "that")
 
 
-def describe_shared(shard, shared):
+def describe_shared(task, shared):
     """What a worker sees of a nested value, and whether it can write to it."""
     array, rest = shared["array"], shared["rest"]
     try:
@@ -86,36 +86,36 @@ class Counted:
             file.write(f"{os.getpid()}\n")
 
 
-def use_counted(shard, shared):
+def use_counted(task, shared):
     time.sleep(0.01)
-    return os.getpid(), float(shared.array[shard])
+    return os.getpid(), float(shared.array[task])
 
 
-def environment_of(shard, _):
+def environment_of(task, _):
     return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
 
 
-def return_function(shard, _):
-    return lambda: shard
+def return_function(task, _):
+    return lambda: task
 
 
-def process_id(shard, _):
+def process_id(task, _):
     return os.getpid()
 
 
-def flow_into_start(shard, world):
-    return float(world.transition[:, [shard]].sum()), world.transition.data.flags.writeable
+def flow_into_start(task, world):
+    return float(world.transition[:, [task]].sum()), world.transition.data.flags.writeable
 
 
-def shape_of(shard, shared):
+def shape_of(task, shared):
     return shared.shape
 
 
-def wait_for_the_end_of_the_node(shard, shared):
-    """The first shard away from the head says where it is and waits for its node to be killed."""
+def wait_for_the_end_of_the_node(task, shared):
+    """The first task away from the head says where it is and waits for its node to be killed."""
     import ray
 
-    _, seed = shard
+    _, seed = task
     node, note = ray.get_runtime_context().get_node_id(), Path(shared["note"])
     if node != shared["head"] and not note.exists():
         note.with_suffix(".new").write_text(node)
@@ -124,29 +124,29 @@ def wait_for_the_end_of_the_node(shard, shared):
     return delicate_sum(seed, shared["weights"])
 
 
-def wait_long(shard, _):
-    time.sleep(0.0 if shard == 0 else 600.0)
-    return shard
+def wait_long(task, _):
+    time.sleep(0.0 if task == 0 else 600.0)
+    return task
 
 
-def return_lock(shard, _):
+def return_lock(task, _):
     return threading.Lock()
 
 
 class Losing:
-    """An executor that loses a worker in the middle: shard 1 of its first map kills its process."""
+    """An executor that loses a worker in the middle: task 1 of its first map kills its process."""
 
     def __init__(self, executor, note):
         self.executor, self.note = executor, Path(note)
 
-    def map(self, function, shards, *, shared=None):
+    def map(self, function, tasks, *, shared=None):
         work = function, shared, self.note
-        return self.executor.map(die_before_the_work, list(enumerate(shards)), shared=work)
+        return self.executor.map(die_before_the_work, list(enumerate(tasks)), shared=work)
 
 
 def die_before_the_work(numbered, shared):
-    (number, shard), (function, shared, note) = numbered, shared
+    (number, task), (function, shared, note) = numbered, shared
     if number == 1 and not note.exists():
         note.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return function(shard, shared)
+    return function(task, shared)
