@@ -109,9 +109,8 @@ def _load_problem(folder: Path) -> jm.Apprenticeship:
 def _measure_ours(folder: Path) -> dict[str, Any]:
     import highspy  # noqa: F401
 
-    from journeyman.solvers.engine import Engine
-    from journeyman.solvers.highs import HighsModel
-    from journeyman.solvers.occupancy_program import exact_program
+    from journeyman.solvers.exact.engines import Engine, HighsModel
+    from journeyman.solvers.exact.occupancy_program import exact_program
 
     baseline = _reset_peak()
     problem = _load_problem(folder)

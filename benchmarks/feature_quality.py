@@ -25,9 +25,8 @@ from journeyman.problem.features.tensor import tensor
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bound
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.engine import Engine
-from journeyman.solvers.highs import HighsModel
-from journeyman.solvers.occupancy_program import LinearModel
+from journeyman.solvers.exact.engines import Engine, HighsModel
+from journeyman.solvers.exact.occupancy_program import LinearModel
 from journeyman.solvers.watch import Watch
 
 Builder = Callable[[jm.World, jm.Demonstrations], Features]

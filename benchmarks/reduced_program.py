@@ -31,9 +31,9 @@ from journeyman.problem.surrogate import Surrogate
 from journeyman.report.line_chart import Axis, Panel, Series, line_chart
 from journeyman.solvers.box_dual import BoxDual, BoxPoint, box_dual, run_highs
 from journeyman.solvers.coefficients import ReducedSolution
-from journeyman.solvers.highs import HighsModel
+from journeyman.solvers.exact.engines import HighsModel
+from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.l1_interior_point import run_interior_point
-from journeyman.solvers.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.watch import Watch
 
 TOLERANCE = 1e-8

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.costs.extreme_rows import extreme_rows, least_costs
+from journeyman.costs.functions import extreme_rows, least_costs
 
 CLASSES = (jm.InfinityBall, jm.EuclideanBall, jm.Simplex)
 QUARTERS = st.integers(-8, 8).map(lambda number: number / 4)

@@ -8,7 +8,7 @@ from journeyman.costs.classes import (
     KnownCost,
     Simplex,
 )
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 
 __all__ = [
     "CostBasis", "CostClass", "CostFunctions", "EuclideanBall", "InfinityBall", "KnownCost",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import FloatArray, assign, real_array
-from journeyman.costs.declared_ranges import (
+from journeyman.costs.functions import (
     declared_ranges,
     out_of_range,
     returned_values,

@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations.control_variate import coefficients
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.world.large_world import (

@@ -7,7 +7,7 @@ early: a world of callables does not say which states are absorbing.
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.policy.state_policy import StatePolicy
 from journeyman.world.large_world import AnyWorld, first_states, sampled_step

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations.episode_totals import EpisodeTotals
 from journeyman.demonstrations.simulation import walk_totals
 from journeyman.policy.acting import Actor, AnyPolicy

@@ -14,7 +14,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostBasis, CostClass, InfinityBall
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation
 from journeyman.demonstrations.large_control_variate import blended_totals
 from journeyman.demonstrations.world_simulator import WorldSimulator

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.world.large_world import LargeWorld, effective_horizon_of, sampled_step
 
 

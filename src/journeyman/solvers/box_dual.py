@@ -28,10 +28,8 @@ from journeyman.costs import EuclideanBall, KnownCost, Simplex
 from journeyman.problem.penalty import Penalties
 from journeyman.problem.reduced import ReducedMatrices
 from journeyman.problem.reduced_duality import ReducedWitness
-from journeyman.solvers.cone import conic_form, run_cone
-from journeyman.solvers.engine import Engine
-from journeyman.solvers.highs import HighsModel
-from journeyman.solvers.occupancy_program import INFINITY, LinearModel
+from journeyman.solvers.exact.engines import Engine, HighsModel, conic_form, run_cone
+from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 

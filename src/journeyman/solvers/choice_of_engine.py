@@ -5,8 +5,8 @@ import numpy as np
 from journeyman.costs import Simplex
 from journeyman.policy.chains import is_narrow
 from journeyman.problem import Program
-from journeyman.solvers.column_generation import ColumnGeneration
-from journeyman.solvers.linear_program import LinearProgram
+from journeyman.solvers.exact.column_generation import ColumnGeneration
+from journeyman.solvers.exact.linear_program import LinearProgram
 
 SMALL = 2_000
 NARROW = 18_000

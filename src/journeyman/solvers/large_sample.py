@@ -11,7 +11,7 @@ from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.penalty import Penalty
 from journeyman.solvers.box_dual import SelectedRows, box_dual
 from journeyman.solvers.drawn_rows import FRESH, LEARNING, DrawnRows, block_stream, draw_rows
-from journeyman.solvers.engine import Engine
+from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.large_descent import require_same_world
 from journeyman.solvers.large_surrogate import LargeSurrogate

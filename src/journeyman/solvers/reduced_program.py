@@ -56,8 +56,7 @@ from journeyman.solvers.box_dual import (
     steepest_fall,
 )
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
-from journeyman.solvers.engine import Engine
-from journeyman.solvers.highs import engines_for
+from journeyman.solvers.exact.engines import Engine, engines_for
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch

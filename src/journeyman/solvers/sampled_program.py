@@ -43,7 +43,7 @@ from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.coefficients import policy_solution
-from journeyman.solvers.engine import Engine
+from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.fitting_features import called, tabled
 from journeyman.solvers.hyperparameters import require_count
 from journeyman.solvers.large_answer import LargeAnswer

@@ -6,7 +6,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.solvers.classics.inverse_program import margin_of
-from journeyman.solvers.engine import Result
+from journeyman.solvers.exact.engines import Result
 from journeyman.testing import Shape, random_world
 from journeyman.testing.random_worlds import random_policy
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
 from journeyman.policy.rule_policy import RulePolicy, chosen_share, drawn_actions

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
-from journeyman.costs.cost_functions import CostFunctions
+from journeyman.costs.functions import CostFunctions
 from journeyman.errors import InvalidCosts
 from journeyman.problem.large_features import FlowRows, LargeFeatures
 from journeyman.world.large_world import LargeWorld

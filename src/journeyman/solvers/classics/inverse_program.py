@@ -48,7 +48,7 @@ from journeyman.solvers.classics.action_values import advantages
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
 from journeyman.solvers.classics.margin_program import Rivals, penalised, widest_margins
-from journeyman.solvers.engine import Result
+from journeyman.solvers.exact.engines import Result
 from journeyman.solvers.hyperparameters import require_not_negative, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch

@@ -23,9 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.solvers.engine import Engine, Result
-from journeyman.solvers.highs import run_highs
-from journeyman.solvers.occupancy_program import INFINITY, LinearModel
+from journeyman.solvers.exact.engines import Engine, Result, run_highs
+from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 

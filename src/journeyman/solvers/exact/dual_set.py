@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix
+from journeyman.arrays import BoolArray, FloatArray, Matrix
 from journeyman.costs import EuclideanBall, InfinityBall
 from journeyman.problem import Program, Witness
 from journeyman.world import World
@@ -76,7 +76,7 @@ class DualSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class UnitProgram:
     """minimise over occupancy measures  max over y in Y of <y, costs' mu - target>, in units."""
 
     world: World
@@ -92,7 +92,7 @@ class Task:
     never_negative: bool
 
     @classmethod
-    def of(cls, problem: Program) -> "Task":
+    def of(cls, problem: Program) -> "UnitProgram":
         """The problem itself, with budgets that can be broken at a price."""
         scale = problem.cost_class.scaling(problem.basis.num_costs)
         cost, horizon = problem.cost_unit, problem.world.effective_horizon
@@ -109,7 +109,7 @@ class Task:
         )
 
     @classmethod
-    def of_budgets(cls, problem: Program) -> "Task":
+    def of_budgets(cls, problem: Program) -> "UnitProgram":
         """The first phase: minimise sum_j t_j (1 - discount)/(max d_j - min d_j) over increases t
         of the limits. The optimum is positive exactly when no policy keeps the budgets."""
         horizon, units = problem.world.effective_horizon, problem.budget_units
@@ -126,7 +126,7 @@ class Task:
             True,
         )
 
-    def of_surplus(self, level: float, duals: DualSet) -> "Task":
+    def of_surplus(self, level: float, duals: DualSet) -> "UnitProgram":
         """The second stage of `Simplex`, for a gap held at `level` in this task's units:
 
             minimise  sum_i z_i/n  with z_i <= level  =  max over y of <y, z - level> + level
@@ -162,3 +162,49 @@ def _in_units(costs: Matrix, budgets: FloatArray, rows: FloatArray) -> Matrix:
         both = sparse.hstack([costs, sparse.csr_array(budgets)], format="csr")
         return (both @ sparse.diags_array(rows)).tocsr()
     return np.hstack([costs, budgets]) * rows
+
+
+# Weights of the infinity ball that are known before the search.
+#
+#     |<mu, c_i> - target_i|  =  <mu, c_i> - target_i     where  target_i <= min c_i/(1 - discount)
+#
+# A cost that the expert incurs as little as any policy can has weight one in the hardest cost, one
+# that he incurs as much as any can has weight minus one; places that he never visits are the usual
+# case. The master problem cannot know this before some column has been there, and would send one
+# policy after the other to find out.
+
+CRUMB = 0.1
+"""Share of the tolerance that all of these costs together may miss their extreme by."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownWeights:
+    """Which coordinates of a dual point are fixed at an end of their interval."""
+
+    high: BoolArray
+    low: BoolArray
+
+    @classmethod
+    def of(cls, task: UnitProgram, tolerance: float) -> "KnownWeights":
+        """The coordinates whose sign is known, for a box; none for other dual sets."""
+        count = task.duals.num_costs
+        is_cost = np.arange(task.target.size) < count
+        if task.duals.is_ball or task.duals.is_simplex or not count:
+            return cls(np.zeros_like(is_cost), np.zeros_like(is_cost))
+        crumb, horizon = CRUMB * tolerance / count, task.world.effective_horizon
+        least, most = (horizon * end for end in _range(task))
+        high = is_cost & (task.target - least <= crumb)
+        return cls(high, is_cost & ~high & (most - task.target <= crumb))
+
+    def applied(self, dual: FloatArray, task: UnitProgram) -> FloatArray:
+        """The same dual point with these coordinates at their ends."""
+        ends = np.where(self.high, task.duals.upper, task.duals.lower)
+        return np.where(self.high | self.low, ends, dual)
+
+
+def _range(task: UnitProgram) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest entry of each cost."""
+    least, most = task.costs.min(axis=0), task.costs.max(axis=0)
+    dense = (end.toarray() if hasattr(end, "toarray") else end for end in (least, most))
+    low, high = (np.asarray(end, dtype=float).ravel() for end in dense)
+    return low, high

@@ -1,13 +1,14 @@
 """The loop of column generation: duals from the master, a policy for them, bounds from both.
 
-All figures are in the units of `dual_set.Task`, in which values are of size one. One call
+All figures are in the units of `dual_set.UnitProgram`, in which values are of size one. One call
 
 1. improves a policy for the master's dual point y, roughly and from the best values at hand,
-2. evaluates it for every cost and budget (its columns, one per row of the opening),
+2. evaluates it for every cost and budget (its columns, one per row of the start_rows),
 3. bounds every policy's cost from below by weak duality, whatever the policy misses to be optimal,
 4. solves the master problem, whose mixture is a policy: an upper bound, and the next y.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,11 @@ from journeyman.policy import extract
 from journeyman.policy.chains import BLOCK_BYTES, Chains
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy import Policy
-from journeyman.solvers.column_master import solve_master
-from journeyman.solvers.column_pool import ColumnPool, Mixture
-from journeyman.solvers.dual_set import Task
-from journeyman.solvers.opening import Blocks, Core, Opening, core_around, value_blocks
-from journeyman.solvers.settled_weights import SettledWeights
+from journeyman.problem import Program, Witness
+from journeyman.solvers.answer import Solution
+from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
+from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
+from journeyman.solvers.exact.start_blocks import Blocks, Core, StartRows, core_around, value_blocks
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -69,7 +70,7 @@ class ColumnSearch:
     """State of one solve. `lower`, `upper` and `mixture` are valid after every call."""
 
     def __init__(
-        self, task: Task, tolerance: float, watch: Watch, memory_limit: float = np.inf
+        self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
     ) -> None:
         self.task, self.world, self.watch = task, task.world, watch
         self.memory_limit = memory_limit
@@ -80,7 +81,7 @@ class ColumnSearch:
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0
-        self.settled = SettledWeights.of(task, self.tolerance)
+        self.settled = KnownWeights.of(task, self.tolerance)
         self.dual = self.settled.applied(task.first_dual, task)
         bound = 0.0 if task.never_negative else -np.inf
         zero = np.zeros(task.world.num_states)
@@ -121,10 +122,10 @@ class ColumnSearch:
         """The engine in words."""
         if self.pool is None:
             return "column generation (not started)"
-        opening = self.pool.opening
-        form = "core and exits" if opening.pairs.size else "start blocks"
+        start_rows = self.pool.start_rows
+        form = "core and exits" if start_rows.pairs.size else "start blocks"
         means = "LU" if self.chains.direct else "BiCGSTAB"
-        return f"column generation ({self.calls} calls, {opening.num_rows} {form}, {means})"
+        return f"column generation ({self.calls} calls, {start_rows.num_rows} {form}, {means})"
 
     @property
     def gap(self) -> float:
@@ -137,7 +138,7 @@ class ColumnSearch:
         if self.pool is None:
             self.pool = self._open(found.choice)
         self._values = found.values
-        by_visits = self._by_visits and not self.pool.opening.pairs.size
+        by_visits = self._by_visits and not self.pool.start_rows.pairs.size
         read = self._figures_by_visits if by_visits else self._figures_by_values
         figures = read(self.pool, found.choice)
         if figures is None:
@@ -185,7 +186,7 @@ class ColumnSearch:
         if self.mixture is None:
             return Policy.uniform(world)
         measure = np.zeros(world.num_pairs)
-        measure[self.mixture.opening.pairs] = self.mixture.own
+        measure[self.mixture.start_rows.pairs] = self.mixture.own
         for choice, start in self.mixture.starts(world):
             visits = self.chains.visits(choice, start, accuracy)
             measure[choice] += np.maximum(visits, 0.0)
@@ -233,12 +234,12 @@ class ColumnSearch:
     def _figures_by_values(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
         """Columns of a policy; its values for the present dual point on the way."""
         size = self.costs.shape[1]
-        figures = np.empty((pool.opening.num_rows, size))
+        figures = np.empty((pool.start_rows.num_rows, size))
         values = np.zeros(self.world.num_states)
         keep = 8 * self.world.num_states * size <= min(TABLE_BYTES, self.memory_limit / 4)
         blocks = []
         for part, table in self.chains.tables(choice, self.costs, self.accuracy):
-            figures[:, part] = pool.opening.starts @ table
+            figures[:, part] = pool.start_rows.starts @ table
             values += table @ self.dual[part]
             if keep:
                 blocks.append(table)
@@ -250,7 +251,7 @@ class ColumnSearch:
 
     def _figures_by_visits(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
         """Columns of a policy from its visits, start block by start block."""
-        starts, chosen = pool.opening.starts, self.costs[choice]
+        starts, chosen = pool.start_rows.starts, self.costs[choice]
         width = max(1, BLOCK_BYTES // (8 * self.world.num_states))
         parts = []
         for first in range(0, starts.shape[0], width):
@@ -262,10 +263,10 @@ class ColumnSearch:
 
     def _open(self, choice: IntArray) -> ColumnPool:
         world = self.world
-        opening: Opening
+        start_rows: StartRows
         starts = np.count_nonzero(world.initial)
         if starts <= FEW_STARTS and 2 * starts <= world.num_states:
-            opening = Core(world, core_around(world, CORE))
+            start_rows = Core(world, core_around(world, CORE))
         else:
             rng = np.random.default_rng(0)
             mixtures = rng.normal(size=(self.costs.shape[1], SKETCH))
@@ -274,10 +275,10 @@ class ColumnSearch:
             sketch = np.asarray(self.costs @ mixtures)
             count = FEWER_BLOCKS if self._by_visits else BLOCKS
             parts = [table for _, table in self.chains.tables(choice, sketch, 1e-4)]
-            opening = Blocks(world, value_blocks(np.hstack(parts), world.initial, count))
-        own = self.costs[opening.pairs]
+            start_rows = Blocks(world, value_blocks(np.hstack(parts), world.initial, count))
+        own = self.costs[start_rows.pairs]
         own = own.toarray() if sparse.issparse(own) else np.asarray(own)
-        return ColumnPool(world, opening, own)
+        return ColumnPool(world, start_rows, own)
 
 
 def generate(search: ColumnSearch, most: int) -> Status:
@@ -310,3 +311,50 @@ def keep_budgets(
         search.raise_prices(RAISE)
         status = generate(search, most)
     return status
+
+
+# What the policy of a search is worth: figures recomputed from the data, and what they prove.
+
+SAFETY = 0.9
+"""A search stops at this share of the tolerance; the rest is for rounding."""
+EXACT = 1e-12
+"""Accuracy of the second evaluation, should the first have been too rough."""
+HURRIED = 1e-5
+"""Accuracy of the only evaluation after a limit."""
+ROUNDING = 1e-12
+"""Value and bound may differ by this share of the value whatever the tolerance."""
+
+
+def evaluated(
+    problem: Program,
+    search: ColumnSearch,
+    witness: Witness,
+    is_good: Callable[[Solution], bool],
+) -> Solution:
+    """The policy of the best mixture; once more exactly if the first one is not good.
+
+    A search that was stopped has no time for an exact mixture; what it has is evaluated exactly.
+    """
+    stopped = search.watch.must_stop and search.gap > search.tolerance
+    accuracy = max(search.accuracy, HURRIED) if stopped else search.accuracy
+    rough = Solution.of(problem, search.policy(accuracy), witness)
+    if search.mixture is None or stopped or is_good(rough):
+        return rough
+    fine = Solution.of(problem, search.policy(EXACT), witness)
+    return min(rough, fine, key=lambda solution: solution.value)
+
+
+def is_optimal(problem: Program, solution: Solution, tolerance: float) -> bool:
+    """Whether value and bound agree to the tolerance and budgets are kept as exactly."""
+    close = solution.value - solution.lower_bound <= allowance(solution, tolerance)
+    return close and bool((solution.overspending <= overdrafts(problem, tolerance)).all())
+
+
+def allowance(solution: Solution, tolerance: float) -> float:
+    """By how much value and bound may differ."""
+    return max(tolerance, ROUNDING * abs(solution.value))
+
+
+def overdrafts(problem: Program, tolerance: float) -> FloatArray:
+    """By how much each budget may be broken: in its own unit the tolerance of the gap."""
+    return np.asarray(tolerance / problem.cost_unit * problem.budget_units)

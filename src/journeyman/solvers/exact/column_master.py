@@ -23,12 +23,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from journeyman.arrays import FloatArray, SparseMatrix
-from journeyman.solvers.column_coupling import Coupling
-from journeyman.solvers.dual_set import DualSet
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix
+from journeyman.solvers.exact.dual_set import DualSet
+from journeyman.solvers.exact.start_blocks import StartRows
 from journeyman.solvers.norm_cone import Scaling, centre
+from journeyman.world import World
 
 MOST_ITERATIONS = 80
 TO_THE_BOUNDARY = 0.99
@@ -287,3 +289,161 @@ def _longest(values: FloatArray, step: FloatArray) -> float:
     if not shrinking.any():
         return 1.0
     return min(1.0, float((-values[shrinking] / step[shrinking]).min()))
+
+
+# The rows of a master problem that couple its columns, and solves with them.
+
+
+class Coupling:
+    """F, and solves with F D F': diagonal when every column is in one row, small otherwise."""
+
+    def __init__(self, matrix: SparseMatrix) -> None:
+        self.matrix, self.transposed = matrix, matrix.T.tocsr()
+        self.is_diagonal = bool((np.diff(self.transposed.indptr) == 1).all())
+
+    def total(self, values: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ values)
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        return np.asarray(self.transposed @ values)
+
+    def below(self, prices: FloatArray, margin: float) -> FloatArray:
+        """Values v with F'v < prices by about a margin."""
+        num_rows = self.matrix.shape[0]
+        if self.is_diagonal:
+            least = np.full(num_rows, np.inf)
+            np.minimum.at(least, self.transposed.indices, prices / self.transposed.data)
+            return least - margin
+        ones = self.spread(np.ones(num_rows))
+        return np.full(num_rows, float(((prices - margin) / ones).min()))
+
+    def weigh(self, weights: FloatArray) -> bool:
+        """Take D; False when the arithmetic has given out."""
+        if self.is_diagonal:
+            self._diagonal = np.asarray((self.matrix * self.matrix) @ weights)
+            return True
+        self._scaled = (self.transposed * weights[:, None]).tocsr()
+        try:
+            self._factor = cho_factor((self.matrix @ self._scaled).toarray())
+        except (LinAlgError, ValueError):
+            return False
+        return True
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """(F D F')^-1 right, corrected once: near a discount of one a core's flow needs it."""
+        if self.is_diagonal:
+            return np.asarray((right.T / self._diagonal).T)
+        found = cho_solve(self._factor, right)
+        missing = right - self.matrix @ (self._scaled @ found)
+        return np.asarray(found + cho_solve(self._factor, missing))
+
+
+# The columns that were generated: policies, and their figures from every row of the start_rows.
+#
+# A policy is stored as one small integer per state. A column that has long been worth nothing in
+# the master problem is retired; a policy without columns is forgotten.
+
+COLUMNS, KEPT = 12, 8
+"""Columns are retired when there are more than so many times the size of the master; so many are
+left."""
+FIGURES_COUNT = 3
+"""The size of a master is the number of its rows, or so many times that of its figures."""
+UNUSED = 0.01
+"""Only columns with a smaller share of their row are retired."""
+
+
+class ColumnPool:
+    """Columns in the units of the master, ordered by policy and row, after the start_rows's own."""
+
+    def __init__(self, world: World, start_rows: StartRows, own_figures: FloatArray) -> None:
+        self.world, self.start_rows = world, start_rows
+        self._own = own_figures
+        self._rows = np.flatnonzero(np.diff(start_rows.starts.indptr) > 0)
+        self._choices: dict[int, IntArray] = {}
+        self._figures = np.zeros((0, own_figures.shape[1]))
+        self._policy_of = np.zeros(0, dtype=np.int64)
+        self._row_of = np.zeros(0, dtype=np.int64)
+        self._count = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Of policies and figures."""
+        return int(self._figures.nbytes + sum(kept.nbytes for kept in self._choices.values()))
+
+    def add(self, choice: IntArray, figures: FloatArray) -> None:
+        """A policy (the pair of each state) with its figures from every row of the start_rows."""
+        largest = self.world.pairs.max_actions - 1
+        actions = choice - self.world.pairs.offsets[:-1]
+        self._choices[self._count] = actions.astype(np.min_scalar_type(largest))
+        self._figures = np.concatenate([self._figures, figures[self._rows]])
+        self._row_of = np.concatenate([self._row_of, self._rows])
+        own = np.full(self._rows.size, self._count)
+        self._policy_of = np.concatenate([self._policy_of, own])
+        self._count += 1
+
+    def master(self, target: FloatArray, duals: DualSet, part: slice = slice(None)) -> Master:
+        """The master problem over all columns; `part` selects figures."""
+        rows, number = self._row_of, self._row_of.size
+        generated = sparse.csr_array(
+            (np.ones(number), (rows, np.arange(number))), shape=(self.start_rows.num_rows, number)
+        )
+        figures = np.concatenate([self._own, self._figures])[:, part]
+        return Master(
+            columns=np.ascontiguousarray(figures),
+            coupling=sparse.hstack([self.start_rows.coupling, generated], format="csr"),
+            right=self.start_rows.right,
+            target=target[part],
+            duals=duals,
+            feasible=lambda x: self.start_rows.feasible(x, rows),
+        )
+
+    def retire(self, point: MasterPoint) -> None:
+        """Drop the columns worth least when there are too many; the newest two rounds are kept."""
+        number = self._row_of.size
+        size = max(self._rows.size, FIGURES_COUNT * self._own.shape[1])
+        if number <= COLUMNS * size:
+            return
+        own = self.start_rows.pairs.size
+        shares = point.mixture[own:]
+        totals = np.bincount(self._row_of, shares, self.start_rows.num_rows)
+        idle = shares <= UNUSED * totals[self._row_of]
+        idle &= self._policy_of < self._count - 2
+        worth = np.where(idle, -point.reduced_costs[own:], np.inf)
+        surplus = min(number - KEPT * size, int(idle.sum()))
+        kept = np.ones(number, dtype=bool)
+        kept[np.argsort(worth, kind="stable")[:surplus]] = False
+        self._figures = self._figures[kept]
+        self._row_of, self._policy_of = self._row_of[kept], self._policy_of[kept]
+        for index in set(self._choices) - set(self._policy_of.tolist()):
+            del self._choices[index]
+
+    def snapshot(self, mixture: FloatArray, crumbs: float) -> "Mixture":
+        """A mixture that survives what happens to the pool; shares below `crumbs` are left out."""
+        own = self.start_rows.pairs.size
+        totals = np.bincount(self._row_of, mixture[own:], self.start_rows.num_rows)[self._row_of]
+        used = np.concatenate([np.ones(own, dtype=bool), mixture[own:] >= crumbs * totals])
+        mixture = self.start_rows.feasible(mixture * used, self._row_of)
+        parts: list[tuple[IntArray, FloatArray]] = []
+        for index, actions in self._choices.items():
+            shares = mixture[own:] * (self._policy_of == index)
+            weights = np.zeros(self.start_rows.num_rows)
+            np.add.at(weights, self._row_of, shares)
+            if weights.any():
+                parts.append((actions, weights))
+        return Mixture(self.start_rows, mixture[:own].copy(), parts)
+
+
+class Mixture:
+    """Which policies are followed from which rows, with which mass."""
+
+    def __init__(
+        self, start_rows: StartRows, own: FloatArray, parts: list[tuple[IntArray, FloatArray]]
+    ) -> None:
+        self.start_rows, self.own, self.parts = start_rows, own, parts
+
+    def starts(self, world: World) -> list[tuple[IntArray, FloatArray]]:
+        """Policies (the pair of each state) with the start measures that follow them."""
+        return [
+            (world.pairs.offsets[:-1] + actions, np.asarray(self.start_rows.starts.T @ weights))
+            for actions, weights in self.parts
+        ]

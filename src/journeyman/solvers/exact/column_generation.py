@@ -36,11 +36,22 @@ from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
 from journeyman.solvers.answer import Answer, Solution, total_surplus
-from journeyman.solvers.column_relaxation import budgets_exclude_each_other, relax_by_columns
-from journeyman.solvers.column_search import ColumnSearch, generate, keep_budgets
-from journeyman.solvers.column_surplus import FIRST_SHARE, has_second_stage, near, surpass
-from journeyman.solvers.column_verdict import SAFETY, evaluated, is_optimal
-from journeyman.solvers.dual_set import Task
+from journeyman.solvers.exact.column_search import (
+    SAFETY,
+    ColumnSearch,
+    evaluated,
+    generate,
+    is_optimal,
+    keep_budgets,
+)
+from journeyman.solvers.exact.dual_set import UnitProgram
+from journeyman.solvers.exact.relaxation import budgets_exclude_each_other, relax_by_columns
+from journeyman.solvers.exact.second_stage import (
+    FIRST_SHARE,
+    has_second_stage,
+    near,
+    second_stage_by_columns,
+)
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -85,7 +96,7 @@ class ColumnGeneration:
         tolerance = self._tolerance(problem)
         share = FIRST_SHARE if has_second_stage(problem) else SAFETY
         memory = np.inf if self.memory_limit is None else float(self.memory_limit)
-        search = ColumnSearch(Task.of(problem), share * tolerance, watch, memory)
+        search = ColumnSearch(UnitProgram.of(problem), share * tolerance, watch, memory)
         status = self._search(problem, search)
         if status is Status.INFEASIBLE:
             relaxation = relax_by_columns(problem, search.tolerance, watch, self.max_calls)
@@ -104,7 +115,9 @@ class ColumnGeneration:
         """The best policy, after a second stage if there is one; its figures say what it is."""
         ended = status in (Status.OPTIMAL, Status.INACCURATE)
         if has_second_stage(problem) and ended and search.gap <= near(search, tolerance):
-            return surpass(problem, search, tolerance, self.max_calls - search.calls)
+            return second_stage_by_columns(
+                problem, search, tolerance, self.max_calls - search.calls
+            )
         solution = _solution(problem, search, tolerance)
         if status is Status.OPTIMAL and not is_optimal(problem, solution, tolerance):
             status = Status.INACCURATE

@@ -25,7 +25,7 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.world import World
 
 
-class Opening(ABC):
+class StartRows(ABC):
     """Rows of the master problem and what lies before the generated policies."""
 
     starts: SparseMatrix
@@ -45,7 +45,7 @@ class Opening(ABC):
         """Positive `x` mended; `rows` are those of the generated columns."""
 
 
-class Blocks(Opening):
+class Blocks(StartRows):
     """One row per block of start states, all of its mass."""
 
     def __init__(self, world: World, blocks: IntArray) -> None:
@@ -64,7 +64,7 @@ class Blocks(Opening):
         return np.asarray(positive / totals[rows])
 
 
-class Core(Opening):
+class Core(StartRows):
     """One row per state of the core, then one per exit."""
 
     def __init__(self, world: World, core: IntArray) -> None:

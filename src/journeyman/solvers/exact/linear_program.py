@@ -41,14 +41,98 @@ from journeyman.problem import (
     telling_witness,
 )
 from journeyman.solvers.answer import Answer, Solution, total_surplus
-from journeyman.solvers.engine import Effort, Engine
-from journeyman.solvers.highs import SMALL_PROGRAM, engines_for
+from journeyman.solvers.exact.engines import (
+    SMALL_PROGRAM,
+    Effort,
+    Engine,
+    Result,
+    engines_for,
+    run_dual,
+    run_engine,
+)
+from journeyman.solvers.exact.occupancy_program import (
+    LinearModel,
+    dual_point,
+    exact_program,
+    matched_program,
+    matching_rows,
+)
+from journeyman.solvers.exact.relaxation import relax
+from journeyman.solvers.exact.second_stage import second_stage_of
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.occupancy_program import exact_program, matched_program
-from journeyman.solvers.proposal import Proposal, propose_euclidean, propose_linear
-from journeyman.solvers.relaxation import relax
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
+
+# What an engine proposes: a measure and a dual point, to be judged by the data.
+#
+# A proposal for a linear cost class may come from any engine (with a second stage for `Simplex`),
+# one for the Euclidean ball from Clarabel.
+
+NEXT_TO_NOTHING = 1e-6
+"""A proposed bound below this share of 2N/(1 - discount) may be worse than none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """The last iterate of an engine. Only `status` INFEASIBLE and limits are its own word."""
+
+    status: Status
+    measure: FloatArray
+    weights: FloatArray
+    values: FloatArray
+    prices: FloatArray
+    engine: str
+    log: str
+    surplus_bound: float | None = None
+    """For `Simplex`: no policy of the same gap has a larger total surplus."""
+
+    def witness(self, problem: Program) -> Witness:
+        """The dual point as it is, or the origin where that proves more.
+
+        For a class that contains the zero cost the origin proves that no gap is negative.
+        """
+        if not np.isfinite(self.values).all():
+            return telling_witness(problem, self.weights, self.prices)
+        witness = Witness(self.weights, self.values, self.prices)
+        if problem.cost_class.contains_zero and self._proves_nothing(problem, witness):
+            nothing = (np.zeros_like(part) for part in (self.weights, self.values, self.prices))
+            return Witness(*nothing)
+        return witness
+
+    def _proves_nothing(self, problem: Program, witness: Witness) -> bool:
+        gains = problem.world.initial @ self.values - self.weights @ problem.target
+        gains -= self.prices @ problem.limits
+        if gains > NEXT_TO_NOTHING * problem.gap_scale:
+            return False  # the bound is not much smaller
+        return lower_bound(problem, witness) <= 0
+
+
+def candidate_of_linear(
+    problem: Program, model: LinearModel, engine: Engine, effort: Effort, watch: Watch
+) -> Candidate:
+    """The optimum of a linear program; for `Simplex` the one that surpasses most."""
+    first = _proposal(problem, run_engine(model, engine, effort, watch))
+    if not isinstance(problem.cost_class, Simplex) or first.status is not Status.OPTIMAL:
+        return first
+    second = second_stage_of(problem, model, first.measure, engine, effort, watch)
+    label = f"{first.engine}, then {second.engine}" if second.engine else first.engine
+    best = replace(first, status=second.status, engine=label, log=first.log + second.log)
+    if second.status is not Status.OPTIMAL:
+        return best
+    return replace(best, measure=second.measure, surplus_bound=second.surplus_bound)
+
+
+def candidate_of_euclidean(
+    problem: Program, model: LinearModel, effort: Effort, watch: Watch
+) -> Candidate:
+    """The optimum for the Euclidean ball by Clarabel, over `matched_program`."""
+    return _proposal(problem, run_dual(model, effort, watch, matching_rows(problem)))
+
+
+def _proposal(problem: Program, found: Result) -> Candidate:
+    measure, dual = found.columns[: problem.world.num_pairs], dual_point(problem, found.row_duals)
+    return Candidate(found.status, measure, *dual, found.engine, found.log)
+
 
 ROUNDING = 1e-12
 """Value and bound may differ by this share of the value whatever the tolerance."""
@@ -95,27 +179,27 @@ class LinearProgram:
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
         )
 
-    def _engines(self, problem: Program) -> Iterator[Callable[..., Proposal]]:
+    def _engines(self, problem: Program) -> Iterator[Callable[..., Candidate]]:
         """Ways to propose a solution, the first one best; the model is built once."""
         once = self._effort(problem)
         efforts = dict.fromkeys((once, replace(once, careful=True)))
         if isinstance(problem.cost_class, EuclideanBall):
             matched = matched_program(problem)
             for effort in efforts:
-                yield partial(propose_euclidean, problem, matched, effort)
+                yield partial(candidate_of_euclidean, problem, matched, effort)
             return
         model = exact_program(problem)
         if self.engine is None and not _wants_vertex(problem):
             for effort in efforts:
-                yield partial(propose_linear, problem, model, Engine.CLARABEL, effort)
+                yield partial(candidate_of_linear, problem, model, Engine.CLARABEL, effort)
         for engine in engines_for(problem.world.num_pairs, self.engine):
-            yield partial(propose_linear, problem, model, engine, once)
+            yield partial(candidate_of_linear, problem, model, engine, once)
 
     def _effort(self, problem: Program) -> Effort:
         careful = problem.world.num_pairs <= SMALL_PROGRAM
         return Effort(self.tolerance, self.threads, problem.world.effective_horizon, careful)
 
-    def _judge(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
+    def _judge(self, problem: Program, proposal: Candidate, watch: Watch) -> Answer:
         """Re-derive every figure from the data, and let the figures decide about the status."""
         status = proposal.status
         if status is Status.INFEASIBLE:
@@ -134,7 +218,7 @@ class LinearProgram:
             solution = _best_at_hand(problem, proposal.measure, witness)
         return _answer(problem, status, proposal, solution)
 
-    def _infeasible(self, problem: Program, proposal: Proposal, watch: Watch) -> Answer:
+    def _infeasible(self, problem: Program, proposal: Candidate, watch: Watch) -> Answer:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
         relaxation = relax(problem, self.engine, self._effort(problem), watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
@@ -159,7 +243,7 @@ class LinearProgram:
     def _is_close(self, problem: Program, solution: Solution) -> bool:
         return solution.value - solution.lower_bound <= self._allowed(problem, solution)
 
-    def _is_optimal(self, problem: Program, solution: Solution, proposal: Proposal) -> bool:
+    def _is_optimal(self, problem: Program, solution: Solution, proposal: Candidate) -> bool:
         if not isinstance(problem.cost_class, Simplex):
             return self._is_close(problem, solution)
         if proposal.surplus_bound is None:
@@ -169,7 +253,7 @@ class LinearProgram:
         return self._is_close(problem, solution) and is_largest
 
 
-def _sharpened(problem: Program, proposal: Proposal, solution: Solution) -> Solution:
+def _sharpened(problem: Program, proposal: Candidate, solution: Solution) -> Solution:
     """The same policy, with values that are optimal for the proposed weights."""
     witness = telling_witness(problem, proposal.weights, proposal.prices)
     bound = lower_bound(problem, witness)
@@ -184,7 +268,7 @@ def _wants_vertex(problem: Program) -> bool:
 
 
 def _answer(
-    problem: Program, status: Status, proposal: Proposal, solution: Solution | None
+    problem: Program, status: Status, proposal: Candidate, solution: Solution | None
 ) -> Answer:
     surplus = None
     if isinstance(problem.cost_class, Simplex) and solution is not None:

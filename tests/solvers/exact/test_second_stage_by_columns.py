@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.solvers import column_search, dual_set
 from journeyman.solvers.answer import Solution, total_surplus
-from journeyman.solvers.column_search import DualPoint
-from journeyman.solvers.column_surplus import surplus_bound
-from journeyman.solvers.dual_set import Task
+from journeyman.solvers.exact import column_search, dual_set
+from journeyman.solvers.exact.column_search import DualPoint
+from journeyman.solvers.exact.dual_set import UnitProgram
+from journeyman.solvers.exact.second_stage import surplus_bound
 from journeyman.testing.random_worlds import Shape, random_policy, random_problem
 from journeyman.testing.strategies import discounts, seeds
 
@@ -80,7 +80,7 @@ def test_they_agree_when_policies_take_over_at_the_exits_of_a_core(seed, num_bud
 def test_no_policy_surpasses_the_bound_whatever_the_dual_point(problem, seed, size, sharp):
     """Prices and values need not be optimal, nor even sensible."""
     rng = np.random.default_rng(seed)
-    count, world, task = problem.basis.num_costs, problem.world, Task.of(problem)
+    count, world, task = problem.basis.num_costs, problem.world, UnitProgram.of(problem)
     dual = rng.exponential(size=count + len(problem.constraints)) * size
     dual[:count] += rng.choice([0.0, 1 / count])
     values, policy = rng.normal(size=world.num_states), random_policy(world, rng)
@@ -103,7 +103,7 @@ def test_the_bound_is_attained_where_the_priced_cost_is_the_worst(price):
     problem = jm.Apprenticeship(
         drawn.world, drawn.basis, jm.ExpertExpectation(target), jm.Simplex((1.0, 0.5, 2.0))
     )
-    task, dual = Task.of(problem), np.full(3, 1 / 3) + price * np.eye(3)[0]
+    task, dual = UnitProgram.of(problem), np.full(3, 1 / 3) + price * np.eye(3)[0]
     best = jm.plan(problem.world, task.costs @ dual)
     solution = Solution.of(problem, best.policy, task.witness(dual, best.values))
     bound = surplus_bound(problem, task, solution.value, DualPoint(0.0, dual, best.values))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 
 import journeyman as jm
-from journeyman.solvers import second_stage
-from journeyman.solvers.engine import Effort, Engine, run_engine
-from journeyman.solvers.occupancy_program import exact_program, tilted_program
+from journeyman.solvers.exact import second_stage
+from journeyman.solvers.exact.engines import Effort, Engine, run_engine
+from journeyman.solvers.exact.occupancy_program import exact_program, tilted_program
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_policy

@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 
 import journeyman as jm
-from journeyman.solvers.column_master import Master, solve_master
-from journeyman.solvers.dual_set import DualSet
-from journeyman.solvers.opening import Blocks, Core, core_around, value_blocks
+from journeyman.solvers.exact.column_master import Master, solve_master
+from journeyman.solvers.exact.dual_set import DualSet
+from journeyman.solvers.exact.start_blocks import Blocks, Core, core_around, value_blocks
 from journeyman.testing.random_worlds import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 
@@ -105,25 +105,25 @@ def test_a_rough_point_is_valid_too(seed, tolerance):
 @given(worlds(), seeds, st.integers(1, 6))
 def test_the_rows_of_a_core_are_kept_by_what_is_mended(world, seed, size):
     rng = np.random.default_rng(seed)
-    opening = Core(world, core_around(world, size))
-    exits = np.flatnonzero(np.diff(opening.starts.indptr))
+    start_rows = Core(world, core_around(world, size))
+    exits = np.flatnonzero(np.diff(start_rows.starts.indptr))
     rows = np.repeat(exits, 2)
-    x = rng.random(opening.pairs.size + rows.size) * (rng.random() < 0.9)
+    x = rng.random(start_rows.pairs.size + rows.size) * (rng.random() < 0.9)
     generated = sparse.csr_array(
-        (np.ones(rows.size), (rows, np.arange(rows.size))), shape=(opening.num_rows, rows.size)
+        (np.ones(rows.size), (rows, np.arange(rows.size))), shape=(start_rows.num_rows, rows.size)
     )
-    mended = opening.feasible(x, rows)
-    kept = sparse.hstack([opening.coupling, generated]) @ mended
+    mended = start_rows.feasible(x, rows)
+    kept = sparse.hstack([start_rows.coupling, generated]) @ mended
     assert mended.min(initial=0.0) >= 0
-    assert kept == pytest.approx(opening.right, abs=1e-9)
+    assert kept == pytest.approx(start_rows.right, abs=1e-9)
 
 
 def test_blocks_take_all_the_mass_and_join_what_is_alike():
     world = random_world(0, Shape.UNREACHABLE, num_states=20)
     values = np.arange(20.0)[:, None]
     blocks = value_blocks(values, world.initial, 4)
-    opening = Blocks(world, blocks)
-    assert opening.starts.sum(axis=0) == pytest.approx(world.initial)
+    start_rows = Blocks(world, blocks)
+    assert start_rows.starts.sum(axis=0) == pytest.approx(world.initial)
     assert (np.diff(blocks[np.argsort(values[: blocks.size, 0])]) != 0).sum() == 3
     assert value_blocks(np.zeros((20, 1)), world.initial, 4).max() == 0
 

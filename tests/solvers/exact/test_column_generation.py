@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.policy import chains
-from journeyman.solvers import choice_of_engine, column_search
+from journeyman.solvers import choice_of_engine
 from journeyman.solvers.choice_of_engine import solver_for
-from journeyman.solvers.dual_set import Task
-from journeyman.solvers.settled_weights import SettledWeights
+from journeyman.solvers.exact import column_search
+from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
 from journeyman.testing.random_worlds import Shape, random_problem, random_world
 from journeyman.testing.strategies import problems, seeds
 
@@ -204,7 +204,7 @@ def test_budgets_that_bind_hard_are_kept():
 
 
 def column_search_price_limit():
-    from journeyman.solvers.dual_set import PRICE_LIMIT
+    from journeyman.solvers.exact.dual_set import PRICE_LIMIT
 
     return PRICE_LIMIT
 
@@ -267,8 +267,8 @@ def test_settled_weights_change_nothing_but_the_way():
     demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
     target = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
     problem = jm.Apprenticeship(world, basis, target)
-    task = Task.of(problem)
-    settled = SettledWeights.of(task, 1e-6)
+    task = UnitProgram.of(problem)
+    settled = KnownWeights.of(task, 1e-6)
     assert settled.high.sum() == (target.values == 0).sum() > 0
     columns = jm.solve(problem, jm.ColumnGeneration())
     assert columns.status is jm.Status.OPTIMAL

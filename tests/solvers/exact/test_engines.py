@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.solvers.cone import Cone, dual_form, run_cone
-from journeyman.solvers.engine import Effort, Engine, run_engine
-from journeyman.solvers.occupancy_program import INFINITY, LinearModel, exact_program
+from journeyman.solvers.exact.engines import Cone, Effort, Engine, dual_form, run_cone, run_engine
+from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel, exact_program
 from journeyman.solvers.watch import Watch
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import seeds

@@ -1,0 +1,1 @@
+"""The exact program over occupancy measures: by general engines, and by generated policies."""
