@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.demonstrations.control_variate import Shaping
-from journeyman.policy.values import value_functions
+from journeyman.policy.policy_evaluation import value_functions
 from journeyman.testing.strategies import policies, seeds, worlds
 from naive import expectation as naive
 

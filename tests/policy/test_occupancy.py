@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
 
 import journeyman as jm
-from journeyman.policy import discounted_system
+from journeyman.policy import linear_systems as discounted_system
 from journeyman.testing import random_world
 from journeyman.testing.strategies import policies, worlds
 from naive import occupancy as naive
@@ -70,7 +70,7 @@ def test_the_residual_is_what_is_left_of_the_flow_equations(data):
 
 def test_the_residual_does_not_rest_on_what_the_solver_claims(monkeypatch):
     def careless(system, b, **options):
-        return discounted_system.Evaluation(np.ones_like(b), 0.0, "LU")
+        return discounted_system.LinearSolution(np.ones_like(b), 0.0, "LU")
 
     monkeypatch.setattr(discounted_system.DiscountedSystem, "solve", careless)
     world = jm.World([[0, 1], [1, 0]], [1, 0], 0.9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.policy.rule_policy import chosen_share, drawn_actions
+from journeyman.policy.function_policy import chosen_share, drawn_actions
 
 PARITY = jm.RulePolicy(lambda states: states % 3, 3)
 TWIN = jm.FunctionPolicy(lambda states: np.eye(3)[states % 3], 3)

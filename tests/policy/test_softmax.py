@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax as reference
 
-from journeyman.policy.softmax import log_softmax, softmax
+from journeyman.policy.table import log_softmax, softmax
 from journeyman.world import Pairs
 
 RAGGED = Pairs([0, 1, 4, 6, 7])

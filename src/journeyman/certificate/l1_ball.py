@@ -30,7 +30,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.policy import Policy
-from journeyman.policy.discounted_system import DiscountedSystem
+from journeyman.policy.linear_systems import DiscountedSystem
 from journeyman.world import World
 
 EPSILON = float(np.finfo(float).eps)

@@ -22,7 +22,7 @@ from journeyman.certificate.l1_ball import L1Ball
 from journeyman.certificate.model_error import ModelError
 from journeyman.costs import CostBasis, KnownCost
 from journeyman.policy.attainable import PRECISION, WORK_LIMIT, widest_ranges
-from journeyman.policy.discounted_system import DiscountedSystem
+from journeyman.policy.linear_systems import DiscountedSystem
 from journeyman.problem import Program
 from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
 from journeyman.world import World

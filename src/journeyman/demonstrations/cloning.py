@@ -8,7 +8,7 @@ from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.large_cloning import clone_visited
 from journeyman.errors import InvalidDemonstrations
 from journeyman.policy import Policy
-from journeyman.policy.state_policy import StatePolicy
+from journeyman.policy.acting import StatePolicy
 from journeyman.world import World
 from journeyman.world.large_world import AnyWorld
 

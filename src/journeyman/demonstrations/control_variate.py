@@ -47,7 +47,7 @@ from journeyman.demonstrations.episode_shards import by_shards
 from journeyman.demonstrations.totals import Tails, recorded_totals
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor
-from journeyman.policy.values import value_functions
+from journeyman.policy.policy_evaluation import value_functions
 from journeyman.world import World
 
 

@@ -14,7 +14,7 @@ from journeyman.arrays import (
 )
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy
-from journeyman.policy.prediction import Predicting
+from journeyman.policy.acting import Predicting
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 
 

@@ -9,7 +9,7 @@ from journeyman.arrays import IntArray, Seed, generator, read_only
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.policy import Policy
-from journeyman.policy.state_policy import StatePolicy
+from journeyman.policy.acting import StatePolicy
 from journeyman.world import World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.sampling import Walks, walk

@@ -9,7 +9,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.policy.state_policy import StatePolicy
+from journeyman.policy.acting import StatePolicy
 from journeyman.world.large_world import AnyWorld, first_states, sampled_step
 
 

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.costs import CostBasis
-from journeyman.policy.chains import Chains
+from journeyman.policy.linear_systems import Chains
 from journeyman.policy.planning import EPSILON, Improvement, improve
 from journeyman.world import World
 

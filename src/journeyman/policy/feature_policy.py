@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign, real_array
 from journeyman.errors import InvalidPolicy
-from journeyman.policy.prediction import Predicting
+from journeyman.policy.acting import Predicting
 from journeyman.world.large_world import LargeWorld
 
 

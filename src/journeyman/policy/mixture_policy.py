@@ -25,7 +25,7 @@ from journeyman.policy.acting import (
     one_each,
     require_policy,
 )
-from journeyman.policy.policy import SUM_TOLERANCE
+from journeyman.policy.table import SUM_TOLERANCE
 
 Carried = tuple[IntArray, tuple[Any, ...]]
 """Who was drawn in each environment, and what the candidates carry themselves."""

@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, IntArray, read_only
 from journeyman.errors import InvalidCosts
-from journeyman.policy.chains import Chains
-from journeyman.policy.discounted_system import DiscountedSystem
-from journeyman.policy.policy import Policy
+from journeyman.policy.linear_systems import Chains, DiscountedSystem
+from journeyman.policy.table import Policy
 from journeyman.world import World
 
 RELATIVE_TOLERANCE = 1e-11

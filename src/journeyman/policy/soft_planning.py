@@ -34,9 +34,8 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, read_only, require_between
 from journeyman.errors import InvalidCosts
-from journeyman.policy.chain_systems import ChainSystems
-from journeyman.policy.policy import Policy
-from journeyman.policy.softmax import log_softmax
+from journeyman.policy.linear_systems import ChainSystems
+from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
 
 RELATIVE_TOLERANCE = 1e-11

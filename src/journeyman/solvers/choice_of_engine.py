@@ -3,7 +3,7 @@
 import numpy as np
 
 from journeyman.costs import Simplex
-from journeyman.policy.chains import is_narrow
+from journeyman.policy.linear_systems import is_narrow
 from journeyman.problem import Program
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.policy import chains
+from journeyman.policy import linear_systems as chains
 from journeyman.solvers import choice_of_engine
 from journeyman.solvers.choice_of_engine import solver_for
 from journeyman.solvers.exact import column_search

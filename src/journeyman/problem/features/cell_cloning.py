@@ -17,7 +17,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
-from journeyman.policy.state_policy import FunctionPolicy
+from journeyman.policy.function_policy import FunctionPolicy
 from journeyman.problem.features.factored import FactoredFeatures, factored, single_actions
 from journeyman.world.large_world import LargeWorld
 from journeyman.world.mixed_radix import MixedRadix

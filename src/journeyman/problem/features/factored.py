@@ -26,8 +26,8 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
-from journeyman.policy.rule_policy import RulePolicy, chosen_share, drawn_actions
-from journeyman.policy.state_policy import StatePolicy
+from journeyman.policy.acting import StatePolicy
+from journeyman.policy.function_policy import RulePolicy, chosen_share, drawn_actions
 from journeyman.problem.features.axis import Axis, require_masses
 from journeyman.problem.features.cells import hat_functions
 from journeyman.problem.features.partition import require_share, smoothed, with_flat_share

@@ -50,7 +50,7 @@ from journeyman.arrays import FloatArray, IntArray, assign
 from journeyman.demonstrations import Demonstrations, clone
 from journeyman.errors import InvalidDemonstrations, InvalidSolver
 from journeyman.policy import Policy
-from journeyman.policy.softmax import softmax
+from journeyman.policy.table import softmax
 from journeyman.problem import Program
 from journeyman.problem.features import Features
 from journeyman.problem.large_features import LargeFeatures

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.policy.softmax import log_softmax
+from journeyman.policy.table import log_softmax
 from journeyman.world import Pairs
 
 

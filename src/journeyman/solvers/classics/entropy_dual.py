@@ -26,8 +26,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, norms
 from journeyman.costs import EuclideanBall
 from journeyman.policy.attainable import attainable_ranges
-from journeyman.policy.chain_systems import ChainSystems
-from journeyman.policy.discounted_system import DiscountedSystem
+from journeyman.policy.linear_systems import ChainSystems, DiscountedSystem
 from journeyman.policy.soft_planning import SoftPlan, soft_plan
 from journeyman.problem import Apprenticeship
 

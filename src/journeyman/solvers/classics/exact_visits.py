@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.policy.discounted_system import DiscountedSystem
+from journeyman.policy.linear_systems import DiscountedSystem
 from journeyman.problem import Apprenticeship
 
 REDUCTION = 1e-9

@@ -21,7 +21,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.policy import Policy
-from journeyman.policy.chains import Chains
+from journeyman.policy.linear_systems import Chains
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.planning import improve
 from journeyman.problem import Apprenticeship, Witness, lower_bound

@@ -42,9 +42,9 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import BoolArray, FloatArray
 from journeyman.policy import Policy, plan
+from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.action_values import advantages
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
 from journeyman.solvers.classics.margin_program import Rivals, penalised, widest_margins

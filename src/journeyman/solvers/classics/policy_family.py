@@ -22,7 +22,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.errors import InvalidSolver
-from journeyman.policy.softmax import log_softmax, softmax
+from journeyman.policy.table import log_softmax, softmax
 from journeyman.problem.features import Features
 from journeyman.world import Pairs, World
 

@@ -51,10 +51,10 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, plan
-from journeyman.policy.softmax import softmax
+from journeyman.policy.policy_evaluation import action_values
+from journeyman.policy.table import softmax
 from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.classics.action_values import action_values
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import (
     ExpertPolicy,

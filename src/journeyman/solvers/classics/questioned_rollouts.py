@@ -17,8 +17,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.simulation import record_walks
 from journeyman.errors import InvalidPolicy
 from journeyman.policy import Policy
-from journeyman.policy.acting import Actor, Predictor, asked_by_predict
-from journeyman.policy.state_policy import StatePolicy
+from journeyman.policy.acting import Actor, Predictor, StatePolicy, asked_by_predict
 from journeyman.world import World
 
 ActionFunction: TypeAlias = Callable[[IntArray], Any]

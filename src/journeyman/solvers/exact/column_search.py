@@ -16,9 +16,9 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.policy import extract
-from journeyman.policy.chains import BLOCK_BYTES, Chains
+from journeyman.policy.linear_systems import BLOCK_BYTES, Chains
 from journeyman.policy.planning import Improvement, improve
-from journeyman.policy.policy import Policy
+from journeyman.policy.table import Policy
 from journeyman.problem import Program, Witness
 from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master

@@ -21,7 +21,7 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.errors import InvalidPolicy
-from journeyman.policy.prediction import Predicting
+from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 from journeyman.world.laws import mended
@@ -247,3 +247,64 @@ def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
             "They must sum to 1 within 1e-8 in every state",
         )
     return read_only(probabilities / pairs.spread(mended(sums, pairs.actions_per_state)))
+
+
+# Laws over the actions of each state from one number per pair.
+#
+#     pi(a | x) = exp(z(x, a)) / sum_b exp(z(x, b))
+#
+# where z are the logits. The largest logit of each state is taken off first, so any finite logits
+# will do: what is too small to be seen beside it becomes 0, and nothing overflows.
+
+
+def softmax(pairs: Pairs, logits: FloatArray) -> FloatArray:
+    """The probability of every pair in its state.
+
+    >>> softmax(Pairs([0, 2, 3]), np.array([1e300, 1e300, -7.0])).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    shares = np.exp(_below_largest(pairs, logits))
+    return np.asarray(shares / pairs.spread(pairs.total(shares)))
+
+
+def log_softmax(pairs: Pairs, logits: FloatArray) -> FloatArray:
+    """The logarithm of `softmax`, exact where the probability itself is too small for a float."""
+    below = _below_largest(pairs, logits)
+    return np.asarray(below - pairs.spread(np.log(pairs.total(np.exp(below)))))
+
+
+def _below_largest(pairs: Pairs, logits: FloatArray) -> FloatArray:
+    """The logits less the largest of their state; -inf when they are further apart than floats."""
+    with np.errstate(over="ignore"):
+        return np.asarray(logits + pairs.spread(pairs.smallest(-logits)))
+
+
+# The policy of a measure.
+#
+#     pi_u(a | x) = u+(x, a) / sum_b u+(x, b),      uniform where u(x, .) <= 0
+#
+# where u+ is the positive part. For an occupancy measure this inverts the map from policies to
+# measures (Proposition 1); for any other u Lemma 2 bounds how far the policy's occupancy is from u.
+
+
+def extract(world: World, measure: ArrayLike) -> Policy:
+    """The policy of a vector over the pairs of `world`.
+
+    >>> world = World([[1.0], [1.0]], [1.0], 0.5, choice_offsets=[0, 2])
+    >>> extract(world, [3.0, -1.0]).probabilities([0]).tolist()
+    [[1.0, 0.0]]
+    """
+    u = real_array("measure", measure, ndim=1, size=world.num_pairs, refusal=InvalidPolicy)
+    positive = np.maximum(u, 0.0)
+    peak = _largest(world, positive)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = positive / world.pairs.spread(peak)
+        probabilities = scaled / world.pairs.spread(world.pairs.total(scaled))
+    unreached = world.pairs.spread(peak) == 0
+    uniform = world.pairs.uniform
+    return Policy(np.where(unreached, uniform, probabilities), world.pairs)
+
+
+def _largest(world: World, positive: FloatArray) -> FloatArray:
+    """Largest entry per state: dividing by it first keeps tiny measures exact."""
+    return -world.pairs.smallest(-positive)

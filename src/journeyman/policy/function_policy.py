@@ -1,4 +1,4 @@
-"""Policies by a rule: one action in every state."""
+"""Policies that are asked state by state: nothing about them has the length of the state space."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +14,81 @@ from journeyman.arrays import (
     assign,
     generator,
     integer_array,
+    plain_array,
     require_in_range,
 )
 from journeyman.errors import InvalidPolicy
-from journeyman.policy.prediction import Predicting
-from journeyman.policy.state_policy import StatePolicy, checked_function
+from journeyman.policy.acting import Predicting, StatePolicy
+from journeyman.policy.table import SUM_TOLERANCE
+from journeyman.world.laws import mended
 from journeyman.world.row_draws import draw_columns
+
+StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
+"""Called with n states; returns (n x actions) probabilities."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class FunctionPolicy(Predicting):
+    """A policy by a vectorised function of states, checked wherever it is asked.
+
+    Args:
+        function: `function(states)` with an int64 array of length n gives (n x actions) laws; a
+            law that is the same everywhere may be broadcast, and is then held once.
+        num_actions: the same in every state.
+
+    >>> alternate = FunctionPolicy(lambda x: np.eye(2)[x % 2], 2)
+    >>> alternate.probabilities([4, 7]).tolist(), alternate.sample([4, 7], seed=0).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    """
+
+    function: StateFunction
+    num_actions: int
+
+    def __init__(self, function: StateFunction, num_actions: int) -> None:
+        assign(self, **checked_function("function", function, num_actions))
+
+    def probabilities(self, states: ArrayLike) -> FloatArray:
+        """(len(states) x actions) laws."""
+        x = integer_array("states", states, refusal=InvalidPolicy)
+        given = plain_array("what the policy's function returns", self.function(x), InvalidPolicy)
+        if given.shape != (x.size, self.num_actions):
+            raise InvalidPolicy(
+                f"the policy's function returns shape {given.shape} for {x.size} states and "
+                f"{self.num_actions} actions",
+                f"Return an array of shape ({x.size}, {self.num_actions})",
+            )
+        alike = given.strides[0] == 0
+        laws = (given[:1] if alike else given).astype(np.float64)
+        sums = laws @ np.ones(self.num_actions)
+        if not (laws.min(initial=0.0) >= 0 and np.abs(sums - 1.0).max(initial=0) <= SUM_TOLERANCE):
+            sound = (laws >= 0).all(axis=1) & (np.abs(sums - 1.0) <= SUM_TOLERANCE)
+            row = int(np.argmin(sound))
+            raise InvalidPolicy(
+                f"the probabilities of state {x[row]} are {laws[row].tolist()}",
+                "They must be at least 0 and sum to 1 within 1e-8",
+            )
+        laws /= mended(sums, self.num_actions)[:, np.newaxis]
+        return np.broadcast_to(laws, given.shape) if alike else laws
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", None) or repr(self.function)
+        return f"FunctionPolicy({name}, {self.num_actions} actions)"
+
+
+def checked_function(name: str, function: object, num_actions: int) -> dict[str, object]:
+    """The fields of a policy by a function called `name`."""
+    if not callable(function):
+        raise InvalidPolicy(
+            f"{name} is a {type(function).__name__}",
+            "Give a function of states; a table goes into Policy",
+        )
+    count = int(integer_array("num_actions", [num_actions], refusal=InvalidPolicy)[0])
+    if count < 1:
+        raise InvalidPolicy(f"num_actions = {count}", "Give a whole number from 1")
+    return {name: function, "num_actions": count}
+
+
+# Policies by a rule: one action in every state.
 
 Rule: TypeAlias = Callable[[IntArray], IntArray]
 """Called with n states; returns n actions."""

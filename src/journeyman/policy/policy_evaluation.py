@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, SparseMatrix, read_only
+from journeyman.arrays import FloatArray, Matrix, read_only
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts
-from journeyman.policy.discounted_system import DiscountedSystem
-from journeyman.policy.policy import Policy
+from journeyman.policy.linear_systems import DiscountedSystem, averaging, transition_under
+from journeyman.policy.table import Policy
 from journeyman.world import World
 
 
@@ -65,14 +65,47 @@ def expected_cost(world: World, policy: Policy, cost: ArrayLike) -> float:
     return float(occupancy(world, policy).measure @ per_pair)
 
 
-def transition_under(world: World, policy: Policy) -> SparseMatrix:
-    """The (states x states) transition matrix of the chain that `policy` makes of `world`."""
-    return averaging(world, policy) @ world.transition
+# Value functions: what a policy's future costs from each state on.
+#
+# V_i = (I - discount P_pi)^{-1} c_i,      c_i(x) = sum_a pi(a | x) psi_i(x, a)
 
 
-def averaging(world: World, policy: Policy) -> SparseMatrix:
-    """The (states x pairs) matrix that averages over a state's actions."""
-    return sparse.csr_array(
-        (policy.on(world), np.arange(world.num_pairs), world.pairs.offsets),
-        shape=(world.num_states, world.num_pairs),
-    )
+def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
+    """(states x costs): the expected discounted total of every cost (pairs x costs).
+
+    >>> world = World([[0, 1], [1, 0]], [1, 0], 0.5)
+    >>> value_functions(world, Policy([[1.0], [1.0]]), np.eye(2)).round(12).tolist()
+    [[1.333333333333, 0.666666666667], [0.666666666667, 1.333333333333]]
+    """
+    system = DiscountedSystem(transition_under(world, policy), world.discount)
+    now = averaging(world, policy) @ costs
+    immediate = np.asarray(now.toarray() if sparse.issparse(now) else now)
+    columns = [system.solve(np.ascontiguousarray(column)).x for column in immediate.T]
+    return read_only(np.column_stack(columns))
+
+
+# What it costs to take an action once and then to follow a policy, for every cost of a basis.
+#
+#     Q_i(x, a) = psi_i(x, a) + discount sum_y P(y | x, a) V_i(y)
+#     A_i(x, a) = Q_i(x, a) - V_i(x)
+#
+# where V_i are the policy's value functions. Both are linear in the cost: under c_w = Psi w they
+# are Q w and A w, and the policy is optimal for c_w in every state exactly if A w >= 0.
+
+
+def action_values(world: World, policy: Policy, costs: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Q (pairs x costs) and V (states x costs)."""
+    values = value_functions(world, policy, costs)
+    now = costs.toarray() if sparse.issparse(costs) else costs
+    return np.asarray(now + world.discount * (world.transition @ values)), values
+
+
+def advantages(world: World, policy: Policy, costs: Matrix) -> FloatArray:
+    """A (pairs x costs): what a step aside costs more than the policy; negative: it pays.
+
+    >>> world = World([[1.0], [1.0]], [1.0], 0.5, choice_offsets=[0, 2])
+    >>> advantages(world, Policy([[1.0, 0.0]]), np.array([[1.0], [3.0]])).tolist()
+    [[0.0], [2.0]]
+    """
+    Q, V = action_values(world, policy, costs)
+    return np.asarray(Q - world.pairs.spread(V))

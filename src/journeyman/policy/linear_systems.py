@@ -1,16 +1,16 @@
-"""The chains that deterministic policies make of a world, evaluated fast and many costs at once.
+"""Linear systems of policy evaluation, with the residual that was reached.
 
-    (I - discount P[choice]) V = costs[choice]              values, one column per cost
-    (I - discount P[choice])' d = starts                    visits, one column per start measure
+    (I - discount M) x = b      or      (I - discount M') x = b
 
-where `choice` holds the pair that the policy takes in each state. A *narrow* world, one whose
-states can be numbered so that every step stays nearby (grids, queues, roads), is factorised once
-per policy and all right-hand sides share the factor; in any other world a factor fills up, and
-BiCGSTAB needs few steps because such worlds mix fast. Residuals decide what is believed: a column
-that fails is solved again by `DiscountedSystem`.
+where M is the (states x states) transition matrix of a policy. A small system is factorised (sparse
+LU); a larger one is solved by BiCGSTAB, which needs far less memory and time unless the discount is
+very near one, and falls back on the factorisation when BiCGSTAB breaks down or stalls. Corrections
+are repeated until the residual no longer improves, so the answer is as exact as float64 allows,
+and what is left of the residual is reported because bounds rest on it.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,19 +18,137 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, norms
-from journeyman.policy.discounted_system import (
-    DIRECT_LIMIT,
-    DiscountedSystem,
-    compiled_rows,
-    factorise,
-)
+from journeyman.policy.table import Policy
 from journeyman.world import World
+
+DIRECT_LIMIT = 400
+"""Up to this many states a factorisation is fastest whatever the structure."""
+KRYLOV_TOLERANCE = 1e-10
+KRYLOV_ITERATIONS = 400
+TARGET = 1e-13
+"""Wanted |residual|_1 relative to |b|_1."""
+MAX_CORRECTIONS = 6
+WORTHWHILE = 0.1
+"""A correction that leaves more than this share of the residual is not worth repeating."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """`x`, the 1-norm of its residual, and how it was found."""
+
+    x: FloatArray
+    residual: float
+    method: str
+
+
+class DiscountedSystem:
+    """Solves for several right-hand sides with one policy; a factorisation is made at most once."""
+
+    def __init__(self, transition: SparseMatrix, discount: float) -> None:
+        identity = sparse.eye_array(transition.shape[0], format="csr")
+        self.matrix = (identity - discount * transition).tocsr()
+        self.transition = transition
+        self.discount = discount
+        self._factor: Any = None
+
+    def solve(
+        self,
+        b: FloatArray,
+        *,
+        transposed: bool = False,
+        guess: FloatArray | None = None,
+        reduction: float = 0.0,
+    ) -> LinearSolution:
+        """The solution for `b` (a vector), of the transposed system on request.
+
+        As exact as float64 allows, unless a `reduction` of the guess's residual suffices.
+        """
+        matrix = self.matrix.T if transposed else self.matrix
+        x = np.zeros_like(b) if guess is None else guess
+        residual = b - matrix @ x
+        left = float(np.abs(residual).sum())
+        wanted = max(TARGET * float(np.abs(b).sum()), reduction * left)
+        direct = self.matrix.shape[0] <= DIRECT_LIMIT or self._factor is not None
+        for _ in range(MAX_CORRECTIONS):
+            if left <= wanted:
+                break
+            step = (
+                self._factorised(residual, transposed)
+                if direct
+                else self._krylov(residual, transposed, max(KRYLOV_TOLERANCE, reduction / 10))
+            )
+            corrected = b - matrix @ (x + step)
+            remaining = float(np.abs(corrected).sum())
+            if remaining < left:
+                progress, x, residual, left = remaining / left, x + step, corrected, remaining
+            else:
+                progress = 1.0
+            if progress > WORTHWHILE and left > wanted:
+                if direct:
+                    break
+                direct = True
+        return LinearSolution(x, left, "LU" if direct else "BiCGSTAB")
+
+    def _krylov(self, b: FloatArray, transposed: bool, tolerance: float) -> FloatArray:
+        """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word."""
+        from journeyman.policy.system_kernels import bicgstab
+
+        rows, x = (self._columns if transposed else self._rows), np.zeros_like(b)
+        wanted = tolerance * float(norms(b))
+        bicgstab(*rows, self.discount, b, x, wanted, KRYLOV_ITERATIONS)
+        return np.where(np.isfinite(x), x, 0.0)
+
+    @cached_property
+    def _rows(self) -> tuple[FloatArray, Any, Any]:
+        return compiled_rows(sparse.csr_array(self.transition))
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, Any, Any]:
+        return compiled_rows(sparse.csr_array(self.transition.T))
+
+    def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
+        if self._factor is None:
+            self._factor = factorise(self.matrix)
+        return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
+
+
+def factorise(matrix: SparseMatrix) -> Any:
+    """The sparse LU factors of I - discount M, in an order that suits its nearly symmetric pattern.
+
+    Rows are strictly diagonally dominant, so elimination is stable without pivoting; pivots off the
+    diagonal would spoil the order and can cost forty times the work. Supernodes are too small here
+    to be worth their overhead.
+    """
+    from scipy.sparse.linalg import splu
+
+    return splu(
+        matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, relax=1, panel_size=1,
+        options={"SymmetricMode": True},
+    )  # fmt: skip
+
+
+def compiled_rows(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
+    """The arrays of a CSR matrix, with unsigned indices for the compiled loops."""
+    unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
+    return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)
+
+
+# The chains that deterministic policies make of a world, evaluated fast and many costs at once.
+#
+#     (I - discount P[choice]) V = costs[choice]              values, one column per cost
+#     (I - discount P[choice])' d = starts                    visits, one column per start measure
+#
+# where `choice` holds the pair that the policy takes in each state. A *narrow* world, one whose
+# states can be numbered so that every step stays nearby (grids, queues, roads), is factorised once
+# per policy and all right-hand sides share the factor; in any other world a factor fills up, and
+# BiCGSTAB needs few steps because such worlds mix fast. Residuals decide what is believed: a column
+# that fails is solved again by `DiscountedSystem`.
 
 FACTOR_LIMIT = 2_000_000
 """States beyond which the factor of even a narrow world takes too much memory (2 GB at 10^6)."""
 NARROW = 6.0
 """A world is narrow when its bandwidth is at most this many times the root of its states."""
-KRYLOV_ITERATIONS = 1000
+BLOCK_ITERATIONS = 1000
 BLOCK_BYTES = 2**26
 """Size of a block of right-hand sides."""
 CORRECTIONS, PAYING = 12, 0.3
@@ -86,7 +204,7 @@ class Chains:
             self._skips = 0 if left <= wanted else SKIPPED + 1
         self._skips = max(self._skips - 1, 0)
         if not left <= wanted:
-            bicgstab(*rows, discount, right, x, wanted, KRYLOV_ITERATIONS)
+            bicgstab(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
             left = residual_norm(*rows, discount, right, x)
         if not left <= ACCEPTED * wanted:
             system = DiscountedSystem(matrix, discount)
@@ -191,9 +309,9 @@ class Chains:
         wanted = accuracy * norms(right)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
-            bicgstab(*rows, discount, right.ravel(), single, goal, KRYLOV_ITERATIONS)
+            bicgstab(*rows, discount, right.ravel(), single, goal, BLOCK_ITERATIONS)
             return single.reshape(right.shape)
-        bicgstab_block(*rows, discount, right, x, wanted, KRYLOV_ITERATIONS)
+        bicgstab_block(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
         return x
 
     def _mend(
@@ -236,3 +354,44 @@ def is_narrow(world: World) -> bool:
     pairs = steps.tocoo()
     width = int(np.abs(place[pairs.coords[0]] - place[pairs.coords[1]]).max(initial=0))
     return bool(width <= NARROW * np.sqrt(world.num_states))
+
+
+# Systems of policies that draw their actions, solved in the way that suits the world.
+#
+# In a *narrow* world (`chains.is_narrow`: grids, queues, roads) the factor of a chain is thin and
+# cheap, and every right-hand side after the first costs next to nothing; in any other world it
+# fills up, and BiCGSTAB needs few steps because such worlds mix fast.
+
+
+class ChainSystems:
+    """Makes the systems of one world's policies; looks at its structure once."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.direct = Chains(world).direct
+
+    def of(self, policy: Policy) -> DiscountedSystem:
+        """I - discount P_pi, ready for many right-hand sides."""
+        kind = FactoredSystem if self.direct else DiscountedSystem
+        return kind(transition_under(self.world, policy), self.world.discount)
+
+
+class FactoredSystem(DiscountedSystem):
+    """Factorised at once instead of at need."""
+
+    def __init__(self, transition: SparseMatrix, discount: float) -> None:
+        super().__init__(transition, discount)
+        self._factor = factorise(self.matrix)
+
+
+def transition_under(world: World, policy: Policy) -> SparseMatrix:
+    """The (states x states) transition matrix of the chain that `policy` makes of `world`."""
+    return averaging(world, policy) @ world.transition
+
+
+def averaging(world: World, policy: Policy) -> SparseMatrix:
+    """The (states x pairs) matrix that averages over a state's actions."""
+    return sparse.csr_array(
+        (policy.on(world), np.arange(world.num_pairs), world.pairs.offsets),
+        shape=(world.num_states, world.num_pairs),
+    )
