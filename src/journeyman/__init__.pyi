@@ -50,9 +50,9 @@ from journeyman.demonstrations import Demonstrations as Demonstrations
 from journeyman.demonstrations import ExpertExpectation as ExpertExpectation
 from journeyman.demonstrations import MonteCarlo as MonteCarlo
 from journeyman.demonstrations import clone as clone
-from journeyman.demonstrations.episode_totals import EpisodeTotals as EpisodeTotals
-from journeyman.demonstrations.episode_totals import record_totals as record_totals
 from journeyman.demonstrations.recording import record as record
+from journeyman.demonstrations.simulation import EpisodeTotals as EpisodeTotals
+from journeyman.demonstrations.simulation import record_totals as record_totals
 from journeyman.errors import AuditFailed as AuditFailed
 from journeyman.errors import InvalidCosts as InvalidCosts
 from journeyman.errors import InvalidDemonstrations as InvalidDemonstrations

@@ -18,7 +18,7 @@ from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, features
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, Solver, solve
-from journeyman.solvers.choice_of_engine import solver_for
+from journeyman.solvers.default_choice import solver_for
 from journeyman.storage import PathLike
 from journeyman.world import World
 

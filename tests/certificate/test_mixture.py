@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import journeyman as jm
 from journeyman.certificate.large_evaluation import mean_of_walks
 from journeyman.certificate.mixture import mixed
-from journeyman.demonstrations.world_simulator import WorldSimulator
+from journeyman.demonstrations.simulation import WorldSimulator
 from journeyman.policy import FunctionPolicy
 from journeyman.policy.acting import Actor
 from journeyman.problem.mixture_rollouts import share_of_round

@@ -8,9 +8,8 @@ from scipy import sparse
 
 import journeyman as jm
 import task_work as work
-from journeyman.demonstrations import episode_shards
-from journeyman.demonstrations.episode_shards import by_shards
-from journeyman.demonstrations.totals import recorded_totals
+from journeyman.demonstrations import control_variate
+from journeyman.demonstrations.control_variate import by_shards, recorded_totals
 from journeyman.testing.strategies import policies, seeds, worlds
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(size=5, macro_cells=5)
@@ -28,7 +27,7 @@ def pools():
 @pytest.fixture
 def small_shards(monkeypatch):
     """Eight shards, or as many for every fold."""
-    monkeypatch.setattr(episode_shards, "SHARD", 8)
+    monkeypatch.setattr(control_variate, "SHARD", 8)
 
 
 def bits(expectation):
@@ -65,7 +64,7 @@ def test_shards_of_any_size_have_the_bits_of_the_whole(data, seed, size):
     matrix = np.random.default_rng(seed).normal(size=(world.num_pairs, 3))
     whole = recorded_totals(demos, matrix, world)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(episode_shards, "SHARD", size)
+        patch.setattr(control_variate, "SHARD", size)
         parts = by_shards(recorded_totals, demos, matrix, world)
     assert parts.tobytes() == whole.tobytes()
 

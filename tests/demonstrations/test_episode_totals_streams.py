@@ -3,8 +3,7 @@
 import numpy as np
 
 import journeyman as jm
-from journeyman.demonstrations.episode_totals import SHARD, record_totals
-from journeyman.demonstrations.world_simulator import WorldSimulator
+from journeyman.demonstrations.simulation import SHARD, WorldSimulator, record_totals
 
 NETWORK = jm.gallery.queues(4, buffers=(3, 2, 2, 3))
 

@@ -12,7 +12,7 @@ from journeyman.gallery.queue_network import QueueNetwork
 from journeyman.gallery.queue_plan import QueuePlan
 from journeyman.gallery.queues import EIGHT_QUEUES, FOUR_QUEUES
 from journeyman.testing import check_world
-from journeyman.world.enumeration import enumerate_world
+from journeyman.world.world import enumerate_world
 from naive import queue_events as naive
 
 SMALL = jm.gallery.queues(buffers=(3, 2, 2, 3))

@@ -5,9 +5,8 @@ import signal
 
 import pytest
 
-from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 
 class Countdown:

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 import journeyman as jm
 from journeyman.testing import Shape, random_world
 from journeyman.testing.strategies import worlds
-from journeyman.world import enumeration
+from journeyman.world import world as enumeration
 from journeyman.world.large_world import (
     effective_horizon_of,
     require_large_world,
     require_sampled_world,
     sampled_step,
 )
-from journeyman.world.row_draws import draw_columns, draw_outcomes, running_sums
+from journeyman.world.laws import draw_columns, draw_outcomes, running_sums
 
 WORLD = random_world(0, Shape.SPARSE, num_states=6)
 MEMBERS = (

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import BoolArray, FloatArray, assign, real_array
 from journeyman.costs.step_costs import StepCosts
-from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidCosts, InvalidWorld, MissingExtra
 from journeyman.policy.acting import Actor, AnyPolicy
 from journeyman.world.laws import discount as checked_discount

@@ -25,7 +25,7 @@ from journeyman.certificate.shaped_estimate import shaped_estimate
 from journeyman.certificate.terms import Term
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost
 from journeyman.demonstrations import Demonstrations, MonteCarlo
-from journeyman.demonstrations.totals import Tails
+from journeyman.demonstrations.control_variate import Tails
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.trivial import centred_bound

@@ -23,7 +23,7 @@ from journeyman.certificate.premises import Premise, doubt_of_copies, in_words, 
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sample_sizes import require_probability
 from journeyman.certificate.terms import Term, total
-from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy

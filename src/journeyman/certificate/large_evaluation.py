@@ -45,8 +45,8 @@ from journeyman.certificate.row_checks import (
 )
 from journeyman.certificate.separate_walks import independence
 from journeyman.certificate.terms import Term, above, total
-from journeyman.demonstrations.episode_totals import simulate
 from journeyman.demonstrations.row_by_row import require_row_by_row
+from journeyman.demonstrations.simulation import simulate
 from journeyman.errors import InvalidCosts
 from journeyman.execution import Executor, Serial
 from journeyman.policy.acting import AnyPolicy

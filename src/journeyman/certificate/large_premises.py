@@ -23,7 +23,7 @@ from journeyman.certificate.premises import (
     no_copies,
 )
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.world.large_world import LargeWorld, successor_laws

@@ -35,7 +35,7 @@ from journeyman.certificate.premises import Premise, Verdict, declared, failed, 
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidWorld
 from journeyman.world.large_world import LargeWorld, Predecessors, successor_laws
-from journeyman.world.row_draws import draw_columns
+from journeyman.world.laws import draw_columns
 
 FOLLOWED = 1 << 12
 """Rows of a shard whose steps are followed."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.premises import Premise, Verdict, failed
-from journeyman.demonstrations.episode_totals import Simulator
+from journeyman.demonstrations.simulation import Simulator
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem.simulated_apprenticeship import require_possible
 

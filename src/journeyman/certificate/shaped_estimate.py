@@ -38,8 +38,7 @@ from journeyman.certificate.concentration import hilbert_radius, upper_frequency
 from journeyman.certificate.terms import Term
 from journeyman.costs import CostClass, InfinityBall
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.control_variate import Shaping
-from journeyman.demonstrations.totals import Tails
+from journeyman.demonstrations.control_variate import Shaping, Tails
 from journeyman.problem import Apprenticeship
 from journeyman.problem.trivial import centred_bound
 from journeyman.world import World

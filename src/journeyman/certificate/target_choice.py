@@ -36,7 +36,7 @@ from journeyman.demonstrations import (
     StoppedShaping,
     clone,
 )
-from journeyman.demonstrations.totals import Tails
+from journeyman.demonstrations.control_variate import Tails
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 

@@ -34,6 +34,7 @@ give (declared distances bound it): a poor model takes no part. beta is cross-fi
 martingale control variates; Lavenberg and Welch (1981) on fitted coefficients.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -43,10 +44,8 @@ from scipy import sparse
 from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, read_only
 from journeyman.demonstrations.cloning import clone
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.demonstrations.episode_shards import by_shards
-from journeyman.demonstrations.totals import Tails, recorded_totals
 from journeyman.errors import InvalidDemonstrations
-from journeyman.execution import Executor
+from journeyman.execution import Executor, Serial, ranges_of
 from journeyman.policy.policy_evaluation import value_functions
 from journeyman.world import World
 
@@ -294,3 +293,99 @@ def _values(
 def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
     recorded = recorded_totals(demos, matrix, world)
     return np.asarray(recorded + Tails.of(demos, matrix, world).known_totals)
+
+
+# Discounted totals of recorded trajectories, and what is known about the part not recorded.
+#
+# A terminated episode whose absorbing state costs the same under each of its actions has a known
+# tail, psi(x_T) discount^T/(1 - discount). Nothing is known about any other tail.
+
+
+def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+    """sum_t discount^t psi(x_t, a_t) of every episode: (episodes x costs)."""
+    weights = world.discount ** demos.step_times.astype(float)
+    visits = sparse.csr_array(
+        (weights, demos.pairs_in(world), demos.offsets), shape=(len(demos), world.num_pairs)
+    )
+    totals = visits @ matrix
+    return np.asarray(totals.toarray() if sparse.issparse(totals) else totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """What comes after the record of each episode."""
+
+    known: BoolArray
+    """Whether the tail is known exactly."""
+    mass: FloatArray
+    """Its discounted time, discount^T/(1 - discount)."""
+    resting: FloatArray
+    """Cost per step of the last state, (episodes x costs); the tail's where it is known."""
+
+    @classmethod
+    def of(cls, demos: Demonstrations, matrix: Matrix, world: World) -> "Tails":
+        resting = matrix[world.pairs.offsets[demos.last_states]]
+        return cls(
+            demos.terminated & _settled(demos, matrix, world),
+            np.asarray(world.discount**demos.lengths * world.effective_horizon),
+            np.asarray(resting.toarray() if sparse.issparse(resting) else resting),
+        )
+
+    @property
+    def known_totals(self) -> FloatArray:
+        """The known tails, zero elsewhere: (episodes x costs)."""
+        return np.asarray(np.where(self.known, self.mass, 0.0)[:, np.newaxis] * self.resting)
+
+    @property
+    def unknown_mass(self) -> FloatArray:
+        """Discounted time without a record, per episode."""
+        return np.where(self.known, 0.0, self.mass)
+
+
+def _settled(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
+    """Episodes whose last state costs the same under each of its actions."""
+    settled = np.ones(world.num_states, dtype=bool)
+    ends = np.unique(demos.last_states[demos.terminated])
+    if ends.size:
+        counts = world.pairs.actions_per_state[ends]
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        first = np.repeat(world.pairs.offsets[ends], counts)
+        pairs = first + np.arange(counts.sum()) - np.repeat(starts, counts)
+        difference = matrix[pairs] - matrix[first]
+        largest = abs(difference).max(axis=1)
+        moved = largest.toarray() if sparse.issparse(largest) else largest
+        settled[ends] = np.maximum.reduceat(np.ravel(moved), starts) == 0
+    return np.asarray(settled[demos.last_states])
+
+
+# Figures of every episode, computed by shards of episodes.
+#
+# A figure of an episode depends on nothing but the episode, so shards are computed anywhere and put
+# together in their order. Their size is a constant and their number that of the data, so no bit
+# depends on the executor, nor on how many workers it has.
+
+SHARD = 1 << 10
+"""Episodes of one shard."""
+
+EpisodeFigures: TypeAlias = Callable[[Demonstrations, Matrix, World], FloatArray]
+"""Demonstrations, costs per pair and a world to one row per episode."""
+_Shared: TypeAlias = tuple[EpisodeFigures, Demonstrations, Matrix, World]
+
+
+def by_shards(
+    figures: EpisodeFigures,
+    demos: Demonstrations,
+    matrix: Matrix,
+    world: World,
+    executor: Executor | None = None,
+) -> FloatArray:
+    """`figures(demos, matrix, world)`, a row per episode, from shards of episodes."""
+    run = Serial() if executor is None else executor
+    shared = figures, demos, matrix, world
+    return np.concatenate(run.map(_shard, ranges_of(len(demos), SHARD), shared=shared))
+
+
+def _shard(span: tuple[int, int], shared: _Shared) -> FloatArray:
+    figures, demos, matrix, world = shared
+    part = demos if span == (0, len(demos)) else demos.subset(np.arange(*span))
+    return figures(part, matrix, world)

@@ -5,19 +5,18 @@ ends matters and is kept: a *terminated* episode has come to rest in an absorbin
 endless tail is known exactly; a *truncated* one was merely not recorded any further.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from journeyman.arrays import BoolArray, IntArray, assign, first_index, integer_array, read_only
 from journeyman.demonstrations import files
-from journeyman.demonstrations.ends import at_limit, warn_of_limit, whole
-from journeyman.demonstrations.origin import Origin, Source
-from journeyman.demonstrations.possible_steps import possible_pairs
+from journeyman.demonstrations.files import Origin, Source
 from journeyman.errors import InvalidDemonstrations
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
@@ -361,3 +360,224 @@ def _flags(terminated: ArrayLike | None, num_episodes: int) -> BoolArray:
 
 def _smallest_integers(ids: IntArray) -> IntArray:
     return ids.astype(np.min_scalar_type(int(ids.max()))) if ids.min() >= 0 else ids
+
+
+# Whether a world allows what demonstrations show, and where it first does not.
+
+
+NEVER = "has probability 0"
+
+
+def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
+    """The pair of `world` behind every step, or an error that names the first impossible one.
+
+    In an estimated world whose support is not known a step may lead where none was seen to lead.
+    """
+    _refuse_positions(demos, world)
+    offered = world.pairs.offers(demos.step_states, demos.actions)
+    if not offered.all():
+        _name_unknown_pair(demos, world, int(np.argmin(offered)))
+    pairs = world.pairs.index(demos.step_states, demos.actions, InvalidDemonstrations)
+    outside = (demos.last_states < 0) | (demos.last_states >= world.num_states)
+    if outside.any():
+        episode = int(np.argmax(outside))
+        raise InvalidDemonstrations(
+            f"{demos.where(episode)} ends in state {demos.last_states[episode]}, outside "
+            f"0..{world.num_states - 1}",
+            "Use the world's state ids",
+        )
+    steps_known = world.transition_error is None and world.transition_counts is None
+    if steps_known or world.known_support:
+        _refuse_impossible(demos, world, pairs)
+    _refuse_restless(demos, world)
+    return pairs
+
+
+def _refuse_positions(demos: "Demonstrations", world: World) -> None:
+    """Files of 0.1.0 may hold where an action stands among those of its state."""
+    told, own = demos.pairs, world.pairs
+    if told is None or own.numbers is None or told.numbers is not None:
+        return
+    if np.array_equal(told.offsets, own.offsets):
+        state = int(own.states[np.argmax(own.actions != own.positions)])
+        raise InvalidDemonstrations(
+            "the demonstrations say that they number the actions of every state from 0, and the "
+            f"world does not (state {state} has {own.actions_in_words(state)})",
+            "If they were recorded with journeyman 0.1.0, record them again; if their actions have "
+            "the world's numbers, give choice_offsets=world.pairs, or leave it out",
+        )
+
+
+def _name_unknown_pair(demos: "Demonstrations", world: World, step: int) -> None:
+    state, action = int(demos.step_states[step]), int(demos.actions[step])
+    if world.observed_actions is not None and 0 <= state < world.num_states:
+        raise InvalidDemonstrations(
+            f"{_where(demos, step)}: action {action} was never recorded in state {state}, so the "
+            f"world does not offer it there ({world.pairs.actions_in_words(state)})",
+            "Record what the action does there (without such episodes it is another expert)",
+        )
+    raise InvalidDemonstrations(
+        f"{_where(demos, step)}: state {state}, action {action} is not a pair of the world "
+        f"({world!r})",
+        "Use the world's state ids, and action numbers from 0 within each state"
+        if world.pairs.numbers is None
+        else "Use the world's state ids and action numbers",
+    )
+
+
+def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -> None:
+    laws = world.transition if world.support is None else world.support
+    probability = np.asarray(laws[pairs, demos.next_states]).ravel()
+    if (probability <= 0).any():
+        step = int(np.argmax(probability <= 0))
+        ending = world.sink is not None and world.transition[pairs[step], world.sink] > 0
+        declared = world.support is not None
+        if ending:
+            remedy = (
+                "This step ends the episode: mark it terminated and give terminal_state=world.sink"
+                "; jm.read_demonstrations(path, world=world) does so"
+            )
+        elif declared:
+            remedy = (
+                "If the step is possible the support is wrong: allow it there, or leave the "
+                "support out. Otherwise "
+                "check that demonstrations and world number states and actions alike"
+            )
+        else:
+            remedy = "Check that demonstrations and world number states and actions alike"
+        raise InvalidDemonstrations(
+            f"{_where(demos, step)}: the step from state {demos.step_states[step]} by action "
+            f"{demos.actions[step]} to state {demos.next_states[step]} "
+            + ("contradicts the declared support, which excludes it" if declared else NEVER),
+            remedy,
+        )
+
+
+def _refuse_restless(demos: "Demonstrations", world: World) -> None:
+    restless = demos.terminated & ~world.absorbing[demos.last_states]
+    if not restless.any():
+        return
+    episode, longest = int(np.argmax(restless)), int(demos.lengths.max())
+    alike = int((demos.lengths[restless] == longest).sum())
+    remedy = "Mark it truncated if it has been stopped"
+    if alike and longest > 1:
+        which = (
+            "It has" if restless.sum() == 1 else f"{alike} of {restless.sum()} such episodes have"
+        )
+        remedy = (
+            f"{which} {longest} steps, and no episode has more: if that is a time limit, give "
+            f"truncated_at={longest}, and ends there are read as truncated"
+        )
+    end = (
+        "name the absorbing state with terminal_state="
+        if world.sink is None
+        else f"give terminal_state={world.sink}, the end that was added for terminated episodes"
+    )
+    raise InvalidDemonstrations(
+        f"{demos.where(episode)} is marked terminated but ends in state "
+        f"{demos.last_states[episode]}, which is not absorbing",
+        f"{remedy}; if it has terminated, {end}",
+    )
+
+
+def _where(demos: "Demonstrations", step: int) -> str:
+    return demos.where(int(demos.step_episodes[step]), int(demos.step_times[step]))
+
+
+# How episodes end: time limits that were recorded as if the episodes had terminated.
+#
+# Some recorders mark an episode terminated whenever it stops, also when a time limit stopped it.
+# Its tail is then taken for known, which it is not. What gives it away is a length: many of the
+# episodes that are said to have terminated are as long as the longest, although what they end in is
+# left again elsewhere. Where most episodes of that length are not marked, the recorder tells limits
+# apart.
+
+FEWEST = 5
+"""Episodes of one length from which on it is suspicious by itself."""
+
+
+KNOWN_TAILS = "as terminated episodes their tails are taken for known"
+"""What follows for demonstrations from a mark that is wrong."""
+
+
+class Episodes(Protocol):
+    """What is asked of records whose ends are examined: of every episode, and of every step."""
+
+    @property
+    def lengths(self) -> IntArray: ...
+    @property
+    def terminated(self) -> BoolArray: ...
+    @property
+    def last_states(self) -> IntArray: ...
+    @property
+    def step_states(self) -> IntArray: ...
+    @property
+    def next_states(self) -> IntArray: ...
+
+
+def at_limit(demos: "Demonstrations", truncated_at: Any) -> BoolArray:
+    """The episodes that a time limit of so many steps has ended; longer ones contradict it."""
+    limit = whole("truncated_at", truncated_at, least=1)
+    longer = np.flatnonzero(demos.lengths > limit)
+    if longer.size:
+        episode = int(longer[0])
+        raise InvalidDemonstrations(
+            f"{demos.where(episode)} has {demos.lengths[episode]} steps, more than "
+            f"truncated_at = {limit}",
+            "Give the number of steps at which the time limit ends every episode",
+        )
+    return np.asarray(demos.lengths == limit)
+
+
+def whole(name: str, value: Any, *, least: int = 0) -> int:
+    """A whole number from `least`."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or not least <= value < 1 << 63:
+        raise InvalidDemonstrations(f"{name} = {value!r}", f"Give a whole number from {least}")
+    return int(value)
+
+
+def suspected_limit(demos: Episodes) -> tuple[int, str] | None:
+    """The length at which a time limit seems to have ended episodes that are marked terminated, and
+    what speaks for it.
+
+    That is the greatest length, if two or more such episodes, and most of all that have it, end in
+    a state that a step of the records leaves for another one; or if all of them have it and end in
+    many places.
+    """
+    longest = int(demos.lengths.max())
+    at = demos.terminated & (demos.lengths == longest)
+    count, num_terminated = int(at.sum()), int(demos.terminated.sum())
+    if longest < 2 or count < 2 or 2 * count <= int((demos.lengths == longest).sum()):
+        return None
+    which = f"{count} of {num_terminated} episodes marked terminated have {longest} steps, the most"
+    ends, before, after = demos.last_states[at], demos.step_states, demos.next_states
+    left_again = int(np.isin(ends, before[before != after]).sum())
+    if left_again >= 2:
+        return longest, f"{which}, and {left_again} of these end in states that are left elsewhere"
+    places = np.unique(ends).size
+    if num_terminated == count >= FEWEST and 2 * places > count:
+        return longest, f"{which}, and end in {places} different states"
+    return None
+
+
+def warn_of_limit(
+    demos: Episodes,
+    source: object,
+    *,
+    stacklevel: int,
+    option: str = "truncated_at={}",
+    otherwise: str = KNOWN_TAILS,
+) -> None:
+    """Warn where terminated episodes look as if a time limit had ended them.
+
+    `option` says what declares the limit, `otherwise` what happens if nothing does.
+    """
+    found = suspected_limit(demos)
+    if found is not None:
+        limit, signs = found
+        warnings.warn(
+            f"{source}: {signs}, as if a time limit had ended them. If so, give "
+            f"{option.format(limit)}; {otherwise}.",
+            stacklevel=stacklevel + 1,
+        )

@@ -25,9 +25,9 @@ from journeyman.demonstrations.control_variate import (
     ControlVariate,
     Method,
     MonteCarlo,
+    Tails,
 )
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.demonstrations.totals import Tails
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor
 from journeyman.policy.attainable import attainable_ranges

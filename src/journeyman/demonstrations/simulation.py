@@ -4,13 +4,21 @@ All walks take a step together, so the cost is that of `horizon` vectorised call
 early: a world of callables does not say which states are absorbing.
 """
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from journeyman.arrays import FloatArray, IntArray
+import numpy as np
+from numpy.typing import ArrayLike
+
+from journeyman.arrays import FloatArray, IntArray, assign, real_array
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.policy.acting import StatePolicy
-from journeyman.world.large_world import AnyWorld, first_states, sampled_step
+from journeyman.errors import InvalidDemonstrations
+from journeyman.execution import Executor, Serial
+from journeyman.policy.acting import Actor, AnyPolicy, StatePolicy, asked_by_predict
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.world.large_world import AnyWorld, effective_horizon_of, first_states, sampled_step
 
 
 def record_walks(
@@ -49,3 +57,226 @@ def _step(
 ) -> tuple[IntArray, IntArray]:
     actions = np.asarray(policy.sample(here, rng))
     return actions, sampled_step(world, rng, here, actions)
+
+
+# Discounted totals of whole episodes: all that a guarantee needs to know of rollouts.
+#
+#     total_i = sum_{t < T} discount^t psi_i,t,       unrecorded = discount^T/(1 - discount)
+#
+# of every episode, with unrecorded = 0 where the costs behind its end are known and were added. A
+# `Simulator` is anything that makes such totals for a policy: a world that can be walked in, or an
+# environment of another package. States, actions and observations are its own affair.
+
+SHARD = 1 << 10
+"""Episodes of one shard."""
+EXPERT = 0x65787074
+"""Which of a seed's streams experts are recorded from."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class EpisodeTotals:
+    """What independent episodes cost.
+
+    Args:
+        totals: (episodes x costs), discounted.
+        unrecorded: discounted time without a record, per episode or for all of them. It has to be
+            given: discount^T/(1 - discount) behind T recorded steps, and 0 only where the costs of
+            all time are in the total.
+
+    >>> EpisodeTotals([[2.0, 1.0], [4.0, 0.0]], unrecorded=0).mean.tolist()
+    [3.0, 0.5]
+    """
+
+    totals: FloatArray
+    unrecorded: FloatArray
+
+    def __init__(self, totals: ArrayLike, unrecorded: ArrayLike | None = None) -> None:
+        if unrecorded is None:
+            raise InvalidDemonstrations(
+                "unrecorded is not given, so nobody knows whether the totals are complete",
+                "Give unrecorded=discount**T/(1 - discount) for T recorded steps (one number, or "
+                "one per episode), or unrecorded=0 if nothing is missing behind any record",
+            )
+        table = real_array("totals", totals, ndim=2, refusal=InvalidDemonstrations)
+        if 0 in table.shape:
+            raise InvalidDemonstrations(
+                f"totals is empty (shape {table.shape})",
+                "Give one row per episode and one column per cost",
+            )
+        given = np.full(len(table), unrecorded) if np.ndim(unrecorded) == 0 else unrecorded
+        left = real_array(
+            "unrecorded", given, ndim=1, size=len(table), refusal=InvalidDemonstrations
+        )
+        if (left < 0).any():
+            episode = int(np.argmax(left < 0))
+            raise InvalidDemonstrations(
+                f"unrecorded[{episode}] = {left[episode]}",
+                "Give discount^T/(1 - discount) for T recorded steps, or 0",
+            )
+        assign(self, totals=table, unrecorded=left)
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean totals, unrecorded tails at zero."""
+        return np.asarray(self.totals.mean(axis=0))
+
+    @classmethod
+    def joined(cls, parts: Sequence["EpisodeTotals"]) -> "EpisodeTotals":
+        """One record of all episodes, in their order."""
+        return cls(
+            np.vstack([part.totals for part in parts]),
+            np.concatenate([part.unrecorded for part in parts]),
+        )
+
+    def __repr__(self) -> str:
+        episodes, costs = self.totals.shape
+        return f"EpisodeTotals({episodes} episodes, {costs} costs)"
+
+
+class Simulator(Protocol):
+    """Runs episodes of a policy and adds up their discounted costs.
+
+    - `names`, `lowest`, `highest`: of the costs; every step lies in the declared ranges, those
+      behind the end of an episode included.
+    - `discount`, and `observation_axes`: 0 when policies are shown state ids, 1 for vectors.
+    - `totals(policy, trajectories, horizon, rng)`: independent episodes of at most `horizon` steps,
+      with no randomness but that of `rng` and the policy.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def lowest(self) -> FloatArray: ...
+
+    @property
+    def highest(self) -> FloatArray: ...
+
+    @property
+    def discount(self) -> float: ...
+
+    @property
+    def observation_axes(self) -> int: ...
+
+    def totals(
+        self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator
+    ) -> EpisodeTotals: ...
+
+
+Stream = tuple[int, ...]
+"""Which of a seed's streams: a spawn key, to which the first episode of a shard is added."""
+
+
+def simulate(
+    simulator: Simulator,
+    policies: Sequence[tuple[AnyPolicy, Stream]],
+    trajectories: int,
+    horizon: int,
+    seed: int,
+    executor: Executor | None = None,
+) -> list[EpisodeTotals]:
+    """Episodes of several policies, each from a stream of its own.
+
+    Shards are of a fixed size and have streams of their own, so nothing depends on the executor.
+    """
+    firsts = range(0, trajectories, SHARD)
+    tasks = [
+        (which, (*stream, first), min(SHARD, trajectories - first), horizon, seed)
+        for which, (_, stream) in enumerate(policies)
+        for first in firsts
+    ]
+    shared = (simulator, tuple(policy for policy, _ in policies))
+    run = _executor_for([policy for policy, _ in policies], executor)
+    parts = run.map(_shard, tasks, shared=shared)
+    count = len(firsts)
+    return [
+        EpisodeTotals.joined(parts[which * count : (which + 1) * count])
+        for which in range(len(policies))
+    ]
+
+
+def record_totals(
+    simulator: Simulator,
+    expert: AnyPolicy,
+    *,
+    trajectories: int,
+    horizon: int,
+    seed: int,
+    executor: Executor | None = None,
+) -> EpisodeTotals:
+    """Demonstrations of an expert in a simulator, as their discounted totals."""
+    for name, value, least in (
+        ("trajectories", trajectories, 1), ("horizon", horizon, 1), ("seed", seed, 0),
+    ):  # fmt: skip
+        if not isinstance(value, int | np.integer) or value < least:
+            raise InvalidDemonstrations(f"{name} = {value!r}", f"Give a whole number from {least}")
+    policies = [(expert, (EXPERT,))]
+    return simulate(simulator, policies, trajectories, horizon, seed, executor)[0]
+
+
+def _executor_for(policies: Sequence[AnyPolicy], executor: Executor | None) -> Executor:
+    """`executor`, or one shard after the other where a policy may have its own stream.
+
+    Workers would have copies of that stream: their episodes would share their luck, and not be
+    independent.
+    """
+    if executor is None or any(has_own_stream(policy) for policy in policies):
+        return Serial()
+    return executor
+
+
+def has_own_stream(policy: AnyPolicy) -> bool:
+    """Whether it may draw from something else than the generator of the rollout."""
+    if isinstance(policy, MixturePolicy):
+        return any(has_own_stream(candidate) for candidate in policy.candidates)
+    return asked_by_predict(policy) and not hasattr(policy, "seeded")
+
+
+def _shard(
+    task: tuple[int, Stream, int, int, int], shared: tuple[Simulator, tuple[AnyPolicy, ...]]
+) -> EpisodeTotals:
+    (which, stream, count, horizon, seed), (simulator, policies) = task, shared
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=stream))
+    return simulator.totals(policies[which], count, horizon, rng)
+
+
+# A world with costs as a simulator: all it takes is that walks can be drawn.
+
+
+@dataclass(frozen=True, eq=False)
+class WorldSimulator:
+    """Walks of exactly `horizon` steps; policies are shown state ids."""
+
+    world: AnyWorld
+    costs: CostFunctions
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.costs.names
+
+    @property
+    def lowest(self) -> FloatArray:
+        return self.costs.lowest
+
+    @property
+    def highest(self) -> FloatArray:
+        return self.costs.highest
+
+    @property
+    def discount(self) -> float:
+        return self.world.discount
+
+    @property
+    def observation_axes(self) -> int:
+        return 0
+
+    def totals(
+        self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator
+    ) -> EpisodeTotals:
+        """Totals of walks, all of which are cut off after `horizon` steps."""
+        actor = Actor(policy, rng)
+        totals = walk_totals(self.world, actor, self.costs, trajectories, horizon, rng)
+        return EpisodeTotals(totals, self.discount**horizon * effective_horizon_of(self.world))

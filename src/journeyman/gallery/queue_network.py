@@ -28,8 +28,7 @@ from journeyman.gallery.queue_plan import ROUNDING, QueuePlan
 from journeyman.gallery.queue_starts import SmoothStart, Start
 from journeyman.world import MixedRadix, Predecessors, Successors
 from journeyman.world.laws import discount as checked_discount
-from journeyman.world.laws import probability_vector
-from journeyman.world.row_draws import draw_outcomes, running_sums
+from journeyman.world.laws import draw_outcomes, probability_vector, running_sums
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

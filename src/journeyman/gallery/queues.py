@@ -37,7 +37,7 @@ from journeyman.gallery.queue_policies import Even, LastBufferFirst, Longer, Ser
 from journeyman.gallery.queue_starts import Start
 from journeyman.policy import FunctionPolicy, RulePolicy
 from journeyman.world import MixedRadix, World
-from journeyman.world.enumeration import enumerate_world, require_few_pairs
+from journeyman.world.world import enumerate_world, require_few_pairs
 
 FOUR_QUEUES = QueuePlan(
     buffers=(38, 25, 25, 38),

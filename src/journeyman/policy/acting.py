@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator
 from journeyman.errors import InvalidPolicy
-from journeyman.world.row_draws import draw_columns
+from journeyman.world.laws import draw_columns
 
 # Policies in front of an environment: `predict` in the form of Stable-Baselines3.
 

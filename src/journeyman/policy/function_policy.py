@@ -20,8 +20,7 @@ from journeyman.arrays import (
 from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting, StatePolicy
 from journeyman.policy.table import SUM_TOLERANCE
-from journeyman.world.laws import mended
-from journeyman.world.row_draws import draw_columns
+from journeyman.world.laws import draw_columns, mended
 
 StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
 """Called with n states; returns (n x actions) probabilities."""

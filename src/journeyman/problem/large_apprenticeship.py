@@ -17,7 +17,7 @@ from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation
 from journeyman.demonstrations.large_control_variate import blended_totals
-from journeyman.demonstrations.world_simulator import WorldSimulator
+from journeyman.demonstrations.simulation import WorldSimulator
 from journeyman.errors import InvalidProblem
 from journeyman.problem.trivial import plain_bound
 from journeyman.world.large_world import (

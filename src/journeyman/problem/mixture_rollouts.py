@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 
 from journeyman.arrays import assign
-from journeyman.demonstrations.episode_totals import EpisodeTotals, Simulator, simulate
+from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, simulate
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy

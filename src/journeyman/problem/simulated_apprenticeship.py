@@ -16,7 +16,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostBasis, CostClass, InfinityBall
 from journeyman.demonstrations import ExpertExpectation, MonteCarlo
-from journeyman.demonstrations.episode_totals import EpisodeTotals, Simulator
+from journeyman.demonstrations.simulation import EpisodeTotals, Simulator
 from journeyman.errors import InvalidProblem
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.large_apprenticeship import extreme_rows

@@ -9,11 +9,26 @@ from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Program, Witness, lower_bound
 from journeyman.solvers.status import Status
-from journeyman.solvers.work import Work
 
 if TYPE_CHECKING:
     from journeyman.solvers.coefficients import ReducedSolution
     from journeyman.solvers.optimisation import Optimisation
+
+
+# What a method has spent, in the units in which methods are compared.
+
+
+@dataclass(frozen=True)
+class Work:
+    """Counts of a run. Checks made afterwards for the answer's bounds are not among them."""
+
+    iterations: int = 0
+    forward_solves: int = 0
+    """Optimal policies of a known cost that were planned; soft-optimal ones count too."""
+    environment_steps: int = 0
+    """Transitions that were drawn from the world."""
+    expert_queries: int = 0
+    """States in which the expert was asked what to do, beyond the demonstrations."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, assign, read_only
 from journeyman.demonstrations import MonteCarlo
-from journeyman.demonstrations.episode_totals import EpisodeTotals
+from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy, require_policy

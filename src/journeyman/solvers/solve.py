@@ -11,7 +11,7 @@ from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.choice_of_engine import solver_for
+from journeyman.solvers.default_choice import solver_for
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.mixture_answer import MixtureAnswer
 from journeyman.solvers.policy_mixture import PolicyMixture

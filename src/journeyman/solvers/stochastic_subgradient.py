@@ -45,7 +45,7 @@ from journeyman.problem.penalty import ExactPenalty, Penalty
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.row_sampling import RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.coefficients import ReducedSolution, policy_solution
 from journeyman.solvers.fitting_features import called, tabled
 from journeyman.solvers.hyperparameters import (
@@ -64,7 +64,6 @@ from journeyman.solvers.subgradient_kernel import Motion
 from journeyman.solvers.subgradient_state import SubgradientState, exists, identity_of
 from journeyman.solvers.subgradient_steps import SubgradientSteps
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
 from journeyman.storage import PathLike
 
 BLOCK = 2048

@@ -12,8 +12,9 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -115,3 +116,37 @@ class Watch:
 
 def _finite(figure: float | None) -> float | None:
     return figure if figure is not None and math.isfinite(figure) else None
+
+
+# The one loop of iterative methods: limits, Ctrl-C, non-finite figures, progress.
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What one iteration tells the loop."""
+
+    objective: float
+    """What the method minimises, at its present iterate."""
+    lower_bound: float | None = None
+    """Proven for that objective, if anything is."""
+    converged: bool = False
+
+
+def iterate(
+    advance: Callable[[], Advance], watch: Watch, max_iterations: int
+) -> tuple[Status, int]:
+    """Call `advance` until it has converged or something else ends the run; count the calls.
+
+    There is always a first call, so that every run ends with an iterate. A method keeps the best
+    iterate it has seen; the loop only says when to stop.
+    """
+    for iteration in range(1, max_iterations + 1):
+        step = advance()
+        if not math.isfinite(step.objective):
+            return Status.NOT_FINITE, iteration
+        must_stop = watch.report(iteration, step.objective, step.lower_bound)
+        if step.converged:
+            return Status.CONVERGED, iteration
+        if must_stop:
+            return watch.verdict, iteration
+    return Status.STEP_LIMIT, max_iterations

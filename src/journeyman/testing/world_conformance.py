@@ -11,7 +11,7 @@ from journeyman.testing.law_tests import check_initial_law, surprise
 from journeyman.testing.step_tables import StepTable, distinct
 from journeyman.world import LargeWorld, SampledWorld, Successors
 from journeyman.world.large_world import STEPS, AnyWorld, require_sampled_world
-from journeyman.world.row_draws import draw_columns
+from journeyman.world.laws import draw_columns
 
 WALK = 32
 """Steps of the walks on which states are probed."""

@@ -13,9 +13,8 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidWorld
-from journeyman.world.laws import ROW_SUM_TOLERANCE
+from journeyman.world.laws import ROW_SUM_TOLERANCE, draw_columns
 from journeyman.world.laws import discount as checked_discount
-from journeyman.world.row_draws import draw_columns
 
 MOST_STATES = 2**63 - 1
 """State ids are int64."""

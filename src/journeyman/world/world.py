@@ -8,10 +8,12 @@ where the rows of `transition` are the state-action pairs in state-major order.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from journeyman.arrays import (
     BoolArray,
@@ -20,14 +22,96 @@ from journeyman.arrays import (
     SparseMatrix,
     assign,
     freeze_rows,
+    integer_array,
     read_only,
+    real_array,
+    require_in_range,
 )
 from journeyman.errors import InvalidWorld
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.world import arrays_in, estimation, gymnasium_table, labels, laws, recorded
-from journeyman.world.explicit_steps import ExplicitSteps
+from journeyman.world import conversions, estimation, laws
 from journeyman.world.flow import Flow
+from journeyman.world.large_world import LargeWorld, Predecessors, Successors
+from journeyman.world.laws import draw_outcomes, running_sums
 from journeyman.world.pairs import Pairs
+
+# The members of a `LargeWorld`, answered from the arrays of an explicit world.
+
+
+class ExplicitSteps:
+    """Steps forwards and backwards and the start, for a class that has the arrays."""
+
+    transition: SparseMatrix
+    initial: FloatArray
+    pairs: Pairs
+
+    @property
+    def num_actions(self) -> int:
+        """The number of actions, refused when states differ in their actions."""
+        if not self.pairs.is_rectangular:
+            least, most = int(self.pairs.actions_per_state.min()), self.pairs.max_actions
+            raise InvalidWorld(
+                f"the states of this world have {least} to {most} actions, not one number of them",
+                "Use pairs.actions_per_state; where every state must have the same actions, "
+                "repeat one of a state that has fewer",
+            )
+        if self.pairs.numbers is not None:
+            odd = int(np.argmax(self.pairs.numbers != self.pairs.positions))
+            state = int(self.pairs.states[odd])
+            raise InvalidWorld(
+                f"state {state} has {self.pairs.actions_in_words(state)}, not the actions "
+                f"0..{self.pairs.max_actions - 1} that every state of such a world must have",
+                "Use pairs.actions; where every state must have the actions from 0 on, give the "
+                "world with World(...) and those numbers",
+            )
+        return self.pairs.max_actions
+
+    def draw_initial(self, rng: np.random.Generator, count: int) -> IntArray:
+        """First states; one uniform number is spent on each."""
+        return draw_outcomes(self._initial_sums, rng.random(count))
+
+    def initial_probability(self, states: ArrayLike) -> FloatArray:
+        """The initial law at given states."""
+        return np.asarray(self.initial[self._checked(states)])
+
+    def successors(self, states: ArrayLike, actions: ArrayLike) -> Successors:
+        """Laws of the next state, padded to the largest branching among the given pairs."""
+        asked = integer_array("states", states, refusal=InvalidWorld)
+        rows, matrix = self.pairs.index(asked, actions, InvalidWorld), self.transition
+        first = matrix.indptr[rows].astype(np.int64)
+        branches = matrix.indptr[rows + 1] - first
+        column = np.arange(int(branches.max(initial=1)))
+        used = column < branches[:, np.newaxis]
+        place = np.where(used, first[:, np.newaxis] + column, first[:, np.newaxis])
+        reached = matrix.indices[place].astype(np.int64)
+        return Successors(reached, np.where(used, matrix.data[place], 0.0))
+
+    def predecessors(self, states: ArrayLike) -> Predecessors:
+        """The pairs that lead to given states, in the order of pairs."""
+        asked, columns = self._checked(states), self._entering
+        first = columns.indptr[asked].astype(np.int64)
+        counts = columns.indptr[asked + 1] - first
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        place = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], counts)
+        rows = columns.indices[place]
+        return Predecessors(
+            offsets, self.pairs.states[rows], self.pairs.actions[rows], columns.data[place]
+        )
+
+    @cached_property
+    def _entering(self) -> SparseMatrix:
+        """The transition matrix by columns: the rows of each are in order."""
+        return self.transition.tocsc()
+
+    @cached_property
+    def _initial_sums(self) -> FloatArray:
+        return running_sums(self.initial)
+
+    def _checked(self, states: ArrayLike) -> IntArray:
+        ids = integer_array("states", states, refusal=InvalidWorld)
+        require_in_range("states", ids, self.pairs.num_states, InvalidWorld)
+        return ids
+
 
 EXACT, SCHEMA_VERSION = 1, 2
 """Exact worlds are written as version 1; its readers would take estimated ones for exact."""
@@ -113,9 +197,9 @@ class World(ExplicitSteps):
             initial=starts,
             discount=laws.discount(discount),
             pairs=pairs,
-            coordinates=labels.checked_coordinates(coordinates, num_states),
-            state_names=labels.checked_names("state_names", state_names, num_states),
-            action_names=labels.checked_names(
+            coordinates=checked_coordinates(coordinates, num_states),
+            state_names=checked_names("state_names", state_names, num_states),
+            action_names=checked_names(
                 "action_names", action_names, pairs.width, or_more=observed_actions is not None
             ),
             sink=int(sink) if isinstance(sink, np.integer) else sink,
@@ -203,7 +287,7 @@ class World(ExplicitSteps):
         >>> World.from_arrays(asx, [1, 0], 0.9, layout="asx").transition.toarray().tolist()
         [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
         """
-        return cls(arrays_in.state_major(transition, layout), initial, discount, **more)
+        return cls(conversions.state_major(transition, layout), initial, discount, **more)
 
     @classmethod
     def from_gymnasium(
@@ -215,7 +299,7 @@ class World(ExplicitSteps):
         not to a state, so one absorbing state is added behind the table's own (`world.sink`): every
         branch with `done` leads there. Time limits of wrappers are not part of the table.
         """
-        table = gymnasium_table.read(source, initial)
+        table = conversions.read(source, initial)
         return cls(table.transition, table.initial, discount, sink=table.num_states - 1, **more)
 
     @classmethod
@@ -261,7 +345,7 @@ class World(ExplicitSteps):
         ([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]], [2, 5, 2])
         """
         ends = np.atleast_1d(absorbing)
-        arguments = recorded.empirical(
+        arguments = estimation.empirical(
             states,
             actions,
             next_states,
@@ -297,7 +381,7 @@ class World(ExplicitSteps):
         data, indices, indptr = (take(path, arrays, name) for name in ("data", "indices", "indptr"))
         initial = take(path, arrays, "initial")
         return cls(
-            arrays_in.untrusted_rows((data, indices, indptr), num_states=initial.size),
+            conversions.untrusted_rows((data, indices, indptr), num_states=initial.size),
             initial,
             facts.get("discount", 0.0),
             choice_offsets=take(path, arrays, "choice_offsets"),
@@ -314,3 +398,78 @@ class World(ExplicitSteps):
             f"{self.transition.nnz} transitions, discount {self.discount}"
             f"{', estimated' * self.is_estimated})"
         )
+
+
+# What people see of a world: coordinates and names, checked.
+
+
+def checked_coordinates(values: ArrayLike | None, num_states: int) -> FloatArray | None:
+    if values is None:
+        return None
+    return real_array("coordinates", values, ndim=2, size=num_states, refusal=InvalidWorld)
+
+
+def checked_names(
+    what: str, names: Sequence[str] | None, count: int, *, or_more: bool = False
+) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if len(names) < count or (len(names) > count and not or_more):
+        raise InvalidWorld(f"{what} has {len(names)} names, expected {count}", "Name each once")
+    return tuple(str(name) for name in names)
+
+
+# A large world written out as an explicit one, when it is not that large after all.
+
+BLOCK = 1 << 16
+"""States whose successors are asked for at a time."""
+MOST_PAIRS = 20_000_000
+"""With five branches each, transition matrices beyond this have more than a gigabyte."""
+
+
+def enumerate_world(world: LargeWorld, **more: Any) -> World:
+    """The same world with a transition matrix; `more` is what else `World` takes.
+
+    Cost: every pair once. Peak memory is about four times that of the matrix.
+    """
+    require_few_pairs(world)
+    initial = np.concatenate([world.initial_probability(states) for states in _blocks(world)])
+    return World(transition_matrix_of(world), initial, world.discount, **more)
+
+
+def require_few_pairs(world: LargeWorld) -> None:
+    """Refuse to list a world that is too large for it."""
+    num_pairs = world.num_states * world.num_actions
+    if num_pairs > MOST_PAIRS:
+        raise InvalidWorld(
+            f"the world has {num_pairs:.3g} state-action pairs, too many to list",
+            f"Take a smaller one (up to {MOST_PAIRS:.0e} pairs), or work with its callables",
+        )
+
+
+def transition_matrix_of(world: LargeWorld) -> SparseMatrix:
+    """(pairs x states), state-major."""
+    actions = np.arange(world.num_actions)
+    data, reached, counts = [], [], []
+    for states in _blocks(world):
+        following = world.successors(np.repeat(states, actions.size), np.tile(actions, states.size))
+        used = following.probabilities > 0
+        data.append(following.probabilities[used])
+        reached.append(following.states[used].astype(_index(world.num_states)))
+        counts.append(used.sum(axis=1))
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    starts = starts.astype(_index(int(starts[-1])))
+    return sparse.csr_array(
+        (np.concatenate(data), np.concatenate(reached), starts),
+        shape=(world.num_states * world.num_actions, world.num_states),
+    )
+
+
+def _index(largest: int) -> type[np.integer[Any]]:
+    """32 bits where they suffice."""
+    return cast(type[np.integer[Any]], sparse.get_index_dtype(maxval=largest))
+
+
+def _blocks(world: LargeWorld) -> list[IntArray]:
+    ends = [*range(0, world.num_states, BLOCK), world.num_states]
+    return [np.arange(first, last) for first, last in pairwise(ends)]

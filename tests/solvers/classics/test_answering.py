@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.solvers.answer import Work
 from journeyman.solvers.classics.answering import (
     answer_of,
     mixed,
     require_apprenticeship,
     require_demonstrations,
 )
-from journeyman.solvers.work import Work
 from journeyman.testing import random_problem
 from journeyman.testing.random_worlds import random_policy
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.solvers.answer import Work
 from journeyman.solvers.classics.policy_family import PolicyFamily
 from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
-from journeyman.solvers.work import Work
 from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
 
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.policy import linear_systems as chains
-from journeyman.solvers import choice_of_engine
-from journeyman.solvers.choice_of_engine import solver_for
+from journeyman.solvers import default_choice as choice_of_engine
+from journeyman.solvers.default_choice import solver_for
 from journeyman.solvers.exact import column_search
 from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
 from journeyman.testing.random_worlds import Shape, random_problem, random_world

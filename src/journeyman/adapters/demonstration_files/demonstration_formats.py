@@ -25,7 +25,7 @@ from journeyman.adapters.demonstration_files.demonstration_reading import (
     require_ids,
 )
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.ends import warn_of_limit
+from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.storage import PathLike
 from journeyman.world import World

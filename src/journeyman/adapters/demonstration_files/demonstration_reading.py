@@ -13,7 +13,7 @@ import numpy as np
 
 from journeyman.arrays import BoolArray
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.ends import at_limit, whole
+from journeyman.demonstrations.demonstrations import at_limit, whole
 from journeyman.errors import InvalidDemonstrations, InvalidFile, TooLarge
 from journeyman.storage import PathLike
 from journeyman.world import World

@@ -12,7 +12,7 @@ import numpy as np
 from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.origin import Source
+from journeyman.demonstrations.files import Source
 from journeyman.errors import InvalidFile
 
 

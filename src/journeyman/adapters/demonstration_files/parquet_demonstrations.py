@@ -15,7 +15,7 @@ from journeyman.adapters.formats.arrow_numbers import filled, place, whole_numbe
 from journeyman.adapters.formats.parquet_columns import open_parquet
 from journeyman.arrays import IntArray
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.table_rows import COLUMNS, NEXT_STATE, require_columns
+from journeyman.demonstrations.files import COLUMNS, NEXT_STATE, require_columns
 from journeyman.errors import InvalidFile, MissingExtra
 from journeyman.storage import write_atomically
 

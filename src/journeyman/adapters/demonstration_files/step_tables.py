@@ -12,8 +12,7 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.origin import Source
-from journeyman.demonstrations.table_rows import wrong_time
+from journeyman.demonstrations.files import Source, wrong_time
 from journeyman.errors import InvalidFile
 
 BYTES_PER_ROW = 112

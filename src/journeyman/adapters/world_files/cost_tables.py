@@ -23,7 +23,7 @@ from journeyman.adapters.formats.memory_limit import MEMORY_LIMIT, require_memor
 from journeyman.adapters.formats.npz_arrays import NpzArrays, open_npz
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs.basis import KEYS, numbers_rows
-from journeyman.demonstrations.table_rows import require_commas
+from journeyman.demonstrations.files import require_commas
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World
 from journeyman.world.pairs import LARGEST_NUMBER, MOST_NAMED

@@ -14,7 +14,7 @@ import numpy as np
 
 from journeyman.adapters.formats.memory_limit import require_memory
 from journeyman.arrays import IntArray
-from journeyman.demonstrations.table_rows import require_commas
+from journeyman.demonstrations.files import require_commas
 from journeyman.errors import InvalidFile
 
 EPISODE = "episode"

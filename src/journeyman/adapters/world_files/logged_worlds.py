@@ -38,9 +38,9 @@ from journeyman.adapters.world_files.source_options import (
     whole_numbers,
 )
 from journeyman.arrays import BoolArray, FloatArray, IntArray
-from journeyman.demonstrations.ends import warn_of_limit
+from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidWorld
-from journeyman.world import World, recorded
+from journeyman.world import World, estimation
 from journeyman.world.pairs import MOST_NAMED
 
 REQUIRED = ("state", "action", "next_state")
@@ -77,7 +77,7 @@ def logged_world(path: str, columns: Columns, options: Options, limit: int) -> W
             given["initial"] = np.append(given["initial"], 0.0)
     ends = _absorbing(options, rows["state"], following, sink)
     steps = (rows["state"], rows["action"], following)
-    arguments = recorded.empirical(
+    arguments = estimation.empirical(
         *steps, **given, num_states=size, support=None, absorbing=ends,
         drop_unseen=_drops(options),
         door=_door(path, rows, sink, TRUNCATED_AT in options),
@@ -96,13 +96,13 @@ def _absorbing(options: Options, here: IntArray, following: IntArray, sink: int 
     return np.array(ends if sink is None else [*ends, sink], dtype=np.int64)
 
 
-def _door(path: str, rows: Columns, sink: int | None, limited: bool) -> recorded.Door:
+def _door(path: str, rows: Columns, sink: int | None, limited: bool) -> estimation.Door:
     def declare(states: Sequence[int]) -> str:
         few = len(states) <= MOST_NAMED
         value = ",".join(str(state) for state in states) if few else UNLEFT
         return f"the option absorbing={value} (on the command line --option absorbing={value})"
 
-    return recorded.Door(
+    return estimation.Door(
         step=lambda k: place_of(path, rows, k),
         absorbing=declare,
         drop="the option drop_unseen=yes (on the command line --option drop_unseen=yes)",

@@ -33,7 +33,7 @@ from journeyman.adapters.world_files.source_options import (
 from journeyman.arrays import FloatArray, SparseMatrix, compressed_rows
 from journeyman.errors import InvalidFile, InvalidWorld, JourneymanError
 from journeyman.world import World
-from journeyman.world.arrays_in import untrusted_rows
+from journeyman.world.conversions import untrusted_rows
 
 OPTIONS = ("discount", "initial", "layout")
 TRANSITION = ("transition", "transitions", "transition_matrix", "transition_probabilities", "P")

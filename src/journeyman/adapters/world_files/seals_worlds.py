@@ -14,7 +14,7 @@ from journeyman.adapters.world_files.single_precision import mended_law, mended_
 from journeyman.adapters.world_files.source_options import Options, discount_of
 from journeyman.errors import InvalidWorld, MissingExtra
 from journeyman.world import World
-from journeyman.world.arrays_in import state_major
+from journeyman.world.conversions import state_major
 
 PREFIX = "seals:"
 

@@ -36,7 +36,7 @@ from journeyman.arrays import FloatArray, Matrix
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.features import Features
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
     require_apprenticeship,
@@ -58,9 +58,7 @@ from journeyman.solvers.hyperparameters import (
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.iteration import Advance, iterate
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 STALLED = 10
 """So many iterations without a gain that counts end an exact run."""

@@ -11,9 +11,8 @@ from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Program, telling_witness
-from journeyman.solvers.answer import Answer, Solution, total_surplus
+from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
 from journeyman.solvers.status import Status
-from journeyman.solvers.work import Work
 
 AGREEMENT = 1e-7
 """Bounds that differ by at most this share of 2N/(1 - discount) are called OPTIMAL."""

@@ -54,7 +54,7 @@ from journeyman.policy.table import softmax
 from journeyman.problem import Program
 from journeyman.problem.features import Features
 from journeyman.problem.large_features import LargeFeatures
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
     require_apprenticeship,
@@ -70,7 +70,6 @@ from journeyman.solvers.hyperparameters import (
 )
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
 from journeyman.world import World
 
 MEMORY = 20

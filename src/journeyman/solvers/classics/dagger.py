@@ -64,7 +64,7 @@ from journeyman.errors import InvalidSolver
 from journeyman.policy import Policy
 from journeyman.policy.acting import require_policy
 from journeyman.problem import Apprenticeship, Program
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning, labelled
 from journeyman.solvers.classics.questioned_rollouts import (
@@ -75,10 +75,8 @@ from journeyman.solvers.classics.questioned_rollouts import (
 )
 from journeyman.solvers.classics.sampled_visits import default_horizon
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 from journeyman.world import World
 
 Mixing: TypeAlias = Callable[[int], float]

@@ -37,7 +37,7 @@ from journeyman.solvers.classics.exact_visits import ExactWalker
 from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
 from journeyman.solvers.classics.worst_case_method import Search, WorstCaseMethod
 from journeyman.solvers.hyperparameters import require_positive
-from journeyman.solvers.iteration import Advance
+from journeyman.solvers.watch import Advance
 
 FIRST_MOMENT, SECOND_MOMENT = 0.9, 0.9
 """Memory of the means of gradients and of their squares. The second is short: softmax gradients

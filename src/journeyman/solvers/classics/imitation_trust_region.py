@@ -47,7 +47,7 @@ from journeyman.solvers.classics.trust_region_step import (
 from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
 from journeyman.solvers.classics.worst_case_method import Search, WorstCaseMethod
 from journeyman.solvers.hyperparameters import require_positive
-from journeyman.solvers.iteration import Advance
+from journeyman.solvers.watch import Advance
 from journeyman.world import Pairs
 
 COOLING = 0.7

@@ -44,7 +44,7 @@ from journeyman.arrays import BoolArray, FloatArray
 from journeyman.policy import Policy, plan
 from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem import Apprenticeship, Program
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
 from journeyman.solvers.classics.margin_program import Rivals, penalised, widest_margins
@@ -52,7 +52,6 @@ from journeyman.solvers.exact.engines import Result
 from journeyman.solvers.hyperparameters import require_not_negative, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
 
 TOLERANCE = 1e-7
 """Margins and violations up to this share of the largest advantage count as zero."""

@@ -65,7 +65,7 @@ import time
 from dataclasses import dataclass
 
 from journeyman.problem import Program
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.entropy_dual import EntropyDual
 from journeyman.solvers.classics.ridge_path import RidgePath, Stopped
@@ -76,7 +76,6 @@ from journeyman.solvers.hyperparameters import (
 )
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.problem import Apprenticeship, Program, least_cost_bound
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import (
     ExpertPolicy,
@@ -60,9 +60,7 @@ from journeyman.solvers.classics.expert_policy import (
     require_expert_policy,
 )
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 ENGINE_TOLERANCE = 1e-12
 """Asked of the quadratic program's engine; what its mixture proves is computed, not believed."""

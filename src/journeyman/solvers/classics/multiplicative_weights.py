@@ -50,13 +50,11 @@ from journeyman.arrays import FloatArray
 from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship, Program
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 PLANNING_SHARE = 0.1
 """Of the accuracy that planning may use up."""

@@ -54,7 +54,7 @@ from journeyman.policy import Plan, Policy, plan
 from journeyman.policy.policy_evaluation import action_values
 from journeyman.policy.table import softmax
 from journeyman.problem import Apprenticeship, Program
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import (
     ExpertPolicy,
@@ -62,10 +62,8 @@ from journeyman.solvers.classics.expert_policy import (
     require_expert_policy,
 )
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 UNSEEN = 1e-10
 """Eigenvalues of the metric below this, in units of its diagonal, are directions left alone."""

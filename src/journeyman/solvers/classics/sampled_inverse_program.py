@@ -38,14 +38,12 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.problem import Apprenticeship, Program, least_cost_bound
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.margin_program import Rivals, penalised, widest_margins
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
 from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 SAME = 1e-9
 """Expectations that differ by at most this share of 2N/(1 - discount) are those of one rival."""

@@ -18,7 +18,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, plan
 from journeyman.problem import Apprenticeship, Witness, lower_bound
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of
 from journeyman.solvers.classics.exact_visits import ExactVisits, ExactWalker
 from journeyman.solvers.classics.policy_family import PolicyFamily
@@ -26,7 +26,6 @@ from journeyman.solvers.classics.sampled_visits import SampledVisits
 from journeyman.solvers.classics.smoothed_gap import smoothed_gap, smoothing_error
 from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.status import Status
-from journeyman.solvers.work import Work
 
 FIRST_TEMPERATURE = 0.1
 """Relative to the largest difference between the expert and the policy that descent starts from."""

@@ -7,15 +7,13 @@ from typing import ClassVar, Protocol
 
 from journeyman.problem import Program
 from journeyman.problem.features import Features
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import require_apprenticeship
 from journeyman.solvers.classics.policy_family import PolicyFamily
 from journeyman.solvers.classics.visiting import Visiting
 from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.iteration import Advance, iterate
-from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 
 class Search(Protocol):

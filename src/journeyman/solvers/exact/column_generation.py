@@ -35,7 +35,7 @@ from journeyman.arrays import read_only, require_between
 from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
-from journeyman.solvers.answer import Answer, Solution, total_surplus
+from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
     ColumnSearch,
@@ -55,7 +55,6 @@ from journeyman.solvers.exact.second_stage import (
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
 
 RELATIVE_TOLERANCE = 1e-6
 

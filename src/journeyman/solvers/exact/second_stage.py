@@ -29,7 +29,7 @@ from journeyman.costs import Simplex
 from journeyman.policy import extract, occupancy
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
-from journeyman.solvers.answer import Answer, Solution, total_surplus
+from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
     ColumnSearch,
@@ -52,7 +52,6 @@ from journeyman.solvers.exact.occupancy_program import (
 )
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.work import Work
 
 # The second stage of `Simplex` by column generation.
 #

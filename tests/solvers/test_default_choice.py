@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.solvers import choice_of_engine
-from journeyman.solvers.choice_of_engine import solver_for
+from journeyman.solvers import default_choice
+from journeyman.solvers.default_choice import solver_for
 
 
 @pytest.fixture
 def tiny_limits(monkeypatch):
     """A grid of 12 x 12 cells (576 pairs) is beyond small, and just narrow enough."""
-    monkeypatch.setattr(choice_of_engine, "SMALL", 10)
-    monkeypatch.setattr(choice_of_engine, "NARROW", 600)
+    monkeypatch.setattr(default_choice, "SMALL", 10)
+    monkeypatch.setattr(default_choice, "NARROW", 600)
 
 
 def test_narrow_worlds_are_solved_as_linear_programs(tiny_limits):
@@ -23,9 +23,9 @@ def test_narrow_worlds_are_solved_as_linear_programs(tiny_limits):
 
 def test_many_starts_with_a_short_horizon_and_few_costs_are_for_columns(tiny_limits, monkeypatch):
     problem = grid_problem(discount=0.9)
-    monkeypatch.setattr(choice_of_engine, "FEW_SUMS", 89.0)
+    monkeypatch.setattr(default_choice, "FEW_SUMS", 89.0)
     assert isinstance(solver_for(problem)[0], jm.LinearProgram)
-    monkeypatch.setattr(choice_of_engine, "FEW_SUMS", 91.0)
+    monkeypatch.setattr(default_choice, "FEW_SUMS", 91.0)
     solver, _ = solver_for(problem)
     assert isinstance(solver, jm.ColumnGeneration)
     assert solver.tolerance == pytest.approx(1e-8 * problem.gap_scale)
@@ -33,7 +33,7 @@ def test_many_starts_with_a_short_horizon_and_few_costs_are_for_columns(tiny_lim
 
 @pytest.mark.parametrize("discount", [0.9, 0.99])
 def test_single_start_may_be_several_times_larger(discount, tiny_limits, monkeypatch):
-    monkeypatch.setattr(choice_of_engine, "NARROW", 100)
+    monkeypatch.setattr(default_choice, "NARROW", 100)
     solver, _ = solver_for(grid_problem(discount, initial=[0, 0]))
     assert isinstance(solver, jm.LinearProgram)
     solver, _ = solver_for(grid_problem(discount))
@@ -41,7 +41,7 @@ def test_single_start_may_be_several_times_larger(discount, tiny_limits, monkeyp
 
 
 def test_surplus_is_worth_waiting_for(tiny_limits, monkeypatch):
-    monkeypatch.setattr(choice_of_engine, "NARROW", 300)
+    monkeypatch.setattr(default_choice, "NARROW", 300)
     assert isinstance(solver_for(grid_problem(0.99))[0], jm.ColumnGeneration)
     simplex = grid_problem(0.99, jm.Simplex())
     assert isinstance(solver_for(simplex)[0], jm.LinearProgram)
@@ -51,8 +51,8 @@ def test_columns_and_linear_program_agree_where_the_choice_changes(monkeypatch):
     problem = grid_problem(0.9)
     linear = jm.solve(problem)
     assert linear.engine.startswith("Clarabel")
-    monkeypatch.setattr(choice_of_engine, "SMALL", 10)
-    monkeypatch.setattr(choice_of_engine, "NARROW", 600)
+    monkeypatch.setattr(default_choice, "SMALL", 10)
+    monkeypatch.setattr(default_choice, "NARROW", 600)
     columns = jm.solve(problem)
     assert columns.engine.startswith("column generation")
     allowance = 2e-7 * problem.gap_scale
