@@ -18,8 +18,13 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small systems: threads only get in the way
 
 import journeyman as jm
-from journeyman.cli.sepsis_case import DEMONSTRATIONS, SepsisCase, learn_case
-from journeyman.cli.sepsis_text import case_text, write_case_report
+from journeyman.cli.sepsis_case import (
+    DEMONSTRATIONS,
+    SepsisCase,
+    case_text,
+    learn_case,
+    write_case_report,
+)
 
 HERE = Path(__file__).resolve().parent
 LIMITS = (0.02, 0.05, 0.10, 0.15, 0.20, 0.30)

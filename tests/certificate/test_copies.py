@@ -12,7 +12,7 @@ import journeyman as jm
 from journeyman.auditing import copies as audited
 from journeyman.certificate.copies import SCALES, log_evidence, ranks, repetitions
 from journeyman.certificate.premises import Verdict, expert_premises
-from journeyman.gallery.queue_starts import EmptyStart, SmoothStart
+from journeyman.gallery.queue_network import EmptyStart, SmoothStart
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
 

@@ -11,7 +11,7 @@ import journeyman as jm
 from journeyman.certificate.legend import KINDS, SYMBOL, SYMBOLS, symbols
 from journeyman.certificate.terms import Term
 from journeyman.report.page import page
-from journeyman.report.subject import Subject
+from journeyman.report.report_data import Subject
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.demonstrations import large_control_variate as shaping
-from journeyman.gallery.queue_plan import QueuePlan
+from journeyman.gallery.queue_network import QueuePlan
 from journeyman.problem.large_apprenticeship import discounted_totals
 
 TINY = jm.gallery.queues(

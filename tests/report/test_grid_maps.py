@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.report.grid_layout import MOST_SQUARES, directions, grid_of
-from journeyman.report.grid_maps import maps, of_policy, of_record, recorded_visits
-from journeyman.report.markup import written
-from journeyman.report.sections import Place
-from journeyman.report.subject import Subject
+from journeyman.report.drawing import written
+from journeyman.report.elements import Place
+from journeyman.report.grid_maps import (
+    MOST_SQUARES,
+    directions,
+    grid_of,
+    maps,
+    of_policy,
+    of_record,
+    recorded_visits,
+)
+from journeyman.report.report_data import Subject
 
 LINE = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0],
                  [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])  # fmt: skip

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journeyman.report.figures import column, exactly, figure, share, signed
-from journeyman.report.markup import name_of, printable, shortened, tag, written
+from journeyman.report.drawing import name_of, printable, shortened, tag, written
+from journeyman.report.numbers import column, exactly, figure, share, signed
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -10,9 +10,9 @@ import pytest
 
 import journeyman as jm
 from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.report.cost_comparison import comparison_of
 from journeyman.report.page import WHOLE, page
-from journeyman.report.sides import comparison_of
-from journeyman.report.subject import Subject
+from journeyman.report.report_data import Subject
 
 HOSTILE = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "🦊 'quotes' & \"more\"",

@@ -15,8 +15,8 @@ from auditing.forging import rehash
 from fuzzing import tried
 from journeyman.errors import InvalidFile
 from journeyman.report.page import page
+from journeyman.report.report_data import Subject
 from journeyman.report.saved_run import subject_of_run
-from journeyman.report.subject import Subject
 
 
 @pytest.fixture(scope="module")

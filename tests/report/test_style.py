@@ -2,7 +2,7 @@
 
 import pytest
 
-from journeyman.report.style import DARK, LIGHT, sheet
+from journeyman.report.page import DARK, LIGHT, sheet
 
 SCHEMES = {"light": LIGHT, "dark": DARK}
 TEXT = ("ink", "quiet", "good", "warn", "bad", "expert")

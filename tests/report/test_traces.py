@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.report.convergence import convergence
-from journeyman.report.markup import written
-from journeyman.report.sections import Place
-from journeyman.report.subject import Subject
-from journeyman.report.traces import Trace, trace_of
+from journeyman.report.convergence import Trace, convergence, trace_of
+from journeyman.report.drawing import written
+from journeyman.report.elements import Place
+from journeyman.report.report_data import Subject
 
 
 @pytest.fixture(scope="module")

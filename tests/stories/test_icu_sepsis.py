@@ -12,8 +12,14 @@ from typer.testing import CliRunner
 
 import journeyman as jm
 from journeyman.cli.main import app
-from journeyman.cli.sepsis_case import DOSE_LIMIT, learn_case
-from journeyman.cli.sepsis_text import LIMITS_OF_IT, WARNING, case_facts, case_text
+from journeyman.cli.sepsis_case import (
+    DOSE_LIMIT,
+    LIMITS_OF_IT,
+    WARNING,
+    case_facts,
+    case_text,
+    learn_case,
+)
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "icu_sepsis.py"

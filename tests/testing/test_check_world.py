@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.testing import Shape, check_world, random_world
-from journeyman.testing.law_tests import LEVEL, surprise
 from journeyman.testing.strategies import seeds
+from journeyman.testing.world_conformance import LEVEL, surprise
 
 MOVES = 0.7
 DICE = np.random.default_rng(0)

@@ -1,11 +1,15 @@
 """`journeyman compare`: methods side by side on the same problem, in a study that can go on."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import journeyman as jm
 from journeyman.cli.options import (
     AnyClass,
     AnyCosts,
@@ -22,6 +26,7 @@ from journeyman.cli.options import (
     WorldOption,
     parsed_options,
 )
+from journeyman.runs.description import InvalidSettings, wrong_setting
 
 ALL = "all"
 EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
@@ -158,7 +163,6 @@ def _inputs(
     expert: Path | None,
     recording: tuple[int, int],
 ) -> Any:
-    from journeyman.cli.compare_inputs import Recording, example_of, files_of
 
     if example is None:
         return files_of(given, budget, expert)
@@ -190,9 +194,8 @@ def _names(solvers: str, *, can_ask: bool) -> Sequence[str]:
 
 def _in_place(out: Path | None, resume: bool, quiet: bool, jobs: int, study: Any) -> Any:
     """Run the study on an executor; Ctrl-C and SIGTERM leave what is done."""
-    from journeyman.cli.commands import say
     from journeyman.cli.exit_codes import SIGNALLED
-    from journeyman.cli.output import progress
+    from journeyman.cli.output import progress, say
     from journeyman.runs.interruption import Interrupted, stopping_gently
 
     try:
@@ -243,3 +246,76 @@ def _show(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
         raise NoSolution("No method has an answer; the table says why.")
     if out is not None:
         teller(quiet)(f"Everything is in {out}; open {out / 'report.html'} in a browser.")
+
+
+# What `journeyman compare` compares on: files as of a run, or an example with its expert.
+
+EXAMPLES = {"grid": "size", "garnet": "num_states", "driving": ""}
+"""Examples with an expert, and what the number behind the colon is."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How much of an example's expert is recorded, anew for every seed."""
+
+    trajectories: int
+    horizon: int
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A problem, or a function from a seed to one, and the true expert if there is one."""
+
+    problem: Any
+    expert: jm.Policy | None = None
+    truth: jm.ExpertExpectation | None = None
+
+
+def example_of(
+    source: str, options: Mapping[str, str], cost_class: str | None, recording: Recording
+) -> Compared:
+    """An example by name and size: every seed has demonstrations of its own.
+
+    `driving` has published expectations instead of an expert who could be recorded.
+    """
+    from journeyman.adapters.world_files.source_options import arguments_for
+
+    name, _, size = source.partition(":")
+    if name not in EXAMPLES or (size and not EXAMPLES[name]):
+        known = ", ".join(f"{one}:N" if word else one for one, word in EXAMPLES.items())
+        raise InvalidSettings(f"there is no example {source!r}", f"Give one of {known}")
+    function = getattr(jm.gallery, name)
+    given = {**options, **({EXAMPLES[name]: size} if size else {})}
+    world, basis, expert = function(**arguments_for(source, function, given))
+    chosen = cost_class_of(cost_class)
+    if isinstance(expert, jm.ExpertExpectation):
+        return Compared(jm.Apprenticeship(world, basis, expert, chosen), truth=expert)
+
+    def problem(seed: int) -> jm.Apprenticeship:
+        demos = jm.record(
+            world, expert, trajectories=recording.trajectories, horizon=recording.horizon, seed=seed
+        )
+        return jm.Apprenticeship(world, basis, demos, chosen)
+
+    return Compared(problem, expert=expert)
+
+
+def cost_class_of(name: str | None) -> jm.CostClass | None:
+    """The class of a name; None leaves it to the problem."""
+    from journeyman.runs.inputs import CLASSES
+
+    if name is None:
+        return None
+    if name not in CLASSES:
+        raise wrong_setting("cost_class", name, f"Give one of {', '.join(CLASSES)}")
+    return CLASSES[name]()
+
+
+def files_of(given: Mapping[str, Any], budgets: list[str] | None, expert: Path | None) -> Compared:
+    """The problem that a run with these files would have."""
+    from journeyman.runs.description import RunDescription, overlaid, parsed_budget
+    from journeyman.runs.inputs import Inputs, policy_from
+
+    table: dict[str, Any] = {"budgets": [parsed_budget(one) for one in budgets or ()]}
+    problem = Inputs.of(RunDescription.of(overlaid(table, given))).problem()
+    return Compared(problem, expert=None if expert is None else policy_from(expert, problem.world))

@@ -47,7 +47,7 @@ def demo(
     from journeyman.cli.output import show
 
     if case is Case.ICU_SEPSIS:
-        from journeyman.cli.sepsis_text import run_case
+        from journeyman.cli.sepsis_case import run_case
 
         _refuse_settings_of_the_grid({"--size": size, "--horizon": horizon})
         result, text = run_case(trajectories, seed, report)

@@ -1,11 +1,14 @@
 """`journeyman learn`: from a description to a certified policy in a run directory."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import journeyman as jm
 from journeyman.cli.options import (
     AnyClass,
     AnyCosts,
@@ -13,12 +16,16 @@ from journeyman.cli.options import (
     AnyWorld,
     AsJson,
     Budgets,
+    CostClass,
+    Costs,
     DemonstrationsFormat,
     Gap,
+    Probability,
     Quiet,
     Rewards,
     TerminalState,
     TruncatedAt,
+    World,
     WorldOption,
     parsed_options,
 )
@@ -157,16 +164,75 @@ class _Learning:
             )
 
     def _say_goodbye(self, signal_number: int) -> None:
-        from journeyman.cli.commands import say
         from journeyman.cli.exit_codes import SIGNALLED
+        from journeyman.cli.output import say
 
         say(f"Interrupted. Go on with: journeyman learn {self.run} --resume")
         raise typer.Exit(SIGNALLED + signal_number)
 
     def _say_limit(self, message: str) -> None:
-        from journeyman.cli.commands import say
+        from journeyman.cli.output import say
 
         say(
             f"What is shown is the best at hand: {message}. Allow more with --time-limit and go on "
             f"with: journeyman learn {self.run} --resume"
         )
+
+
+# `journeyman requirements`: what an accuracy asks for, before anything is recorded.
+
+
+def requirements(
+    world: World,
+    costs: Costs,
+    accuracy: Annotated[float, typer.Option(help="By how much the policy may be worse.")],
+    option: WorldOption = None,
+    cost_class: CostClass = "infinity-ball",
+    rewards: Rewards = None,
+    failure_probability: Probability = 0.05,
+    cells: Annotated[int, typer.Option(help="Cells of the features of SGD-AL.", min=1)] = 64,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many demonstrations and steps an accuracy needs.
+
+    Steps are those of SGD-AL; the length of demonstrations is told as well.
+    """
+    from journeyman.cli.output import show
+    from journeyman.runs.description import wrong_setting
+    from journeyman.runs.inputs import CLASSES, costs_from, world_from
+
+    if cost_class not in CLASSES:
+        raise wrong_setting("cost_class", cost_class, f"Give one of {', '.join(CLASSES)}")
+    options = parsed_options(option)
+    there = world_from(world, options)
+    basis = costs_from(costs, there, options if costs == world else {}, rewards=rewards)
+    nobody = jm.ExpertExpectation([0.0] * basis.num_costs)
+    problem = jm.Apprenticeship(there, basis, nobody, CLASSES[cost_class]())
+    features = jm.features.partition(there, num_cells=cells)
+    needs = jm.requirements(
+        problem, features, accuracy=accuracy, failure_probability=failure_probability
+    )
+    fewest: int | None = None
+    words = "complete demonstrations at most; what is observed usually allows for less."
+    try:
+        fewest = jm.demonstrations_needed(problem, accuracy, failure_probability)
+        words = f"{fewest} {words}"
+    except jm.InvalidProblem as refusal:
+        words = f"no number of demonstrations is enough. {refusal}"
+    text = f"{needs.table()}\n\nA certificate of one policy, from the exact program: {words}"
+    show(_facts(needs) | {"certificate_trajectories": fewest}, text, as_json=as_json)
+
+
+def _facts(needs: jm.Requirements) -> dict[str, Any]:
+    return {
+        "accuracy": needs.accuracy,
+        "failure_probability": needs.failure_probability,
+        "num_trajectories": needs.num_trajectories,
+        "recorded_length": needs.recorded_length,
+        "steps": needs.steps,
+        "learning_rate": needs.learning_rate,
+        "model": needs.model,
+        "excess": needs.excess,
+        "trivial_bound": needs.trivial_bound,
+        "vacuous": needs.vacuous,
+    }

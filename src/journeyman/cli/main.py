@@ -5,19 +5,13 @@ from typing import Annotated
 import typer
 
 import journeyman
-from journeyman.cli.audit import audit
-from journeyman.cli.certify import certify
-from journeyman.cli.commands import TRACEBACK, Commands
 from journeyman.cli.compare import compare
 from journeyman.cli.demo import demo
 from journeyman.cli.doctor import doctor
-from journeyman.cli.learn import learn
-from journeyman.cli.record import record
-from journeyman.cli.report import report
-from journeyman.cli.requirements import requirements
-from journeyman.cli.world_check import check_world
-from journeyman.cli.world_import import import_world
-from journeyman.cli.world_show import show_world
+from journeyman.cli.learn import learn, requirements
+from journeyman.cli.output import TRACEBACK, Commands
+from journeyman.cli.run_commands import audit, certify, report
+from journeyman.cli.world_commands import check_world, import_world, record, show_world
 
 app = typer.Typer(
     name="journeyman",

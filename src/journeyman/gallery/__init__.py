@@ -5,9 +5,7 @@ from journeyman.gallery.example import Example, PublishedExample
 from journeyman.gallery.garnet import garnet
 from journeyman.gallery.grid import grid
 from journeyman.gallery.icu_sepsis import ClinicalExample, icu_sepsis
-from journeyman.gallery.queue_network import QueueNetwork
-from journeyman.gallery.queue_plan import QueuePlan
-from journeyman.gallery.queue_starts import EmptyStart, SmoothStart
+from journeyman.gallery.queue_network import EmptyStart, QueueNetwork, QueuePlan, SmoothStart
 from journeyman.gallery.queues import Queues, queues
 
 __all__ = [

@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import ExpertExpectation
-from journeyman.policy import Policy
+from journeyman.policy import Policy, plan
 from journeyman.world import World
 
 
@@ -22,3 +24,15 @@ class PublishedExample(NamedTuple):
     world: World
     basis: CostBasis
     expert: ExpertExpectation
+
+
+# Experts that follow a cost which the apprentice does not know.
+
+
+def expert_of_hidden_cost(
+    world: World, basis: CostBasis, rng: np.random.Generator, randomness: float
+) -> Policy:
+    """Optimal for weights drawn from U[-1, 1], mixed with a share of uniform actions."""
+    weights = rng.uniform(-1.0, 1.0, basis.num_costs)
+    best = plan(world, basis.on(world) @ weights).policy
+    return best.mixed_with(Policy.uniform(world), randomness)

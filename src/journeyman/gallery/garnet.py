@@ -12,8 +12,7 @@ from scipy import sparse
 from journeyman.arrays import Seed, generator
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidWorld
-from journeyman.gallery.example import Example
-from journeyman.gallery.hidden_cost import expert_of_hidden_cost
+from journeyman.gallery.example import Example, expert_of_hidden_cost
 from journeyman.world import World
 
 

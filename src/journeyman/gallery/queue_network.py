@@ -15,20 +15,300 @@ Cost: a pair has 1 + arrivals + servers branches. A state has, for each action, 
 predecessor per arrival, two per server, and itself.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, assign, integer_array, require_in_range
+from journeyman.arrays import (
+    FloatArray,
+    IntArray,
+    assign,
+    integer_array,
+    read_only,
+    require_in_range,
+)
 from journeyman.errors import InvalidWorld
-from journeyman.gallery.queue_entrances import Entrances
-from journeyman.gallery.queue_plan import ROUNDING, QueuePlan
-from journeyman.gallery.queue_starts import SmoothStart, Start
 from journeyman.world import MixedRadix, Predecessors, Successors
 from journeyman.world.laws import discount as checked_discount
 from journeyman.world.laws import draw_outcomes, probability_vector, running_sums
+
+if TYPE_CHECKING:
+    from journeyman.gallery.queue_kernels import Ways
+
+
+# What a network of queues consists of: buffers, rates, routes and servers.
+
+ROUNDING = 1e-12
+"""By this much the rates of all events may exceed one."""
+
+
+class PlanArrays(NamedTuple):
+    """A plan for vectorised code; a route of -1 leads out."""
+
+    buffers: IntArray
+    arrivals: FloatArray
+    services: FloatArray
+    routes: IntArray
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """A network of queues, numbered from 0.
+
+    Args:
+        buffers: how many jobs have room in each queue, the one in service included.
+        arrivals: probability per step that a job arrives from outside, for each queue.
+        services: probability per step that a service ends, for each queue while it is served.
+        routes: the queue where a job goes next, None when it leaves; without cycles.
+        servers: for each server the queues it chooses from. Every queue belongs to one server.
+
+    >>> tandem = QueuePlan((3, 2), (0.1, 0.0), (0.5, 0.4), (1, None), ((0,), (1,)))
+    >>> tandem.loads.tolist(), tandem.services_left.tolist()
+    ([0.2, 0.25], [2, 1])
+    """
+
+    buffers: tuple[int, ...]
+    arrivals: tuple[float, ...]
+    services: tuple[float, ...]
+    routes: tuple[int | None, ...]
+    servers: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        self._check_sizes()
+        self._check_rates()
+        self._check_routes()
+        if sorted(queue for server in self.servers for queue in server) != list(self.queues):
+            raise InvalidWorld(
+                f"servers = {self.servers} do not share the queues 0..{len(self.queues) - 1}",
+                "Name every queue at exactly one server",
+            )
+        busiest = sum(max(self.services[queue] for queue in server) for server in self.servers)
+        if sum(self.arrivals) + busiest > 1 + ROUNDING:
+            raise InvalidWorld(
+                f"the rates of a step sum to {sum(self.arrivals) + busiest:.6g}: arrivals "
+                f"{sum(self.arrivals):.6g} and, with every server at its fastest, {busiest:.6g}",
+                "Take shorter steps: divide all rates by their sum",
+            )
+
+    @property
+    def queues(self) -> range:
+        return range(len(self.buffers))
+
+    @cached_property
+    def arrays(self) -> PlanArrays:
+        return PlanArrays(
+            read_only(np.array(self.buffers, dtype=np.int64)),
+            read_only(np.array(self.arrivals, dtype=np.float64)),
+            read_only(np.array(self.services, dtype=np.float64)),
+            read_only(np.array([-1 if route is None else route for route in self.routes])),
+        )
+
+    @cached_property
+    def serving(self) -> IntArray:
+        """(actions x servers): the queue that each server works on."""
+        return read_only(np.array(list(product(*self.servers)), dtype=np.int64))
+
+    @cached_property
+    def entries(self) -> IntArray:
+        """The queues at which jobs arrive from outside."""
+        return read_only(np.flatnonzero(self.arrivals))
+
+    @cached_property
+    def services_left(self) -> IntArray:
+        """How many services a job of each queue still needs, the one there included."""
+        return read_only(np.array([len(self._way(queue)) for queue in self.queues]))
+
+    @cached_property
+    def loads(self) -> FloatArray:
+        """Work that comes to each server per step; above 1 it cannot keep up."""
+        work = np.zeros(len(self.servers))
+        for entry in self.queues:
+            for queue in self._way(entry):
+                server = next(k for k, own in enumerate(self.servers) if queue in own)
+                work[server] += self.arrivals[entry] / self.services[queue]
+        return read_only(work)
+
+    @cached_property
+    def most_overflow(self) -> float:
+        """The largest probability of losing a job in a step: all queues full, the worst action."""
+        losing = np.where([route is None for route in self.routes], 0.0, self.services)
+        return float(sum(self.arrivals) + losing[self.serving].sum(axis=1).max())
+
+    def _way(self, queue: int) -> list[int]:
+        """The queues on the way out, this one first."""
+        way: list[int] = []
+        ahead: int | None = queue
+        while ahead is not None:
+            if ahead in way:
+                raise InvalidWorld(
+                    f"routes lead from queue {queue} in a circle", "Let every job leave some time"
+                )
+            way.append(ahead)
+            ahead = self.routes[ahead]
+        return way
+
+    def _check_sizes(self) -> None:
+        count = len(self.buffers)
+        named: dict[str, Sequence[object]] = {
+            "arrivals": self.arrivals, "services": self.services, "routes": self.routes,
+        }  # fmt: skip
+        for name, values in named.items():
+            if len(values) != count:
+                raise InvalidWorld(
+                    f"{name} has {len(values)} entries for {count} buffers", "Give one per queue"
+                )
+        for queue, room in enumerate(self.buffers):
+            if not isinstance(room, int | np.integer) or room < 1:
+                raise InvalidWorld(
+                    f"buffers[{queue}] = {room!r}", "Give every queue room for a job or more"
+                )
+
+    def _check_rates(self) -> None:
+        for queue in self.queues:
+            arrival, service = self.arrivals[queue], self.services[queue]
+            if not (arrival >= 0 and service > 0):
+                raise InvalidWorld(
+                    f"queue {queue} has arrivals {arrival!r} and services {service!r}",
+                    "Give arrivals of at least 0 and services above 0",
+                )
+
+    def _check_routes(self) -> None:
+        for queue, route in enumerate(self.routes):
+            if route is not None and route not in self.queues:
+                raise InvalidWorld(
+                    f"routes[{queue}] = {route!r} is no queue",
+                    f"Give a queue from 0 to {len(self.queues) - 1}, or None for jobs that leave",
+                )
+            self._way(queue)
+
+
+# How many jobs wait at the start: every queue by itself, so that the law is a product.
+
+
+class Start(Protocol):
+    """The law of the first length of a queue with room for `buffer` jobs: buffer + 1 entries."""
+
+    def law(self, buffer: int) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class SmoothStart:
+    """Prob[length = k] proportional to ratio^k, cut off at the buffer: every state is possible.
+
+    >>> SmoothStart(ratio=0.5).law(2).round(3).tolist()
+    [0.571, 0.286, 0.143]
+    """
+
+    ratio: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 < self.ratio <= 1:
+            raise InvalidWorld(
+                f"ratio = {self.ratio!r}", "Give a ratio above 0 and at most 1 (all lengths alike)"
+            )
+
+    def law(self, buffer: int) -> FloatArray:
+        weights = self.ratio ** np.arange(buffer + 1.0)
+        return np.asarray(weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class EmptyStart:
+    """All queues are empty."""
+
+    def law(self, buffer: int) -> FloatArray:
+        return np.asarray(np.eye(buffer + 1)[0])
+
+
+# The ways into a state of a queue network: its events read backwards.
+#
+# arrival at i         y = x + e_i              when y_i >= 1
+# service at i, out    y = x - e_i              when y_i < buffer_i
+# service at i to j    y = x - e_i + e_j        when y_i < buffer_i and y_j >= 1
+# the same, j full     y = x - e_i              when y_i < buffer_i and y_j = buffer_j
+# no change            y = x
+
+MOST_BOUNDS = 2
+"""A move bounds the queue that is left and the one that is joined."""
+
+
+class Move(NamedTuple):
+    """An event under some actions: ids grow by `shift`, lengths are then between two bounds."""
+
+    shift: int
+    rate: float
+    actions: IntArray
+    least: dict[int, int]
+    most: dict[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Entrances:
+    """All moves of a plan, and one column for each of their actions in the order of the pairs
+    that are left."""
+
+    plan: QueuePlan
+    strides: IntArray
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The last one is no move: its rate depends on the state."""
+        everything = np.arange(len(self.plan.serving))
+        arrivals = (
+            Move(int(self.strides[i]), self.plan.arrivals[i], everything, {i: 1}, {})
+            for i in self.plan.entries.tolist()
+        )
+        return (*arrivals, *self._services(), Move(0, 0.0, everything, {}, {}))
+
+    def _services(self) -> Iterator[Move]:
+        for i, route in enumerate(self.plan.routes):
+            rate, stride = self.plan.services[i], int(self.strides[i])
+            actions = np.flatnonzero((self.plan.serving == i).any(axis=1))
+            room = {i: self.plan.buffers[i] - 1}
+            if route is None:
+                yield Move(-stride, rate, actions, {}, room)
+            else:
+                joined = int(self.strides[route]) - stride
+                yield Move(joined, rate, actions, {route: 1}, room)
+                yield Move(-stride, rate, actions, {route: self.plan.buffers[route]}, room)
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """Of the columns: a larger shift leaves a smaller state."""
+        shifts = np.concatenate([np.full(move.actions.size, move.shift) for move in self.moves])
+        actions = np.concatenate([move.actions for move in self.moves])
+        return np.asarray(np.lexsort((actions, -shifts)))
+
+    @cached_property
+    def ways(self) -> "Ways":
+        from journeyman.gallery.queue_kernels import Ways
+
+        counts = [move.actions.size for move in self.moves]
+        move = np.repeat(np.arange(len(counts)), counts)[self._order]
+        return Ways(
+            move,
+            np.concatenate([move.actions for move in self.moves])[self._order],
+            np.array([move.shift for move in self.moves])[move],
+            np.array([move.rate for move in self.moves])[move],
+            *self._needs(),
+        )
+
+    def _needs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """(moves x bounds): the queues whose lengths are bounded, their least and most values."""
+        shape = len(self.moves), MOST_BOUNDS
+        queues, least = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        most = np.full(shape, max(self.plan.buffers))
+        for k, move in enumerate(self.moves):
+            for place, queue in enumerate({**move.least, **move.most}):
+                queues[k, place] = queue
+                least[k, place] = move.least.get(queue, 0)
+                most[k, place] = move.most.get(queue, self.plan.buffers[queue])
+        return queues, least, most
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -7,10 +7,9 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.policy import Policy
 from journeyman.problem import Program
-from journeyman.report.markup import Content, Element, tag
-from journeyman.report.sections import Place
-from journeyman.report.subject import Subject
-from journeyman.report.tables import facts, table
+from journeyman.report.drawing import Content, Element, tag
+from journeyman.report.elements import Place, facts, table
+from journeyman.report.report_data import Subject
 from journeyman.storage import digest
 from journeyman.world import Pairs
 

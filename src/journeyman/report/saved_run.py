@@ -32,9 +32,9 @@ from journeyman.demonstrations import (
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Program, Witness
+from journeyman.report.report_data import SavedRun, Subject
 from journeyman.report.saved_claims import combinations_of, number, premises_of, terms_of
 from journeyman.report.saved_large_run import COST_CLASSES, large_certificate
-from journeyman.report.subject import SavedRun, Subject
 from journeyman.storage import Arrays, PathLike, load_arrays, take
 from journeyman.world import World
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.gallery.queue_plan import QueuePlan
+from journeyman.gallery.queue_network import QueuePlan
 from journeyman.problem.features import EvenKnots, GivenKnots
 from journeyman.problem.large_features import LargeFeatures, every_action
 

@@ -14,7 +14,7 @@ from journeyman.progress import Event
 from journeyman.solvers.classics.decision_likelihood import DecisionLikelihood, unit_columns
 from journeyman.testing import Shape, random_problem, random_world
 from journeyman.testing.random_worlds import random_policy
-from journeyman.testing.solver_limits import check_hyperparameters, check_limits
+from journeyman.testing.solver_conformance import check_hyperparameters, check_limits
 from solved_problems import DEMONSTRATED, optimum, solved_problem
 
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]

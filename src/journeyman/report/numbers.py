@@ -12,8 +12,8 @@ can be checked against the certificate it shows.
 import math
 from collections.abc import Sequence
 
+from journeyman.report.drawing import Element, tag
 from journeyman.report.line_chart import SUPERSCRIPTS
-from journeyman.report.markup import Element, tag
 
 DIGITS = 4
 """Significant digits of the largest figure of a column."""

@@ -1,0 +1,176 @@
+"""`journeyman certify`: a certificate for any policy, wherever it comes from."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import journeyman as jm
+from journeyman.cli.options import (
+    AsJson,
+    Budgets,
+    CostClass,
+    Costs,
+    Demonstrations,
+    DemonstrationsFormat,
+    Gap,
+    Probability,
+    Rewards,
+    TerminalState,
+    TruncatedAt,
+    World,
+    WorldOption,
+    parsed_options,
+)
+from journeyman.errors import NotCertified
+
+
+def certify(
+    policy: Annotated[Path, typer.Argument(help="A policy file, or a run directory.")],
+    world: World,
+    costs: Costs,
+    demonstrations: Demonstrations,
+    demonstrations_format: DemonstrationsFormat = None,
+    truncated_at: TruncatedAt = None,
+    terminal_state: TerminalState = None,
+    option: WorldOption = None,
+    cost_class: CostClass = "infinity-ball",
+    rewards: Rewards = None,
+    budget: Budgets = None,
+    failure_probability: Probability = 0.05,
+    gap: Gap = None,
+    save: Annotated[Path | None, typer.Option(help="A new directory for the evidence.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far a policy can fall short of the expert, and why.
+
+    Exit 4 when nothing is certified, or a budget is not shown to be kept.
+    """
+    from journeyman.cli.output import certificate_text, require_level, show
+    from journeyman.runs.description import BudgetDescription, RunDescription, parsed_budget
+    from journeyman.runs.inputs import Inputs, policy_from
+    from journeyman.runs.learning import certificate_result
+
+    description = RunDescription(
+        world=world,
+        costs=costs,
+        demonstrations=demonstrations,
+        demonstrations_format=demonstrations_format,
+        truncated_at=truncated_at,
+        terminal_state=terminal_state,
+        cost_class=cost_class,
+        rewards=rewards,
+        failure_probability=failure_probability,
+        world_options=parsed_options(option),
+        budgets=tuple(BudgetDescription(**parsed_budget(one)) for one in budget or ()),
+    )
+    problem = Inputs.of(description).problem()
+    given = policy_from(policy, problem.world)
+    certificate = jm.certify(problem, given, failure_probability)
+    if save is not None:
+        certificate.save(save)
+    result = certificate_result(certificate)
+    show(result, certificate_text(result), as_json=as_json)
+    require_level(result, gap)
+
+
+# `journeyman audit`: every figure of a run derived again, by code that shares none with it.
+
+
+def audit(
+    run: Annotated[Path, typer.Argument(help="A run directory.")],
+    gap: Gap = None,
+    trust_code: Annotated[
+        bool,
+        typer.Option("--trust-code", help="Call the functions that a run in a large world names."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Derive every figure of a run again, by other code.
+
+    Exit 4 when one does not follow from the saved inputs, when
+    nothing is certified, or when a budget is not shown to be kept.
+    """
+    from journeyman.cli.exit_codes import NOT_CERTIFIED
+    from journeyman.cli.output import require_level, show
+    from journeyman.runs.directory import evidence_in
+
+    evidence = evidence_in(run)
+    outcome = jm.audit(evidence, trust_code=trust_code)
+    result = {
+        "run": str(run), "passed": outcome.passed, "findings": list(outcome.findings),
+        "checked": outcome.checked, "complete": outcome.complete,
+        "not_derived": list(outcome.not_derived),
+    }  # fmt: skip
+    if not outcome.passed:
+        show(result, str(outcome), as_json=as_json)
+        raise typer.Exit(NOT_CERTIFIED)
+    facts = json.loads((evidence / "certificate.json").read_bytes())
+    show(result | {"bound": facts["bound"]}, f"{outcome}\n{_claim(facts)}", as_json=as_json)
+    if gap is not None and not outcome.complete:
+        raise NotCertified(
+            "Not every claim was derived again, see above. What needs the code of the run is "
+            "derived with --trust-code, if you trust it."
+        )
+    require_level(facts, gap, lambda: _advice(evidence))
+
+
+def _advice(evidence: Path) -> str:
+    """What would lower the bound, from the saved certificate."""
+    from journeyman.report.saved_run import subject_of_run
+
+    return subject_of_run(evidence).certificate.advice()
+
+
+def _claim(facts: dict[str, Any]) -> str:
+    if not facts["valid"]:
+        return "The certificate says that a premise is refuted: it shows nothing."
+    level = 1 - facts["failure_probability"]
+    word = "vacuous" if facts["vacuous"] else "weak"
+    strength = f", which is {word}" if facts["weak"] else ""
+    return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}{strength}."
+
+
+# `journeyman report`: a run as one HTML page.
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run directory.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", help="The HTML file; RUN/report.html by default.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a self-contained HTML page about a run.
+
+    There is nothing to install for it, and nothing is fetched.
+    """
+    from journeyman.cli.output import show
+    from journeyman.report import write_report
+    from journeyman.runs.directory import RunDirectory, evidence_in
+
+    evidence = evidence_in(run)
+    place = RunDirectory(run)
+    beside = run.resolve().with_suffix(".html")
+    path = output or (place.report if place.was_begun else beside)
+    clinical = place.was_begun and "icu" in str(place.stored().get("world", ""))
+    note = "Not for clinical use." if clinical else ""
+    write_report(evidence, path, note=note, found=_found(place))
+    show({"run": str(run), "report": str(path)}, str(path), as_json=as_json)
+
+
+def _found(place: Any) -> dict[str, str]:
+    """Solver, status and time, which stand in a run directory beside the evidence."""
+    from journeyman.report.numbers import seconds
+    from journeyman.runs.metrics import last_elapsed
+
+    if not place.has_ended:
+        return {}
+    result = place.result()
+    told = {
+        "solver": str(result.get("engine")),
+        "status": f"{result.get('status')}: {result.get('message')}",
+    }
+    elapsed = last_elapsed(place.metrics)
+    return told if elapsed is None else told | {"solving": seconds(elapsed)}
