@@ -34,7 +34,7 @@ from journeyman.certificate import attainable as attainable
 from journeyman.certificate import certify as certify
 from journeyman.certificate import demonstrations_needed as demonstrations_needed
 from journeyman.certificate import requirements as requirements
-from journeyman.certificate.reference import Reference as Reference
+from journeyman.certificate.code_references import Reference as Reference
 from journeyman.certificate.saved_policy import load_policy as load_policy
 from journeyman.costs import CostBasis as CostBasis
 from journeyman.costs import CostClass as CostClass

@@ -37,7 +37,7 @@ from journeyman.problem.trivial import plain_bound
 from journeyman.storage import PathLike
 
 if TYPE_CHECKING:
-    from journeyman.certificate.reference import Reference
+    from journeyman.certificate.code_references import Reference
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from journeyman.certificate.claims import gap_claims, number
-from journeyman.certificate.code_index import DEMONSTRATIONS, CodeIndex
+from journeyman.certificate.code_references import DEMONSTRATIONS, CodeIndex, Reference
 from journeyman.certificate.large_certificate import LargeCertificate, records_of
-from journeyman.certificate.reference import Reference
 from journeyman.certificate.run_directory import LARGE_KIND, canonical, finish, prepared, write
 from journeyman.certificate.saved_policy import CODE, CODE_KIND, CODE_VERSION, POLICY, described
 from journeyman.certificate.saved_policy import KIND as POLICY_KIND

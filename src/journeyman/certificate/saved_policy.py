@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.arrays import assign
-from journeyman.certificate.code_index import CodeIndex
-from journeyman.certificate.code_sources import source_digest
-from journeyman.certificate.reference import located
+from journeyman.certificate.code_references import CodeIndex, located, source_digest
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
 from journeyman.policy import Policy
