@@ -136,7 +136,9 @@ from journeyman.solvers.classics.imitation_trust_region import (
     ImitationTrustRegion as ImitationTrustRegion,
 )
 from journeyman.solvers.classics.inverse_program import InverseProgram as InverseProgram
-from journeyman.solvers.classics.max_margin import MaxMargin as MaxMargin
+from journeyman.solvers.classics.inverse_program import (
+    SampledInverseProgram as SampledInverseProgram,
+)
 from journeyman.solvers.classics.maximum_entropy import MaximumEntropy as MaximumEntropy
 from journeyman.solvers.classics.maximum_margin_planning import (
     MaximumMarginPlanning as MaximumMarginPlanning,
@@ -144,11 +146,9 @@ from journeyman.solvers.classics.maximum_margin_planning import (
 from journeyman.solvers.classics.multiplicative_weights import (
     MultiplicativeWeights as MultiplicativeWeights,
 )
+from journeyman.solvers.classics.nearest_mixture import MaxMargin as MaxMargin
+from journeyman.solvers.classics.nearest_mixture import Projection as Projection
 from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
-from journeyman.solvers.classics.projection import Projection as Projection
-from journeyman.solvers.classics.sampled_inverse_program import (
-    SampledInverseProgram as SampledInverseProgram,
-)
 from journeyman.solvers.coefficients import ReducedSolution as ReducedSolution
 from journeyman.solvers.large_answer import LargeAnswer as LargeAnswer
 from journeyman.solvers.mixture_answer import MixtureAnswer as MixtureAnswer

@@ -77,8 +77,8 @@ def _asking(name: str, expert: Policy | None) -> Solver:
 
 def _class(name: str) -> Any:
     """The class of a classic method."""
-    module = import_module(f"journeyman.solvers.classics.{name.replace('-', '_')}")
-    return getattr(module, {**CLASSICS, **ASKING}[name])
+    module, _, kind = {**CLASSICS, **ASKING}[name].partition(".")
+    return getattr(import_module(f"journeyman.solvers.classics.{module}"), kind)
 
 
 def _classic(asked: SolverDescription, wanted: dict[str, Any]) -> Solver:

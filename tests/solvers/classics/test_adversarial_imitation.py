@@ -7,8 +7,11 @@ import pytest
 from scipy import optimize
 
 import journeyman as jm
-from journeyman.solvers.classics.demonstrated_measure import demonstrated_measure
-from journeyman.solvers.classics.discriminator import LARGEST_LOGIT, Discriminator
+from journeyman.solvers.classics.adversarial_imitation import (
+    LARGEST_LOGIT,
+    Discriminator,
+    demonstrated_measure,
+)
 from solved_problems import DEMONSTRATED, solved_problem
 
 RNG = np.random.default_rng(0)

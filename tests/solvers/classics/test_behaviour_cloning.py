@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 
 import journeyman as jm
 from journeyman.progress import Event
-from journeyman.solvers.classics.decision_likelihood import DecisionLikelihood, unit_columns
+from journeyman.solvers.classics.behaviour_cloning import DecisionLikelihood, unit_columns
 from journeyman.testing import Shape, random_problem, random_world
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.solver_conformance import check_hyperparameters, check_limits

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import journeyman as jm
 from journeyman.policy.planning import plan
 from journeyman.solvers.answer import Work
-from journeyman.solvers.classics.questioned_rollouts import disagreement, question, surprise
+from journeyman.solvers.classics.dagger import disagreement, question, surprise
 from journeyman.testing import Shape, random_problem, random_world
 from journeyman.testing.random_worlds import random_policy
 from solved_problems import optimum, solved_problem

@@ -6,7 +6,7 @@ import pytest
 import journeyman as jm
 from journeyman.solvers.answer import Work
 from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.visiting import Visiting
+from journeyman.solvers.classics.policy_visits import VisitOptions
 from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
 from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
 
@@ -141,7 +141,7 @@ def test_the_promises_of_every_solver(solver):
 def test_what_is_proven_has_to_hold_for_the_figures_of_the_answer():
     """A descent that believes, by rough solves, in a gap that its policy does not have."""
     problem = solved_problem(SMALL[0], jm.InfinityBall())
-    family, visiting = PolicyFamily(problem.world), Visiting(None, None, 0)
+    family, visiting = PolicyFamily(problem.world), VisitOptions(None, None, 0)
     descent = WorstCaseDescent(problem, family, visiting, accuracy=1e-3)
     ending = (jm.Status.CONVERGED, "IM-TRPO", Work(), 0.0)
     descent.judge()

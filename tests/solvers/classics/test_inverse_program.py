@@ -215,7 +215,7 @@ def test_an_engine_that_gives_up_is_no_proof_that_nothing_explains_the_expert(mo
         nothing = np.full(model.cost.size, np.nan), np.full(model.row_lower.size, np.nan)
         return Result(jm.Status.FAILED, *nothing, "an engine", "")
 
-    monkeypatch.setattr("journeyman.solvers.classics.margin_program.run_highs", give_up)
+    monkeypatch.setattr("journeyman.solvers.classics.inverse_program.run_highs", give_up)
     example = EXAMPLES["grid"]()
     for solver in (jm.InverseProgram(example[2]), jm.SampledInverseProgram()):
         answer = jm.solve(problem_of(example), solver)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import journeyman as jm
-from journeyman.solvers.classics.max_margin import MaxMargin
-from journeyman.solvers.classics.projection import project
+from journeyman.solvers.classics.nearest_mixture import MaxMargin, project
 from solved_problems import SMALL, solved_problem
 
 BALL = jm.EuclideanBall()

@@ -7,8 +7,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 import journeyman as jm
-from journeyman.solvers.classics.entropy_dual import EntropyDual
-from journeyman.solvers.classics.truncated_newton import conjugate_gradients
+from journeyman.solvers.classics.maximum_entropy import EntropyDual, conjugate_gradients
 from journeyman.testing import Shape, random_problem, random_world
 from solved_problems import NAMES, optimum, solved_problem
 

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.solvers.classics.exact_visits import ExactWalker
 from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.sampled_visits import SampledWalker, default_horizon
-from journeyman.solvers.classics.smoothed_gap import smoothed_gap, smoothing_error
+from journeyman.solvers.classics.policy_visits import (
+    ExactEvaluator,
+    RolloutEvaluator,
+    default_horizon,
+)
+from journeyman.solvers.classics.worst_case_descent import smoothed_gap, smoothing_error
 from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_policy
 
@@ -48,7 +51,7 @@ def test_exact_gradients_agree_with_finite_differences(cost_class, shape, kind):
         difference = problem.difference(jm.occupancy(problem.world, policy).measure)
         return smoothed_gap(cost_class, difference, 0.5)[0]
 
-    visits = ExactWalker(problem).visits(family.law(theta))
+    visits = ExactEvaluator(problem).visits(family.law(theta))
     _, weights = smoothed_gap(cost_class, visits.difference, 0.5)
     gradient = family.gradient(visits.law, visits.signal(problem.cost_of(weights)))
     assert np.allclose(gradient, differences(objective, theta), atol=1e-6)
@@ -56,7 +59,7 @@ def test_exact_gradients_agree_with_finite_differences(cost_class, shape, kind):
 
 def test_exact_changes_are_differences_of_expectations():
     problem = random_problem(0)
-    walker = ExactWalker(problem)
+    walker = ExactEvaluator(problem)
     one, two = (random_policy(problem.world, seed) for seed in (1, 2))
     visits = walker.visits(one.per_pair)
     measures = [jm.occupancy(problem.world, policy).measure for policy in (one, two)]
@@ -72,9 +75,9 @@ def test_sampled_gradients_have_the_exact_one_as_their_mean(shape):
     theta = np.random.default_rng(0).normal(size=family.num_parameters)
     law, weights = family.law(theta), np.array([1.0, -0.5, 0.3])
     cost = problem.cost_of(weights)
-    exact = ExactWalker(problem).visits(law)
+    exact = ExactEvaluator(problem).visits(law)
     wanted = family.gradient(law, exact.signal(cost))
-    walker = SampledWalker(problem, rollouts=2000, horizon=26, seed=0)
+    walker = RolloutEvaluator(problem, rollouts=2000, horizon=26, seed=0)
     drawn = [walker.visits(law) for _ in range(60)]
     for found, truth in (
         ([family.gradient(law, visits.signal(cost)) for visits in drawn], wanted),
@@ -90,7 +93,7 @@ def test_the_sampled_surrogate_has_the_sampled_gradient(shape):
     problem = random_problem(3, shape=shape)
     family = PolicyFamily(problem.world)
     theta = np.random.default_rng(1).normal(size=family.num_parameters)
-    visits = SampledWalker(problem, 15, None, 0).visits(family.law(theta))
+    visits = RolloutEvaluator(problem, 15, None, 0).visits(family.law(theta))
     weights = np.array([0.2, 1.0, -0.4])
     slopes = differences(
         lambda point: visits.change(problem.cost_matrix, family.law(point)) @ weights, theta
@@ -104,7 +107,7 @@ def test_returns_are_discounted_sums_and_go_on_at_rest():
     world = jm.World([[0, 1], [0, 1], [0, 1]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
     basis = jm.CostBasis([[1.0], [3.0], [2.0]])
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.0]))
-    walker = SampledWalker(problem, 4, 10, 0)
+    walker = RolloutEvaluator(problem, 4, 10, 0)
     visits = walker.visits(np.array([0.5, 0.5, 1.0]))
     first = problem.cost_matrix[visits.pairs[0], 0]
     assert np.allclose(visits.returns(problem.cost_matrix)[0, :, 0], first + 0.5 * 4)
@@ -114,14 +117,14 @@ def test_returns_are_discounted_sums_and_go_on_at_rest():
 
 def test_one_walk_has_no_baseline_and_the_horizon_follows_the_discount():
     problem = random_problem(0)
-    visits = SampledWalker(problem, 1, 5, 0).visits(problem.world.pairs.uniform)
+    visits = RolloutEvaluator(problem, 1, 5, 0).visits(problem.world.pairs.uniform)
     assert np.isfinite(visits.signal(problem.cost_of(np.ones(3)))).all()
     assert 0.5 ** default_horizon(0.5) <= 0.01 < 0.5 ** (default_horizon(0.5) - 1)
 
 
 def test_the_baseline_of_a_walk_is_the_mean_of_the_others():
     problem = random_problem(4)
-    visits = SampledWalker(problem, 3, 6, 0).visits(problem.world.pairs.uniform)
+    visits = RolloutEvaluator(problem, 3, 6, 0).visits(problem.world.pairs.uniform)
     cost, discount = problem.cost_of(np.array([1.0, 2.0, -1.0])), problem.world.discount
     costs = cost[visits.pairs]
     left = np.array(

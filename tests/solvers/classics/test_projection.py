@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journeyman.solvers.classics.projection import project
+from journeyman.solvers.classics.nearest_mixture import project
 
 
 def test_it_stops_at_the_foot_of_the_perpendicular():

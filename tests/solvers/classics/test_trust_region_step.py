@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.solvers.classics.exact_visits import ExactWalker
-from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.trust_region_step import (
-    Footing,
-    Heading,
+from journeyman.solvers.classics.policy_family import (
+    Direction,
+    PolicyFamily,
+    StartPoint,
     divergence,
     natural_gradient,
     trust_region_step,
 )
+from journeyman.solvers.classics.policy_visits import ExactEvaluator
 from journeyman.testing import Shape, random_problem
 
 WEIGHTS = np.array([1.0, -0.3, 0.5])
@@ -20,13 +20,13 @@ WEIGHTS = np.array([1.0, -0.3, 0.5])
 
 def start_of(problem, family, seed=0):
     """A footing, the value of a fixed cost there, its gradient and the exact surrogate."""
-    walker = ExactWalker(problem)
+    walker = ExactEvaluator(problem)
     theta = np.random.default_rng(seed).normal(size=family.num_parameters)
     cost = problem.cost_of(WEIGHTS)
     visits = walker.visits(family.law(theta))
     mass = problem.world.pairs.total(visits.measure)
     gradient = family.gradient(visits.law, visits.signal(cost))
-    footing = Footing(theta, visits.law, mass / mass.sum())
+    footing = StartPoint(theta, visits.law, mass / mass.sum())
     return (
         footing,
         float(visits.measure @ cost),
@@ -54,7 +54,7 @@ def test_the_natural_gradient_of_a_table_is_the_advantage():
     problem = random_problem(0, shape=Shape.DENSE)
     family = PolicyFamily(problem.world)
     footing, _, gradient, _ = start_of(problem, family)
-    visits = ExactWalker(problem).visits(footing.law)
+    visits = ExactEvaluator(problem).visits(footing.law)
     advantages = visits.advantages(problem.cost_of(WEIGHTS)) * visits.measure.sum()
     found = natural_gradient(family, footing, gradient)
     centred = found - problem.world.pairs.spread(problem.world.pairs.total(footing.law * found))
@@ -103,9 +103,9 @@ def test_a_direction_uphill_is_not_followed():
     problem = random_problem(0)
     family = PolicyFamily(problem.world)
     footing, value, gradient, surrogate = start_of(problem, family)
-    misleading = Heading(-gradient, -1e6 * gradient, 1e-9)
+    misleading = Direction(-gradient, -1e6 * gradient, 1e-9)
     step = trust_region_step(
-        family, footing, value, gradient, surrogate, radius=0.1, heading=misleading
+        family, footing, value, gradient, surrogate, radius=0.1, before=misleading
     )
     assert step.length > 0
     assert step.value < value

@@ -33,6 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
+from journeyman.demonstrations import Demonstrations
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.features import Features
@@ -42,16 +43,14 @@ from journeyman.solvers.classics.answering import (
     require_apprenticeship,
     require_demonstrations,
 )
-from journeyman.solvers.classics.demonstrated_measure import demonstrated_measure
-from journeyman.solvers.classics.discriminator import Discrimination, Discriminator
-from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.trust_region_step import (
+from journeyman.solvers.classics.policy_family import (
     GROWTH,
-    Footing,
-    Heading,
+    Direction,
+    PolicyFamily,
+    StartPoint,
     trust_region_step,
 )
-from journeyman.solvers.classics.visiting import Visiting
+from journeyman.solvers.classics.policy_visits import VisitOptions
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_not_negative,
@@ -59,6 +58,7 @@ from journeyman.solvers.hyperparameters import (
     require_time_limit,
 )
 from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.world import World
 
 STALLED = 10
 """So many iterations without a gain that counts end an exact run."""
@@ -97,7 +97,7 @@ class AdversarialImitation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        Visiting(self.rollouts, self.horizon, self.seed)
+        VisitOptions(self.rollouts, self.horizon, self.seed)
         for name in ("ridge", "radius", "accuracy"):
             require_positive(name, getattr(self, name))
         require_not_negative("entropy", self.entropy)
@@ -115,7 +115,7 @@ class AdversarialImitation:
         return answer_of(
             given, Policy(game.law, given.world.pairs), status,
             engine=f"GAIL, {kind} discriminator, {game.family!r}",
-            work=Work(iterations=iterations, environment_steps=game.walker.steps),
+            work=Work(iterations=iterations, environment_steps=game.evaluator.steps),
             recovered=game.recovered, seconds=time.perf_counter() - started,
         )  # fmt: skip
 
@@ -128,13 +128,13 @@ class _Game:
     ) -> None:
         self.problem, self.expert, self.options = problem, expert, options
         self.family = PolicyFamily(problem.world, options.features)
-        visiting = Visiting(options.rollouts, options.horizon, options.seed)
-        self.walker = visiting.walker(problem)
+        visits = VisitOptions(options.rollouts, options.horizon, options.seed)
+        self.evaluator = visits.evaluator(problem)
         self.adversary = Discriminator(_columns(problem, options), options.ridge)
         self.theta = np.zeros(self.family.num_parameters)
         self.law = self.family.law(self.theta)
         self.longest, self.idle = np.inf, 0
-        self.heading: Heading | None = None
+        self.before: Direction | None = None
         self.said: Discrimination | None = None
 
     @property
@@ -147,7 +147,7 @@ class _Game:
 
     def advance(self) -> Advance:
         exact = self.options.rollouts is None
-        visits = self.walker.visits(self.law)
+        visits = self.evaluator.visits(self.law)
         said = self.said = self.adversary.fit(visits.measure, self.expert)
         cost = said.cost + self.options.entropy * self.family.log_law(self.theta)
         value = said.value + self._entropy_cost(visits.measure, self.law)
@@ -158,18 +158,18 @@ class _Game:
             if not exact:
                 ratio = np.divide(law, self.law, out=np.ones_like(law), where=self.law > 0)
                 return value + float(signal @ (ratio - 1.0))
-            measure = self.walker.visits(law).measure
+            measure = self.evaluator.visits(law).measure
             return self.adversary.fit(measure, self.expert).value + self._entropy_cost(measure, law)
 
         gradient = self.family.gradient(self.law, signal)
         step = trust_region_step(
-            self.family, Footing(self.theta, self.law, mass / mass.sum()), value, gradient,
-            surrogate, radius=self.options.radius, longest=self.longest, heading=self.heading,
+            self.family, StartPoint(self.theta, self.law, mass / mass.sum()), value, gradient,
+            surrogate, radius=self.options.radius, longest=self.longest, before=self.before,
         )  # fmt: skip
         self.theta, self.law = step.theta, step.law
         if exact:
             self.longest = GROWTH * step.length if step.length > 0 else np.inf
-            self.heading = step.heading if step.length > 0 else None
+            self.before = step.direction if step.length > 0 else None
         horizon = self.problem.world.effective_horizon
         small = exact and value - step.value <= self.options.accuracy * horizon
         self.idle = self.idle + 1 if small else 0
@@ -199,3 +199,133 @@ def _columns(problem: Apprenticeship, options: AdversarialImitation) -> Matrix |
         scaled = basis @ sparse.diags_array(1.0 / units)
         return sparse.hstack([scaled, sparse.csr_array(ones)], format="csr")
     return np.hstack([basis / units, ones])
+
+
+# The occupancy measure of demonstrations: how often, discounted, each pair was seen.
+#
+#     mu^_E(x, a) = c mean over episodes of sum_t discount^t 1{x_t = x, a_t = a}
+#
+# with c such that the mass is 1/(1 - discount). A terminated episode rests in its last state for
+# ever; what the expert does there is not recorded and does not matter, so all actions of that state
+# share the mass. What is missing of truncated episodes is spread over everything that was seen.
+
+
+def demonstrated_measure(demos: Demonstrations, world: World) -> FloatArray:
+    """The empirical occupancy measure per pair of `world`.
+
+    >>> world = World([[0, 1], [0, 1]], [1, 0], 0.5)
+    >>> demonstrated_measure(Demonstrations([0, 1], [0], [0, 1], [True]), world).tolist()
+    [1.0, 1.0]
+    """
+    weights = world.discount ** demos.step_times.astype(float)
+    seen = np.bincount(demos.pairs_in(world), weights, minlength=world.num_pairs)
+    rest = world.discount ** demos.lengths.astype(float) * world.effective_horizon
+    kept = np.where(demos.terminated, rest, 0.0)
+    resting = np.asarray(np.bincount(demos.last_states, kept, world.num_states), dtype=float)
+    measure = seen + world.pairs.spread(resting) * world.pairs.uniform
+    return np.asarray(measure * (world.effective_horizon / measure.sum()))
+
+
+# A classifier that tells the apprentice's pairs from the expert's: the adversary of GAIL.
+#
+#     maximise   <p, log D> + <q, log(1 - D)>,      D = 1/(1 + exp(-l))
+#
+# where p and q are occupancy measures of the apprentice and the expert and l the logits per pair:
+# free within [-LARGEST_LOGIT, LARGEST_LOGIT] (tabular, l = log(p/q) cut off), or Phi phi with a
+# penalty mass ridge |phi|^2/2 (log-linear). D is the probability of being the apprentice's.
+#
+# *Guarantee.* The maximum is a convex function of p whose gradient is log D (Danskin), so improving
+# the policy for the cost log D lowers it. Cost: tabular one pass; log-linear a few steps of
+# Newton's
+# method from the last solution, each with one Gram matrix of the features.
+
+LARGEST_LOGIT = 10.0
+"""Of a tabular discriminator: pairs that only one of the two ever visits stay finite."""
+NEWTON_STEPS, HALVINGS = 30, 30
+ACCURACY = 1e-12
+"""Newton's method ends when a step promises less than this, per unit of mass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Discrimination:
+    """What the best discriminator says: the objective, its logits, and its parameters."""
+
+    value: float
+    logits: FloatArray
+    parameters: FloatArray
+
+    @property
+    def cost(self) -> FloatArray:
+        """log D per pair, which the apprentice minimises."""
+        return -np.logaddexp(0.0, -self.logits)
+
+
+class Discriminator:
+    """Fits discriminators one after the other; `features` None is the tabular one."""
+
+    def __init__(self, features: Matrix | None, ridge: float) -> None:
+        self._features, self._ridge = features, ridge
+        size = 0 if features is None else int(features.shape[1])
+        self._last = np.zeros(size)
+
+    def fit(self, apprentice: FloatArray, expert: FloatArray) -> Discrimination:
+        """The best discriminator for two measures over pairs."""
+        if self._features is None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                apart = np.log(apprentice) - np.log(expert)
+            logits = np.clip(np.nan_to_num(apart), -LARGEST_LOGIT, LARGEST_LOGIT)
+            return Discrimination(_value(logits, apprentice, expert), logits, self._last)
+        penalty = self._ridge * float(expert.sum())
+        self._last = _newton(self._features, apprentice, expert, penalty, self._last)
+        logits = np.asarray(self._features @ self._last)
+        value = _value(logits, apprentice, expert) - penalty / 2 * float(self._last @ self._last)
+        return Discrimination(value, logits, self._last)
+
+
+def _value(logits: FloatArray, apprentice: FloatArray, expert: FloatArray) -> float:
+    ours, theirs = np.logaddexp(0.0, -logits), np.logaddexp(0.0, logits)
+    return -float(apprentice @ ours + expert @ theirs)
+
+
+def _newton(
+    features: Matrix, apprentice: FloatArray, expert: FloatArray, penalty: float, start: FloatArray
+) -> FloatArray:
+    """Maximise from `start`; halved steps never go down."""
+    found, logits = start, np.asarray(features @ start)
+    value = _value(logits, apprentice, expert) - penalty / 2 * float(found @ found)
+    for _ in range(NEWTON_STEPS):
+        share = 1.0 / (1.0 + np.exp(-np.clip(logits, -500, 500)))
+        gradient = features.T @ (apprentice * (1 - share) - expert * share) - penalty * found
+        weights = (apprentice + expert) * share * (1 - share)
+        step = _solved(_gram(features, weights) + penalty * np.eye(found.size), gradient)
+        promised = float(gradient @ step)
+        if promised <= ACCURACY * float(expert.sum()):
+            break
+        length = 1.0
+        for _ in range(HALVINGS):
+            trial = found + length * step
+            trial_logits = np.asarray(features @ trial)
+            reached = _value(trial_logits, apprentice, expert)
+            reached -= penalty / 2 * float(trial @ trial)
+            if reached >= value + 0.1 * length * promised:
+                found, logits, value = trial, trial_logits, reached
+                break
+            length /= 2
+        else:
+            break
+    return found
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """The solution, or the least one where a ridge is too small to be seen beside the features."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
+
+
+def _gram(features: Matrix, weights: FloatArray) -> FloatArray:
+    """Phi' diag(weights) Phi, dense."""
+    if sparse.issparse(features):
+        return np.asarray((features.T @ (sparse.diags_array(weights) @ features)).toarray())
+    return np.asarray(features.T @ (weights[:, np.newaxis] * features))

@@ -33,9 +33,13 @@ from typing import ClassVar
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.solvers.classics.exact_visits import ExactWalker
-from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
-from journeyman.solvers.classics.worst_case_method import Search, WorstCaseMethod
+from journeyman.solvers.classics.policy_visits import ExactEvaluator
+from journeyman.solvers.classics.worst_case_descent import (
+    BOUND_EVERY,
+    Search,
+    WorstCaseDescent,
+    WorstCaseMethod,
+)
 from journeyman.solvers.hyperparameters import require_positive
 from journeyman.solvers.watch import Advance
 
@@ -120,8 +124,8 @@ class _Search:
     def _bound(self, weights: FloatArray) -> None:
         """A lower bound from the policy's own values, and now and then from optimal ones."""
         descent = self.descent
-        if not isinstance(descent.walker, ExactWalker):
+        if not isinstance(descent.evaluator, ExactEvaluator):
             return
-        descent.prove(weights, descent.walker.values)
+        descent.prove(weights, descent.evaluator.values)
         if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
             descent.prove_by_plan(weights)

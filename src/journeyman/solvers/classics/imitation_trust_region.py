@@ -36,16 +36,20 @@ from typing import ClassVar
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.solvers.classics.exact_visits import ExactWalker
-from journeyman.solvers.classics.trust_region_step import (
+from journeyman.solvers.classics.policy_family import (
     GROWTH,
-    Footing,
-    Heading,
+    Direction,
+    StartPoint,
     Step,
     trust_region_step,
 )
-from journeyman.solvers.classics.worst_case_descent import BOUND_EVERY, WorstCaseDescent
-from journeyman.solvers.classics.worst_case_method import Search, WorstCaseMethod
+from journeyman.solvers.classics.policy_visits import ExactEvaluator
+from journeyman.solvers.classics.worst_case_descent import (
+    BOUND_EVERY,
+    Search,
+    WorstCaseDescent,
+    WorstCaseMethod,
+)
 from journeyman.solvers.hyperparameters import require_positive
 from journeyman.solvers.watch import Advance
 from journeyman.world import Pairs
@@ -96,7 +100,7 @@ class _Search:
     def __init__(self, descent: WorstCaseDescent, radius: float) -> None:
         self.descent, self.radius = descent, radius
         self.longest, self.idle, self.iteration = np.inf, 0, 0
-        self.heading: Heading | None = None
+        self.before: Direction | None = None
 
     def conclude(self) -> None:
         """Judge the policy that the last step led to."""
@@ -108,8 +112,8 @@ class _Search:
         value, weights = descent.smoothed(descent.visits.difference)
         signal = descent.visits.signal(descent.problem.cost_of(weights))
         step = self._step(value, signal)
-        if isinstance(descent.walker, ExactWalker):
-            descent.prove(weights, descent.walker.values)
+        if isinstance(descent.evaluator, ExactEvaluator):
+            descent.prove(weights, descent.evaluator.values)
             self.iteration += 1
             if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
                 descent.prove_by_plan(weights)
@@ -122,7 +126,7 @@ class _Search:
     def _step(self, value: float, signal: FloatArray) -> Step:
         descent, problem, visits = self.descent, self.descent.problem, self.descent.visits
         mass = problem.world.pairs.total(visits.measure)
-        start = Footing(descent.theta, descent.law, mass / mass.sum())
+        start = StartPoint(descent.theta, descent.law, mass / mass.sum())
 
         def surrogate(law: FloatArray) -> float:
             moved = visits.difference + visits.change(problem.cost_matrix, law)
@@ -130,11 +134,11 @@ class _Search:
 
         step = trust_region_step(
             descent.family, start, value, descent.family.gradient(descent.law, signal), surrogate,
-            radius=self.radius, longest=self.longest, heading=self.heading,
+            radius=self.radius, longest=self.longest, before=self.before,
         )  # fmt: skip
         keep = descent.is_exact and step.length > 0
         self.longest = GROWTH * step.length if keep else np.inf
-        self.heading = step.heading if keep else None
+        self.before = step.direction if keep else None
         return step
 
     def _cool(self, gain: float, left: float) -> None:

@@ -61,14 +61,23 @@ Bloem and Bambos, "Infinite time horizon maximum causal entropy inverse reinforc
 2014.
 """
 
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
-from journeyman.problem import Program
+import numpy as np
+
+from journeyman.arrays import FloatArray, norms
+from journeyman.costs import EuclideanBall
+from journeyman.policy import plan
+from journeyman.policy.attainable import attainable_ranges
+from journeyman.policy.linear_systems import ChainSystems, DiscountedSystem
+from journeyman.policy.soft_planning import SoftPlan, soft_plan
+from journeyman.problem import Apprenticeship, Program, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
-from journeyman.solvers.classics.entropy_dual import EntropyDual
-from journeyman.solvers.classics.ridge_path import RidgePath, Stopped
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_positive,
@@ -133,3 +142,353 @@ class MaximumEntropy:
             seconds=time.perf_counter() - started,
             log=path.words,
         )
+
+
+# The dual of entropy maximisation: a smooth convex function of cost weights.
+#
+#     f(u) = <u, t> - rate <initial, V_u>,        grad f(u) = t - m(u)
+#
+# where V_u are the soft values (`policy.soft_planning`, temperature 1) of the cost Psi_n u, m(u) =
+# rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. All is of
+# size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean norm N
+# of a
+# row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the Euclidean
+# norm
+# of the scaled target, or that of the attainable ranges (`policy.attainable`) where it is less, or
+# how far the target lies outside of them where that is more. Where episodes end after a few
+# steps, U
+# is of the size of an episode however near 1 the discount is, even if policies could go on for
+# ever.
+#
+# The second derivative is a variance. With A v the advantages Q - V of the cost Psi_n v under the
+# soft-optimal policy pi (hard values: no entropy in them),
+#
+#     H v = rate A' diag(mu_u) A v
+#
+# which takes one system with the chain of pi for the advantages and one adjoint system for A'.
+
+VALUE_ERROR = 1e-10
+"""Asked of soft values, in units of the temperature, per unit of 1/rate (1/(1 - discount) where
+nothing ends): laws are as exact as that."""
+LEAST_CHOICE = 1e-9
+"""Ranges below this share of N/(1 - discount) are rounding: there is nothing to choose."""
+LEAST_SIZE = 1e-4
+"""Share of the ranges that counts as the size of a target whose costs cancel each other out."""
+PRODUCT_ACCURACY = 1e-7
+"""Of products with the second derivative, which only shape a step."""
+
+
+class EntropyDual:
+    """f and its derivatives for one problem; counts the soft plans it makes."""
+
+    def __init__(self, problem: Apprenticeship) -> None:
+        self.problem, self.world = problem, problem.world
+        scale = problem.cost_class.scaling(problem.basis.num_costs)
+        self.unit = EuclideanBall(scale).pointwise_bound(problem.basis.matrix) or 1.0
+        self.factor = scale / self.unit
+        self.rate = self._rate(scale)
+        self.target = self.rate * self.factor * problem.target
+        self.systems = ChainSystems(self.world)
+        self.plans = 0
+
+    def _rate(self, scale: FloatArray) -> float:
+        """N/U."""
+        ranges, target = attainable_ranges(self.world, self.problem.basis), self.problem.target
+        apart = float(norms(scale * (ranges.highest - ranges.lowest)))
+        outside = float(norms(scale * (target - ranges.clip(target))))
+        most = self.unit * self.world.effective_horizon
+        size = min(apart, max(float(norms(scale * target)), LEAST_SIZE * apart))
+        matched = min(max(size, outside), most)
+        return self.unit / (matched if matched > LEAST_CHOICE * most else most)
+
+    @property
+    def size(self) -> float:
+        """U, what a mismatch is relative to."""
+        return self.unit / self.rate
+
+    def weights(self, u: FloatArray) -> FloatArray:
+        """Cost weights w of the problem's basis with Psi w = Psi_n u."""
+        return np.asarray(self.factor * u)
+
+    def at(self, u: FloatArray, near: "EntropyPoint | None" = None) -> "EntropyPoint":
+        """f around `u`; the plan of a point nearby saves work."""
+        self.plans += 1
+        plan = soft_plan(
+            self.world,
+            self.problem.cost_of(self.weights(u)),
+            tolerance=VALUE_ERROR / self.rate,
+            warm_start=None if near is None else near.plan,
+            systems=self.systems,
+        )
+        return EntropyPoint(self, np.array(u, dtype=float), plan)
+
+
+@dataclass(frozen=True, eq=False)
+class EntropyPoint:
+    """f, its gradient and its curvature at one point."""
+
+    dual: EntropyDual
+    u: FloatArray
+    plan: SoftPlan
+
+    @property
+    def value(self) -> float:
+        """f(u)."""
+        future = float(self.dual.world.initial @ self.plan.values)
+        return float(self.u @ self.dual.target) - self.dual.rate * future
+
+    @cached_property
+    def system(self) -> DiscountedSystem:
+        return self.dual.systems.of(self.plan.policy)
+
+    @cached_property
+    def measure(self) -> FloatArray:
+        """The occupancy measure of the soft-optimal policy."""
+        world = self.dual.world
+        visits = self.system.solve(
+            world.initial, transposed=True, guess=world.initial * world.effective_horizon
+        )
+        return np.asarray(world.pairs.spread(visits.x) * self.plan.policy.per_pair)
+
+    @cached_property
+    def mismatch(self) -> FloatArray:
+        """m(u) - t, which is minus the gradient."""
+        dual = self.dual
+        return dual.rate * dual.factor * dual.problem.difference(self.measure)
+
+    def curvature(self, v: FloatArray) -> FloatArray:
+        """H v."""
+        dual, world, law = self.dual, self.dual.world, self.plan.policy.per_pair
+        cost = dual.problem.cost_of(dual.factor * v)
+        values = self.system.solve(world.pairs.total(law * cost), reduction=PRODUCT_ACCURACY).x
+        backup = cost + world.discount * (world.transition @ values)
+        weighted = self.measure * (backup - world.pairs.spread(world.pairs.total(law * backup)))
+        later = world.discount * (world.transition.T @ weighted)
+        visits = self.system.solve(later, transposed=True, reduction=PRODUCT_ACCURACY).x
+        shifted = weighted + law * world.pairs.spread(visits)
+        return np.asarray(dual.rate * dual.factor * (dual.problem.cost_matrix.T @ shifted))
+
+
+# Truncated Newton steps on the dual of entropy maximisation with a ridge.
+#
+#     f_ridge(u) = f(u) + ridge/2 |u|^2        (f of `entropy_dual`, convex)
+#
+# The step solves (H + ridge) s = -grad f_ridge by conjugate gradients, roughly while the gradient
+# is
+# large; it is shortened until f_ridge falls as much as a convex function should (Armijo). Where f
+# is
+# known to fewer digits than a step changes it, the gradient decides instead.
+#
+# Reference: Dembo and Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
+# optimization", 1983.
+
+SUFFICIENT = 1e-4
+"""Share of the promised decrease that a step must bring."""
+SHORTER = 0.25
+SHORTEST = 1e-6
+ROUGH = 0.1
+"""Conjugate gradients leave at most this share of the gradient."""
+EPSILON = float(np.finfo(float).eps)
+
+
+def ridged_value(point: EntropyPoint, ridge: float) -> float:
+    """f_ridge."""
+    return point.value + ridge / 2 * float(point.u @ point.u)
+
+
+def ridged_gradient(point: EntropyPoint, ridge: float) -> FloatArray:
+    """grad f_ridge = ridge u - (m(u) - t)."""
+    return np.asarray(ridge * point.u - point.mismatch)
+
+
+def newton_step(
+    point: EntropyPoint, ridge: float, in_haste: Callable[[], bool] = lambda: False
+) -> EntropyPoint | None:
+    """The point one step on, or None where float64 sees no better one.
+
+    `in_haste` is asked after every product; if so, the direction at hand is taken.
+    """
+    gradient = ridged_gradient(point, ridge)
+    size = float(np.linalg.norm(gradient))
+    step = conjugate_gradients(
+        lambda v: point.curvature(v) + ridge * v, -gradient, min(ROUGH, size**0.5), in_haste
+    )
+    value, slope = ridged_value(point, ridge), float(gradient @ step)
+    unseen = 4 * (point.dual.rate * point.plan.error + EPSILON * abs(value))
+    length = 1.0
+    while length >= SHORTEST:
+        there = point.dual.at(point.u + length * step, near=point)
+        gained = value - ridged_value(there, ridge)
+        if gained >= max(-SUFFICIENT * length * slope, unseen):
+            return there
+        if abs(gained) <= unseen and np.linalg.norm(ridged_gradient(there, ridge)) < size:
+            return there
+        length *= SHORTER
+    return None
+
+
+def conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    right: FloatArray,
+    accuracy: float,
+    in_haste: Callable[[], bool] = lambda: False,
+) -> FloatArray:
+    """x with |right - product(x)| <= accuracy |right|, or what 2n + 10 products have made of it."""
+    x = np.zeros_like(right)
+    residual, direction = right.copy(), right.copy()
+    left = float(residual @ residual)
+    wanted = accuracy**2 * left
+    for done in range(2 * right.size + 10):
+        if left <= wanted or (done and in_haste()):
+            break
+        image = product(direction)
+        length = left / float(direction @ image)
+        x += length * direction
+        residual -= length * image
+        before, left = left, float(residual @ residual)
+        direction = residual + left / before * direction
+    return x
+
+
+# From a large ridge to a small one, until the expert is matched or provably cannot be.
+#
+#     minimise over u   f(u) + ridge/2 |u|^2        (f of `entropy_dual`)
+#
+# The minimiser's mismatch is z = ridge u, so z falls with the ridge: to zero where a policy matches
+# the expert, to the least possible |z| where none does. The latter is proven by weak duality: for
+# every policy
+#
+#     |z|_2 >= <z, u>/|u|_2 >= ( min over policies of their cost under u  -  the expert's )/|u|_2
+#
+# where costs are in the units of `entropy_dual` and a plan bounds the minimum (`least_cost_bound`).
+
+FIRST_RIDGE, LOWERED = 1e-2, 0.1
+CENTRED = 0.1
+"""A ridge is left when the gradient is this share of the mismatch."""
+NEAR = 1.25
+"""A mismatch this many times the least possible one is close enough to it."""
+FIRST_STEPS = 100
+"""Of L-BFGS; what is left then is left to Newton's method."""
+LAST_DIGIT = 5e-4
+"""What rounding to four digits can add to a figure."""
+
+
+class Stopped(Exception):
+    """The search ended before it was done."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class RidgePath:
+    """Holds the point reached; `follow` goes on until it is done or raises `Stopped`.
+
+    The mismatch rises for a while whenever the ridge is lowered: who was stopped calls `turn_back`.
+    """
+
+    def __init__(
+        self, dual: EntropyDual, tolerance: float, watch: Watch, max_iterations: int
+    ) -> None:
+        self.dual, self.tolerance = dual, tolerance
+        self.watch, self.max_iterations = watch, max_iterations
+        self.iterations = 0
+        self.least = 0.0
+        """No policy's mismatch is below this."""
+        self.ridge = FIRST_RIDGE
+        self.point = dual.at(np.zeros(dual.target.size))
+        self._closest = self.ridge, self.point
+
+    @property
+    def mismatch(self) -> float:
+        return float(np.linalg.norm(self.point.mismatch))
+
+    @property
+    def words(self) -> str:
+        """What was reached, for the log."""
+        reached = (
+            f"mismatch {self.mismatch:.3g} (in units of {self.dual.size:.4g}) with ridge "
+            f"{self.ridge:.3g}"
+        )
+        if self.mismatch <= self.tolerance:
+            return f"matched: {reached}"
+        if self.least > self.tolerance:
+            proven = f"{self.least * (1 - LAST_DIGIT):.4g}"
+            return f"out of reach: {reached}, no policy is below {proven}"
+        return f"not matched: {reached}"
+
+    def follow(self, last: float | None) -> None:
+        """Lower the ridge to `last`, or until the policy matches or nearly the best one does."""
+        self.ridge = FIRST_RIDGE if last is None else max(FIRST_RIDGE, last)
+        self._first()
+        while True:
+            self._descend(CENTRED * self.mismatch)
+            if last is None and self.mismatch <= self.tolerance:
+                return
+            if self.ridge == last or (last is None and self._is_near_the_least()):
+                self._descend(self.tolerance)
+                if self.ridge == last or self._is_near_the_least():
+                    return
+            self.ridge = max(LOWERED * self.ridge, last or 0.0)
+
+    def turn_back(self) -> None:
+        """Go back to the point of least mismatch so far."""
+        self.ridge, self.point = self._closest
+
+    def _is_near_the_least(self) -> bool:
+        """Whether matching is proven impossible, and no policy is much closer."""
+        self.least = max(self.least, self._least_mismatch())
+        return self.least > self.tolerance and self.mismatch <= NEAR * self.least
+
+    def _least_mismatch(self) -> float:
+        size = float(np.linalg.norm(self.point.u))
+        if size == 0.0:
+            return 0.0
+        direction = self.point.u / size
+        world = self.dual.world
+        cost = self.dual.problem.cost_of(self.dual.weights(direction))
+        cheapest = least_cost_bound(world, cost, plan(world, cost).values)
+        return self.dual.rate * cheapest - float(direction @ self.dual.target)
+
+    def _first(self) -> None:
+        """L-BFGS from wherever the point is."""
+        from scipy.optimize import minimize
+
+        trial = self.point
+
+        def evaluate(u: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal trial
+            trial = self.dual.at(u, near=trial)
+            return ridged_value(trial, self.ridge), ridged_gradient(trial, self.ridge)
+
+        def accept(u: FloatArray) -> None:
+            self._reach(trial if np.array_equal(u, trial.u) else self.dual.at(u, near=trial))
+
+        minimize(
+            evaluate, self.point.u, jac=True, method="L-BFGS-B", callback=accept,
+            options={"maxiter": FIRST_STEPS, "gtol": CENTRED * FIRST_RIDGE, "ftol": 0.0},
+        )  # fmt: skip
+
+    def _descend(self, wanted: float) -> None:
+        """Newton's method at this ridge until the gradient is below `wanted`."""
+        while np.linalg.norm(ridged_gradient(self.point, self.ridge)) > max(
+            wanted, self.tolerance / 4
+        ):
+            there = newton_step(self.point, self.ridge, lambda: self.watch.must_stop)
+            if there is None:
+                raise Stopped(Status.INACCURATE)
+            self._reach(there)
+
+    def _reach(self, point: EntropyPoint) -> None:
+        """Move there; stop when it is time to."""
+        value = ridged_value(point, self.ridge)
+        self.iterations += 1
+        if not math.isfinite(value):
+            raise Stopped(Status.NOT_FINITE)
+        self.point = point
+        if self.mismatch < np.linalg.norm(self._closest[1].mismatch):
+            self._closest = self.ridge, point
+        if self.watch.report(self.iterations, value):
+            raise Stopped(self.watch.verdict)
+        if self.iterations >= self.max_iterations:
+            raise Stopped(Status.STEP_LIMIT)

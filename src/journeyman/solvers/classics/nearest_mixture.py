@@ -44,6 +44,7 @@ from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
+from journeyman.solvers.mixture_weights import best_weights
 from journeyman.solvers.watch import Advance, Watch, iterate
 
 PLANNING_SHARE = 0.05
@@ -149,3 +150,118 @@ def _alone(number: int) -> FloatArray:
     shares = np.zeros(number + 1)
     shares[number] = 1.0
     return shares
+
+
+# The projection method of Abbeel and Ng: step towards each new policy as far as it helps.
+#
+#     w = x - e,      m = expectations of a plan for the cost Psi w,
+#     x <- x + step (m - x),      step = <x - e, x - m>/|x - m|^2, cut to [0, 1]
+#
+# where x are the expectations of the mixture at hand and e those of the expert, each cost
+# multiplied
+# by its scale. x is the point nearest to e on the way from the old x to m, so this is the method of
+# Frank and Wolfe with exact steps for the distance from the expert.
+#
+# Guarantee. The distance never grows. After at most 5 D^2/(a max(a, d*)) iterations, and a few
+# whose
+# number grows with log(1/a), the mixture's gap for `EuclideanBall` is within a of the least one,
+# d*;
+# D <= 2N/(1 - discount) is the diameter of all expectations. `nearest_mixture` has the whole sum,
+# its
+# proof, and how it compares with the paper's. Bounds on both sides are known all the while, and the
+# loop ends as soon as they meet to within a, usually long before.
+#
+# The paper projects on the whole line through x and m. The foot lies between them when a mixture
+# can
+# match the expert, but not always otherwise, and beyond m there is no policy: steps are cut at one.
+#
+# Cost. Per iteration one plan that starts from the last one's values, and one linear solve.
+#
+# Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.1.
+
+
+@dataclass(frozen=True)
+class Projection(NearestMixture):
+    """Approach the expert by mixing policies, in the Euclidean norm of expectations.
+
+    `answer.mixture` is the mixture of the paper, `answer.policy` the stationary policy with the
+    same occupancy, `answer.cost_weights` the cost under which the expert was hardest to match.
+
+    Args:
+        accuracy: asked-for difference of the mixture's gap for `EuclideanBall` and its lower
+            bound, relative to 2N/(1 - discount) of that class.
+        time_limit: seconds.
+        max_iterations: generated policies before the solve stops.
+
+    >>> import journeyman as jm
+    >>> world, basis, expert = jm.gallery.grid(5, macro_cells=2)
+    >>> target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
+    >>> problem = jm.Apprenticeship(world, basis, target, jm.EuclideanBall())
+    >>> answer = jm.solve(problem, Projection(accuracy=0.01))
+    >>> answer.value - answer.lower_bound <= 0.01 * problem.gap_scale
+    True
+    """
+
+    def reweigh(self, differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
+        """Shares of the point nearest to the origin between the mixture and the newest policy."""
+        return project(differences, shares, newest)
+
+
+def project(differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
+    """Shares of the point nearest to the origin between the mixture and the newest policy."""
+    here = shares @ differences
+    way = differences[newest] - here
+    length = float(way @ way)
+    step = float(np.clip(-(here @ way) / length, 0.0, 1.0)) if length > 0 else 0.0
+    moved = (1.0 - step) * shares
+    moved[newest] += step
+    return moved
+
+
+# The max-margin method of Abbeel and Ng: the cost that separates expert and policies best.
+#
+#     maximise   t      over |w|_2 <= 1      such that   <w, m_j> >= <w, e> + t   for all j
+#
+# where m_j are the expectations of the policies so far and e those of the expert, each cost
+# multiplied by its scale. Its dual is the point of the convex hull of the m_j nearest to e,
+#
+#     minimise   |sum_j theta_j m_j - e|_2      over theta >= 0,  sum_j theta_j = 1,
+#
+# whose difference to e is the best w, up to its length, and whose theta are the mixture. It is
+# solved
+# as nonnegative least squares (`mixture_weights`). The next policy is a plan for the cost Psi w.
+#
+# Guarantee. The distance never grows and each iteration comes at least as near as a step of
+# `Projection` from the same mixture would, so the same bound holds: at most 5 D^2/(a max(a, d*))
+# iterations, and a few more, to within a of the least gap d* for `EuclideanBall`
+# (`nearest_mixture`).
+# The shares of such a step are kept whenever the least-squares engine gives nothing better. With
+# exact plans the method is finite besides: a policy that brings nothing new ends it.
+#
+# Cost. Per iteration one plan that starts from the last one's values, one linear solve and one
+# least-squares problem with as many rows as costs. Of its solution at most one policy more than
+# there
+# are costs has a share, where `Projection` keeps a little of every policy it has seen.
+#
+# Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.
+
+
+@dataclass(frozen=True)
+class MaxMargin(NearestMixture):
+    """Approach the expert by the best mixture of all policies so far, in the Euclidean norm.
+
+    `answer.mixture` is the mixture of the paper, `answer.policy` the stationary policy with the
+    same occupancy, `answer.cost_weights` the cost with the largest margin.
+
+    Args:
+        accuracy: asked-for difference of the mixture's gap for `EuclideanBall` and its lower
+            bound, relative to 2N/(1 - discount) of that class.
+        time_limit: seconds.
+        max_iterations: generated policies before the solve stops.
+    """
+
+    def reweigh(self, differences: FloatArray, shares: FloatArray, newest: int) -> FloatArray:
+        """Shares of the point nearest to the origin among all mixtures."""
+        stepped = project(differences, shares, newest)
+        nearest = best_weights(differences, np.zeros(differences.shape[1]), EuclideanBall()).weights
+        return min(nearest, stepped, key=lambda mix: float(np.linalg.norm(mix @ differences)))

@@ -11,21 +11,30 @@ Every policy's own values are a dual point, so with exact visits a lower bound o
 free with every iteration, and both bounds together say when to stop.
 """
 
-from dataclasses import replace
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
+from journeyman.costs import CostClass, EuclideanBall, InfinityBall, Simplex
 from journeyman.policy import Plan, Policy, plan
-from journeyman.problem import Apprenticeship, Witness, lower_bound
+from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
+from journeyman.problem.features import Features
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of
-from journeyman.solvers.classics.exact_visits import ExactVisits, ExactWalker
+from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.policy_family import PolicyFamily
-from journeyman.solvers.classics.sampled_visits import SampledVisits
-from journeyman.solvers.classics.smoothed_gap import smoothed_gap, smoothing_error
-from journeyman.solvers.classics.visiting import Visiting
+from journeyman.solvers.classics.policy_visits import (
+    ExactEvaluator,
+    ExactVisits,
+    RolloutVisits,
+    VisitOptions,
+)
+from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.status import Status
+from journeyman.solvers.watch import Advance, Watch, iterate
 
 FIRST_TEMPERATURE = 0.1
 """Relative to the largest difference between the expert and the policy that descent starts from."""
@@ -39,14 +48,14 @@ class WorstCaseDescent:
     """The state of a descent: parameters, what they do, and the best that was seen."""
 
     def __init__(
-        self, problem: Apprenticeship, family: PolicyFamily, visiting: Visiting, accuracy: float
+        self, problem: Apprenticeship, family: PolicyFamily, visits: VisitOptions, accuracy: float
     ) -> None:
         self.problem, self.family = problem, family
-        self.walker = visiting.walker(problem)
+        self.evaluator = visits.evaluator(problem)
         self.allowed = accuracy * (problem.gap_scale or 1.0)
         self.theta = np.zeros(family.num_parameters)
         self.law = family.law(self.theta)
-        self.visits: ExactVisits | SampledVisits = self.walker.visits(self.law)
+        self.visits: ExactVisits | RolloutVisits = self.evaluator.visits(self.law)
         num_costs = problem.basis.num_costs
         self._error = smoothing_error(problem.cost_class, num_costs)
         self.coolest = self.allowed / (2 * self._error)
@@ -62,7 +71,7 @@ class WorstCaseDescent:
 
     @property
     def is_exact(self) -> bool:
-        return isinstance(self.walker, ExactWalker)
+        return isinstance(self.evaluator, ExactEvaluator)
 
     @property
     def is_proven(self) -> bool:
@@ -85,7 +94,7 @@ class WorstCaseDescent:
     def move(self, theta: FloatArray, law: FloatArray) -> None:
         """Go to other parameters and look what their policy does."""
         self.theta, self.law = theta, law
-        self.visits = self.walker.visits(law)
+        self.visits = self.evaluator.visits(law)
 
     def judge(self) -> float:
         """The gap of the policy at hand, kept if it is the best so far."""
@@ -128,3 +137,105 @@ class WorstCaseDescent:
         if self.is_proven and status is Status.CONVERGED and not proven:
             return replace(found, status=Status.INACCURATE)
         return found
+
+
+# What IM-REINFORCE and IM-TRPO are told, and how either is run: they differ in their search.
+
+
+class Search(Protocol):
+    """The iterations of a method on one descent."""
+
+    def advance(self) -> Advance: ...
+
+    def conclude(self) -> None:
+        """Look at the last policy, if no iteration has."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCaseMethod(ABC):
+    """A search for the parameters of a policy along the cost that is worst for it."""
+
+    engine: ClassVar[str]
+
+    features: Features | None = None
+    rollouts: int | None = None
+    horizon: int | None = None
+    accuracy: float = 1e-5
+    max_iterations: int = 500
+    time_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        VisitOptions(self.rollouts, self.horizon, self.seed)
+        require_positive("accuracy", self.accuracy)
+        require_count("max_iterations", self.max_iterations)
+        require_time_limit(self.time_limit)
+
+    @abstractmethod
+    def search(self, descent: WorstCaseDescent) -> Search:
+        """The method's way to go on from where `descent` is."""
+
+    def run(self, problem: Program, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        started = time.perf_counter()
+        given = require_apprenticeship(problem, type(self).__name__)
+        visits = VisitOptions(self.rollouts, self.horizon, self.seed)
+        family = PolicyFamily(given.world, self.features)
+        descent = WorstCaseDescent(given, family, visits, self.accuracy)
+        search = self.search(descent)
+        status, iterations = iterate(search.advance, watch, self.max_iterations)
+        search.conclude()
+        work = Work(
+            iterations=iterations, forward_solves=descent.plans,
+            environment_steps=descent.evaluator.steps,
+        )  # fmt: skip
+        seconds = time.perf_counter() - started
+        return descent.answer(status, f"{self.engine}, {family!r}", work, seconds)
+
+
+# The gap with its corners rounded off, so that the worst cost does not jump.
+#
+#     smoothed(z) = max { <w, z> - t r(w) : w in W }
+#
+# | class           | r(w), w in units of the scale | weights               | at most off by  |
+# |-----------------|-------------------------------|-----------------------|-----------------|
+# | `Simplex`       | sum_i w_i log w_i             | softmax(z/t)          | t log n, above  |
+# | `InfinityBall`  | |w|^2 / 2                     | z/t, cut off at +-1   | t n/2, below    |
+# | `EuclideanBall` | |w|^2 / 2                     | z/max(|z|, t)         | t/2, below      |
+#
+# where t > 0 is the temperature and n the number of costs. The weights lie in W, so they are a dual
+# point like any other, and they are the gradient of `smoothed`. As t falls to zero they become the
+# worst case itself, on which the subgradient method of the literature rests.
+
+
+def smoothed_gap(
+    cost_class: CostClass, difference: FloatArray, temperature: float
+) -> tuple[float, FloatArray]:
+    """The smoothed gap and the weights that attain it.
+
+    >>> value, weights = smoothed_gap(Simplex(), np.array([0.0, 0.0]), 1.0)
+    >>> round(value, 6), weights.tolist()
+    (0.693147, [0.5, 0.5])
+    """
+    scale = cost_class.scaling(difference.size)
+    z = scale * difference
+    if isinstance(cost_class, Simplex):
+        largest = float(z.max())
+        shares = np.exp((z - largest) / temperature)
+        total = float(shares.sum())
+        return largest + temperature * float(np.log(total)), scale * (shares / total)
+    if isinstance(cost_class, InfinityBall):
+        weights = np.clip(z / temperature, -1.0, 1.0)
+    elif isinstance(cost_class, EuclideanBall):
+        weights = z / max(float(np.linalg.norm(z)), temperature)
+    else:
+        return cost_class.gap(difference), cost_class.worst_case(difference)
+    value = float(weights @ z) - temperature / 2 * float(weights @ weights)
+    return value, np.asarray(scale * weights)
+
+
+def smoothing_error(cost_class: CostClass, num_costs: int) -> float:
+    """How far the smoothed gap can be from the gap, per unit of temperature."""
+    if isinstance(cost_class, Simplex):
+        return max(float(np.log(num_costs)), 0.1)
+    return num_costs / 2 if isinstance(cost_class, InfinityBall) else 0.5

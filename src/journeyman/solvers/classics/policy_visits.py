@@ -1,19 +1,4 @@
-"""What policies do and cost, by walks that are drawn from the world.
-
-    mu^(x, a) = mean over walks of sum_t discount^t 1{x_t = x, a_t = a}
-    signal    = mean over walks of sum_t discount^t (R_t - b_t) 1{(x_t, a_t) = (x, a)}
-
-where R_t is the discounted cost from time t on and b_t, the baseline, the mean of R_t over the
-*other* walks, which does not depend on the action taken: the gradient sum signal grad log pi is
-unbiased up to the horizon. A walk that has come to rest in an absorbing state is continued by its
-expectation, which is known: there the policy decides about its own costs only.
-
-Another policy's costs are estimated from the same walks by the ratio of probabilities,
-
-    change(pi') = mean of sum_t discount^t (pi'(a_t | x_t)/pi(a_t | x_t) - 1)(R_t - b_t),
-
-the surrogate of trust-region methods: exact to first order. Cost: the walks, times the costs.
-"""
+"""Whether a policy's visits are solved for or drawn: one choice for all policy-gradient methods."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,8 +7,104 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, SparseMatrix
+from journeyman.policy.linear_systems import DiscountedSystem
 from journeyman.problem import Apprenticeship
+from journeyman.solvers.hyperparameters import require_count
 from journeyman.world.sampling import walk
+
+# What policies of an explicit world do and cost, by linear solves that start from the last ones.
+#
+#     mu(x, a) = nu(x) pi(a | x),           (I - discount P_pi)' nu = initial
+#     A(x, a)  = c(x, a) + discount (P V)(x, a) - V(x),      (I - discount P_pi) V = sum_a pi c
+#
+# The gradient of <mu_theta, c> is sum over pairs of mu A grad log pi (the policy gradient theorem):
+# `signal` is mu A. Cost: a solve for each policy, and one for each cost whose signal is asked.
+
+REDUCTION = 1e-9
+"""Solves reduce the residual of their starting point by this factor; answers are recomputed."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactVisits:
+    """A policy's law per pair and its occupancy measure; `system` evaluates it."""
+
+    evaluator: "ExactEvaluator"
+    law: FloatArray
+    measure: FloatArray
+    system: DiscountedSystem = field(repr=False)
+
+    @property
+    def difference(self) -> FloatArray:
+        """Psi' mu - target."""
+        return self.evaluator.problem.difference(self.measure)
+
+    def advantages(self, cost: FloatArray) -> FloatArray:
+        """A per pair for a cost per pair."""
+        world = self.evaluator.problem.world
+        values = self.evaluator.values_of(self.system, world.pairs.total(self.law * cost))
+        later = world.discount * (world.transition @ values)
+        return np.asarray(cost + later - world.pairs.spread(values))
+
+    def signal(self, cost: FloatArray) -> FloatArray:
+        """mu A per pair: what a policy gradient sums up."""
+        return self.measure * self.advantages(cost)
+
+    def change(self, costs: Matrix, law: FloatArray) -> FloatArray:
+        """How much more the policy `law` costs in each column of `costs` (pairs x columns)."""
+        return np.asarray(costs.T @ (self.evaluator.visits(law).measure - self.measure))
+
+
+class ExactEvaluator:
+    """Evaluates policies one after the other; each solve starts from the solution before."""
+
+    def __init__(self, problem: Apprenticeship) -> None:
+        self.problem = problem
+        self.steps = 0
+        """Transitions drawn: none."""
+        world = problem.world
+        self.values = np.zeros(world.num_states)
+        """Of the last cost and policy: a dual point costs nothing more."""
+        self._states = world.initial * world.effective_horizon
+        self._last: ExactVisits | None = None
+
+    def visits(self, law: FloatArray) -> ExactVisits:
+        """What the policy with this law does; the last answer is kept."""
+        if self._last is None or self._last.law is not law:
+            world = self.problem.world
+            averaging = sparse.csr_array(
+                (law, np.arange(world.num_pairs), world.pairs.offsets),
+                shape=(world.num_states, world.num_pairs),
+            )
+            system = DiscountedSystem(averaging @ world.transition, world.discount)
+            solved = system.solve(
+                world.initial, transposed=True, guess=self._states, reduction=REDUCTION
+            )
+            self._states = np.maximum(solved.x, 0.0)
+            measure = world.pairs.spread(self._states) * law
+            self._last = ExactVisits(self, law, measure, system)
+        return self._last
+
+    def values_of(self, system: DiscountedSystem, cost: FloatArray) -> FloatArray:
+        """The values of a cost per state."""
+        self.values = system.solve(cost, guess=self.values, reduction=REDUCTION).x
+        return self.values
+
+
+# What policies do and cost, by walks that are drawn from the world.
+#
+#     mu^(x, a) = mean over walks of sum_t discount^t 1{x_t = x, a_t = a}
+#     signal    = mean over walks of sum_t discount^t (R_t - b_t) 1{(x_t, a_t) = (x, a)}
+#
+# where R_t is the discounted cost from time t on and b_t, the baseline, the mean of R_t over the
+# *other* walks, which does not depend on the action taken: the gradient sum signal grad log pi is
+# unbiased up to the horizon. A walk that has come to rest in an absorbing state is continued by its
+# expectation, which is known: there the policy decides about its own costs only.
+#
+# Another policy's costs are estimated from the same walks by the ratio of probabilities,
+#
+#     change(pi') = mean of sum_t discount^t (pi'(a_t | x_t)/pi(a_t | x_t) - 1)(R_t - b_t),
+#
+# the surrogate of trust-region methods: exact to first order. Cost: the walks, times the costs.
 
 REMAINDER = 0.01
 """The default horizon leaves this share of the discounted time out."""
@@ -39,7 +120,7 @@ def default_horizon(discount: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledVisits:
+class RolloutVisits:
     """Walks of one policy: the pair of every step (times x walks), lengths, and the last state."""
 
     problem: Apprenticeship
@@ -152,7 +233,7 @@ class SampledVisits:
         return np.where(resting, dense * world.effective_horizon, 0.0)
 
 
-class SampledWalker:
+class RolloutEvaluator:
     """Draws walks of one policy after the other and counts their steps."""
 
     def __init__(
@@ -165,7 +246,7 @@ class SampledWalker:
         self._horizon = default_horizon(problem.world.discount) if horizon is None else horizon
         self._rng = np.random.default_rng(seed)
 
-    def visits(self, law: FloatArray) -> SampledVisits:
+    def visits(self, law: FloatArray) -> RolloutVisits:
         """New walks of the policy with this law."""
         world = self.problem.world
         walks = walk(world, law, self._rollouts, self._horizon, self._rng)
@@ -174,8 +255,29 @@ class SampledWalker:
         pairs = np.zeros((walks.lengths.size, int(walks.lengths.max())), dtype=np.int64)
         pairs[np.arange(pairs.shape[1]) < walks.lengths[:, np.newaxis]] = walks.pairs
         last = walks.states[ends]
-        return SampledVisits(self.problem, law, pairs.T, walks.lengths, last)
+        return RolloutVisits(self.problem, law, pairs.T, walks.lengths, last)
 
 
 def _dense(matrix: Matrix) -> FloatArray:
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
+@dataclass(frozen=True)
+class VisitOptions:
+    """Exact without `rollouts`; otherwise so many walks of at most `horizon` steps per policy."""
+
+    rollouts: int | None
+    horizon: int | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name in ("rollouts", "horizon"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        require_count("seed", self.seed, least=0)
+
+    def evaluator(self, problem: Apprenticeship) -> ExactEvaluator | RolloutEvaluator:
+        """What evaluates the policies of one run."""
+        if self.rollouts is None:
+            return ExactEvaluator(problem)
+        return RolloutEvaluator(problem, self.rollouts, self.horizon, self.seed)
