@@ -20,10 +20,10 @@ import numpy as np
 import journeyman as jm
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
-from journeyman.problem.features import Features
+from journeyman.features import Features
 from journeyman.progress import quiet
-from journeyman.solvers.row_source import FIGURES, IMPORTANCE, THRESHOLD, Rows
-from journeyman.solvers.stochastic_subgradient import _Run
+from journeyman.solvers.reduced.rows import FIGURES, IMPORTANCE, THRESHOLD, Rows
+from journeyman.solvers.reduced.stochastic_subgradient import _Run
 from journeyman.solvers.watch import Watch
 
 

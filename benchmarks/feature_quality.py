@@ -17,14 +17,12 @@ from scipy import sparse
 
 import journeyman as jm
 from journeyman.arrays import FloatArray
-from journeyman.problem.features.cells import Bumps, HardCells
-from journeyman.problem.features.features import Features, concatenate
-from journeyman.problem.features.occupancies import occupancies
-from journeyman.problem.features.partition import Flat, SmoothedVisits, partition
-from journeyman.problem.features.tensor import tensor
+from journeyman.features.base import Features, concatenate, occupancies
+from journeyman.features.cells import Bumps, HardCells
+from journeyman.features.partition import Flat, SmoothedVisits, partition
+from journeyman.features.tensor import tensor
 from journeyman.problem.reduced import Reduced
-from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bound
-from journeyman.problem.surrogate import Surrogate
+from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.exact.engines import Engine, HighsModel
 from journeyman.solvers.exact.occupancy_program import LinearModel
 from journeyman.solvers.watch import Watch

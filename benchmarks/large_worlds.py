@@ -20,8 +20,8 @@ import numpy as np
 
 import journeyman as jm
 from benchmarks.machine import describe_machine
-from journeyman.problem.features import FactoredFeatures
-from journeyman.solvers.drawn_rows import draw_rows
+from journeyman.features import FactoredFeatures
+from journeyman.solvers.reduced.rows import draw_rows
 
 NETWORKS = (4, 8)
 BATCH, MANY, ALONE = 32, 1 << 14, 1000

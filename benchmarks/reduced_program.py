@@ -24,16 +24,16 @@ import numpy as np
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features.features import Features
-from journeyman.problem.features.partition import partition
+from journeyman.features.base import Features
+from journeyman.features.partition import partition
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.report.line_chart import Axis, Panel, Series, line_chart
-from journeyman.solvers.box_dual import BoxDual, BoxPoint, box_dual, run_highs
-from journeyman.solvers.coefficients import ReducedSolution
 from journeyman.solvers.exact.engines import HighsModel
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
-from journeyman.solvers.l1_interior_point import run_interior_point
+from journeyman.solvers.reduced.box_dual import BoxDual, BoxPoint, box_dual, run_highs
+from journeyman.solvers.reduced.interior_point import run_interior_point
+from journeyman.solvers.reduced.solution import ReducedSolution
 from journeyman.solvers.watch import Watch
 
 TOLERANCE = 1e-8

@@ -24,7 +24,7 @@ from benchmarks.exact_program import Row as ExactRow
 from benchmarks.large_worlds import features_of, in_fresh_process
 from benchmarks.machine import describe_machine
 from journeyman.report.line_chart import Axis, Panel, Series, line_chart
-from journeyman.solvers.large_descent import _block
+from journeyman.solvers.reduced.large_descent import _block
 
 BUFFERS = (2, 4, 9, 20, 45, 99)
 EXACT = {

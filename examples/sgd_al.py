@@ -22,7 +22,7 @@ import numpy as np
 
 import journeyman as jm
 from journeyman.report.line_chart import Axis, Level, Panel, Series, line_chart
-from journeyman.solvers.step_rules import StepRule
+from journeyman.solvers.reduced.step_rules import StepRule
 
 RULES = {
     "constant (paper)": jm.Constant(),

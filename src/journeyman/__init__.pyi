@@ -1,5 +1,6 @@
 """Types of the public names; `__init__.py` says how they are loaded."""
 
+from journeyman import features as features
 from journeyman import gallery as gallery
 from journeyman import report as report
 from journeyman import testing as testing
@@ -75,6 +76,8 @@ from journeyman.execution import Serial as Serial
 from journeyman.execution import ranges_of as ranges_of
 from journeyman.execution import seeds_of as seeds_of
 from journeyman.execution import sum_in_order as sum_in_order
+from journeyman.features import Features as Features
+from journeyman.features.base import LargeFeatures as LargeFeatures
 from journeyman.policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy import Occupancy as Occupancy
 from journeyman.policy import Plan as Plan
@@ -94,29 +97,26 @@ from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
 from journeyman.problem import Program as Program
 from journeyman.problem import Witness as Witness
-from journeyman.problem import features as features
 from journeyman.problem import infeasibility_margin as infeasibility_margin
 from journeyman.problem import least_cost_bound as least_cost_bound
 from journeyman.problem import lower_bound as lower_bound
 from journeyman.problem import sharpest_witness as sharpest_witness
 from journeyman.problem import telling_witness as telling_witness
-from journeyman.problem.features import Features as Features
 from journeyman.problem.large_apprenticeship import LargeApprenticeship as LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures as LargeFeatures
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
-from journeyman.problem.penalty import ExactPenalty as ExactPenalty
-from journeyman.problem.penalty import SinglePenalty as SinglePenalty
+from journeyman.problem.reduced import ExactPenalty as ExactPenalty
+from journeyman.problem.reduced import FeatureMass as FeatureMass
+from journeyman.problem.reduced import GivenRows as GivenRows
 from journeyman.problem.reduced import Reduced as Reduced
-from journeyman.problem.reduced_duality import ReducedWitness as ReducedWitness
-from journeyman.problem.reduced_duality import reduced_lower_bound as reduced_lower_bound
-from journeyman.problem.row_sampling import FeatureMass as FeatureMass
-from journeyman.problem.row_sampling import GivenRows as GivenRows
-from journeyman.problem.row_sampling import RowNorms as RowNorms
-from journeyman.problem.row_sampling import UniformRows as UniformRows
+from journeyman.problem.reduced import RowNorms as RowNorms
+from journeyman.problem.reduced import SinglePenalty as SinglePenalty
+from journeyman.problem.reduced import UniformRows as UniformRows
 from journeyman.problem.simulated_apprenticeship import (
     SimulatedApprenticeship as SimulatedApprenticeship,
 )
+from journeyman.problem.surrogate import ReducedWitness as ReducedWitness
 from journeyman.problem.surrogate import Surrogate as Surrogate
+from journeyman.problem.surrogate import reduced_lower_bound as reduced_lower_bound
 from journeyman.solvers import Answer as Answer
 from journeyman.solvers import ColumnGeneration as ColumnGeneration
 from journeyman.solvers import Engine as Engine
@@ -149,20 +149,22 @@ from journeyman.solvers.classics.multiplicative_weights import (
 from journeyman.solvers.classics.nearest_mixture import MaxMargin as MaxMargin
 from journeyman.solvers.classics.nearest_mixture import Projection as Projection
 from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
-from journeyman.solvers.coefficients import ReducedSolution as ReducedSolution
 from journeyman.solvers.large_answer import LargeAnswer as LargeAnswer
 from journeyman.solvers.mixture_answer import MixtureAnswer as MixtureAnswer
-from journeyman.solvers.optimisation import Optimisation as Optimisation
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
-from journeyman.solvers.reduced_program import Hard as Hard
-from journeyman.solvers.reduced_program import ReducedProgram as ReducedProgram
-from journeyman.solvers.sampled_program import SampledProgram as SampledProgram
-from journeyman.solvers.step_rules import Constant as Constant
-from journeyman.solvers.step_rules import CoordinateAdaptive as CoordinateAdaptive
-from journeyman.solvers.step_rules import DualAveraging as DualAveraging
-from journeyman.solvers.step_rules import InverseRoot as InverseRoot
-from journeyman.solvers.step_rules import NormAdaptive as NormAdaptive
-from journeyman.solvers.stochastic_subgradient import StochasticSubgradient as StochasticSubgradient
+from journeyman.solvers.reduced.descent import Optimisation as Optimisation
+from journeyman.solvers.reduced.reduced_program import Hard as Hard
+from journeyman.solvers.reduced.reduced_program import ReducedProgram as ReducedProgram
+from journeyman.solvers.reduced.sampled_program import SampledProgram as SampledProgram
+from journeyman.solvers.reduced.solution import ReducedSolution as ReducedSolution
+from journeyman.solvers.reduced.step_rules import Constant as Constant
+from journeyman.solvers.reduced.step_rules import CoordinateAdaptive as CoordinateAdaptive
+from journeyman.solvers.reduced.step_rules import DualAveraging as DualAveraging
+from journeyman.solvers.reduced.step_rules import InverseRoot as InverseRoot
+from journeyman.solvers.reduced.step_rules import NormAdaptive as NormAdaptive
+from journeyman.solvers.reduced.stochastic_subgradient import (
+    StochasticSubgradient as StochasticSubgradient,
+)
 from journeyman.studies import Comparison as Comparison
 from journeyman.studies import Trial as Trial
 from journeyman.studies import compare as compare

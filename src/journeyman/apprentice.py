@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 
+from journeyman import features
 from journeyman.certificate import Certificate, certify
 from journeyman.certificate.dossier import save_run
 from journeyman.certificate.target_choice import TargetChoice, choose_target
@@ -15,7 +16,7 @@ from journeyman.costs import CostBasis, CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy
-from journeyman.problem import Apprenticeship, Budget, features
+from journeyman.problem import Apprenticeship, Budget
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, Solver, solve
 from journeyman.solvers.default_choice import solver_for
@@ -145,7 +146,7 @@ def default_solver(problem: Apprenticeship) -> Solver:
     """The exact program where it is quick, otherwise the reduced one over default features."""
     if problem.world.num_pairs <= EXACT_UP_TO:
         return solver_for(problem)[0]
-    from journeyman.solvers.reduced_program import ReducedProgram
+    from journeyman.solvers.reduced.reduced_program import ReducedProgram
 
     if problem.demonstrations is None:
         raise InvalidProblem(

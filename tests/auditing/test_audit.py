@@ -18,7 +18,7 @@ from journeyman.certificate.expert import expert_estimates
 from journeyman.certificate.target_choice import stopped_shaping
 from journeyman.errors import AuditFailed, InvalidFile
 from journeyman.report.saved_run import subject_of_run
-from journeyman.solvers.reduced_program import ReducedProgram
+from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from journeyman.testing.strategies import cost_classes, policies, problems, seeds, worlds
 

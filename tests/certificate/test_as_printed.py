@@ -14,10 +14,8 @@ from scipy.stats import binom
 import journeyman as jm
 from journeyman.certificate.as_printed import as_printed, printed_optimisation_error, printed_steps
 from journeyman.certificate.sample_sizes import optimisation_rate, radii
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import ExactPenalty, SinglePenalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import FeatureMass, GivenRows
+from journeyman.features.base import Features
+from journeyman.problem.reduced import ExactPenalty, FeatureMass, GivenRows, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.problem.large_features import every_action
+from journeyman.features.base import every_action
 from seeding import drawn_from
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)

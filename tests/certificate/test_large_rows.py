@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.certificate import large_evaluation
-from journeyman.problem.large_features import LargeFeatures, every_action
+from journeyman.features.base import LargeFeatures, every_action
 from seeding import drawn_from
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)

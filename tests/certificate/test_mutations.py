@@ -28,7 +28,7 @@ from journeyman.certificate.sample_sizes import radii
 from journeyman.certificate.shaped_estimate import INCOMPLETE_SHARE, shaped_estimate
 from journeyman.certificate.terms import total
 from journeyman.demonstrations.control_variate import Shaping
-from journeyman.problem.features.features import Features
+from journeyman.features.base import Features
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 

@@ -14,10 +14,8 @@ from frequencies import frequencies
 from journeyman.certificate.model_error import greatest_model_term, model_term, transition_radii
 from journeyman.certificate.requirements import attainable, default_radius, requirements
 from journeyman.certificate.sample_sizes import bias, shortfall
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import ExactPenalty, SinglePenalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import UniformRows
+from journeyman.features.base import Features
+from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty, UniformRows
 from journeyman.problem.surrogate import Surrogate
 from journeyman.testing.random_worlds import Shape, random_policy, random_problem
 from journeyman.testing.strategies import problems, seeds

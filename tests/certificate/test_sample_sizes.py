@@ -19,7 +19,7 @@ from journeyman.certificate.sample_sizes import (
     recorded_length,
     truncation,
 )
-from journeyman.problem.features.features import Features
+from journeyman.features.base import Features
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.testing.strategies import problems

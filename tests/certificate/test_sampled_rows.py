@@ -22,8 +22,7 @@ from journeyman.certificate.sampled_rows import (
     upper_bound,
 )
 from journeyman.certificate.terms import total
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import RowNorms
+from journeyman.problem.reduced import Reduced, RowNorms
 from journeyman.testing import random_problem
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import problems, seeds

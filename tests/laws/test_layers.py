@@ -9,7 +9,16 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
 FOUNDATIONS = ["errors", "arrays", "compiled", "progress", "storage", "execution"]
-FLOORS = [*FOUNDATIONS, "world", "costs", "policy", "demonstrations", "problem", "solvers"]
+FLOORS = [
+    *FOUNDATIONS,
+    "world",
+    "costs",
+    "policy",
+    "demonstrations",
+    "features",
+    "problem",
+    "solvers",
+]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
     "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},
     "auditing": {"errors", "auditing"},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from journeyman.problem.row_gram import add_gram, factored_gram, seconds, stored_rows
+from journeyman.solvers.reduced.dual_repair import add_gram, factored_gram, seconds, stored_rows
 
 
 @pytest.mark.parametrize("density", [0.02, 0.4, 1.0])

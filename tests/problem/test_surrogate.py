@@ -9,16 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.problem.features import Features
-from journeyman.problem.penalty import ExactPenalty, SinglePenalty, common_slack
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.reduced_duality import (
+from journeyman.features import Features
+from journeyman.problem.reduced import (
+    ExactPenalty,
+    FeatureMass,
+    GivenRows,
+    Reduced,
+    RowNorms,
+    SinglePenalty,
+    UniformRows,
+    common_slack,
+)
+from journeyman.problem.surrogate import (
     ReducedWitness,
+    Surrogate,
     natural_witness,
     reduced_lower_bound,
 )
-from journeyman.problem.row_sampling import FeatureMass, GivenRows, RowNorms, UniformRows
-from journeyman.problem.surrogate import Surrogate
 from journeyman.testing.strategies import problems, seeds
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())

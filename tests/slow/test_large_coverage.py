@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import journeyman as jm
 from journeyman.certificate.large_evaluation import _radii, from_rows
-from journeyman.problem.large_features import every_action
+from journeyman.features.base import every_action
 from seeding import drawn_from
 
 pytestmark = pytest.mark.slow

@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import ExactPenalty
-from journeyman.problem.reduced import Reduced
-from journeyman.solvers.box_dual import box_dual, run_clarabel, run_highs
-from journeyman.solvers.l1_interior_point import run_interior_point
+from journeyman.features.base import Features
+from journeyman.problem.reduced import ExactPenalty, Reduced
 from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling
+from journeyman.solvers.reduced.box_dual import box_dual, run_clarabel, run_highs
+from journeyman.solvers.reduced.dual_repair import gram_of, repaired, stored
+from journeyman.solvers.reduced.interior_point import run_interior_point
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.weighted_gram import gram_of, repaired, stored
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import seeds
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.problem.large_features import every_action
-from journeyman.solvers import large_surrogate
-from journeyman.solvers.drawn_rows import FRESH, MATCHING, block_stream, draw_rows
-from journeyman.solvers.large_surrogate import LargeSurrogate
+from journeyman.features.base import every_action
+from journeyman.solvers.reduced import large_surrogate
+from journeyman.solvers.reduced.large_surrogate import LargeSurrogate
+from journeyman.solvers.reduced.rows import FRESH, MATCHING, block_stream, draw_rows
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()

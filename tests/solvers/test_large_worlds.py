@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.problem.large_features import every_action
-from journeyman.solvers import large_surrogate
+from journeyman.features.base import every_action
+from journeyman.solvers.reduced import large_surrogate
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
@@ -190,8 +190,8 @@ def pipeline(network, monkeypatch):
     monkeypatch.setattr(large_surrogate, "FRESH_BLOCKS", 2)
     monkeypatch.setattr(large_surrogate, "MATCHING_BLOCK", 1 << 11)
     monkeypatch.setattr("journeyman.demonstrations.large_control_variate.STARTS", 1 << 10)
-    monkeypatch.setattr("journeyman.solvers.large_descent.BLOCK_ROWS", 1 << 11)
-    monkeypatch.setattr("journeyman.solvers.large_descent.FRESH_ROWS", 1 << 11)
+    monkeypatch.setattr("journeyman.solvers.reduced.large_descent.BLOCK_ROWS", 1 << 11)
+    monkeypatch.setattr("journeyman.solvers.reduced.large_descent.FRESH_ROWS", 1 << 11)
     tracemalloc.start()
     try:
         world, radix = network.world, network.radix

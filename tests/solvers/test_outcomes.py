@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import SinglePenalty
-from journeyman.solvers.reduced_program import Hard, ReducedProgram
+from journeyman.features.base import Features
+from journeyman.problem.reduced import SinglePenalty
+from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram
 from journeyman.testing import Shape, random_problem
 
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.solvers.mixture_weights import best_weights
+from journeyman.solvers.policy_mixture import best_weights
 from mixtures import (
     CLASSES,
     OnlySteps,

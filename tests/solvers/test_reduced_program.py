@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import ExactPenalty, SinglePenalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.reduced_duality import reduced_lower_bound
-from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.box_dual import box_dual, steepest_fall
-from journeyman.solvers.reduced_program import Hard, ReducedProgram, slope_at_infinity
+from journeyman.features.base import Features
+from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty
+from journeyman.problem.surrogate import Surrogate, reduced_lower_bound
+from journeyman.solvers.reduced.box_dual import box_dual, steepest_fall
+from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram, slope_at_infinity
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_policy

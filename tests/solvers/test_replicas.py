@@ -14,10 +14,11 @@ import task_work as work
 from journeyman.execution import seeds_of
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers import large_descent, large_surrogate, replicas
-from journeyman.solvers.stochastic_subgradient import _Run
-from journeyman.solvers.subgradient_codes import WEIGHT
-from journeyman.solvers.subgradient_state import SubgradientState
+from journeyman.solvers.reduced import descent as replicas
+from journeyman.solvers.reduced import large_descent, large_surrogate
+from journeyman.solvers.reduced.descent import SubgradientState
+from journeyman.solvers.reduced.step_rules import WEIGHT
+from journeyman.solvers.reduced.stochastic_subgradient import _Run
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
 
@@ -108,7 +109,7 @@ def test_seed_and_number_decide(small_blocks, problem, solver):
 def test_the_length_of_rounds_and_blocks_does_not_change_the_answer(monkeypatch, solver, length):
     solver = replace(solver, steps=2600 if length > 1 else 40)
     expected = bits(jm.solve(PROBLEM, solver))
-    monkeypatch.setattr("journeyman.solvers.stochastic_subgradient.ROUND", length)
+    monkeypatch.setattr("journeyman.solvers.reduced.stochastic_subgradient.ROUND", length)
     monkeypatch.setattr(replicas, "BLOCK", 3 * length)
     assert bits(jm.solve(PROBLEM, solver)) == expected
 

@@ -7,14 +7,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import ExactPenalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import FeatureMass, RowNorms, UniformRows
+from journeyman.features.base import Features
+from journeyman.problem.reduced import ExactPenalty, FeatureMass, Reduced, RowNorms, UniformRows
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.box_dual import SelectedRows, box_dual
-from journeyman.solvers.reduced_program import Hard, ReducedProgram
-from journeyman.solvers.sampled_program import SampledProgram, draw, estimate_loss, sampled_box
+from journeyman.solvers.reduced.box_dual import SelectedRows, box_dual
+from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram
+from journeyman.solvers.reduced.sampled_program import (
+    SampledProgram,
+    draw,
+    estimate_loss,
+    sampled_box,
+)
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import problems, seeds
 

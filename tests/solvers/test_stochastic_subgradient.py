@@ -11,28 +11,27 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.problem import dual_repair
-from journeyman.problem.dual_repair import DualRepair
-from journeyman.problem.features import Features, occupancies, partition
-from journeyman.problem.penalty import ExactPenalty, SinglePenalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import UniformRows
+from journeyman.features import Features, occupancies, partition
+from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty, UniformRows
 from journeyman.problem.surrogate import Surrogate
 from journeyman.runs.checkpoints import step_of
-from journeyman.solvers import stochastic_subgradient as module
-from journeyman.solvers.coefficients import hopeless
-from journeyman.solvers.row_source import Alias
-from journeyman.solvers.step_rules import (
+from journeyman.solvers.reduced import dual_repair
+from journeyman.solvers.reduced import stochastic_subgradient as module
+from journeyman.solvers.reduced.descent import SubgradientSteps
+from journeyman.solvers.reduced.dual_repair import DualRepair
+from journeyman.solvers.reduced.kernels import Motion, advance
+from journeyman.solvers.reduced.rows import Alias
+from journeyman.solvers.reduced.solution import hopeless
+from journeyman.solvers.reduced.step_rules import (
+    REGRET,
+    WEIGHT,
     Constant,
     CoordinateAdaptive,
     DualAveraging,
     InverseRoot,
     NormAdaptive,
 )
-from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
-from journeyman.solvers.subgradient_codes import REGRET, WEIGHT
-from journeyman.solvers.subgradient_kernel import Motion, advance
-from journeyman.solvers.subgradient_steps import SubgradientSteps
+from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
 

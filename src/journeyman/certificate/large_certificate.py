@@ -26,11 +26,11 @@ from journeyman.certificate.terms import Term, total
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
+from journeyman.features.base import LargeFeatures
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.large_apprenticeship import LargeApprenticeship, discounted_totals
-from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.problem.trivial import plain_bound

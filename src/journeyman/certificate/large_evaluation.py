@@ -49,12 +49,12 @@ from journeyman.demonstrations.row_by_row import require_row_by_row
 from journeyman.demonstrations.simulation import simulate
 from journeyman.errors import InvalidCosts
 from journeyman.execution import Executor, Serial
+from journeyman.features.base import LargeFeatures
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem import draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
 from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
 WALKS, ROWS = 0x6C77616C, 0x6C726F77

@@ -31,7 +31,7 @@ from journeyman.problem import (
     lower_bound,
     sharpest_witness,
 )
-from journeyman.problem.reduced_duality import reduced_lower_bound
+from journeyman.problem.surrogate import reduced_lower_bound
 
 
 @dataclass(frozen=True)

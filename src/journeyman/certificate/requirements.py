@@ -56,11 +56,9 @@ from journeyman.errors import (
     InvalidProblem,
     InvalidSolver,
 )
+from journeyman.features.base import Features
 from journeyman.problem import Apprenticeship, Program
-from journeyman.problem.features.features import Features
-from journeyman.problem.penalty import Penalties, Penalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import RowSampling
+from journeyman.problem.reduced import Penalties, Penalty, Reduced, RowSampling
 from journeyman.problem.surrogate import Surrogate
 
 TRUNCATION_SHARE = 0.01

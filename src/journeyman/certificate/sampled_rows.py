@@ -55,12 +55,11 @@ from journeyman.certificate.premises import Premise, Verdict, declared, failed
 from journeyman.certificate.rollouts import fresh_stream, require_whole
 from journeyman.certificate.terms import Term, above
 from journeyman.errors import InvalidProblem
+from journeyman.features.base import Features
 from journeyman.policy import Policy
 from journeyman.problem import Program, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed
-from journeyman.problem.features.features import Features
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import row_norms
+from journeyman.problem.reduced import Reduced, row_norms
 
 STREAM = 0x726F7773
 """Which of a seed's streams the rows are drawn from."""

@@ -1,6 +1,5 @@
 """Problems: what is to be minimised, under which budgets, and what no policy can beat."""
 
-from journeyman.problem import features
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.budget import Budget
 from journeyman.problem.duality import (
@@ -20,7 +19,6 @@ __all__ = [
     "Forward",
     "Program",
     "Witness",
-    "features",
     "infeasibility_margin",
     "least_cost_bound",
     "lower_bound",

@@ -9,17 +9,23 @@ With a base measure, u = base + Phi theta, the right-hand sides move: target - P
 initial - (B - discount P)' base, -base, limits - <base, d_j>.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, SparseMatrix, assign
+from journeyman.arrays import FloatArray, Matrix, SparseMatrix, assign, first_index, read_only
+from journeyman.errors import InvalidSolver
+from journeyman.features.base import Features
+from journeyman.policy import occupancy, plan
 from journeyman.problem.cost_problem import CostProblem
-from journeyman.problem.features.features import Features
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.program import Program
+from journeyman.world.laws import probability_vector
 
 
 class ReducedMatrices(Protocol):
@@ -118,3 +124,212 @@ class Reduced:
 
 def _dense(matrix: Matrix | SparseMatrix) -> FloatArray:
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
+# Penalties: what a violated constraint costs in the surrogate loss.
+#
+#     L(theta) = gap(theta) + pairs * V1(theta) + flow * V2(theta) + budgets * overspending(theta)
+#
+# where V1 is the total negativity and V2 the flow violation of u_theta.
+
+SLACK_ROUNDS = 60
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """The multipliers lambda_1, lambda_2 and lambda_3."""
+
+    pairs: float
+    flow: float
+    budgets: float
+
+
+class Penalty(ABC):
+    """A rule that sets the penalties of a problem."""
+
+    @abstractmethod
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+        """The multipliers for `problem`."""
+
+
+@dataclass(frozen=True)
+class ExactPenalty(Penalty):
+    """Penalties at which the loss itself bounds the policy's gap: gap(pi_theta) <= L(theta).
+
+        lambda_1 = 2 N'/(1 - discount),  lambda_2 = N'/(1 - discount),  N' = N + lambda_3 sum |d_j|
+
+    where N bounds the costs of the class. With budgets lambda_3 = (2N/(1 - discount))/slack, where
+    `slack` > 0 is by how much some policy stays within all the budgets at once; it is looked for
+    when it is not given.
+    """
+
+    slack: float | None = None
+
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+        horizon = problem.effective_horizon
+        size = problem.cost_class.pointwise_bound(problem.basis.matrix)
+        overspending, sizes = 0.0, 0.0
+        if isinstance(problem, Program) and problem.constraints:
+            slack = common_slack(problem) if self.slack is None else self.slack
+            if not slack > 0:
+                raise InvalidSolver(
+                    "no policy was found that stays strictly within all the budgets",
+                    "Give ExactPenalty(slack=...), or loosen the budgets",
+                )
+            overspending = 2 * size * horizon / slack
+            sizes = sum(float(np.abs(budget.cost).max()) for budget in problem.constraints)
+        total = size + overspending * sizes
+        return Penalties(2 * total * horizon, total * horizon, overspending)
+
+
+@dataclass(frozen=True)
+class SinglePenalty(Penalty):
+    """One multiplier for everything, as in the paper (there 1/accuracy).
+
+    Below the exact penalties the loss does not bound the policy's gap, and for `Simplex` and
+    known costs it may be unbounded below.
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.value) and self.value > 0):
+            raise InvalidSolver(f"penalty = {self.value}", "Give a positive number")
+
+    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+        return Penalties(self.value, self.value, self.value)
+
+
+def common_slack(problem: Program) -> float:
+    """By how much one measure stays within every budget, by multiplicative weights over budgets.
+
+    Each round plans against the budgets that are worst off; the average of the occupancies is an
+    occupancy, so what is returned is attained by a policy, if not the best there is.
+    """
+    world, D = problem.world, problem.budget_matrix
+    scale = np.abs(D).max(axis=0) * world.effective_horizon + np.finfo(float).tiny
+    weights = np.ones(len(problem.constraints))
+    total, best, warm = np.zeros(world.num_pairs), -np.inf, None
+    for count in range(1, SLACK_ROUNDS + 1):
+        warm = plan(world, D @ (weights / scale), warm_start=warm)
+        total += occupancy(world, warm.policy).measure
+        spare = -problem.overspending(total / count)
+        best = max(best, float(spare.min()))
+        weights = np.exp(-spare / scale * np.sqrt(count) * 4)
+        weights /= weights.sum()
+        if len(weights) == 1:
+            break
+    return best
+
+
+# Sampling laws for rows: q1 over pairs and q2 over states, and the ratios they lead to.
+#
+#     C_1 = max over pairs of |Phi_s|_2/q1(s),      C_2 = max over states of |D_y|_2/q2(y)
+#
+# A row that is zero need not be drawn. The laws proportional to the row norms are optimal: they
+# make C_1 the sum of the norms, which no law undercuts.
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingLaws:
+    """q1, q2 and their ratios C_1, C_2."""
+
+    pair_sampling: FloatArray
+    state_sampling: FloatArray
+    pair_ratio: float
+    flow_ratio: float
+
+    @classmethod
+    def of(cls, reduced: Reduced, pairs: FloatArray, states: FloatArray) -> "SamplingLaws":
+        """Laws proportional to given weights, checked to reach every row that matters."""
+        laws = [_law(weights) for weights in (pairs, states)]
+        ratios = [
+            _ratio(row_norms(rows), law, name)
+            for rows, law, name in (
+                (reduced.pair_rows, laws[0], "pair"),
+                (reduced.flow_rows, laws[1], "state"),
+            )
+        ]
+        return cls(laws[0], laws[1], ratios[0], ratios[1])
+
+
+class RowSampling(ABC):
+    """A rule that sets the sampling laws of a reduced problem."""
+
+    @abstractmethod
+    def laws(self, reduced: Reduced) -> SamplingLaws:
+        """q1 and q2."""
+
+
+@dataclass(frozen=True)
+class RowNorms(RowSampling):
+    """Proportional to the 2-norms of the rows: optimal."""
+
+    def laws(self, reduced: Reduced) -> SamplingLaws:
+        pairs, states = row_norms(reduced.pair_rows), row_norms(reduced.flow_rows)
+        return SamplingLaws.of(reduced, pairs, states)
+
+
+@dataclass(frozen=True)
+class FeatureMass(RowSampling):
+    """Proportional to the features' mass, which a simulator can draw from:
+
+    q1 ~ sum_j |phi_j|,   q2 ~ sum_j (B + discount P)' |phi_j|: pick a column by its mass, a pair by
+    the column, then its state with probability 1/(1 + discount), else its successor.
+    """
+
+    def laws(self, reduced: Reduced) -> SamplingLaws:
+        world = reduced.problem.world
+        mass = np.asarray(abs(reduced.pair_rows).sum(axis=1)).ravel()
+        states = world.pairs.total(mass) + world.discount * (world.transition.T @ mass)
+        return SamplingLaws.of(reduced, mass, states)
+
+
+@dataclass(frozen=True)
+class UniformRows(RowSampling):
+    """Every row equally likely."""
+
+    def laws(self, reduced: Reduced) -> SamplingLaws:
+        world = reduced.problem.world
+        return SamplingLaws.of(reduced, np.ones(world.num_pairs), np.ones(world.num_states))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class GivenRows(RowSampling):
+    """Laws of your own over pairs and states."""
+
+    pair_sampling: ArrayLike
+    state_sampling: ArrayLike
+
+    def __init__(self, pair_sampling: ArrayLike, state_sampling: ArrayLike) -> None:
+        assign(self, pair_sampling=pair_sampling, state_sampling=state_sampling)
+
+    def laws(self, reduced: Reduced) -> SamplingLaws:
+        world = reduced.problem.world
+        pairs = probability_vector("pair_sampling", self.pair_sampling, world.num_pairs)
+        states = probability_vector("state_sampling", self.state_sampling, world.num_states)
+        return SamplingLaws.of(reduced, pairs, states)
+
+
+def row_norms(matrix: Matrix) -> FloatArray:
+    """The 2-norm of every row."""
+    if sparse.issparse(matrix):
+        return np.asarray(np.sqrt((matrix * matrix).sum(axis=1))).ravel()
+    return np.asarray(np.linalg.norm(matrix, axis=1))
+
+
+def _law(weights: FloatArray) -> FloatArray:
+    """The law proportional to weights; uniform when every row is zero and none matters."""
+    total = weights.sum()
+    return read_only(weights / total if total > 0 else np.full(weights.size, 1 / weights.size))
+
+
+def _ratio(norms: FloatArray, law: FloatArray, name: str) -> float:
+    needed = norms > 0
+    missed = needed & (law <= 0)
+    if missed.any():
+        raise InvalidSolver(
+            f"the {name} sampling never draws {name} {first_index(missed)}, whose row is not zero",
+            "Give every row that is not zero a positive probability",
+        )
+    return float((norms[needed] / law[needed]).max(initial=0.0))

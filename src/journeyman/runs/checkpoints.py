@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from journeyman.errors import InvalidFile
-from journeyman.solvers.subgradient_state import SCHEMA_VERSION
+from journeyman.solvers.reduced.descent import SCHEMA_VERSION
 from journeyman.storage import load_arrays, write_atomically
 
 KIND = "subgradient-state"

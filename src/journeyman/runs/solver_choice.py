@@ -5,15 +5,16 @@ from dataclasses import fields, replace
 from importlib import import_module
 from typing import Any
 
+from journeyman import features
 from journeyman.apprentice import default_solver
+from journeyman.features import Features
 from journeyman.policy import Policy
-from journeyman.problem import Apprenticeship, features
-from journeyman.problem.features import Features
+from journeyman.problem import Apprenticeship
 from journeyman.runs.description import InvalidSettings, SolverDescription, wrong_setting
 from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
-from journeyman.solvers.reduced_program import ReducedProgram
-from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
+from journeyman.solvers.reduced.reduced_program import ReducedProgram
+from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 
 
 def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Solver:

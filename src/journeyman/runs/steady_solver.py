@@ -15,7 +15,7 @@ from journeyman.problem import Program
 from journeyman.runs.checkpoints import Checkpoints
 from journeyman.runs.interruption import Stop
 from journeyman.solvers import Answer, Solver
-from journeyman.solvers.stochastic_subgradient import StochasticSubgradient
+from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.watch import Watch
 
 

@@ -11,8 +11,8 @@ from journeyman.problem import Program, Witness, lower_bound
 from journeyman.solvers.status import Status
 
 if TYPE_CHECKING:
-    from journeyman.solvers.coefficients import ReducedSolution
-    from journeyman.solvers.optimisation import Optimisation
+    from journeyman.solvers.reduced.descent import Optimisation
+    from journeyman.solvers.reduced.solution import ReducedSolution
 
 
 # What a method has spent, in the units in which methods are compared.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray
+from journeyman.features.base import LargeFeatures
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
-from journeyman.solvers.coefficients import hopeless
+from journeyman.solvers.reduced.solution import hopeless
 from journeyman.solvers.status import Status
 
 ERRORS = 3.0

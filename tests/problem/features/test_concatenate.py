@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features.features import Features, concatenate
+from journeyman.features.base import Features, concatenate
 from journeyman.testing.strategies import seeds
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
+from journeyman.features import EvenKnots, GivenKnots
+from journeyman.features.base import LargeFeatures, every_action
 from journeyman.gallery.queue_network import QueuePlan
-from journeyman.problem.features import EvenKnots, GivenKnots
-from journeyman.problem.large_features import LargeFeatures, every_action
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.problem.features import features as module
-from journeyman.problem.features.features import Features
+from journeyman.features import base as module
+from journeyman.features.base import Features
 from journeyman.testing.strategies import seeds, worlds
 
 

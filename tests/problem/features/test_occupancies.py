@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 import journeyman as jm
-from journeyman.problem.features.occupancies import occupancies
+from journeyman.features.base import occupancies
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
 

@@ -9,7 +9,7 @@ from scipy.optimize import nnls
 
 import journeyman as jm
 from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidWorld
-from journeyman.problem.features.cells import (
+from journeyman.features.cells import (
     Bumps,
     HardCells,
     Hats,
@@ -18,7 +18,7 @@ from journeyman.problem.features.cells import (
     hat_functions,
     row_products,
 )
-from journeyman.problem.features.partition import (
+from journeyman.features.partition import (
     Blend,
     ClonedVisits,
     Flat,

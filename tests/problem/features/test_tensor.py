@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.errors import InvalidCosts, InvalidWorld
-from journeyman.problem.features.partition import ClonedVisits, Flat, GivenBase, SmoothedVisits
-from journeyman.problem.features.tensor import (
+from journeyman.features.partition import ClonedVisits, Flat, GivenBase, SmoothedVisits
+from journeyman.features.tensor import (
     EvenKnots,
     GivenKnots,
     ProductOfVisits,

@@ -34,9 +34,9 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.demonstrations import Demonstrations
+from journeyman.features import Features
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Program
-from journeyman.problem.features import Features
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,

@@ -50,18 +50,17 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix, assign
 from journeyman.demonstrations import Demonstrations, clone
 from journeyman.errors import InvalidDemonstrations, InvalidSolver
+from journeyman.features import Features
+from journeyman.features.base import LargeFeatures, tabled
 from journeyman.policy import Policy
 from journeyman.policy.table import log_softmax, softmax
 from journeyman.problem import Program
-from journeyman.problem.features import Features
-from journeyman.problem.large_features import LargeFeatures
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
     require_apprenticeship,
     require_demonstrations,
 )
-from journeyman.solvers.fitting_features import tabled
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_not_negative,

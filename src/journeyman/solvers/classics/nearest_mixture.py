@@ -44,7 +44,7 @@ from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.mixture_weights import best_weights
+from journeyman.solvers.policy_mixture import best_weights
 from journeyman.solvers.watch import Advance, Watch, iterate
 
 PLANNING_SHARE = 0.05

@@ -23,8 +23,8 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.errors import InvalidSolver
+from journeyman.features import Features
 from journeyman.policy.table import log_softmax, softmax
-from journeyman.problem.features import Features
 from journeyman.world import Pairs, World
 
 LEAST_LOGIT = -30.0

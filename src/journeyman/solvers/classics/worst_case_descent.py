@@ -20,9 +20,9 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs import CostClass, EuclideanBall, InfinityBall, Simplex
+from journeyman.features import Features
 from journeyman.policy import Plan, Policy, plan
 from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
-from journeyman.problem.features import Features
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.policy_family import PolicyFamily

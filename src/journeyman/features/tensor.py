@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 from journeyman.arrays import FloatArray, IntArray, assign, integer_array, real_array
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidWorld
-from journeyman.policy import Policy
-from journeyman.problem.features.cells import hat_functions
-from journeyman.problem.features.features import Features
-from journeyman.problem.features.partition import (
+from journeyman.features.base import Features
+from journeyman.features.cells import hat_functions
+from journeyman.features.partition import (
     BaseMeasure,
     Blend,
     blended,
@@ -35,6 +34,7 @@ from journeyman.problem.features.partition import (
     visits_of,
     with_flat_share,
 )
+from journeyman.policy import Policy
 from journeyman.world import World
 
 

@@ -34,12 +34,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.problem.row_gram import Solve
-from journeyman.solvers.box_dual import BoxDual, BoxPoint
 from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling, centre, orthant_reach
+from journeyman.solvers.reduced.box_dual import BoxDual, BoxPoint
+from journeyman.solvers.reduced.dual_repair import Solve, factored, stored
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-from journeyman.solvers.weighted_gram import factored, stored
 
 ENGINE = "interior point"
 MAX_ITERATIONS = 200

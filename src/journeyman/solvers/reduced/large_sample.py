@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray, SparseMatrix, read_only
+from journeyman.features.base import LargeFeatures
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.penalty import Penalty
-from journeyman.solvers.box_dual import SelectedRows, box_dual
-from journeyman.solvers.drawn_rows import FRESH, LEARNING, DrawnRows, block_stream, draw_rows
+from journeyman.problem.reduced import Penalty
 from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.large_answer import LargeAnswer
-from journeyman.solvers.large_descent import require_same_world
-from journeyman.solvers.large_surrogate import LargeSurrogate
-from journeyman.solvers.reduced_program import solve_box
+from journeyman.solvers.reduced.box_dual import SelectedRows, box_dual
+from journeyman.solvers.reduced.large_descent import require_same_world
+from journeyman.solvers.reduced.large_surrogate import LargeSurrogate
+from journeyman.solvers.reduced.reduced_program import solve_box
+from journeyman.solvers.reduced.rows import FRESH, LEARNING, DrawnRows, block_stream, draw_rows
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 

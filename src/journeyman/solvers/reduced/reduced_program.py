@@ -40,14 +40,15 @@ import numpy as np
 from journeyman.arrays import FloatArray, require_between
 from journeyman.costs import EuclideanBall
 from journeyman.errors import InvalidSolver
+from journeyman.features.base import Features
 from journeyman.problem import Forward, Program
-from journeyman.problem.features.features import Features
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.penalty import ExactPenalty, Penalties, Penalty, SinglePenalty
-from journeyman.problem.reduced import Reduced
+from journeyman.problem.reduced import ExactPenalty, Penalties, Penalty, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.box_dual import (
+from journeyman.solvers.exact.engines import Engine, engines_for
+from journeyman.solvers.hyperparameters import require_count, require_time_limit
+from journeyman.solvers.reduced.box_dual import (
     BoxDual,
     BoxPoint,
     box_dual,
@@ -55,9 +56,7 @@ from journeyman.solvers.box_dual import (
     run_highs,
     steepest_fall,
 )
-from journeyman.solvers.coefficients import ReducedSolution, policy_solution
-from journeyman.solvers.exact.engines import Engine, engines_for
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
+from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -187,7 +186,7 @@ def solve_box(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int, tolerance: float
 ) -> BoxPoint:
     """The first point whose loss and bound meet (OPTIMAL), or the one where they are closest."""
-    from journeyman.solvers.weighted_gram import repaired
+    from journeyman.solvers.reduced.dual_repair import repaired
 
     best, least, accurate = None, np.inf, False
     for found in _engines(box, watch, engine, threads, tolerance):
@@ -282,7 +281,7 @@ def _engines(
 ) -> Iterator[BoxPoint]:
     """Points of one engine after the other, as long as they are asked for."""
     if engine is None and box.is_boxed and box.slope.size <= MANY_FEATURES:
-        from journeyman.solvers.l1_interior_point import run_interior_point
+        from journeyman.solvers.reduced.interior_point import run_interior_point
 
         yield run_interior_point(box, watch, tolerance)
     yield from _general_engines(box, watch, engine, threads)

@@ -26,10 +26,10 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs import InfinityBall
+from journeyman.features.base import LargeFeatures
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.penalty import Penalties, Penalty
-from journeyman.solvers.drawn_rows import MATCHING, DrawnRows, block_stream
+from journeyman.problem.reduced import Penalties, Penalty
+from journeyman.solvers.reduced.rows import MATCHING, DrawnRows, block_stream
 
 MATCHING_BLOCKS, MATCHING_BLOCK = 32, 1 << 14
 """Pairs behind G where it is not exact."""

@@ -17,18 +17,24 @@ import numpy as np
 from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor, Serial
+from journeyman.features.base import LargeFeatures
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.penalty import Penalty
-from journeyman.solvers.drawn_rows import FRESH, LEARNING, DrawnRows, block_stream, draw_rows
+from journeyman.problem.reduced import Penalty
 from journeyman.solvers.large_answer import LargeAnswer
-from journeyman.solvers.large_surrogate import LargeSurrogate
-from journeyman.solvers.replicas import engine_of, pooled
-from journeyman.solvers.row_source import Rows, table_of
+from journeyman.solvers.reduced.descent import engine_of, pooled
+from journeyman.solvers.reduced.kernels import Exact, Iterate, Motion, advance
+from journeyman.solvers.reduced.large_surrogate import LargeSurrogate
+from journeyman.solvers.reduced.rows import (
+    FRESH,
+    LEARNING,
+    DrawnRows,
+    Rows,
+    block_stream,
+    draw_rows,
+    table_of,
+)
+from journeyman.solvers.reduced.step_rules import WEIGHT, StepRule, class_code
 from journeyman.solvers.status import Status
-from journeyman.solvers.step_rules import StepRule
-from journeyman.solvers.subgradient_codes import WEIGHT, class_code
-from journeyman.solvers.subgradient_kernel import Exact, Iterate, Motion, advance
 from journeyman.solvers.watch import Watch
 
 BLOCK_ROWS = 1 << 14

@@ -32,27 +32,23 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidSolver
+from journeyman.features.base import Features, LargeFeatures, called, tabled
 from journeyman.problem import Program
-from journeyman.problem.features.features import Features
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.penalty import ExactPenalty, Penalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import RowNorms, RowSampling
+from journeyman.problem.reduced import ExactPenalty, Penalty, Reduced, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.box_dual import BoxDual, SelectedRows, box_dual
-from journeyman.solvers.coefficients import policy_solution
 from journeyman.solvers.exact.engines import Engine
-from journeyman.solvers.fitting_features import called, tabled
 from journeyman.solvers.hyperparameters import require_count
 from journeyman.solvers.large_answer import LargeAnswer
-from journeyman.solvers.large_sample import LargeSample
-from journeyman.solvers.reduced_program import (
+from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
+from journeyman.solvers.reduced.large_sample import LargeSample
+from journeyman.solvers.reduced.reduced_program import (
     check_limits,
     reduced_solution,
     solve_box,
 )
+from journeyman.solvers.reduced.solution import policy_solution
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 

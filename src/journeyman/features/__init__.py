@@ -1,17 +1,15 @@
 """Features Phi and their builders."""
 
-from journeyman.problem.features.cell_cloning import cloned
-from journeyman.problem.features.cells import Bumps, HardCells, Hats, Membership
-from journeyman.problem.features.factored import (
+from journeyman.features.base import Features, JoinedFeatures, concatenate, occupancies
+from journeyman.features.cells import Bumps, HardCells, Hats, Membership
+from journeyman.features.factored import (
     FactoredFeatures,
+    cloned,
     factored,
     marginals,
     single_actions,
 )
-from journeyman.problem.features.features import Features, concatenate
-from journeyman.problem.features.joined import JoinedFeatures
-from journeyman.problem.features.occupancies import occupancies
-from journeyman.problem.features.partition import (
+from journeyman.features.partition import (
     BaseMeasure,
     ClonedVisits,
     Flat,
@@ -19,7 +17,7 @@ from journeyman.problem.features.partition import (
     SmoothedVisits,
     partition,
 )
-from journeyman.problem.features.tensor import (
+from journeyman.features.tensor import (
     EvenKnots,
     GivenKnots,
     ProductOfVisits,

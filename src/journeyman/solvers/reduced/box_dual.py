@@ -25,9 +25,8 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.costs import EuclideanBall, KnownCost, Simplex
-from journeyman.problem.penalty import Penalties
-from journeyman.problem.reduced import ReducedMatrices
-from journeyman.problem.reduced_duality import ReducedWitness
+from journeyman.problem.reduced import Penalties, ReducedMatrices
+from journeyman.problem.surrogate import ReducedWitness
 from journeyman.solvers.exact.engines import Engine, HighsModel, conic_form, run_cone
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.status import Status

@@ -29,8 +29,8 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, SparseMatrix, assign, first_index, real_array
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidDemonstrations
-from journeyman.policy import Policy, extract, occupancy
-from journeyman.problem.features.cells import (
+from journeyman.features.base import Features
+from journeyman.features.cells import (
     DIMENSIONS,
     Hats,
     Membership,
@@ -40,7 +40,7 @@ from journeyman.problem.features.cells import (
     row_products,
     without_empty_columns,
 )
-from journeyman.problem.features.features import Features
+from journeyman.policy import Policy, extract, occupancy
 from journeyman.world import World
 
 NEGLIGIBLE = 1e-100

@@ -14,7 +14,7 @@ has the length of the state space.
 Cost: a state has at most 2^(factors with several knots) entries per heuristic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
@@ -26,24 +26,83 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
-from journeyman.policy.acting import StatePolicy
-from journeyman.policy.function_policy import RulePolicy, chosen_share, drawn_actions
-from journeyman.problem.features.axis import Axis, require_masses
-from journeyman.problem.features.cells import hat_functions
-from journeyman.problem.features.partition import require_share, smoothed, with_flat_share
-from journeyman.problem.features.tensor import (
+from journeyman.features.base import FlowRows, LargeFeatures
+from journeyman.features.cells import hat_functions
+from journeyman.features.partition import require_share, smoothed, with_flat_share
+from journeyman.features.tensor import (
     EvenKnots,
     GivenKnots,
     Knots,
     QuantileKnots,
     knot_counts,
 )
-from journeyman.problem.large_features import FlowRows, LargeFeatures
+from journeyman.policy.acting import StatePolicy
+from journeyman.policy.function_policy import (
+    FunctionPolicy,
+    RulePolicy,
+    chosen_share,
+    drawn_actions,
+)
 from journeyman.world.large_world import LargeWorld, Predecessors, effective_horizon_of
 from journeyman.world.mixed_radix import MixedRadix
 
 if TYPE_CHECKING:
-    from journeyman.problem.features.factored_kernels import Tables
+    from journeyman.features.factored_kernels import Tables
+
+
+# One factor of a factored world: tents over its values, and a measure on them.
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One factor: its tents (values x knots) and its share of the base measure."""
+
+    tents: FloatArray
+    base: FloatArray
+
+    @property
+    def num_knots(self) -> int:
+        return int(self.tents.shape[1])
+
+    @cached_property
+    def lower(self) -> IntArray:
+        """The first knot whose tent covers each value."""
+        return np.asarray(np.argmax(self.tents != 0, axis=1))
+
+    @cached_property
+    def neighbours(self) -> FloatArray:
+        """(values x 2): the tents over each value, of its first knot and of the one after."""
+        padded = np.pad(self.tents, ((0, 0), (0, 1)))
+        rows = np.arange(len(padded))
+        return np.column_stack([padded[rows, self.lower], padded[rows, self.lower + 1]])
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """base times tents: (values x knots)."""
+        return self.base[:, np.newaxis] * self.tents
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        return np.asarray(self.columns.sum(axis=0))
+
+    @cached_property
+    def cumulative(self) -> FloatArray:
+        """Distribution functions of the columns, (knots x values)."""
+        sums = np.cumsum(self.columns, axis=0) / self.masses
+        last = self.columns.shape[0] - 1 - np.argmax(self.columns[::-1] > 0, axis=0)
+        sums[np.arange(sums.shape[0])[:, np.newaxis] >= last] = 1.0
+        return np.ascontiguousarray(sums.T)
+
+
+def require_masses(axes: Sequence[Axis]) -> None:
+    """Refuse a tent under which the base vanishes."""
+    for factor, axis in enumerate(axes):
+        if not (axis.masses > 0).all():
+            raise InvalidCosts(
+                f"the tent at knot {int(np.argmin(axis.masses))} of factor {factor} has no mass",
+                "Leave the knot out, or give a positive flat_share",
+            )
+
 
 FLAT_SHARE = 0.05
 """Of the base, factor by factor, spread evenly."""
@@ -90,18 +149,18 @@ class FactoredFeatures(LargeFeatures):
 
     def cells(self, states: IntArray) -> tuple[IntArray, FloatArray]:
         """s_j base(x) K_j(x): for every state the cells around it, (states x neighbours)."""
-        from journeyman.problem.features.factored_kernels import around
+        from journeyman.features.factored_kernels import around
 
         return around(self.radix.digits(states), self._tables)
 
     def rows(self, states: IntArray, actions: IntArray) -> SparseMatrix:
-        from journeyman.problem.features.factored_kernels import blended_rows
+        from journeyman.features.factored_kernels import blended_rows
 
         shares = np.column_stack([chosen_share(one, states, actions) for one in self.heuristics])
         return blended_rows(self.radix.digits(states), self._tables, shares, self.num_features)
 
     def draw(self, rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
-        from journeyman.problem.features.factored_kernels import drawn_values
+        from journeyman.features.factored_kernels import drawn_values
 
         cells = np.unravel_index(rng.integers(self.scales.size, size=count), self.shape)
         uniforms = rng.random((len(self.axes) + 1, count))
@@ -127,7 +186,7 @@ class FactoredFeatures(LargeFeatures):
         return FlowRows(rows, np.concatenate([part.law for part in parts]))
 
     def _flow(self, states: IntArray) -> FlowRows:
-        from journeyman.problem.features.factored_kernels import flow_rows
+        from journeyman.features.factored_kernels import flow_rows
 
         entering = self.world.predecessors(states)
         first, runs = _runs(entering.offsets, entering.states)
@@ -157,7 +216,7 @@ class FactoredFeatures(LargeFeatures):
 
     @cached_property
     def _tables(self) -> "Tables":
-        from journeyman.problem.features.factored_kernels import Tables
+        from journeyman.features.factored_kernels import Tables
 
         knots = np.array(self.shape)
         return Tables(
@@ -274,7 +333,7 @@ def _moved(
     heuristic: StatePolicy, before: IntArray, entering: Predecessors, ends: IntArray
 ) -> FloatArray:
     """sum_a P(y | x, a) h(a | x) for every stretch of pairs with one state x in `before`."""
-    from journeyman.problem.features.factored_kernels import moved_by_rule, moved_mass
+    from journeyman.features.factored_kernels import moved_by_rule, moved_mass
 
     if isinstance(heuristic, RulePolicy):
         chosen = heuristic.actions(before)
@@ -290,3 +349,63 @@ def _runs(offsets: IntArray, states: IntArray) -> tuple[IntArray, IntArray]:
     begins[offsets[:-1][offsets[:-1] < states.size]] = True
     first = np.flatnonzero(begins)
     return first, np.searchsorted(first, offsets)
+
+
+# Behaviour cloning between visited states of a factored world: actions by soft cells.
+#
+#     pi(a | x) = sum_j K_j(x) p_j(a),    p_j(a) ~ sum over recorded steps of K_j(x_t) 1{a_t = a}
+#
+# where K_j are the tents of `factored`. A state nobody has visited is answered by its surroundings,
+# which in a large world is nearly every state.
+#
+# Cost: a state has 2^(factors with several knots) cells around it, 256 for eight factors; so states
+# are worked on in blocks.
+
+CLONING_BLOCK = 1 << 12
+"""States whose cells are held at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellLaws:
+    """A law over actions per cell, blended by the tents around a state."""
+
+    cells: FactoredFeatures
+    laws: FloatArray
+
+    def __call__(self, states: IntArray) -> FloatArray:
+        from journeyman.features.factored_kernels import blended_laws
+
+        found = np.empty((states.size, self.laws.shape[1]))
+        for part, around, shares in _memberships(self.cells, states):
+            found[part] = blended_laws(around, shares, self.laws)
+        return found
+
+
+def cloned(
+    world: LargeWorld,
+    radix: MixedRadix,
+    demos: Demonstrations,
+    num_knots: int = 5,
+    *,
+    smoothing: float = 0.5,
+) -> FunctionPolicy:
+    """The demonstrated action frequencies around a state; `smoothing` visits are spread evenly."""
+    if not (np.isfinite(smoothing) and smoothing > 0):
+        raise InvalidCosts(f"smoothing = {smoothing}", "Give a positive number")
+    cells = factored(world, radix, demos, single_actions(world)[:1], num_knots)
+    counts = np.full((cells.scales.size, world.num_actions), smoothing / world.num_actions)
+    for part, around, shares in _memberships(cells, demos.step_states):
+        np.add.at(counts, (around, demos.actions[part, np.newaxis]), shares)
+    laws = counts / counts.sum(axis=1, keepdims=True)
+    return FunctionPolicy(CellLaws(cells, laws), world.num_actions)
+
+
+def _memberships(
+    cells: FactoredFeatures, states: IntArray
+) -> Iterator[tuple[slice, IntArray, FloatArray]]:
+    """Block by block: the cells around every state and K_j there, which sum to one."""
+    for first in range(0, states.size, CLONING_BLOCK):
+        part = slice(first, first + CLONING_BLOCK)
+        around, weights = cells.cells(states[part])
+        weights = weights / cells.scales[around]
+        yield part, around, weights / weights.sum(axis=1, keepdims=True)

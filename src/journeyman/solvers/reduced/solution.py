@@ -15,8 +15,7 @@ from journeyman.arrays import FloatArray, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import extract
 from journeyman.problem import telling_witness
-from journeyman.problem.reduced_duality import ReducedWitness, reduced_lower_bound
-from journeyman.problem.surrogate import Surrogate
+from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.answer import Solution
 
 CLOSE = 1e-3

@@ -19,8 +19,22 @@ from typing import Protocol
 
 import numpy as np
 
+from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex
 from journeyman.errors import InvalidSolver
-from journeyman.solvers import subgradient_codes as codes
+
+# Numbers that stand for cost classes and step rules inside compiled code.
+
+INFINITY_BALL, EUCLIDEAN_BALL, SIMPLEX, KNOWN_COST = range(4)
+CONSTANT, INVERSE_ROOT, NORM_ADAPTIVE, COORDINATE_ADAPTIVE, DUAL_AVERAGING = range(5)
+
+WEIGHT, SQUARED_WEIGHT, REGRET, SQUARED_NORM = range(4)
+"""Positions in `totals`: sums of w_t, w_t^2, w_t <g_t, theta_t> and |g_t|^2."""
+
+
+def class_code(cost_class: CostClass) -> int:
+    """The number of a cost class."""
+    kinds: list[type[CostClass]] = [InfinityBall, EuclideanBall, Simplex, KnownCost]
+    return kinds.index(type(cost_class))
 
 
 class Steepness(Protocol):
@@ -56,7 +70,7 @@ class Constant(StepRule):
     """One step size throughout."""
 
     rate: float | None = None
-    code = codes.CONSTANT
+    code = CONSTANT
 
     def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(radius / (surrogate.subgradient_bound * np.sqrt(steps)))
@@ -67,7 +81,7 @@ class InverseRoot(StepRule):
     """Steps that shrink like 1/sqrt(t)."""
 
     rate: float | None = None
-    code = codes.INVERSE_ROOT
+    code = INVERSE_ROOT
 
     def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(np.sqrt(2) * radius / surrogate.subgradient_bound)
@@ -78,7 +92,7 @@ class NormAdaptive(StepRule):
     """AdaGrad with one scale for all coordinates; needs no constant."""
 
     rate: float | None = None
-    code = codes.NORM_ADAPTIVE
+    code = NORM_ADAPTIVE
 
     def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(np.sqrt(2) * radius)
@@ -89,7 +103,7 @@ class CoordinateAdaptive(StepRule):
     """AdaGrad with a scale per coordinate."""
 
     rate: float | None = None
-    code = codes.COORDINATE_ADAPTIVE
+    code = COORDINATE_ADAPTIVE
 
     def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return 2 * radius / surrogate.num_features
@@ -100,7 +114,7 @@ class DualAveraging(StepRule):
     """Steps from the origin along the sum of all subgradients."""
 
     rate: float | None = None
-    code = codes.DUAL_AVERAGING
+    code = DUAL_AVERAGING
 
     def _default_rate(self, surrogate: Steepness, radius: float, steps: int) -> float:
         return float(radius / (np.sqrt(2) * surrogate.subgradient_bound))

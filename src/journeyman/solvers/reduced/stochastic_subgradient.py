@@ -10,7 +10,7 @@ by default) and the average is weighted by t^average_power (0 is the paper's uni
 
 Guarantee. With exact penalties the loss bounds the policy's gap, gap(pi) <= L(theta_hat), whatever
 the run did. How far L(theta_hat) is from the least loss is proven by a dual point: what was active
-while each row was seen, averaged with the same weights and repaired (`problem/dual_repair`). Beside
+while each row was seen, averaged with the same weights and repaired (`dual_repair`). Beside
 it stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
 `accuracy`, by default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount).
 
@@ -36,18 +36,13 @@ from scipy import sparse
 
 from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor, Serial, seeds_of
+from journeyman.features import Features
+from journeyman.features.base import LargeFeatures, called, tabled
 from journeyman.problem import Program
-from journeyman.problem.dual_repair import DualRepair
-from journeyman.problem.features import Features
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.large_features import LargeFeatures
-from journeyman.problem.penalty import ExactPenalty, Penalty
-from journeyman.problem.reduced import Reduced
-from journeyman.problem.row_sampling import RowNorms, RowSampling
+from journeyman.problem.reduced import ExactPenalty, Penalty, Reduced, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.coefficients import ReducedSolution, policy_solution
-from journeyman.solvers.fitting_features import called, tabled
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_not_negative,
@@ -55,14 +50,22 @@ from journeyman.solvers.hyperparameters import (
     require_time_limit,
 )
 from journeyman.solvers.large_answer import LargeAnswer
-from journeyman.solvers.large_descent import LargeDescent
-from journeyman.solvers.optimisation import optimisation_of
-from journeyman.solvers.replicas import ROUND, Replicas, engine_of
+from journeyman.solvers.reduced.descent import (
+    ROUND,
+    Replicas,
+    SubgradientState,
+    SubgradientSteps,
+    engine_of,
+    exists,
+    identity_of,
+    optimisation_of,
+)
+from journeyman.solvers.reduced.dual_repair import DualRepair
+from journeyman.solvers.reduced.kernels import Motion
+from journeyman.solvers.reduced.large_descent import LargeDescent
+from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
+from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
 from journeyman.solvers.status import Status
-from journeyman.solvers.step_rules import CoordinateAdaptive, StepRule
-from journeyman.solvers.subgradient_kernel import Motion
-from journeyman.solvers.subgradient_state import SubgradientState, exists, identity_of
-from journeyman.solvers.subgradient_steps import SubgradientSteps
 from journeyman.solvers.watch import Watch
 from journeyman.storage import PathLike
 
@@ -105,7 +108,7 @@ class StochasticSubgradient:
         executor: runs the replicas, or draws blocks of rows in a large world; the answer does not
             depend on it.
         replicas: independent descents on the executor, whose averages are averaged; what that is
-            worth, `solvers/replicas` says.
+            worth, `solvers/reduced/descent` says.
     """
 
     features: Features | LargeFeatures

@@ -1,0 +1,1 @@
+"""SGD-AL and the programs over combinations of features."""
