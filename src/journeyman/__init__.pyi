@@ -4,19 +4,19 @@ from journeyman import features as features
 from journeyman import gallery as gallery
 from journeyman import report as report
 from journeyman import testing as testing
-from journeyman.adapters.demonstration_files.demonstration_formats import (
+from journeyman.adapters.cost_sources import read_costs as read_costs
+from journeyman.adapters.demonstration_formats import (
     read_demonstrations as read_demonstrations,
 )
-from journeyman.adapters.demonstration_files.demonstration_formats import (
+from journeyman.adapters.demonstration_formats import (
     write_demonstrations as write_demonstrations,
 )
 from journeyman.adapters.gymnasium_simulator import GymnasiumSimulator as GymnasiumSimulator
 from journeyman.adapters.ray import Ray as Ray
-from journeyman.adapters.world_files.cost_sources import read_costs as read_costs
-from journeyman.adapters.world_files.observed_steps import ObservedSteps as ObservedSteps
-from journeyman.adapters.world_files.world_check import TransitionCheck as TransitionCheck
-from journeyman.adapters.world_files.world_check import check_transitions as check_transitions
-from journeyman.adapters.world_files.world_sources import read_world as read_world
+from journeyman.adapters.world_check import ObservedSteps as ObservedSteps
+from journeyman.adapters.world_check import TransitionCheck as TransitionCheck
+from journeyman.adapters.world_check import check_transitions as check_transitions
+from journeyman.adapters.world_sources import read_world as read_world
 from journeyman.apprentice import Apprentice as Apprentice
 from journeyman.apprentice import learn as learn
 from journeyman.auditing import Audit as Audit

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from fuzzing import tried
-from journeyman.adapters.world_files.cost_sources import read_costs, runs_code
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.cost_sources import read_costs, runs_code
+from journeyman.adapters.world_sources import read_world
 
 GRID = jm.gallery.grid(4, macro_cells=2).world
 RAGGED = jm.World(

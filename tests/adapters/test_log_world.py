@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import journeyman as jm
 from fuzzing import tried
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.world_sources import read_world
 
 OPTIONS = {"discount": "0.9", "initial": "0"}
 HEADER = ("state", "action", "next_state")

@@ -14,8 +14,8 @@ from scipy import sparse
 
 import journeyman as jm
 from fuzzing import tried
-from journeyman.adapters.formats.npz_arrays import open_npz
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.npz_arrays import open_npz
+from journeyman.adapters.world_sources import read_world
 from journeyman.testing.strategies import worlds
 
 P = np.array([[[0.5, 0.5, 0], [0, 1, 0]], [[0, 0, 1], [1, 0, 0]], [[0.25, 0, 0.75], [0, 0, 1]]])

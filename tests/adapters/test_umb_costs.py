@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import journeyman as jm
 from adapters.test_umb_world import DOUBLE, OPTIONS, PUBLISHED, damaged, packed, refused, written
 from fuzzing import tried
-from journeyman.adapters.world_files.cost_sources import read_costs
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.cost_sources import read_costs
+from journeyman.adapters.world_sources import read_world
 
 BOOL = {"type": "bool"}
 LABEL = {"g": {"applies-to": ["states"], "type": BOOL}}

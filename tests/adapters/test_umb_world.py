@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from fuzzing import tried
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.world_sources import read_world
 from journeyman.testing.strategies import worlds
 
 OPTIONS = {"discount": "0.9"}

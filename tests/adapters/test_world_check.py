@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.adapters.world_files.observed_steps import ObservedSteps, observe
-from journeyman.adapters.world_files.world_check import check_transitions
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.world_check import ObservedSteps, check_transitions, observe
+from journeyman.adapters.world_sources import read_world
 
 NAMES = ["FrozenLake-v1", "CliffWalking-v1", "CliffWalkingSlippery-v1", "Taxi-v4"]
 DISCOUNT = {"discount": "0.9"}
@@ -150,7 +149,7 @@ class FewSteps:
     """A world whose episodes are cut after two steps."""
 
     def __init__(self, world):
-        from journeyman.adapters.world_files.observed_steps import WorldSimulator
+        from journeyman.adapters.world_check import WorldSimulator
 
         self.inner, self.unwrapped, self.steps = WorldSimulator(world), self, 0
 

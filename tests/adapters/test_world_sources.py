@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.adapters.world_files.source_options import typed
-from journeyman.adapters.world_files.world_sources import read_world
+from journeyman.adapters.source_options import typed
+from journeyman.adapters.world_sources import read_world
 
 DISCOUNT = {"discount": "0.9"}
 
@@ -131,7 +131,7 @@ def test_a_missing_package_is_named_with_its_remedy(package, source, extra, monk
 def test_reading_a_file_loads_no_optional_package(tmp_path):
     jm.gallery.grid(2, macro_cells=1).world.save(tmp_path / "world.npz")
     script = (
-        "import sys; from journeyman.adapters.world_files.world_sources import read_world;"
+        "import sys; from journeyman.adapters.world_sources import read_world;"
         f"read_world({str(tmp_path / 'world.npz')!r});"
         "print({'gymnasium', 'seals', 'pyarrow', 'icu_sepsis'} & set(sys.modules))"
     )

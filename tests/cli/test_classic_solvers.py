@@ -7,9 +7,15 @@ import pytest
 
 import journeyman as jm
 import study_methods
-from journeyman.runs.description import SOLVERS, InvalidSettings, SolverDescription
+from journeyman.runs.description import (
+    ASKING,
+    CLASSICS,
+    METHODS,
+    SOLVERS,
+    InvalidSettings,
+    SolverDescription,
+)
 from journeyman.runs.solver_choice import chosen_solver, compared_solver
-from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
 
 
 @pytest.mark.parametrize("name", [*METHODS, *ASKING])

@@ -15,8 +15,10 @@ from journeyman.runs.description import (
     overlaid,
     overridden,
     parsed_budget,
+    read_toml,
+    toml_text,
+    toml_value,
 )
-from journeyman.runs.toml_text import read_toml, toml_text, toml_value
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -387,7 +387,7 @@ def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):
     def broken(*_, **__):
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr("journeyman.adapters.world_files.world_sources.read_world", broken)
+    monkeypatch.setattr("journeyman.adapters.world_sources.read_world", broken)
     shown = call("world", "show", files / "world.npz")
     assert shown.code == 1
     assert "ZeroDivisionError: on purpose" in shown.words

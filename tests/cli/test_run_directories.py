@@ -10,11 +10,9 @@ import pytest
 from journeyman import InvalidFile
 from journeyman.progress import Event, quiet
 from journeyman.runs import DirectoryInUse, Interrupted, RunDescription, RunDirectory
-from journeyman.runs.checkpoints import Checkpoints, step_of
-from journeyman.runs.directory import evidence_in
+from journeyman.runs.directory import Metrics, evidence_in, locked
 from journeyman.runs.interruption import stopping_gently
-from journeyman.runs.lock import locked
-from journeyman.runs.metrics import Metrics
+from journeyman.runs.learning import Checkpoints, step_of
 from journeyman.storage import save_arrays
 
 MADE_FROM = {"journeyman": "0.1.0", "world": "abc", "costs": "def"}
@@ -34,7 +32,7 @@ def test_a_lock_is_held_once_and_given_back(tmp_path):
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path):
     script = (
-        "import os, sys, pathlib\nfrom journeyman.runs.lock import locked\n"
+        "import os, sys, pathlib\nfrom journeyman.runs.directory import locked\n"
         "with locked(pathlib.Path(sys.argv[1])):\n    os.kill(os.getpid(), 9)"
     )
     dead = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)

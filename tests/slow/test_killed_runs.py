@@ -15,7 +15,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.runs import RunDescription, RunDirectory
-from journeyman.runs.checkpoints import step_of
+from journeyman.runs.learning import step_of
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("JOURNEYMAN_KILLS", "100"))

@@ -14,7 +14,7 @@ import journeyman as jm
 from journeyman.features import Features, occupancies, partition
 from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty, UniformRows
 from journeyman.problem.surrogate import Surrogate
-from journeyman.runs.checkpoints import step_of
+from journeyman.runs.learning import step_of
 from journeyman.solvers.reduced import dual_repair
 from journeyman.solvers.reduced import stochastic_subgradient as module
 from journeyman.solvers.reduced.descent import SubgradientSteps

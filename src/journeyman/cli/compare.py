@@ -185,7 +185,7 @@ def _compared(inputs: Any, solvers: str, cells: int, **settings: Any) -> Any:
 
 def _names(solvers: str, *, can_ask: bool) -> Sequence[str]:
     """What was asked for; all means those that can be used."""
-    from journeyman.runs.solver_names import ASKING, METHODS
+    from journeyman.runs.description import ASKING, METHODS
 
     if solvers == ALL:
         return (*METHODS, *(ASKING if can_ask else ()))
@@ -278,7 +278,7 @@ def example_of(
 
     `driving` has published expectations instead of an expert who could be recorded.
     """
-    from journeyman.adapters.world_files.source_options import arguments_for
+    from journeyman.adapters.source_options import arguments_for
 
     name, _, size = source.partition(":")
     if name not in EXAMPLES or (size and not EXAMPLES[name]):

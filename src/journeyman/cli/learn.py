@@ -134,8 +134,13 @@ class _Learning:
 
     def _description(self, place: Any) -> Any:
         """What is stored or in the TOML file, then --set, then the options."""
-        from journeyman.runs.description import RunDescription, overlaid, overridden, parsed_budget
-        from journeyman.runs.toml_text import read_toml
+        from journeyman.runs.description import (
+            RunDescription,
+            overlaid,
+            overridden,
+            parsed_budget,
+            read_toml,
+        )
 
         table: dict[str, Any] = {}
         if self.config is not None:

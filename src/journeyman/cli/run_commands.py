@@ -163,7 +163,7 @@ def report(
 def _found(place: Any) -> dict[str, str]:
     """Solver, status and time, which stand in a run directory beside the evidence."""
     from journeyman.report.numbers import seconds
-    from journeyman.runs.metrics import last_elapsed
+    from journeyman.runs.directory import last_elapsed
 
     if not place.has_ended:
         return {}

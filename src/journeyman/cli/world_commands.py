@@ -87,7 +87,7 @@ def check_world(
 
     Reading refuses laws that do not sum to one, wrong ids, a discount outside (0, 1) and the like.
     """
-    from journeyman.adapters.world_files.world_check import check_transitions
+    from journeyman.adapters.world_check import check_transitions
     from journeyman.cli.exit_codes import BAD_DATA
     from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from
@@ -110,9 +110,9 @@ def check_world(
 
 
 def _environment(name: str, options: dict[str, str]) -> Any:
-    from journeyman.adapters.world_files.gymnasium_worlds import PREFIX, make_environment
+    from journeyman.adapters.world_sources import GYMNASIUM, make_environment
 
-    return make_environment(name.removeprefix(PREFIX), options)
+    return make_environment(name.removeprefix(GYMNASIUM), options)
 
 
 # `journeyman world import`: any source of worlds, written as one native file.
@@ -172,7 +172,7 @@ def import_world(
 
 
 def _note(world: World) -> str:
-    from journeyman.adapters.world_files.single_precision import was_single
+    from journeyman.adapters.npz_worlds import was_single
 
     if not was_single(world):
         return ""
@@ -202,7 +202,7 @@ def record(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a policy and write what it did, to try things out."""
-    from journeyman.adapters.demonstration_files.demonstration_formats import write_demonstrations
+    from journeyman.adapters.demonstration_formats import write_demonstrations
     from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from
 
@@ -227,11 +227,11 @@ def _policy(expert: str, source: str, options: dict[str, str], world: jm.World) 
 
 def _own_expert(source: str, options: dict[str, str], world: jm.World) -> jm.Policy:
     """The expert that an example of the gallery comes with."""
-    from journeyman.adapters.world_files.gallery_sources import NAMES, PREFIX
-    from journeyman.adapters.world_files.source_options import EVERYWHERE, arguments_for
+    from journeyman.adapters.source_options import EVERYWHERE, arguments_for
+    from journeyman.adapters.world_sources import GALLERY, GALLERY_NAMES
 
-    name = source.removeprefix(PREFIX).replace("-", "_")
-    if name in NAMES:
+    name = source.removeprefix(GALLERY).replace("-", "_")
+    if name in GALLERY_NAMES:
         function = getattr(jm.gallery, name)
         given = {key: text for key, text in options.items() if key not in EVERYWHERE}
         expert = getattr(function(**arguments_for(source, function, given)), "expert", None)

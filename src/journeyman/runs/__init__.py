@@ -13,9 +13,8 @@ Every file is written atomically, the result last: killed at any moment, a run c
 """
 
 from journeyman.runs.description import BudgetDescription, RunDescription, SolverDescription
-from journeyman.runs.directory import RunDirectory
+from journeyman.runs.directory import DirectoryInUse, RunDirectory
 from journeyman.runs.interruption import Interrupted
-from journeyman.runs.lock import DirectoryInUse
 
 __all__ = [
     "BudgetDescription", "DirectoryInUse", "Interrupted", "RunDescription", "RunDirectory",

@@ -1,23 +1,74 @@
 """The directory of a run: begun once, continued by the same run only, ended with its result."""
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 
-from journeyman.errors import InvalidFile
+from journeyman.errors import InvalidFile, JourneymanError
+from journeyman.progress import Event, Observer
 from journeyman.runs.description import (
     OPTIONS,
     PROVENANCE,
     SOURCES,
     RunDescription,
     SolverDescription,
+    read_toml,
+    toml_text,
 )
-from journeyman.runs.lock import LOCK, locked
-from journeyman.runs.toml_text import read_toml, toml_text
-from journeyman.storage import write_atomically
+from journeyman.storage import naming, write_atomically
+
+# One process at a time in a run directory.
+#
+# The system holds the lock for as long as the process lives, so what a killed process leaves is no
+# obstacle. The file says whose it is; it stays where it is, because removing it would let two
+# processes hold locks on two files of the same name.
+
+LOCK = ".lock"
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+"""A link in its place would have us write elsewhere."""
+
+
+class DirectoryInUse(JourneymanError):
+    """Another process works in the run directory."""
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory, or raise `DirectoryInUse` with the other's number."""
+    handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
+    try:
+        if not _take(handle):
+            owner = os.read(handle, 32).decode("ascii", "replace").strip()
+            raise DirectoryInUse(
+                f"{directory} is in use by process {owner or 'unknown'}. Wait until it has ended, "
+                "or give another directory."
+            )
+        os.ftruncate(handle, 0)
+        os.write(handle, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(handle)
+
+
+def _take(handle: int) -> bool:
+    """Whether the lock is ours now; where the system has no such locks it always is."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
 
 DESCRIPTION, METRICS, RESULT = "run.toml", "metrics.jsonl", "result.json"
 CHECKPOINTS, CERTIFIED, UNFINISHED = "checkpoints", "certified", ".certified"
@@ -198,3 +249,74 @@ def _write(path: Path, content: bytes) -> None:
         stream.write(content)
 
     write_atomically(path, write)
+
+
+# What a solver reported, one JSON object per line, for whoever wants to plot it.
+#
+# Figures are those of `progress.Event`; at most one line a second is kept, and the last one. Killed
+# while writing, a run leaves half a line at most, which is cut off when the run goes on.
+
+INTERVAL = 1.0
+"""Seconds between two lines."""
+LONGEST_LINE = 4096
+
+
+class Metrics:
+    """An observer that writes to a file and passes on to another observer."""
+
+    def __init__(self, path: Path, onward: Observer, *, interval: float = INTERVAL) -> None:
+        self.path, self.onward, self.interval = path, onward, interval
+        self._last: float | None = None
+        self._held: Event | None = None
+        self._stream: TextIOWrapper | None = None
+
+    def __enter__(self) -> Self:
+        _cut_half_line(self.path)
+        self._stream = self.path.open("a", encoding="utf-8")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._stream is not None:
+            with naming(self.path), self._stream as stream:
+                if self._held is not None:
+                    stream.write(_line(self._held))
+
+    def __call__(self, event: Event, /) -> None:
+        self.onward(event)
+        now = time.monotonic()
+        if self._stream is None or (self._last is not None and now - self._last < self.interval):
+            self._held = event
+            return
+        self._last, self._held = now, None
+        with naming(self.path):
+            self._stream.write(_line(event))
+            self._stream.flush()
+
+
+def last_elapsed(path: Path) -> float | None:
+    """Seconds that the last solve took, as far as it has reported; None when it has not."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(path.stat().st_size - LONGEST_LINE, 0))
+            elapsed = json.loads(stream.read().splitlines()[-1])["elapsed"]
+        return float(elapsed)
+    except (OSError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _line(event: Event) -> str:
+    return json.dumps(vars(event), sort_keys=True, default=float) + "\n"
+
+
+def _cut_half_line(path: Path) -> None:
+    if not path.exists():
+        return
+    whole = path.read_bytes().rpartition(b"\n")
+    if whole[2]:
+        with path.open("r+b") as stream:
+            stream.truncate(len(whole[0]) + len(whole[1]))

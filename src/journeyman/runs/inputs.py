@@ -74,7 +74,7 @@ def world_digest(world: World) -> str:
 
 def code_named_in(description: RunDescription) -> str | None:
     """The first source whose reading imports a module by name; a file may not ask for that."""
-    from journeyman.adapters.world_files.cost_sources import runs_code
+    from journeyman.adapters.cost_sources import runs_code
 
     for source in (description.costs, *(one.cost for one in description.budgets)):
         if runs_code(source):
@@ -85,7 +85,7 @@ def code_named_in(description: RunDescription) -> str | None:
 
 def world_from(source: str, options: Mapping[str, str]) -> World:
     """The world that a source names, with settings of the source."""
-    from journeyman.adapters.world_files.world_sources import read_world
+    from journeyman.adapters.world_sources import read_world
 
     return read_world(source, options=options)
 
@@ -94,7 +94,7 @@ def costs_from(
     source: str, world: World, options: Mapping[str, str], *, rewards: bool | None = None
 ) -> CostBasis:
     """The cost features that a source names; `rewards` says that higher is better."""
-    from journeyman.adapters.world_files.cost_sources import read_costs
+    from journeyman.adapters.cost_sources import read_costs
 
     basis = read_costs(source, world, options=options)
     if not np.any(basis.norms):
@@ -111,8 +111,8 @@ def costs_from(
 
 def demonstrations_from(description: RunDescription, world: World) -> Demonstrations:
     """The demonstrations in a file or directory, checked step by step against the world."""
-    from journeyman.adapters.demonstration_files.demonstration_formats import read_demonstrations
-    from journeyman.adapters.formats.memory_limit import memory_limit
+    from journeyman.adapters.demonstration_formats import read_demonstrations
+    from journeyman.adapters.source_options import memory_limit
 
     more = {}
     if "memory_gb" in description.world_options:

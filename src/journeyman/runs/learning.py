@@ -1,23 +1,31 @@
 """A run from its description to its result, begun or continued."""
 
+import os
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
 from journeyman.certificate.dossier import certificate_facts
-from journeyman.errors import InvalidInput, NoSolution
+from journeyman.errors import InvalidFile, InvalidInput, InvalidSolver, NoSolution
+from journeyman.problem import Program
 from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
-from journeyman.runs.directory import RunDirectory
+from journeyman.runs.directory import Metrics, RunDirectory
 from journeyman.runs.inputs import Inputs, world_digest, world_from
-from journeyman.runs.metrics import Metrics
+from journeyman.runs.interruption import Stop
 from journeyman.runs.solver_choice import chosen_solver
-from journeyman.runs.steady_solver import SteadySolver
-from journeyman.solvers import Status
+from journeyman.solvers import Answer, Solver, Status
+from journeyman.solvers.reduced.descent import SCHEMA_VERSION
+from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
+from journeyman.solvers.watch import Watch
+from journeyman.storage import load_arrays, write_atomically
 
 SHOWN = (
     "alarm", "bound", "budgets", "expectations", "failure_probability", "gap_on_data",
@@ -149,3 +157,147 @@ def certificate_result(certificate: Certificate) -> dict[str, Any]:
         "table": certificate.table(),
         "advice": certificate.advice(),
     }
+
+
+# A solver that can be stopped and continued: what a run gives to `learn`.
+#
+# Around a solver that draws nothing and is quick there is little to do: it starts again. SGD-AL
+# goes
+# on from its last state. `learn` may solve more than once, with lowered budgets: every solve has
+# its
+# own checkpoints.
+
+
+class SteadySolver:
+    """Runs a solver, keeps its states, and raises `Stop` when it was interrupted."""
+
+    def __init__(
+        self,
+        solver: Solver,
+        directory: Path,
+        tell: Callable[[str], None],
+        checkpoint_every: float | None = None,
+    ) -> None:
+        self.solver, self.directory, self.tell = solver, directory, tell
+        self.checkpoint_every = checkpoint_every
+        if checkpoint_every is not None and not isinstance(solver, StochasticSubgradient):
+            raise InvalidSolver(
+                f"checkpoint_every = {checkpoint_every}, but {type(solver).__name__} keeps no "
+                "states: when it is interrupted it starts again",
+                "Leave it out, or choose the solver sgd-al",
+            )
+        self.solves = 0
+        self._checkpoints: Checkpoints | None = None
+
+    @property
+    def time_limit(self) -> float | None:
+        return self.solver.time_limit
+
+    def keep(self) -> None:
+        """Look for a new state; to be called now and then while the solver runs."""
+        if self._checkpoints is not None:
+            self._checkpoints.keep()
+
+    def forget_later_solves(self) -> None:
+        """Drop the states of all solves but the first: they follow from an answer that may change
+        when the first one stops elsewhere."""
+        for place in self.directory.glob("solve-*"):
+            if place.name != "solve-1":
+                shutil.rmtree(place)
+
+    def run(self, problem: Program, watch: Watch, /) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        self.solves += 1
+        watch.task = type(self.solver).__name__
+        if isinstance(self.solver, StochasticSubgradient):
+            answer = self._continued(self.solver, problem, watch)
+        else:
+            answer = self.solver.run(problem, watch)
+        if watch.interrupted:
+            raise Stop
+        return answer
+
+    def _continued(self, solver: StochasticSubgradient, problem: Program, watch: Watch) -> Answer:
+        self._checkpoints = Checkpoints(self.directory / f"solve-{self.solves}")
+        step = self._checkpoints.mend()
+        steady = replace(
+            solver, checkpoint=self._checkpoints.latest, checkpoint_every=self.checkpoint_every
+        )
+        if step is not None:
+            self.tell(f"going on from step {step}")
+        answer = steady.run(problem, watch)
+        self._checkpoints.keep()
+        return answer
+
+
+# The last three states of a solver that can be continued, and which of them to go on from.
+#
+# A solver writes `latest.npz`; whenever that file is a new one it is kept under the number of its
+# step as well. A file that cannot be read, for instance because the disk lost a bit, is passed over
+# for the one before.
+
+KIND = "subgradient-state"
+KEPT = 3
+"""States under numbers."""
+LATEST = "latest.npz"
+
+
+class Checkpoints:
+    """The states of one solve, in a directory of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.latest = directory / LATEST
+        self._seen: tuple[int, int] | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def numbered(self) -> list[Path]:
+        """Kept states, the newest first."""
+        return sorted(self.directory.glob("step-*.npz"), reverse=True)
+
+    def keep(self) -> None:
+        """Keep the latest state under its number, if it is a new one, and drop the oldest."""
+        if not self.latest.exists():
+            return
+        status = self.latest.stat()
+        if (status.st_ino, status.st_mtime_ns) == self._seen:
+            return
+        self._seen = (status.st_ino, status.st_mtime_ns)
+        step = step_of(self.latest)
+        if step is not None:
+            _double(self.latest, self.directory / f"step-{step:012d}.npz")
+        for old in self.numbered()[KEPT:]:
+            old.unlink()
+
+    def mend(self) -> int | None:
+        """Make `latest` the newest state that is whole; its step, or None when there is none."""
+        for path in [self.latest, *self.numbered()]:
+            step = step_of(path)
+            if step is not None:
+                if path != self.latest:
+                    _double(path, self.latest)
+                return step
+        self.latest.unlink(missing_ok=True)
+        return None
+
+
+def step_of(path: Path) -> int | None:
+    """The step that a state was saved at; None when the file is missing or damaged."""
+    try:
+        facts, _ = load_arrays(path, KIND, SCHEMA_VERSION)
+        return int(facts["step"])
+    except (InvalidFile, KeyError, TypeError, ValueError):
+        return None
+
+
+def _double(source: Path, target: Path) -> None:
+    """The same content under a second name, without copying where the file system can."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+
+        def copy(stream: BinaryIO) -> None:
+            stream.write(source.read_bytes())
+
+        write_atomically(target, copy)

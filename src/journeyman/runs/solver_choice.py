@@ -10,8 +10,14 @@ from journeyman.apprentice import default_solver
 from journeyman.features import Features
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship
-from journeyman.runs.description import InvalidSettings, SolverDescription, wrong_setting
-from journeyman.runs.solver_names import ASKING, CLASSICS, METHODS
+from journeyman.runs.description import (
+    ASKING,
+    CLASSICS,
+    METHODS,
+    InvalidSettings,
+    SolverDescription,
+    wrong_setting,
+)
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from journeyman.errors import InvalidFile
-from journeyman.runs.lock import LOCK, locked
+from journeyman.runs.directory import LOCK, locked
 from journeyman.storage import write_atomically
 from journeyman.studies.trial import Trial
 

@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.demonstration_files.demonstration_reading import (
+from journeyman.adapters.arrow_files import column, filled, open_arrow
+from journeyman.adapters.demonstration_reading import (
     Allowance,
+    EpisodeList,
     member,
     read_json,
+    write_directory,
 )
-from journeyman.adapters.demonstration_files.episode_lists import EpisodeList
-from journeyman.adapters.formats.arrow_messages import column, open_arrow
-from journeyman.adapters.formats.arrow_numbers import filled
-from journeyman.adapters.formats.directory_writing import write_directory
 from journeyman.arrays import IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, MissingExtra
@@ -34,7 +33,7 @@ EMPTY_INFO = "{}"
 REMEDY = "Save trajectories of an environment whose observations and actions are numbers"
 
 
-def read(path: Path, allowance: Allowance) -> Demonstrations:
+def read_imitation(path: Path, allowance: Allowance) -> Demonstrations:
     """The trajectories of a directory."""
     episodes = EpisodeList(path, allowance)
     for name in _data_files(path):
@@ -93,7 +92,7 @@ def _lists(file: Path, batch: Any, name: str) -> tuple[Any, IntArray]:
     return found.flatten(), found.value_lengths().to_numpy().astype(np.int64)
 
 
-def write(demonstrations: Demonstrations, path: Path) -> None:
+def write_imitation(demonstrations: Demonstrations, path: Path) -> None:
     """Write a new directory that `imitation.data.serialize.load` reads."""
     try:
         import pyarrow

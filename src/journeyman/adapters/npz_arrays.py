@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from journeyman.adapters.formats.memory_limit import require_memory
+from journeyman.adapters.source_options import require_memory
 from journeyman.errors import InvalidFile, JourneymanError
 from journeyman.storage import HEADER, PathLike, refuse_long_directory
 

@@ -12,30 +12,92 @@ Reading executes nothing, reads nothing outside the file, and asks for memory on
 estimated how much a file will take.
 """
 
+import math
 import os
-from collections.abc import Callable
-from importlib import import_module
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from journeyman.adapters.demonstration_files.demonstration_reading import (
+from numpy.lib import format as npy
+
+from journeyman.adapters.demonstration_reading import (
     MEMORY_LIMIT,
     Allowance,
     fitted,
     require_ids,
 )
-from journeyman.demonstrations import Demonstrations
+from journeyman.adapters.imitation_demonstrations import (
+    read_imitation,
+    write_imitation,
+)
+from journeyman.adapters.minari_demonstrations import read_minari, write_minari
+from journeyman.adapters.parquet_demonstrations import (
+    read_parquet,
+    write_parquet,
+)
+from journeyman.demonstrations import Demonstrations, files
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidInput
-from journeyman.storage import PathLike
+from journeyman.storage import PathLike, refuse_long_directory
 from journeyman.world import World
 
-READERS = {
-    "npz": "npz_demonstrations", "csv": "csv_demonstrations", "parquet": "parquet_demonstrations",
-    "minari": "minari_demonstrations", "imitation": "imitation_demonstrations",
-}  # fmt: skip
-"""The module that reads each format."""
-WRITERS = READERS | {"minari": "minari_export"}
+# Demonstrations in the native format, looked at before they are unpacked.
+#
+# A native file is a ZIP of arrays. What its directory and the headers of its arrays announce is
+# compared with what is allowed; then `Demonstrations.load` reads it, with the checks of `storage`.
+
+BYTES_PER_ITEM = 24
+"""What an id takes beside its stored form: as int64, and temporaries of the checks."""
+
+
+def read_npz(path: Path, allowance: Allowance) -> Demonstrations:
+    """The demonstrations in a file that `Demonstrations.save` wrote."""
+    try:
+        refuse_long_directory(path)
+        with zipfile.ZipFile(path) as archive:
+            members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
+            allowance.require(2 * sum(one.file_size for one in members))
+            allowance.require(sum(_needed(archive, one) for one in members))
+    except FileNotFoundError as fault:
+        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
+    except InvalidFile:
+        raise
+    except Exception as fault:  # zipfile, zlib and lzma have many ways to say "damaged"
+        raise InvalidFile(
+            f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
+        ) from fault
+    return Demonstrations.load(path, memory_limit=allowance.limit)
+
+
+def write_npz(demonstrations: Demonstrations, path: Path) -> None:
+    """Write the native format."""
+    demonstrations.save(path)
+
+
+def _needed(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> int:
+    with archive.open(one) as stream:
+        stream_of_bytes: Any = stream
+        if npy.read_magic(stream_of_bytes)[0] != 1:  # headers of others may have gigabytes
+            raise ValueError(f"{one.filename} has a header of an unusual length")
+        shape, _, dtype = npy.read_array_header_1_0(stream_of_bytes)
+    return math.prod(shape) * (2 * dtype.itemsize + BYTES_PER_ITEM)
+
+
+# Demonstrations as comma-separated text, read within an allowance.
+
+
+def read_csv(path: Path, allowance: Allowance) -> Demonstrations:
+    """The demonstrations in a CSV file of either layout."""
+    return Demonstrations(*files.read_csv(path, allowance.require)).read_from(files.source(path))
+
+
+def write_csv(demonstrations: Demonstrations, path: Path) -> None:
+    """Write one row per visited state."""
+    demos = demonstrations
+    files.write_csv(path, demos.states, demos.actions, demos.offsets, demos.terminated)
+
+
 SUFFIXES = {
     ".npz": "npz", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".hdf5": "minari",
 }  # fmt: skip
@@ -78,7 +140,7 @@ def read_demonstrations(
     source = _path(path)
     _require_kinds(world, memory_limit)
     chosen = _known(format) if format is not None else _recognised(source)
-    read: Callable[[Path, Allowance], Demonstrations] = _module(READERS[chosen]).read
+    read, _ = FORMATS[chosen]
     demos = read(source, Allowance(path, memory_limit))
     require_ids(demos)
     if world is not None:
@@ -124,7 +186,7 @@ def write_demonstrations(
         )
     if target.is_dir() and chosen in SINGLE_FILES:
         raise InvalidFile(f"{path} is a directory", "Give the name of a file")
-    write: Callable[[Demonstrations, Path], None] = _module(WRITERS[chosen]).write
+    _, write = FORMATS[chosen]
     write(demonstrations, target)
 
 
@@ -144,7 +206,7 @@ def _require_kinds(world: object, memory_limit: object) -> None:
 
 
 def _known(name: str) -> str:
-    if name not in READERS:
+    if name not in FORMATS:
         raise InvalidInput(f"the format {name!r} is not known", _choice("Give"))
     return name
 
@@ -174,9 +236,17 @@ def _choice(verb: str) -> str:
 
 
 def _formats() -> str:
-    *others, last = READERS
+    *others, last = FORMATS
     return f"{', '.join(others)} or {last}"
 
 
-def _module(name: str) -> ModuleType:
-    return import_module(f"journeyman.adapters.demonstration_files.{name}")
+FORMATS: Mapping[
+    str, tuple[Callable[[Path, Allowance], Demonstrations], Callable[[Demonstrations, Path], None]]
+] = {
+    "npz": (read_npz, write_npz),
+    "csv": (read_csv, write_csv),
+    "parquet": (read_parquet, write_parquet),
+    "minari": (read_minari, write_minari),
+    "imitation": (read_imitation, write_imitation),
+}
+"""Reader and writer of each format."""

@@ -4,27 +4,123 @@ One row per step, episode,t,state,action,next_state,terminated, is what is writt
 row per visited state are read as well (`journeyman.demonstrations.files` has both layouts).
 """
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from journeyman.adapters.demonstration_files.demonstration_reading import Allowance
-from journeyman.adapters.demonstration_files.step_tables import BYTES_PER_ROW, StepTable
-from journeyman.adapters.formats.arrow_numbers import filled, place, whole_numbers
-from journeyman.adapters.formats.parquet_columns import open_parquet
-from journeyman.arrays import IntArray
+from journeyman.adapters.arrow_files import filled, open_parquet, place, whole_numbers
+from journeyman.adapters.demonstration_reading import Allowance
+from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.files import COLUMNS, NEXT_STATE, require_columns
+from journeyman.demonstrations.files import COLUMNS, NEXT_STATE, Source, require_columns, wrong_time
 from journeyman.errors import InvalidFile, MissingExtra
 from journeyman.storage import write_atomically
+
+# A table of demonstrations, as columns, cut into episodes.
+#
+# The columns are those of `journeyman.demonstrations.files`, in either layout. The first row that
+# does not fit is named, counted from 0.
+
+BYTES_PER_ROW = 112
+"""What a row takes at the peak: the columns, the flat arrays, and those of the value."""
+REMEDY = (
+    "Rows are episode,t,state,action,terminated with an empty action in the last row of an "
+    "episode, or episode,t,state,action,next_state[,terminated]"
+)
+
+
+@dataclass
+class StepTable:
+    """Columns of equal length; `empty` are the rows without an action."""
+
+    path: Path
+    episode: IntArray
+    t: IntArray
+    state: IntArray
+    action: IntArray
+    empty: BoolArray
+    terminated: BoolArray
+    next_state: IntArray | None
+
+    def demonstrations(self) -> Demonstrations:
+        """The episodes, or an error that names the first wrong row."""
+        if not self.t.size:
+            raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
+        first = np.concatenate([[True], self.episode[1:] != self.episode[:-1]])
+        starts = np.flatnonzero(first)
+        lengths = np.diff(np.append(starts, self.t.size))
+        self._require_order(starts, lengths)
+        self._refuse_first(self.state < 0, "state is below 0")
+        self._refuse_first(~self.empty & (self.action < 0), "action is below 0")
+        last = starts + lengths - 1
+        return self._visits(last) if self.next_state is None else self._log(starts, last)
+
+    def _require_order(self, starts: IntArray, lengths: IntArray) -> None:
+        _, where = np.unique(self.episode[starts], return_index=True)
+        if where.size < starts.size:
+            again = np.ones(starts.size, dtype=bool)
+            again[where] = False
+            raise self._refused(
+                int(starts[np.argmax(again)]),
+                "an episode goes on after its end",
+                "Sort the rows by episode and t, and give every episode its own name",
+            )
+        expected = np.arange(self.t.size) - np.repeat(starts, lengths)
+        wrong = self.t != expected
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise self._refused(row, *wrong_time(int(self.t[row]), int(expected[row])))
+
+    def _visits(self, last: IntArray) -> Demonstrations:
+        ends = np.zeros(self.t.size, dtype=bool)
+        ends[last] = True
+        self._refuse_first(self.empty & ~ends, "the action is empty before the last row")
+        self._refuse_first(ends & ~self.empty, "the last row of an episode has an action")
+        self._refuse_first(ends & (self.t == 0), "an episode has no action")
+        offsets = np.concatenate([[0], last - np.arange(last.size)])
+        demos = Demonstrations(self.state, self.action[~ends], offsets, self.terminated[last])
+        begins = np.concatenate([[0], last[:-1] + 1])
+        return demos.read_from(Source(self.path, partial(_row, begins, last)))
+
+    def _log(self, starts: IntArray, last: IntArray) -> Demonstrations:
+        assert self.next_state is not None
+        self._refuse_first(self.empty, "action is empty")
+        self._refuse_first(self.next_state < 0, "next_state is below 0")
+        within = np.ones(self.t.size, dtype=bool)
+        within[starts] = False
+        torn = within.copy()
+        torn[1:] &= self.state[1:] != self.next_state[:-1]
+        self._refuse_first(torn, "state is not where the row before led to")
+        early = within.copy()
+        early[1:] &= self.terminated[:-1]
+        self._refuse_first(early, "an episode goes on after it terminated")
+        states = np.insert(self.state, last + 1, self.next_state[last])
+        offsets = np.concatenate([[0], last + 1])
+        demos = Demonstrations(states, self.action, offsets, self.terminated[last])
+        return demos.read_from(Source(self.path, partial(_row, starts, last)))
+
+    def _refuse_first(self, wrong: BoolArray, what: str) -> None:
+        if wrong.any():
+            raise self._refused(int(np.argmax(wrong)), what)
+
+    def _refused(self, row: int, what: str, remedy: str = REMEDY) -> InvalidFile:
+        return InvalidFile(f"{self.path}, row {row}: {what}", remedy)
+
+
+def _row(first: IntArray, last: IntArray, episode: int, step: int) -> str:
+    """The row of a step, or the episode's last one."""
+    return f"row {min(first[episode] + step, last[episode])}"
+
 
 EPISODE, FLAG = "episode", "terminated"
 NAME_BYTES = 200
 """What the name of an episode takes beside its characters."""
 
 
-def read(path: Path, allowance: Allowance) -> Demonstrations:
+def read_parquet(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a Parquet file."""
 
     def allow(rows: int) -> None:
@@ -110,7 +206,7 @@ def _flags(path: Path, column: Any, first_row: int) -> Any:
     return values
 
 
-def write(demonstrations: Demonstrations, path: Path) -> None:
+def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
     """Write one row per step."""
     try:
         import pyarrow

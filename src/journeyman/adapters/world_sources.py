@@ -1,0 +1,258 @@
+"""Every door through which a world comes in, by the form of its name.
+
+    world.npz              a file of `World.save`, or arrays in the usual layouts
+    model.umb              a Markov decision process of a model checker (also gzip, xz)
+    steps.csv, .parquet    a log of steps; the world is estimated and keeps its counts
+    gym:FrozenLake-v1      a Gymnasium environment with a table P; options are its arguments
+    seals:CliffWorld7x4-v0 a tabular environment of seals
+    gallery:grid           a world of the gallery; options are its arguments
+    icu-sepsis             ICU-Sepsis, from the package of that name; not for clinical use
+
+Options are texts, as on a command line. A source that has no discount needs `discount`; every
+source takes `memory_gb`, the memory that may be used.
+"""
+
+import inspect
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any
+
+from scipy import sparse
+
+from journeyman import gallery
+from journeyman.adapters.logged_worlds import (
+    OPTIONAL,
+    REQUIRED,
+    logged_world,
+    read_csv_columns,
+    read_parquet_columns,
+)
+from journeyman.adapters.npz_worlds import mended_law, mended_rows, read_npz_world, remembering
+from journeyman.adapters.source_options import (
+    EVERYWHERE,
+    Options,
+    arguments_for,
+    discount_of,
+    memory_limit,
+    require_memory,
+    world_bytes,
+)
+from journeyman.adapters.umb_files import read_umb_world
+from journeyman.costs import CostBasis
+from journeyman.errors import InvalidInput, InvalidWorld, MissingExtra
+from journeyman.gallery import Queues
+from journeyman.storage import PathLike
+from journeyman.world import World
+from journeyman.world.conversions import state_major
+
+# Worlds and costs of the gallery by name: `gallery:grid` with the function's arguments.
+
+GALLERY = "gallery:"
+USUAL_BRANCHES = 5
+"""Next states of a pair in a network of queues."""
+GALLERY_NAMES = ("driving", "garnet", "grid", "icu_sepsis", "queues")
+
+
+def read_gallery_world(source: str, options: Options) -> World:
+    """The world of an example."""
+    return read_gallery(source, options)[0]
+
+
+def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
+    """World and costs of an example; those of queues as arrays, if they are small."""
+    name = source.removeprefix(GALLERY).replace("-", "_")
+    if name not in GALLERY_NAMES:
+        raise InvalidWorld(
+            f"the gallery has no {name!r}",
+            f"It has {', '.join(GALLERY + known for known in GALLERY_NAMES)}",
+        )
+    function = getattr(gallery, name)
+    given = {key: text for key, text in options.items() if key not in EVERYWHERE}
+    arguments = arguments_for(source, function, given)
+    limit = memory_limit(options)
+    _require_room(source, function, arguments, limit)
+    try:
+        example: Any = function(**arguments)
+    except TypeError as fault:
+        raise InvalidWorld(
+            f"{source} does not take {dict(given)} ({fault})", "Give arguments of its types"
+        ) from fault
+    if isinstance(example, Queues):
+        pairs = math.prod((example.world.num_states, example.world.num_actions))
+        need = world_bytes(example.world.num_states, pairs, USUAL_BRANCHES * pairs)
+        require_memory(source, need, limit)
+        return example.explicit()
+    return example.world, example.basis
+
+
+def _require_room(source: str, function: Any, arguments: dict[str, Any], limit: int) -> None:
+    """Refuse a world whose sizes alone say that it is too large."""
+    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+    sizes = defaults | arguments
+    if function is gallery.grid:
+        states, actions, branching = sizes["size"] ** 2, 4, 4
+    elif function is gallery.garnet:
+        states, actions, branching = (
+            sizes[name] for name in ("num_states", "num_actions", "branching")
+        )
+    else:
+        return
+    pairs = max(states, 0) * max(actions, 0)
+    require_memory(source, world_bytes(states, pairs, pairs * max(branching, 0)), limit)
+
+
+# Worlds from the names of Gymnasium environments: `gym:FrozenLake-v1` with its arguments.
+#
+# Making an environment runs the code of its package, which the user has named; a name
+# `module:Id-v0`
+# has Gymnasium import that module first.
+
+GYMNASIUM = "gym:"
+
+
+def read_gymnasium_world(source: str, options: Options) -> World:
+    """The world behind the table `P` of an environment; its options are the arguments."""
+    discount = discount_of(source, options)
+    environment = make_environment(source.removeprefix(GYMNASIUM), options)
+    try:
+        return World.from_gymnasium(environment, discount)
+    finally:
+        environment.close()
+
+
+def make_environment(name: str, options: Options) -> Any:
+    """`gymnasium.make(name, ...)` with arguments of the types its environment expects."""
+    given = {key: text for key, text in options.items() if key not in ("discount", *EVERYWHERE)}
+    try:
+        import gymnasium
+    except ImportError:
+        raise MissingExtra("Gymnasium", "gymnasium") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gymnasium warns of what is refused below
+        arguments = arguments_for(name, _creator(gymnasium, name), given) if given else {}
+        return _made(lambda: gymnasium.make(name, **arguments), name, given)
+
+
+def _creator(gymnasium: Any, name: str) -> Callable[..., Any]:
+    """What makes the environment: the arguments of its class are the options."""
+    entry = _made(lambda: gymnasium.spec(name.rpartition(":")[2]), name, {}).entry_point
+    if isinstance(entry, str):
+        entry = gymnasium.envs.registration.load_env_creator(entry)
+    made: Callable[..., Any] = entry
+    return made
+
+
+def _made(make: Callable[[], Any], name: str, given: Options) -> Any:
+    """What `make` returns, or why Gymnasium, or the environment itself, would not."""
+    shown = ", ".join(f"{key}={text}" for key, text in given.items())
+    try:
+        return make()
+    except Exception as fault:  # whatever an environment of somebody else's raises
+        known = type(fault).__module__.startswith("gymnasium")
+        cause = str(fault) if known else f"{type(fault).__name__}: {fault}"
+        raise InvalidWorld(
+            f"gymnasium cannot make {name!r}{f' with {shown}' * bool(shown)}: {cause.rstrip('. ')}",
+            "Give the id of an installed environment, for example gym:FrozenLake-v1, with "
+            "arguments it takes",
+        ) from fault
+
+
+# Worlds from the tabular environments of the package seals: `seals:CliffWorld7x4-v0`.
+#
+# Their `transition_matrix` is (states, actions, next states). Their episodes end at a fixed
+# horizon,
+# which is a time limit and not part of the world. Matrices in single precision are divided by their
+# sums, which is what the environments themselves do when they draw.
+
+SEALS = "seals:"
+
+
+def read_seals_world(source: str, options: Options) -> World:
+    """The world of a tabular environment; its options are the arguments."""
+    discount = discount_of(source, options)
+    environment = make_seals(source.removeprefix(SEALS), options)
+    try:
+        model = environment.unwrapped
+        if not hasattr(model, "transition_matrix"):
+            raise InvalidWorld(
+                f"{source} has no transition matrix",
+                "Give a tabular environment of seals, for example seals:CliffWorld7x4-v0",
+            )
+        rows = sparse.csr_array(state_major(model.transition_matrix, "sax"))
+        mended, error = mended_rows(rows, rows.dtype)
+        return remembering(World(mended, mended_law(model.initial_state_dist), discount), error)
+    finally:
+        environment.close()
+
+
+def make_seals(name: str, options: Options) -> Any:
+    """An environment of seals, whose names stand in a namespace of their own."""
+    from importlib.util import find_spec
+
+    if find_spec("seals") is None:
+        raise MissingExtra("seals", "seals")
+    return make_environment(f"seals:seals/{name.removeprefix('seals/')}", options)
+
+
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+ICU_SEPSIS = "icu-sepsis"
+
+
+def read_world(source: PathLike, *, options: Mapping[str, str] = NO_OPTIONS) -> World:
+    """The world that `source` names, a file or one of the names above.
+
+    >>> world = read_world("gym:FrozenLake-v1", options={"discount": "0.95", "map_name": "8x8"})
+    >>> world.num_states, world.sink
+    (65, 64)
+    >>> read_world("gallery:grid", options={"size": "4"}).num_pairs
+    64
+    """
+    source = os.fspath(source)
+    if source == ICU_SEPSIS:
+        return read_gallery_world(f"{GALLERY}icu_sepsis", options)
+    for prefix, read in PREFIXES.items():
+        if source.startswith(prefix):
+            return read(source, options)
+    read_file = SUFFIXES.get(
+        PurePath(source.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
+    )
+    if read_file is None:
+        raise InvalidWorld(
+            f"{source!r} is not a source of worlds",
+            f"Give a file ({', '.join(SUFFIXES)}), {', '.join(f'{p}NAME' for p in PREFIXES)} or "
+            f"{ICU_SEPSIS}",
+        )
+    try:
+        return read_file(source, options)
+    except InvalidInput as fault:
+        if source in fault.what:
+            raise
+        raise type(fault)(f"{source}: {fault.what}", fault.remedy) from fault
+
+
+def _csv_log(path: str, options: Options) -> World:
+    limit = memory_limit(options)
+    return logged_world(path, read_csv_columns(path, REQUIRED, OPTIONAL, limit), options, limit)
+
+
+def _parquet_log(path: str, options: Options) -> World:
+    limit = memory_limit(options)
+    return logged_world(path, read_parquet_columns(path, REQUIRED, OPTIONAL, limit), options, limit)
+
+
+Reader = Callable[[str, Options], World]
+PREFIXES: Mapping[str, Reader] = {
+    GYMNASIUM: read_gymnasium_world,
+    SEALS: read_seals_world,
+    GALLERY: read_gallery_world,
+}
+SUFFIXES: Mapping[str, Reader] = {
+    ".npz": read_npz_world,
+    ".umb": read_umb_world,
+    ".csv": _csv_log,
+    ".parquet": _parquet_log,
+}
