@@ -14,8 +14,7 @@ from journeyman.auditing.inputs import read_records, read_world
 from journeyman.auditing.premises import log_evidence_of_starts, log_evidence_of_steps
 from journeyman.certificate.betting import start_evidence, step_evidence
 from journeyman.certificate.dossier import save_run
-from journeyman.certificate.expert import expert_estimates
-from journeyman.certificate.target_choice import stopped_shaping
+from journeyman.certificate.expert import expert_estimates, stopped_shaping
 from journeyman.errors import AuditFailed, InvalidFile
 from journeyman.report.saved_run import subject_of_run
 from journeyman.solvers.reduced.reduced_program import ReducedProgram

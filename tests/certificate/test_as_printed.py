@@ -12,8 +12,12 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate.as_printed import as_printed, printed_optimisation_error, printed_steps
-from journeyman.certificate.sample_sizes import optimisation_rate, radii
+from journeyman.certificate.concentration import optimisation_rate, radii
+from journeyman.certificate.requirements import (
+    as_printed,
+    printed_optimisation_error,
+    printed_steps,
+)
 from journeyman.features.base import Features
 from journeyman.problem.reduced import ExactPenalty, FeatureMass, GivenRows, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate

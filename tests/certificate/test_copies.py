@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.auditing import copies as audited
-from journeyman.certificate.copies import SCALES, log_evidence, ranks, repetitions
-from journeyman.certificate.premises import Verdict, expert_premises
+from journeyman.certificate.betting import SCALES, log_evidence, ranks, repetitions
+from journeyman.certificate.premises import expert_premises
+from journeyman.certificate.terms import Verdict
 from journeyman.gallery.queue_network import EmptyStart, SmoothStart
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds

@@ -10,7 +10,8 @@ from scipy import sparse
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate import betting, large_betting
+from journeyman.certificate import betting
+from journeyman.certificate import betting as large_betting
 
 SMALL = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = SMALL.explicit()
@@ -70,7 +71,7 @@ def test_steps_are_bet_on_as_in_explicit_worlds(world):
     for expert, seed in product((SMALL.longer, SMALL.uniform), range(3)):
         demos = jm.record(SMALL.world, expert, trajectories=4, horizon=30, seed=seed)
         strongest, wanted = betting.step_evidence(EXPLICIT, demos)
-        words, found = large_betting.step_evidence(
+        words, found = large_betting.step_evidence_of_laws(
             world, demos.step_states, demos.actions, demos.next_states
         )
         assert found == pytest.approx(wanted, abs=1e-8)
@@ -85,7 +86,7 @@ def test_sound_starts_are_refused_no_more_often_than_the_level(network, monkeypa
     for run in range(runs):
         monkeypatch.setattr(large_betting, "STREAM", run)
         starts = network.world.draw_initial(np.random.default_rng([7, run]), 40)
-        _, log_value = large_betting.start_evidence(network.world, starts)
+        _, log_value = large_betting.start_evidence_of_draws(network.world, starts)
         refused += log_value >= -np.log(level)
     assert refused <= binom(runs, level).ppf(0.999)
 
@@ -129,7 +130,7 @@ def test_steps_of_another_world_are_refuted():
     following = SMALL.world.successors(demos.step_states, demos.actions)
     likeliest = following.states[np.arange(demos.num_steps), following.probabilities.argmax(axis=1)]
     forged = np.where(rng.random(demos.num_steps) < 0.5, likeliest, demos.next_states)
-    words, log_value = large_betting.step_evidence(
+    words, log_value = large_betting.step_evidence_of_laws(
         SMALL.world, demos.step_states, demos.actions, forged
     )
     assert log_value > np.log(1e3)

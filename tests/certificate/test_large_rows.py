@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate import large_evaluation
+from journeyman.certificate import sampled_rows as large_evaluation
 from journeyman.features.base import LargeFeatures, every_action
 from seeding import drawn_from
 

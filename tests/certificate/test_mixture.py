@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.certificate.large_evaluation import mean_of_walks
-from journeyman.certificate.mixture import mixed
+from journeyman.certificate.rollouts import mean_of_walks, mixed
 from journeyman.demonstrations.simulation import WorldSimulator
 from journeyman.policy import FunctionPolicy
 from journeyman.policy.acting import Actor

@@ -5,9 +5,14 @@ import pytest
 
 import journeyman as jm
 from journeyman.certificate.dossier import save_run
-from journeyman.certificate.estimated_world import enough_transitions
-from journeyman.certificate.model_agreement import agreement, num_unobserved
-from journeyman.certificate.model_error import radii_at, robust_ranges, transitions_needed
+from journeyman.certificate.model_error import (
+    agreement,
+    enough_transitions,
+    num_unobserved,
+    radii_at,
+    robust_ranges,
+    transitions_needed,
+)
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 
 AGREES = "demonstrations agree with the estimated laws"

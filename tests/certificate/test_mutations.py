@@ -13,19 +13,18 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate import shaped_estimate as shaping
-from journeyman.certificate.as_printed import as_printed
+from journeyman.certificate import expert as shaping
 from journeyman.certificate.concentration import (
     empirical_bernstein_radius,
     hilbert_radius,
     hoeffding_radius,
+    radii,
     upper_frequency,
     upper_mean,
 )
 from journeyman.certificate.evaluation import exact_evaluation
-from journeyman.certificate.expert import expert_estimates
-from journeyman.certificate.sample_sizes import radii
-from journeyman.certificate.shaped_estimate import INCOMPLETE_SHARE, shaped_estimate
+from journeyman.certificate.expert import INCOMPLETE_SHARE, expert_estimates, shaped_estimate
+from journeyman.certificate.requirements import as_printed
 from journeyman.certificate.terms import total
 from journeyman.demonstrations.control_variate import Shaping
 from journeyman.features.base import Features

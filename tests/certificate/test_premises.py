@@ -20,14 +20,8 @@ from journeyman.certificate.betting import (
     start_evidence,
     step_evidence,
 )
-from journeyman.certificate.premises import (
-    Premise,
-    Verdict,
-    declared,
-    expert_premises,
-    failed,
-    refuted,
-)
+from journeyman.certificate.premises import expert_premises
+from journeyman.certificate.terms import Premise, Verdict, declared, failed, refuted
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
 

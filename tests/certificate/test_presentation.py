@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate.legend import KINDS, SYMBOL, SYMBOLS, symbols
+from journeyman.certificate.presentation import KINDS, SYMBOL, SYMBOLS, symbols
 from journeyman.certificate.terms import Term
 from journeyman.report.page import page
 from journeyman.report.report_data import Subject

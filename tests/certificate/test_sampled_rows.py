@@ -14,14 +14,13 @@ from scipy import sparse
 import journeyman as jm
 from journeyman.certificate import sampled_rows
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
-from journeyman.certificate.evaluation import Statistics
 from journeyman.certificate.sampled_rows import (
     SampledRows,
     row_sums,
     support_premise,
     upper_bound,
 )
-from journeyman.certificate.terms import total
+from journeyman.certificate.terms import Statistics, total
 from journeyman.problem.reduced import Reduced, RowNorms
 from journeyman.testing import random_problem
 from journeyman.testing.random_worlds import random_policy

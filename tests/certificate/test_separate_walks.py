@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from corridors import POLICIES, walked
-from journeyman.certificate.separate_walks import BATCHES, NAME, WALKS, p_value
+from journeyman.certificate.rollouts import BATCHES, SEPARATE, WALKS, p_value
 from journeyman.errors import InvalidPolicy, InvalidWorld
 from seeding import drawn_from
 
@@ -21,7 +21,7 @@ def certified(parts, evaluation=ROLLOUTS, simulated=False):
 
 
 def premise_of(certificate):
-    (found,) = [one for one in certificate.premises if one.name == NAME]
+    (found,) = [one for one in certificate.premises if one.name == SEPARATE]
     return found
 
 
@@ -35,7 +35,7 @@ def test_policies_that_draw_for_each_walk_pass(policy, simulated):
     assert certificate.valid
     assert premise.verdict is jm.Verdict.TESTED
     assert "taken to be independent" in premise.detail
-    assert NAME in certificate.table()
+    assert SEPARATE in certificate.table()
 
 
 @pytest.mark.parametrize("policy", ["choosing", "rule"])
@@ -147,14 +147,13 @@ def test_the_audit_passes_for_independent_walks(policy, tmp_path):
 
 def test_the_audit_finds_walks_that_share_their_luck(tmp_path, monkeypatch):
     """A certificate that was made without the test."""
-    from journeyman.certificate import large_evaluation, separate_walks
+    from journeyman.certificate import rollouts as separate_walks
 
     code = jm.Reference("corridors:walked", policy="changing", shared=True)
     with monkeypatch.context() as patched:
         patched.setattr(separate_walks, "p_value", lambda *_: 0.5)
         certificate = certified(code.made)
     assert certificate.valid
-    assert large_evaluation.independence is separate_walks.independence
     certificate.save(tmp_path / "run", code=code)
     outcome = jm.audit(tmp_path / "run", trust_code=True)
     assert not outcome.passed

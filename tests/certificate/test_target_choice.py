@@ -5,9 +5,8 @@ import pytest
 
 import journeyman as jm
 from frequencies import frequencies
-from journeyman.certificate import target_choice
-from journeyman.certificate.expert import expert_estimates
-from journeyman.certificate.target_choice import choose_target
+from journeyman.certificate import expert as target_choice
+from journeyman.certificate.expert import choose_target, expert_estimates
 from journeyman.certificate.terms import total
 
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate.gap_bound import percent
-from journeyman.certificate.model_error import transition_radii
-from journeyman.certificate.trivial import WidenedRanges, trivial_bound
+from journeyman.certificate.certificate import percent
+from journeyman.certificate.l1_ball import WidenedRanges
+from journeyman.certificate.model_error import transition_radii, true_world_trivial_bound
 from journeyman.policy.attainable import attainable_ranges, widest_ranges
 from journeyman.problem.trivial import plain_bound
 
@@ -117,7 +117,7 @@ def test_after_a_failed_premise_only_bounded_costs_count():
         assert certificate.ranges is None
         assert certificate.vacuous
         assert certificate.weak
-    assert trivial_bound(problem, None, valid=False).value == plain_bound(problem, None)
+    assert true_world_trivial_bound(problem, None, valid=False).value == plain_bound(problem, None)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.49, 0.51, 0.9])

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate.large_evaluation import _radii, from_rows
+from journeyman.certificate.sampled_rows import _radii, from_rows
 from journeyman.features.base import every_action
 from seeding import drawn_from
 

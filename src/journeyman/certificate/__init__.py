@@ -1,24 +1,23 @@
 """Certificates: what is known about a policy's gap, before a run and after it."""
 
-from journeyman.certificate.as_printed import AsPrinted, Figure, as_printed
-from journeyman.certificate.certificate import BudgetCertificate, Certificate
+from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.certify import certify
-from journeyman.certificate.evaluation import Statistics
-from journeyman.certificate.gap_bound import Combination
+from journeyman.certificate.concentration import Rate, radii
+from journeyman.certificate.intervals import BudgetCertificate
 from journeyman.certificate.large_certificate import LargeCertificate
-from journeyman.certificate.large_evaluation import LargeRows
-from journeyman.certificate.premises import Premise, Verdict
 from journeyman.certificate.requirements import (
+    AsPrinted,
     Attainable,
+    Figure,
     Requirements,
+    as_printed,
     attainable,
     demonstrations_needed,
     requirements,
 )
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sample_sizes import Rate, radii
-from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.certificate.terms import Term
+from journeyman.certificate.sampled_rows import LargeRows, SampledRows
+from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
 
 __all__ = [
     "AsPrinted",

@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from scipy import sparse, special
@@ -39,6 +39,7 @@ from scipy import sparse, special
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.demonstrations import Demonstrations
 from journeyman.world import World
+from journeyman.world.large_world import LargeWorld, successor_laws
 
 CONCENTRATIONS = (1.0, 10.0, 100.0, 1e3, 1e4)
 """kappa: how many imagined draws from P stand against the counts."""
@@ -185,3 +186,257 @@ def _together(*families: list[Bet]) -> tuple[Bet, float]:
     ]
     strongest = max((bet for family in families for bet in family), key=lambda bet: bet.log_wealth)
     return strongest, float(special.logsumexp(means) - math.log(len(families)))
+
+
+# Bets against the laws of a world too large to enumerate, as in `betting`; exact as well.
+#
+# *Starts*. rows(kappa) needs the initial probability of starts that were seen, no others. In a
+# diffuse law no start is seen twice; there the blocks of `betting` would need the mass of regions,
+# which nobody knows. So n starts are compared with M states drawn from the law: all are sorted by a
+# figure (the state's number, or its initial probability; ties by lot), and the M + 1 gaps between
+# the drawn ones are put into blocks of m_b neighbouring gaps. If starts follow the law, all orders
+# are equally likely, and the blocks into which starts fall are Polya's urn:
+#
+#     P(block b | the past) = (m_b + starts in b so far)/(M + 1 + starts so far)
+#     q(block b | the past) = (kappa m_b/(M + 1) + starts in b so far)/(kappa + starts so far)
+#
+# The wealth of q against P is a quotient of two Dirichlet-multinomial likelihoods.
+#
+# *Steps*. The laws of the pairs that were visited are asked for, and bet against as in `betting`.
+#
+# *Guarantee*: each wealth has mean one under a true premise, for every number of samples, so a mean
+# of them reaches 1/level with probability `level` at most. The states drawn for comparison have a
+# stream of their own.
+#
+# *Reference*: Vovk, Nouretdinov, Gammerman, "Testing exchangeability on-line", ICML (2003).
+
+COMPARED = 1 << 13
+"""M: states drawn from the initial law to compare starts with."""
+MOST_STEPS = 1 << 16
+"""Steps that are bet on: the first ones of the record."""
+STREAM = 0x6C737472
+"""Which stream the compared states are drawn from."""
+
+
+class InitialLaw(Protocol):
+    """What is asked about starts."""
+
+    def draw_initial(self, rng: np.random.Generator, count: int) -> IntArray: ...
+
+    def initial_probability(self, states: IntArray) -> FloatArray: ...
+
+
+def start_evidence_of_draws(world: InitialLaw, starts: IntArray) -> tuple[str, float]:
+    """What is most out of line in words, and log E; every start must be possible."""
+    found = [(_seen_starts(world, starts, kappa), "single states") for kappa in CONCENTRATIONS]
+    rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(STREAM,)))
+    drawn = np.asarray(world.draw_initial(rng, COMPARED))
+    regions = []
+    for figure, by in ((_number, "number"), (world.initial_probability, "initial probability")):
+        order = gaps(np.asarray(figure(drawn)), np.asarray(figure(starts)), rng)
+        for num_blocks in START_BLOCKS:
+            sizes, counts = block_counts(order, COMPARED, num_blocks)
+            words = f"{num_blocks} blocks by {by}; {_block_out_of_line(sizes, counts)}"
+            regions += [(urn_wealth(sizes, counts, kappa), words) for kappa in CONCENTRATIONS]
+    _, words = max(found + regions)
+    means = [_log_mean([wealth for wealth, _ in family]) for family in (found, regions)]
+    return words, _log_mean(means)
+
+
+def step_evidence_of_laws(
+    world: LargeWorld, states: IntArray, actions: IntArray, following: IntArray
+) -> tuple[str, float]:
+    """What is most out of line in words, and log E; every step must be possible."""
+    pairs, rows = np.unique(np.column_stack([states, actions]), axis=0, return_inverse=True)
+    laws = successor_laws(
+        world, np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    )
+    reached, places = np.unique(laws.states, return_inverse=True)
+    shape, width = (len(pairs), reached.size), laws.states.shape[1]
+    matrix = sparse.csr_array(
+        (np.ravel(laws.probabilities), (np.repeat(np.arange(len(pairs)), width), places.ravel())),
+        shape=shape,
+    )
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    tally = Tally.of(matrix, rows.ravel(), np.searchsorted(reached, following))
+    counts = [bet for kappa in CONCENTRATIONS for bet in bets_on_counts(tally, kappa, WRONG_SHARES)]
+    tempers = bets_on_temper(tally)
+    strongest = max(counts + tempers, key=lambda bet: bet.log_wealth)
+    row, outcome, frequencies = strongest.most_out_of_line()
+    state, action = (int(part) for part in pairs[row])
+    words = f"{strongest.tendency}most out of line is state {state}, action {action} to state "
+    families = [[bet.log_wealth for bet in family] for family in (counts, tempers)]
+    return (
+        f"{words}{reached[outcome]}: {frequencies}",
+        _log_mean([_log_mean(family) for family in families]),
+    )
+
+
+def gaps(drawn: FloatArray, starts: FloatArray, rng: np.random.Generator) -> IntArray:
+    """How many of `drawn` lie before each start, ties broken by lot.
+
+    >>> gaps(np.array([5, 1, 3]), np.array([4, 0, 9]), np.random.default_rng(0)).tolist()
+    [2, 0, 3]
+    """
+    figures, lots = np.concatenate([drawn, starts]), rng.random(drawn.size + starts.size)
+    order = np.lexsort((lots, figures))
+    before = np.empty(order.size, dtype=np.int64)
+    before[order] = np.cumsum(order < drawn.size)
+    return before[drawn.size :]
+
+
+def block_counts(order: IntArray, num_drawn: int, num_blocks: int) -> tuple[FloatArray, FloatArray]:
+    """m_b, and the starts in each block of gaps."""
+    block = np.arange(num_drawn + 1) * num_blocks // (num_drawn + 1)
+    sizes, counts = np.bincount(block), np.bincount(block[order], minlength=num_blocks)
+    return sizes.astype(float), counts.astype(float)
+
+
+def urn_wealth(sizes: FloatArray, counts: FloatArray, concentration: float) -> float:
+    """Log wealth of q against P."""
+    imagined = concentration * sizes / sizes.sum()
+    return _log_likelihood(imagined, counts) - _log_likelihood(sizes, counts)
+
+
+def _log_likelihood(imagined: FloatArray, counts: FloatArray) -> float:
+    """Of a sequence with these counts from a Dirichlet-multinomial."""
+    whole, number = imagined.sum(), counts.sum()
+    blocks = special.gammaln(imagined + counts) - special.gammaln(imagined)
+    return float(blocks.sum() - special.gammaln(whole + number) + special.gammaln(whole))
+
+
+def _seen_starts(world: InitialLaw, starts: IntArray, concentration: float) -> float:
+    """Log wealth of rows(concentration): only starts that were seen enter."""
+    seen, counts = np.unique(starts, return_counts=True)
+    law = concentration * np.asarray(world.initial_probability(seen), dtype=float)
+    rising = special.gammaln(law + counts) - special.gammaln(law + 1)
+    cells = rising - (counts - 1) * np.log(law)
+    whole = special.gammaln(concentration + starts.size) - special.gammaln(concentration + 1)
+    return float(cells.sum() - whole + (starts.size - 1) * math.log(concentration))
+
+
+def _number(states: IntArray) -> IntArray:
+    return states
+
+
+def _block_out_of_line(sizes: FloatArray, counts: FloatArray) -> str:
+    expected = counts.sum() * sizes / sizes.sum()
+    worst = int(np.argmax(np.abs(counts - expected) / np.sqrt(expected)))
+    return (
+        f"most out of line is block {worst}, with {int(counts[worst])} of {int(counts.sum())} "
+        f"starts, {expected[worst]:.3g} expected"
+    )
+
+
+def _log_mean(logs: list[float]) -> float:
+    return float(special.logsumexp(logs) - math.log(len(logs)))
+
+
+# Whether an episode of the record was copied: a bet on repetitions.
+#
+# Copies make a record look larger than it is: n episodes, each of them k times, have the radius of
+# k n ones. Two episodes of a sound record are equal in all states and actions only by chance.
+# Episode j comes after others; whatever its expert does and whenever it stops, the probability that
+# it equals a given one, tau = (x_0, a_0, ..., x_T), is at most
+#
+#     p(tau) = initial(x_0) prod_t P(x_{t+1} | x_t, a_t)
+#
+# for that probability is p(tau) times those of the actions and of the end, which are at most one.
+# So each of these has a mean of at most one in a sound record, and so has their mean E:
+#
+#     pairs         the mean over pairs of episodes of 1{they are equal}/p
+#     rows(kappa)   the product over episodes j = 0, 1, ... of (kappa + c_j/p_j)/(kappa + j)
+#
+# where c_j of the episodes before j equal it. The second is the bet of `betting` on whole episodes,
+# with p in place of their unknown law, and depends on the numbers of equal episodes only, not on
+# their order. *pairs* is for a copy or two in a large record, *rows* for many.
+#
+# *Guarantee*: exact for every number of episodes, for experts that depend on all of the past, and
+# for lengths that do. Markov: P(E >= 1/level) <= level in a sound record. Laws that are not known
+# count as one, which keeps the guarantee and loses strength.
+#
+# *Strength*: in a world that leaves little to chance p is near one and equal episodes are no
+# evidence. Where all episodes, recorded twice, would not be refuted, nothing is tested.
+#
+# *Cost*: a pass over the record. *Reference*: as in `betting`.
+
+SCALES = tuple(10.0**power for power in range(13))
+"""kappa: about the square of the number of episodes in which a few copies are sought."""
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """What equal episodes of a record say."""
+
+    log_value: float
+    """log E."""
+    log_twice: float
+    """log E if every episode had been recorded twice."""
+    num_episodes: int
+    num_repeats: int
+    """Episodes that equal an earlier one."""
+    example: tuple[int, int, float] | None
+    """Two equal episodes and log p of them: the least likely ones."""
+
+
+def repetitions(demos: Demonstrations, log_chances: FloatArray) -> Repetitions:
+    """The evidence of a record whose episodes have log p as given."""
+    labels = equal_episodes(demos)
+    earlier = ranks(labels)
+    repeats = np.flatnonzero(earlier)
+    example = None
+    if repeats.size:
+        second = int(repeats[np.argmin(log_chances[repeats])])
+        first = int(np.argmax(labels == labels[second]))
+        example = first, second, float(log_chances[second])
+    twice = ranks(np.concatenate([labels, labels]))
+    return Repetitions(
+        log_evidence(earlier, log_chances),
+        log_evidence(twice, np.concatenate([log_chances, log_chances])),
+        len(demos),
+        repeats.size,
+        example,
+    )
+
+
+def equal_episodes(demos: Demonstrations) -> IntArray:
+    """A number for every episode, the same for those with the same states and actions."""
+    known: dict[tuple[bytes, bytes], int] = {}
+    episodes = (demos.episode(j) for j in range(len(demos)))
+    return np.array([known.setdefault((x.tobytes(), a.tobytes()), len(known)) for x, a in episodes])
+
+
+def ranks(labels: IntArray) -> IntArray:
+    """c_j: how many entries before each one have its label.
+
+    >>> ranks(np.array([5, 3, 5, 5, 3])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(labels, kind="stable")
+    ordered = labels[order]
+    first = np.searchsorted(ordered, ordered, side="left")
+    found = np.empty(labels.size, dtype=np.int64)
+    found[order] = np.arange(labels.size) - first
+    return found
+
+
+def log_evidence(earlier: IntArray, log_chances: FloatArray) -> float:
+    """log E from c_j and log p_j; one episode is no evidence.
+
+    >>> round(log_evidence(np.array([0, 1]), np.log([0.25, 0.25])), 3)
+    0.944
+    """
+    count = earlier.size
+    if count < 2:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        ratios = np.log(earlier) - log_chances
+    pairs = special.logsumexp(ratios) - math.log(count * (count - 1) / 2)
+    past = np.arange(count)
+    rows = [
+        float((np.logaddexp(0.0, ratios - math.log(kappa)) - np.log1p(past / kappa)).sum())
+        for kappa in SCALES
+    ]
+    together = special.logsumexp(rows) - math.log(len(rows))
+    return float(np.logaddexp(pairs, together) - math.log(2))

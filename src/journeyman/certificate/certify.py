@@ -16,37 +16,41 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.certificate.certificate import Certificate
-from journeyman.certificate.estimated_world import (
-    in_the_true_world,
-    model_error,
-    model_terms_of_budgets,
-    worst_laws_term,
+from journeyman.certificate.concentration import require_probability
+from journeyman.certificate.evaluation import defines, exact_evaluation, measure_evaluations
+from journeyman.certificate.expert import expert_estimates
+from journeyman.certificate.intervals import (
+    apprentice_intervals,
+    budget_certificates,
+    expert_intervals,
 )
-from journeyman.certificate.evaluation import (
-    Evaluation,
-    defines,
-    exact_evaluation,
-    measure_evaluations,
-)
-from journeyman.certificate.expert import Estimate, expert_estimates
-from journeyman.certificate.gap_bound import Combination
-from journeyman.certificate.intervals import apprentice_intervals, expert_intervals
 from journeyman.certificate.large_certificate import LargeCertificate, certify_large
-from journeyman.certificate.large_evaluation import LargeRows
 from journeyman.certificate.lower_bounds import (
     LowerBounds,
     lower_bounds,
     reduced_bounds,
     witnesses_of,
 )
-from journeyman.certificate.model_error import ModelError
-from journeyman.certificate.premises import Premise, Verdict, expert_premises, world_premises
+from journeyman.certificate.model_error import (
+    ModelError,
+    in_the_true_world,
+    model_error,
+    model_terms_of_budgets,
+    true_world_trivial_bound,
+    worst_laws_term,
+)
+from journeyman.certificate.premises import expert_premises, world_premises
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sample_sizes import require_probability
-from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.certificate.spending import budget_certificates
-from journeyman.certificate.terms import Term, total
-from journeyman.certificate.trivial import trivial_bound
+from journeyman.certificate.sampled_rows import LargeRows, SampledRows
+from journeyman.certificate.terms import (
+    Combination,
+    Estimate,
+    Evaluation,
+    Premise,
+    Term,
+    Verdict,
+    total,
+)
 from journeyman.costs import KnownCost
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
@@ -179,7 +183,7 @@ class _Evidence:
         bounds = lower_bounds(problem, self.witnesses, self.estimates, error)
         premises = (*premises, *_alarm(problem, bounds, self.failure_probability))
         valid = all(one.verdict is not Verdict.FAILED for one in premises)
-        trivial = trivial_bound(problem, error, valid=valid)
+        trivial = true_world_trivial_bound(problem, error, valid=valid)
         return Certificate(
             problem=problem,
             policy=self.policy,

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from journeyman.certificate.evaluation import Statistics
-from journeyman.certificate.gap_bound import Combination, GapBound
-from journeyman.certificate.premises import Premise
-from journeyman.certificate.terms import Term
+from journeyman.certificate.certificate import GapBound
+from journeyman.certificate.terms import Combination, Premise, Statistics, Term
 
 
 def gap_claims(certificate: GapBound, failure_probability: float) -> dict[str, Any]:

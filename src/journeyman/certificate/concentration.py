@@ -13,10 +13,18 @@ Smale and Zhou (2007), lemma 2; Clopper and Pearson (1934).
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, require_between
+from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex
+from journeyman.errors import InvalidCosts, InvalidProblem
+from journeyman.problem import Apprenticeship, Program
+from journeyman.problem.cost_problem import CostProblem
+from journeyman.problem.surrogate import Surrogate
+from journeyman.problem.trivial import centred_bound
 
 
 def hoeffding_radius(width: float, count: int, failure_probability: float) -> float:
@@ -67,3 +75,224 @@ def upper_frequency(seen: int, count: int, failure_probability: float) -> float:
     from scipy.special import betaincinv
 
     return float(np.nextafter(betaincinv(seen + 1, count - seen, 1 - failure_probability), 1.0))
+
+
+# How many samples a guarantee needs: demonstrations of the expert, and rows for the optimisation.
+#
+#     P( gap_W(+-(estimate - truth)) > s(m, delta) ) <= delta         s = scale(delta)/sqrt(m)
+#
+# for the mean of m independent trajectories. With h = 1/(1 - discount), n costs,
+#
+# | class           | name       | s(m, delta)                                                     |
+# |-----------------|------------|-----------------------------------------------------------------|
+# | `InfinityBall`  | union      | sum_i R_i sqrt(log(2n/delta)/(2m))                              |
+# |                 | signs      | 2 N h sqrt((n log 2 + log(1/delta))/(2m))                       |
+# |                 | McDiarmid  | sqrt(n) N2 h/sqrt(m) + 2 N h sqrt(log(1/delta)/(2m))            |
+# | `EuclideanBall` | McDiarmid  | N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)                         |
+# | `Simplex`       | two-sided  | max_i R_i sqrt(log(2n/delta)/(2m))                              |
+# |                 | one-sided  | max_i R_i sqrt(log(n/delta)/(2m))                               |
+#
+# where R_i = (max psi_i - min psi_i) h is the range of one trajectory's total, N = max |c_w| over
+# the class, N2 = max |Psi_s|_2. N and N2 may be taken after any constant is subtracted from each
+# cost; here the smaller of "as given" and "middle of the range" is used. Scales of the class scale
+# the costs. A comparison of two policies needs both signs, a certificate of one policy only the
+# first.
+#
+# Records that stop after H steps lose at most N h discount^H, whatever made them stop; the radii
+# are for complete trajectories, so the two errors add.
+#
+# The loss of the averaged iterate of T steps with learning rate rho/(K sqrt(T)) exceeds its minimum
+# over the ball by more than rho (K + 2 sigma sqrt(2 log(1/delta)))/sqrt(T) with probability delta
+# at most, where K bounds the sampled subgradients and sigma their noise (Azuma).
+#
+# *Guarantee*: no radius looks at the data, so the smallest of them is free. It fails for
+# trajectories that are not independent or do not start from `initial`; experts may depend on
+# history.
+#
+# *Reference*: Hoeffding (1963); Azuma (1967); McDiarmid (1989).
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A bound that falls like scale/sqrt(count).
+
+    >>> rate = Rate("union", 3.0, "3/sqrt(m)")
+    >>> rate.at(9), rate.smallest(1.0), rate.smallest(0.999)
+    (1.0, 9, 10)
+    """
+
+    name: str
+    scale: float
+    formula: str
+
+    def at(self, count: int) -> float:
+        """The bound after `count` trajectories or steps."""
+        return self.scale / math.sqrt(count)
+
+    def smallest(self, target: float) -> int:
+        """The least count with `at(count) <= target`."""
+        guess = (self.scale / target) ** 2 if self.scale < 1e150 * target else math.inf
+        if not math.isfinite(guess):
+            raise InvalidProblem(
+                f"no finite number brings the {self.name} bound to {target:.3g}",
+                "Ask for a larger accuracy",
+            )
+        low, high = math.floor(guess * (1 - 1e-12)), math.ceil(guess * (1 + 1e-12)) + 1
+        low = max(0, low - 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.at(middle) <= target else (middle, high)
+        return high
+
+
+def radii(
+    problem: CostProblem, failure_probability: float, *, two_sided: bool = True
+) -> tuple[Rate, ...]:
+    """Every radius s(m, failure_probability) known for the problem's class; none is needed, and
+    none returned, when the cost is known."""
+    delta = require_probability(failure_probability)
+    kind = type(problem.cost_class)
+    if kind not in _RADII:
+        raise InvalidCosts(
+            f"no radius is known for {kind.__name__}",
+            f"Use one of {', '.join(known.__name__ for known in _RADII)}",
+        )
+    return _RADII[kind](_Sizes.of(problem), delta, two_sided)
+
+
+def truncation(problem: Program, recorded_length: int | None = None) -> float:
+    """N h discount^H: what records of H steps can leave out.
+
+    Without a length: what the problem's own records do, N times their mean unrecorded time.
+    """
+    if recorded_length is not None:
+        return problem.gap_scale / 2 * problem.world.discount**recorded_length
+    if not isinstance(problem, Apprenticeship):
+        return 0.0
+    unseen = problem.expectation.truncation_mass
+    return problem.gap_scale / 2 * unseen / problem.world.effective_horizon
+
+
+def recorded_length(problem: Program, target: float) -> int:
+    """The least H, from 1, with `truncation(problem, H) <= target`."""
+    if truncation(problem, 1) <= target:
+        return 1
+    ratio = problem.gap_scale / (2 * target)
+    length = max(1, math.ceil(math.log(ratio) / -math.log(problem.world.discount)) - 1)
+    while truncation(problem, length) > target:
+        length += 1
+    return length
+
+
+def optimisation_rate(surrogate: Surrogate, radius: float, failure_probability: float) -> Rate:
+    """(1 + k) opt as a function of T: Azuma's inequality for the noise of the sampled rows."""
+    noise = 2 * surrogate.noise_bound() * math.sqrt(2 * math.log(1 / failure_probability))
+    scale = (1 + shortfall(surrogate)) * radius * (surrogate.subgradient_bound + noise)
+    return Rate("optimisation", scale, "(1 + k) rho (K + 2 sigma sqrt(2 log(1/delta_opt)))/sqrt(T)")
+
+
+def shortfall(surrogate: Surrogate) -> float:
+    """k = max(0, 2 N' h/lambda_1 - 1, N' h/lambda_2 - 1), N' = N + lambda_3 sum_j |d_j|: by which
+    share the penalties fall short of exact ones."""
+    problem, penalties = surrogate.reduced.problem, surrogate.penalties
+    h = problem.world.effective_horizon
+    budgets = penalties.budgets * sum(budget.size for budget in problem.constraints)
+    exact = problem.gap_scale / 2 + budgets * h
+    short = max(2 * exact / penalties.pairs, exact / penalties.flow) - 1
+    return short if short > 1e-12 else 0.0
+
+
+def bias(surrogate: Surrogate, radius: float) -> float:
+    """2 k rho K_psi: what penalties that fall short may cost however long one optimises."""
+    return 2 * shortfall(surrogate) * radius * surrogate.matching_bound
+
+
+def fewest(rates: tuple[Rate, ...], target: float) -> int:
+    """The least number over the variants; 0 when there is nothing to estimate."""
+    return min((rate.smallest(target) for rate in rates), default=0)
+
+
+def least_radius(rates: tuple[Rate, ...], num_trajectories: int) -> float:
+    """The smallest radius over the variants; 0 when there is nothing to estimate."""
+    return min((rate.at(num_trajectories) for rate in rates), default=0.0)
+
+
+def require_accuracy(accuracy: float) -> float:
+    return require_between(
+        "accuracy", accuracy, 0.0, math.inf, InvalidProblem, "Give a gap in units of cost"
+    )
+
+
+def require_counts(**counts: int | None) -> None:
+    """Whole numbers from 1, or None."""
+    for name, count in counts.items():
+        if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
+            raise InvalidProblem(f"{name} = {count!r}", "Give a whole number from 1")
+
+
+def require_probability(value: float) -> float:
+    return require_between(
+        "failure_probability", value, 0.0, 1.0, InvalidProblem, "Give for example 0.05"
+    )
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sums and maxima of the ranges, and the largest costs, all times 1/(1 - discount)."""
+
+    num_costs: int
+    range_sum: float
+    range_max: float
+    norm: float
+    euclidean: float
+
+    @classmethod
+    def of(cls, problem: CostProblem) -> "_Sizes":
+        basis, h = problem.basis, problem.effective_horizon
+        scale = problem.cost_class.scaling(basis.num_costs)
+        ranges = h * scale * (basis.highest - basis.lowest)
+        euclidean = EuclideanBall(scale)
+        return cls(
+            basis.num_costs,
+            float(ranges.sum()),
+            float(ranges.max()),
+            h * centred_bound(problem, problem.cost_class),
+            h * centred_bound(problem, euclidean),
+        )
+
+
+def _infinity_ball(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
+    n, width = sizes.num_costs, 2 * sizes.norm
+    union = sizes.range_sum * math.sqrt(math.log(2 * n / delta) / 2)
+    signs = width * math.sqrt((n * math.log(2) + math.log(1 / delta)) / 2)
+    mean = math.sqrt(n) * sizes.euclidean
+    mcdiarmid = mean + width * math.sqrt(math.log(1 / delta) / 2)
+    return (
+        Rate("union", union, "sum_i R_i sqrt(log(2n/delta)/(2m))"),
+        Rate("signs", signs, "2 N h sqrt((n log 2 + log(1/delta))/(2m))"),
+        Rate("McDiarmid", mcdiarmid, "sqrt(n/m) N2 h + 2 N h sqrt(log(1/delta)/(2m))"),
+    )
+
+
+def _euclidean_ball(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
+    scale = sizes.euclidean * (1 + math.sqrt(2 * math.log(1 / delta)))
+    return (Rate("McDiarmid", scale, "N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)"),)
+
+
+def _simplex(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
+    sides, name = (2, "two-sided") if two_sided else (1, "one-sided")
+    scale = sizes.range_max * math.sqrt(math.log(sides * sizes.num_costs / delta) / 2)
+    count = "2n" if two_sided else "n"
+    return (Rate(name, scale, f"max_i R_i sqrt(log({count}/delta)/(2m))"),)
+
+
+def _known_cost(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
+    return ()
+
+
+_RADII: dict[type[CostClass], Callable[[_Sizes, float, bool], tuple[Rate, ...]]] = {
+    InfinityBall: _infinity_ball,
+    EuclideanBall: _euclidean_ball,
+    Simplex: _simplex,
+    KnownCost: _known_cost,
+}

@@ -25,10 +25,10 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix
 from journeyman.certificate import evaluation
-from journeyman.certificate.certificate import BudgetCertificate, Certificate
+from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.claims import gap_claims, number, term_claim
 from journeyman.certificate.evaluation import defines
-from journeyman.certificate.intervals import Interval
+from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo, StoppedShaping

@@ -21,53 +21,15 @@ the others also where no linear system can be solved. Evaluations by sampling ar
 difference is at most h |r'|_1.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.premises import Premise
-from journeyman.certificate.rounding import rounding_term
-from journeyman.certificate.terms import Term, above
+from journeyman.certificate.terms import Evaluation, Term, above, rounding_term
 from journeyman.policy import Occupancy, Policy, extract
 from journeyman.problem import Program
 
 TINY = 1e-100
 """A measure with less mass than this is not worth scaling."""
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What the means of one sample rest on: enough to compute their radii again."""
-
-    name: str
-    seed: int
-    count: int
-    means: tuple[float, ...]
-    variances: tuple[float, ...]
-    """Divided by count - 1; with rollouts, at least those of the complete totals."""
-    ranges: tuple[float, ...]
-    """Widths of the ranges in which the samples lie."""
-    failure_probability: float
-    horizon: int | None = None
-    """Longest rollout."""
-    unrecorded: float = 0.0
-    """Mean discounted time behind the ends of the rollouts."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Expectations of the apprentice and the terms of their error."""
-
-    kind: str
-    expectations: FloatArray
-    terms: tuple[Term, ...]
-    failure_probability: float = 0.0
-    statistics: tuple[Statistics, ...] = ()
-    premises: tuple[Premise, ...] = ()
-    ranges: tuple[FloatArray, FloatArray] | None = None
-    """Least and greatest expectations under all laws within the model's error, where the error of
-    the model is counted through them; the expectations are those in the model."""
 
 
 def exact_evaluation(problem: Program, visits: Occupancy) -> Evaluation:

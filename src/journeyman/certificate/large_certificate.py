@@ -12,17 +12,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.evaluation import Evaluation
-from journeyman.certificate.expert import PLAIN_SHARES, Estimate, PlainMean
-from journeyman.certificate.gap_bound import Combination, GapBound
-from journeyman.certificate.large_evaluation import LargeRows, from_rows, walked
-from journeyman.certificate.large_premises import expert_premises
-from journeyman.certificate.legend import legend
-from journeyman.certificate.mixture import mixed
-from journeyman.certificate.premises import Premise, doubt_of_copies, in_words, refuted
-from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sample_sizes import require_probability
-from journeyman.certificate.terms import Term, total
+from journeyman.certificate.certificate import GapBound
+from journeyman.certificate.concentration import require_probability
+from journeyman.certificate.expert import PLAIN_SHARES, PlainMean
+from journeyman.certificate.premises import doubt_of_copies, in_words, sampled_expert_premises
+from journeyman.certificate.presentation import legend
+from journeyman.certificate.rollouts import Rollouts, mixed, walked
+from journeyman.certificate.sampled_rows import LargeRows, from_rows
+from journeyman.certificate.terms import (
+    Combination,
+    Estimate,
+    Evaluation,
+    Premise,
+    Term,
+    refuted,
+    total,
+)
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
@@ -159,7 +164,7 @@ def certify_large(
     return LargeCertificate(
         problem, policy, delta, combinations(problem, found, estimates),
         problem.trivial_bound,
-        (*expert_premises(problem), *found.premises),
+        (*sampled_expert_premises(problem), *found.premises),
     )  # fmt: skip
 
 

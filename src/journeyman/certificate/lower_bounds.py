@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.certificate.expert import Estimate
 from journeyman.certificate.model_error import ModelError, true_world_lower_bound
-from journeyman.certificate.terms import above, total
+from journeyman.certificate.terms import Estimate, above, total
 from journeyman.policy import Occupancy
 from journeyman.problem import (
     Apprenticeship,

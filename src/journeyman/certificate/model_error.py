@@ -39,26 +39,35 @@ the empirical distribution (2003).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, read_only, require_between
-from journeyman.certificate.l1_ball import L1Ball, worst_total
-from journeyman.certificate.sample_sizes import require_probability
+from journeyman.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Matrix,
+    SparseMatrix,
+    read_only,
+    require_between,
+)
+from journeyman.certificate.concentration import require_probability
+from journeyman.certificate.l1_ball import EPSILON, SEARCH, L1Ball, WidenedRanges, worst_total
+from journeyman.certificate.terms import Evaluation, Term, above
 from journeyman.costs import CostBasis, EuclideanBall, InfinityBall, KnownCost, Simplex
+from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
-from journeyman.policy.attainable import attainable_ranges
+from journeyman.policy.attainable import WORK_LIMIT, attainable_ranges
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
-from journeyman.problem.trivial import centred_bound
+from journeyman.problem.trivial import TrivialBound, centred_bound, with_ranges, without_plans
 from journeyman.world import World
 from journeyman.world.estimation import FURTHEST
 
-EPSILON = float(np.finfo(float).eps)
 INITIAL_SHARE = 0.1
 """Of the failure probability, for the initial law where both laws are estimated."""
 MANY = 1 << 100
@@ -321,3 +330,212 @@ def _check_fit(world: World, error: ModelError) -> None:
             "pairs",
             "Use transition_radii of this problem's world",
         )
+
+
+# Certificates in estimated worlds: every evaluation in the model gets what the model may hide.
+
+
+MODEL_SHARE = 0.25
+"""Of the failure probability, for transition and start counts."""
+FAR_TOO_MANY = 1 << 40
+"""Transitions of a pair: where these do not help, others do not."""
+
+
+def model_error(problem: Program, failure_probability: float) -> ModelError | None:
+    """How far the true laws may be from the model's; None in an exact world."""
+    if not problem.world.is_estimated:
+        return None
+    return transition_radii(problem.world, MODEL_SHARE * failure_probability)
+
+
+def in_the_true_world(
+    problem: Program,
+    policy: Policy,
+    visits: Occupancy,
+    evaluations: list[Evaluation],
+    error: ModelError,
+) -> list[Evaluation]:
+    """The evaluations with the model term, and one more: cost by cost under the worst laws."""
+    formula = "N h (discount <mu, err> + err0)"
+    term = Term("model", model_term(problem, visits, error), formula, source_of(error))
+    found = [replace(one, terms=(*one.terms, term)) for one in evaluations]
+    worst = Evaluation(
+        "D, worst laws", visits.expectations(problem.basis), (), error.failure_probability,
+        ranges=robust_ranges(problem, policy, error),
+    )  # fmt: skip
+    return [*found, worst]
+
+
+def worst_laws_term(
+    problem: Program,
+    ranges: tuple[FloatArray, FloatArray],
+    values: FloatArray,
+    gap: float,
+    error: ModelError,
+) -> Term:
+    """By how much the gap to `values` under the worst laws exceeds `gap`, that in the model."""
+    worst = robust_gap(problem, ranges, values)
+    worst += EPSILON * (problem.basis.num_costs + 8) * (abs(worst) + abs(gap))
+    formula = "gap_W under the worst laws - gap_W in the model"
+    return Term("model", above(max(worst - gap, 0.0)), formula, source_of(error))
+
+
+def enough_transitions(
+    problem: Program, policy: Policy, visits: Occupancy, failure_probability: float, share: float
+) -> int:
+    """So many transitions of every pair bring the smaller of the two model terms to `share` of
+    2 N/(1 - discount), by an eighth too many at most; `InvalidProblem` where none do."""
+    delta, target = MODEL_SHARE * failure_probability, share * problem.gap_scale
+    own = visits.expectations(problem.basis)
+
+    def suffice(count: int) -> bool:
+        counts = np.full(problem.world.num_pairs, count)
+        error = radii_at(problem.world, counts, delta)
+        least, greatest = robust_ranges(problem, policy, error)
+        return above(problem.cost_class.largest_gap(least - own, greatest - own)) <= target
+
+    try:
+        high = transitions_needed(problem, visits, failure_probability=delta, share=share)
+    except InvalidProblem:
+        if not suffice(FAR_TOO_MANY):
+            raise
+        high = FAR_TOO_MANY
+    while high > 1 and suffice(high // 2):
+        high //= 2
+    low = high // 2
+    while high - low > max(1, low // 8):
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffice(middle) else (middle, high)
+    return high
+
+
+def model_terms_of_budgets(
+    problem: Program, policy: Policy, visits: Occupancy, error: ModelError | None
+) -> tuple[Term, ...]:
+    """One term for each budget; none in an exact world."""
+    if error is None:
+        return ()
+    formula = "(max d - min d)/2 h (discount <mu, err> + err0), or the worst laws"
+    surplus = robust_budgets(problem, policy, error) - problem.budget_matrix.T @ visits.measure
+    values = np.minimum(budget_terms(problem, visits, error), np.maximum(surplus, 0.0))
+    return tuple(Term("model", float(value), formula, source_of(error)) for value in values)
+
+
+def source_of(error: ModelError) -> str:
+    return "transition counts" if error.failure_probability > 0 else "declared errors of the model"
+
+
+# Whether demonstrations can come from the world that a model was estimated from.
+#
+# The expert acts in the true world, and so did whoever made the record behind the model.
+# Frequencies that are further apart, in the 1-norm, than both errors allow have not one law in
+# common:
+#
+#     l1(demonstrated, model) > err(model) + err(demonstrated)
+#
+# for some pair or, where the initial law is an estimate, for the starts. A step outside of the
+# known support is impossible whatever was counted.
+#
+# *Guarantee*: a true premise is refuted with probability `level` at most: half of it is for the
+# distances of the model, half for those of the demonstrations, both as in `model_error`. Record and
+# demonstrations may overlap. Few steps per pair allow large distances, so much goes unnoticed;
+# demonstrations that were simulated in the model agree with it best of all.
+#
+# *Cost*: sorting the steps, and the rows of the pairs they visit.
+
+DISTANCE_ROUNDING = 1e-9
+"""Of a distance: less than this above the limit is not held against a premise."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What is closest to the limit."""
+
+    place: str
+    draws: int
+    distance: float
+    allowed: float
+
+    @property
+    def is_refuted(self) -> bool:
+        return self.distance > self.allowed + DISTANCE_ROUNDING
+
+    def __str__(self) -> str:
+        return (
+            f"closest to the limit is {self.place}: {self.draws} draws at distance "
+            f"{self.distance:.3g}, {self.allowed:.3g} is allowed"
+        )
+
+
+def agreement(world: World, demos: Demonstrations, level: float) -> Agreement:
+    """What is closest to the limit in an estimated `world`, starts or a pair.
+
+    >>> world = World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
+    >>> print(agreement(world, Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3))
+    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.582 is allowed
+    """
+    starts_known = world.initial_error is None and world.initial_count is None
+    steps_known = world.transition_error is None and world.transition_counts is None
+    known = transition_radii(world, level / 2)
+    part = level / 2 if starts_known or steps_known else level / 4
+    found = []
+    if not starts_known:
+        found.append(_of_starts(world, demos.first_states, known.initial, part))
+    if not steps_known and demos.num_steps:
+        found.append(_of_steps(world, demos, known.transition, part))
+    if not found:
+        return Agreement("nothing", 0, 0.0, 0.0)
+    return max(found, key=lambda one: one.distance - one.allowed)
+
+
+def num_unobserved(world: World, demos: Demonstrations) -> int | None:
+    """How many demonstrated steps are not among those that `world` was estimated from; None where
+    it was not estimated from a record."""
+    if world.transition_counts is None:
+        return None
+    return int((~_reached(world.transition, demos.pairs_in(world), demos.next_states)).sum())
+
+
+def _of_starts(world: World, starts: IntArray, error: float, delta: float) -> Agreement:
+    frequencies = np.bincount(starts, minlength=world.num_states) / starts.size
+    distance = float(np.abs(frequencies - world.initial).sum())
+    own = float(l1_radius([starts.size], [world.num_states], 1, delta)[0])
+    return Agreement("the law of the starts", starts.size, distance, error + own)
+
+
+def _of_steps(world: World, demos: Demonstrations, error: FloatArray, delta: float) -> Agreement:
+    pairs, following = demos.pairs_in(world), demos.next_states
+    visited, place, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    shape = (visited.size, world.num_states)
+    tally = sparse.csr_array((1.0 / counts[place], (place, following)), shape=shape)
+    distance = np.asarray(abs(tally - world.transition[visited]).sum(axis=1)).ravel()
+    own = l1_radius(counts, support_sizes(world)[visited], num_laws(world), delta)
+    allowed = error[visited] + own
+    if world.support is not None:
+        outside = ~_reached(world.support, pairs, following)
+        allowed[np.unique(place[outside])] = 0.0
+    sure = (allowed <= 0) & (distance <= DISTANCE_ROUNDING)
+    worst = int(np.argmax(np.where(sure & ~sure.all(), -np.inf, distance - allowed)))
+    where = world.describe_pair(int(visited[worst]))
+    return Agreement(where, int(counts[worst]), float(distance[worst]), float(allowed[worst]))
+
+
+def _reached(laws: SparseMatrix, pairs: IntArray, following: IntArray) -> BoolArray:
+    """Whether each step is among those that `laws` allow."""
+    return np.asarray(laws[pairs, following]).ravel() > 0
+
+
+def true_world_trivial_bound(
+    problem: Program, error: ModelError | None, *, valid: bool
+) -> TrivialBound:
+    """No policy has a larger gap, on the event on which the certificate holds."""
+    known_cost = isinstance(problem.cost_class, KnownCost)
+    plain = without_plans(problem, problem.exact_target, known_cost=known_cost)
+    if not valid:
+        return plain
+    if error is None:
+        return problem.trivial
+    if problem.world.transition.nnz * problem.basis.num_costs * SEARCH > WORK_LIMIT:
+        return plain
+    ranges = WidenedRanges(problem.world, problem.basis, error)
+    return with_ranges(problem, problem.exact_target, ranges, known_cost=known_cost)

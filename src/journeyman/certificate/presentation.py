@@ -1,9 +1,18 @@
 """Certificates in words and as a table."""
 
+import math
+import re
+from collections.abc import Iterable, Mapping
+from textwrap import wrap
+
 from journeyman.certificate.certificate import Certificate
-from journeyman.certificate.legend import legend
-from journeyman.certificate.model_agreement import num_unobserved
-from journeyman.certificate.premises import Verdict, doubt_of_copies, in_words
+from journeyman.certificate.concentration import fewest, radii, recorded_length
+from journeyman.certificate.expert import LEAST_INDEPENDENT
+from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
+from journeyman.certificate.premises import doubt_of_copies, in_words
+from journeyman.certificate.terms import Term, Verdict, refuted
+from journeyman.errors import InvalidInput
+from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.world.estimation import observed_support
 
@@ -235,3 +244,217 @@ def _premises(certificate: Certificate) -> list[str]:
     return ["", "premises"] + [
         f"  {MARKS[one.verdict]:<10}{one.name}: {one.detail}" for one in certificate.premises
     ]
+
+
+# What the symbols in the formulas of a certificate stand for, as far as they occur.
+
+WIDTH = 100
+SYMBOL = re.compile(r"[A-Za-z][A-Za-z_]*\d*\+?")
+SYMBOLS: Mapping[str, str] = {
+    "gap_W": "largest total of its argument under a cost of the class",
+    "N": "largest cost of the class in any pair",
+    "N2": "the same in the 2-norm",
+    "h": "1/(1 - discount)",
+    "B": "pairs to their states",
+    "P": "transition law",
+    "Psi": "costs per pair",
+    "c": "a cost that is taken off everywhere",
+    "mu": "expected discounted visits of the policy",
+    "u": "the vector over pairs, mu or near it, that defines the policy",
+    "u+": "the positive part of u",
+    "a": "a factor",
+    "r": "initial - (B - discount P)' u+",
+    "r+": "the positive part of r, in samples the norm of r",
+    "V1": "sum of the negative part of u",
+    "V2": "|initial - (B - discount P)' u|_1",
+    "d": "the cost of the budget",
+    "eps": "2^-52, the rounding of double precision",
+    "m": "demonstrations or rollouts",
+    "n": "costs",
+    "R": "range of a total",
+    "R_i": "range of the total of cost i",
+    "Var": "sample variance of a total",
+    "L": "log of 2 over a part of the failure probability",
+    "delta": "a part of the failure probability",
+    "T": "recorded length",
+    "f": "gap_W per unit of the norm that the spread suggests",
+    "S2": "bound on the mean square of shaped totals, in that norm",
+    "b": "size at which shaped totals are stopped",
+    "p": "share that may have been stopped or cut short",
+    "H": "length that counts as recorded",
+    "err": "how far, in the 1-norm, counts leave laws open",
+    "err0": "the same for the initial law",
+    "theta": "coefficients of the features",
+    "theta_k": "share of candidate k",
+    "s_k": "the smaller radius of candidate k",
+}
+"""In the order in which they are explained."""
+MEASURED = "demonstrations that are measured"
+"""What n is where totals are shaped."""
+KINDS: Mapping[str, str] = {
+    "A": "Lemma 2",
+    "B": "the positive part of u",
+    "B'": "the same times a factor",
+    "C": "the same with centred costs",
+    "D": "exact visits",
+    "E": "rollouts",
+}
+"""Ways to evaluate a policy, by the letter before their first comma or blank."""
+
+
+def symbols(terms: Iterable[Term]) -> dict[str, str]:
+    """Symbols in the formulas of `terms`, and what they stand for.
+
+    >>> symbols([Term("truncation", 0.1, "N h mean discount^T", "recorded lengths")])["T"]
+    'recorded length'
+    """
+    found = {word for term in terms for word in SYMBOL.findall(term.formula)}
+    told = {**SYMBOLS, "n": MEASURED} if "S2" in found else SYMBOLS
+    return {symbol: words for symbol, words in told.items() if symbol in found}
+
+
+def kinds(names: Iterable[str]) -> dict[str, str]:
+    """Letters of the ways to evaluate a policy, and what they stand for."""
+    letters = {re.split("[, ]", name)[0] for name in names}
+    return {letter: words for letter, words in KINDS.items() if letter in letters}
+
+
+def legend(terms: Iterable[Term], ways: Iterable[str]) -> list[str]:
+    """Lines below a table: its symbols in words."""
+    words = legend_in_words(terms, ways)
+    wrapped = wrap(
+        words, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )
+    return ["", "symbols", *wrapped] if words else []
+
+
+def legend_in_words(terms: Iterable[Term], ways: Iterable[str]) -> str:
+    """The symbols of formulas and ways in one sentence; empty where there are none."""
+    told = symbols(terms) | kinds(ways)
+    return "; ".join(f"{symbol}: {meaning}" for symbol, meaning in told.items())
+
+
+# What would help: the dominating terms of a bound and, in numbers, what halves it.
+
+LARGE = 0.1
+"""Terms above this share of the bound are worth a word."""
+SAMPLING = {"sampling": 0.5, "outliers": 1.0}
+"""Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
+MOST = 1e12
+SAMPLED = (
+    "rollout sampling",
+    "rollout truncation",
+    "negativity",
+    "flow violation",
+    "flow residual",
+)
+"""Terms that come from samples of the policy or of its measure."""
+
+
+def advice(certificate: Certificate) -> str:
+    """Sentences, the most useful first."""
+    if not certificate.valid:
+        failed = (f"{one.name}: {one.detail}" for one in refuted(certificate.premises))
+        return f"A premise has failed; until that is mended nothing else helps. {'; '.join(failed)}"
+    bound = certificate.best.bound
+    if bound <= 0:
+        return "The bound is not above zero: nothing needs to be done."
+    named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
+    shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
+    ways = (_more, _longer, _better, _known, _exactly)
+    sentences = [f"The bound {shown} is made of {', '.join(named)}."]
+    if certificate.bound < bound:
+        sentences = [
+            f"The terms add up to {bound:.4g}, so the trivial bound {certificate.bound:.4g} holds "
+            f"in their place ({certificate.strength}). They are {', '.join(named)}."
+        ]
+    return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
+
+
+def _large_terms(certificate: Certificate) -> list[Term]:
+    bound = certificate.best.bound
+    return sorted(
+        (term for term in certificate.terms if term.value >= LARGE * bound),
+        key=lambda term: -term.value,
+    )
+
+
+def _more(certificate: Certificate) -> str:
+    """How many demonstrations halve the bound if nothing else changes."""
+    problem, bound = certificate.problem, certificate.best.bound
+    if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
+        return ""
+    falling = {term.name: term.value for term in certificate.terms if term.name in SAMPLING}
+    allowed = bound / 2 - (bound - sum(falling.values()))
+    count = len(problem.demonstrations)
+    if allowed <= 0:
+        return (
+            "More demonstrations alone do not halve it: the other terms are more than half of it."
+        )
+    factor = 1.0
+    while factor < MOST and _fallen(falling, factor) > allowed:
+        factor *= 1.05
+    sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
+    part = LEAST_INDEPENDENT * certificate.failure_probability
+    rates = radii(problem, part, two_sided=False)
+    try:
+        needed = fewest(rates, allowed)
+    except InvalidInput:
+        return sentence
+    return f"{sentence} {needed:,} do so whatever their spread (Hoeffding)." if rates else sentence
+
+
+def _fallen(falling: dict[str, float], factor: float) -> float:
+    return math.fsum(value / factor ** SAMPLING[name] for name, value in falling.items())
+
+
+def _longer(certificate: Certificate) -> str:
+    truncation = sum(term.value for term in certificate.terms if term.name == "truncation")
+    if truncation < LARGE * certificate.best.bound:
+        return ""
+    length = recorded_length(certificate.problem, LARGE / 2 * certificate.best.bound)
+    return f"Records of {length:,} steps make the truncation negligible."
+
+
+def _better(certificate: Certificate) -> str:
+    excess = certificate.optimality_gap
+    if excess < LARGE * certificate.best.bound:
+        return ""
+    return (
+        f"A better policy is not excluded: the gap on the data, {certificate.gap_on_data:.4g}, may "
+        f"fall to {certificate.lower_bound:.4g} with richer features, a longer run or the exact "
+        "program."
+    )
+
+
+def _known(certificate: Certificate) -> str:
+    """How often every transition would have to be observed."""
+    problem = certificate.problem
+    model = sum(term.value for term in certificate.terms if term.name == "model")
+    if model < LARGE * certificate.best.bound or problem.world.transition_counts is None:
+        return ""
+    trivial = certificate.trivial_bound
+    if model <= WORTHWHILE * trivial or trivial <= 0:
+        return ""
+    share = WORTHWHILE * trivial / problem.gap_scale
+    policy, delta = certificate.policy, certificate.failure_probability
+    visits = occupancy(problem.world, policy)
+    try:
+        needed = enough_transitions(problem, policy, visits, delta, share)
+    except InvalidInput as refusal:
+        return f"No number of transitions helps alone: {refusal}"
+    return (
+        f"{needed:,} observed transitions of every pair bring the model term below "
+        f"{WORTHWHILE:.0%} of the trivial bound."
+    )
+
+
+def _exactly(certificate: Certificate) -> str:
+    """What rollouts and sampled rows cost."""
+    drawn = sum(term.value for term in certificate.terms if term.name in SAMPLED)
+    if not certificate.best.statistics or drawn < LARGE * certificate.best.bound:
+        return ""
+    return (
+        f"The evaluation of the policy by samples costs {drawn:.4g}, which falls with the square "
+        "root of their number; without evaluation= the policy is evaluated exactly."
+    )

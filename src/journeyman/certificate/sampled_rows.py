@@ -35,31 +35,52 @@ rows are not covered: the best of J needs delta/J for each. *Cost*: only Psi' Ph
 policy; otherwise 3 `rows` rows are read.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import sparse, special
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, assign, first_index, real_array
-from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
-from journeyman.certificate.evaluation import (
-    Evaluation,
-    Statistics,
-    defines,
-    largest_cost,
-    rounding,
+from journeyman.arrays import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    SparseMatrix,
+    assign,
+    first_index,
+    real_array,
 )
-from journeyman.certificate.premises import Premise, Verdict, declared, failed
-from journeyman.certificate.rollouts import fresh_stream, require_whole
-from journeyman.certificate.terms import Term, above
-from journeyman.errors import InvalidProblem
-from journeyman.features.base import Features
+from journeyman.certificate.betting import CONCENTRATIONS
+from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
+from journeyman.certificate.evaluation import defines, largest_cost, rounding
+from journeyman.certificate.expert import coordinatewise
+from journeyman.certificate.premises import LEVEL, judged
+from journeyman.certificate.rollouts import floats, fresh_stream, require_whole, walk_rounding
+from journeyman.certificate.terms import (
+    Evaluation,
+    Premise,
+    Statistics,
+    Term,
+    Verdict,
+    above,
+    declared,
+    failed,
+)
+from journeyman.demonstrations import Demonstrations
+from journeyman.errors import InvalidCosts, InvalidProblem, InvalidWorld
+from journeyman.execution import Executor, Serial
+from journeyman.features.base import Features, LargeFeatures
 from journeyman.policy import Policy
+from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem import Program, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed
+from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.reduced import Reduced, row_norms
+from journeyman.world.large_world import LargeWorld, Predecessors, successor_laws
+from journeyman.world.laws import draw_columns
 
 STREAM = 0x726F7773
 """Which of a seed's streams the rows are drawn from."""
@@ -296,3 +317,481 @@ def _flow_residual(
 
 def _product(matrix: Matrix, rows: IntArray, theta: FloatArray) -> FloatArray:
     return np.asarray(matrix[rows] @ theta)
+
+
+# Whether drawn rows are what they claim to be: rows of the world, drawn by the declared law.
+#
+# Kind A in a large world rests on four answers of code: `predecessors`, the law of the features'
+# draws, the masses of their columns, and the initial law. A wrong one makes a false bound, so
+#
+# *Steps* are followed there and back. From a drawn pair (x, a) a successor y is drawn, and must
+# list (x, a) among its predecessors with the probability of that step: a missing pair is met as
+# often as its mass is missing from the flow. Of a drawn state y one listed predecessor is taken,
+# and must lead to y. Recorded steps are looked up as well. One contradiction refutes the premise.
+#
+# *Draws* are bet against. Under their law, with n draws,
+#
+#     pairs, states    each seen again as often as q1 and q2 say (rows(kappa) of `betting`), and any
+#                      of those already seen as often as the sum of their laws says
+#     columns          phi_j/(d h q1) lies in [0, 1] and has mean 1/d: phi_j has mass h
+#     starts           initial/(2 q) lies in [0, 1] and has mean 1/2: initial has mass 1
+#
+# For z in [0, 1] of mean m, exp(l sum z)/(1 - m + m e^l)^n has a mean of at most one for every l.
+# The mean of all wealths reaches 1/level with probability `level` at most.
+#
+# *Not seen*: errors in rows that are rarely drawn, and a density that is wrong where no row is
+# drawn twice. That is declared.
+
+FOLLOWED = 1 << 12
+"""Rows of a shard whose steps are followed."""
+MOST_LOOKED_UP = 1 << 16
+"""Recorded steps that are looked up: the first ones."""
+MOST_BETS = 1 << 14
+"""Draws whose repetitions are counted: the first ones."""
+TILTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""l, with both signs."""
+LEAST = 1e-12
+"""In the place of probabilities that a law with a mass above one makes negative."""
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+"""By how much the probabilities of a step forwards and backwards may differ."""
+AGREE = "successors and predecessors agree"
+DRAWN = "draws of features follow their law"
+TAKEN = "features and predecessors are what they declare"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How many steps were followed, and the first contradiction among them."""
+
+    count: int
+    contradiction: str | None
+
+    @classmethod
+    def joined(cls, parts: "list[Steps]") -> "Steps":
+        words = [part.contradiction for part in parts if part.contradiction is not None]
+        return cls(sum(part.count for part in parts), words[0] if words else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What is known of draws, shard by shard."""
+
+    count: int
+    num_flow: int
+    """States that were drawn by q2."""
+    columns: FloatArray
+    """sum of phi_j/(d h q1) over the pairs that were drawn, column by column."""
+    starts: float
+    """sum of initial/(2 q) over the states that were drawn."""
+    pairs: tuple[IntArray, FloatArray]
+    """Which pairs are the same, and q1."""
+    states: tuple[IntArray, FloatArray]
+    """States drawn by q2, and q2."""
+
+
+def followed(
+    world: LargeWorld,
+    pairs: tuple[IntArray, IntArray],
+    states: IntArray,
+    rng: np.random.Generator,
+) -> Steps:
+    """There and back from drawn pairs, back and there from drawn states."""
+    x, a = (part[:FOLLOWED] for part in pairs)
+    laws = successor_laws(world, x, a)
+    chosen = draw_columns(laws.probabilities, rng.random(x.size))
+    reached = laws.states[np.arange(x.size), chosen]
+    chances = _probability(laws.states, laws.probabilities, reached)
+    words = _not_listed(world, x, a, reached, chances)
+    y, lots = states[:FOLLOWED], rng.random(min(states.size, FOLLOWED))
+    return Steps(x.size + y.size, words or _not_leading(world, y, lots))
+
+
+def looked_up(world: LargeWorld, demos: Demonstrations | None) -> Steps:
+    """Recorded steps among the predecessors of where they led."""
+    if demos is None:
+        return Steps(0, None)
+    x, a, y = (
+        part[:MOST_LOOKED_UP] for part in (demos.step_states, demos.actions, demos.next_states)
+    )
+    keys = np.unique(np.column_stack([x, a, y]), axis=0)
+    x, a, y = (np.ascontiguousarray(part) for part in keys.T)
+    laws = successor_laws(world, x, a)
+    chances = _probability(laws.states, laws.probabilities, y)
+    possible = chances > 0  # another premise speaks of the others
+    x, a, y, chances = x[possible], a[possible], y[possible], chances[possible]
+    return Steps(x.size, _not_listed(world, x, a, y, chances))
+
+
+def draws_of(
+    rows: SparseMatrix,
+    pairs: tuple[IntArray, IntArray],
+    law: FloatArray,
+    flow: tuple[IntArray, FloatArray],
+    starts: FloatArray,
+) -> Draws:
+    """Of one shard: rows of Phi with their q1, states drawn by q2 with it, initial/q of all."""
+    part = slice(0, MOST_BETS)
+    _, same = np.unique(np.column_stack(pairs)[part], axis=0, return_inverse=True)
+    shares = np.asarray((1.0 / np.asarray(rows.sum(axis=1)).ravel()) @ rows)
+    return Draws(
+        law.size, flow[0].size, shares, float(starts.sum()) / 2,
+        (np.ravel(same), law[part]), (flow[0][part], flow[1][part]),
+    )  # fmt: skip
+
+
+def require_drawable(law: FloatArray, pairs: tuple[IntArray, IntArray]) -> None:
+    """Refuse pairs that were drawn where all columns are zero."""
+    if (law <= 0).any():
+        at = int(np.argmax(law <= 0))
+        raise InvalidCosts(
+            f"the features draw state {pairs[0][at]}, action {pairs[1][at]}, where all of them are "
+            "0",
+            "Let draw() follow the columns that rows() gives",
+        )
+
+
+def require_drawable_states(law: FloatArray, states: IntArray) -> None:
+    """Refuse states that were drawn and have neither initial nor flow mass."""
+    sound = law > 0
+    if not sound.all():
+        at = int(np.argmin(sound))
+        raise InvalidWorld(
+            f"state {states[at]} was drawn, and has probability {law[at]} by initial_probability, "
+            "features and predecessors",
+            "Let predecessors list every pair that leads to a state, and initial_probability be "
+            "the law of draw_initial; jm.testing.check_world probes a world",
+        )
+
+
+def row_premises(steps: Steps, shards: list[Draws], level: float) -> tuple[Premise, ...]:
+    """What was followed, what was bet against, and what is left to be believed."""
+    if steps.contradiction is None:
+        detail = f"{steps.count} steps were followed there and back"
+        agree = Premise(AGREE, Verdict.TESTED, detail, 0.0)
+    else:
+        agree = failed(AGREE, steps.contradiction, 0.0)
+    words, log_value = draw_evidence(shards)
+    drawn = judged(DRAWN, f"{sum(one.count for one in shards)} rows", log_value, words, level)
+    taken = declared(
+        TAKEN,
+        "predecessors are taken to be complete, columns to have mass 1/(1 - discount), draws to "
+        "follow their law also where no row was drawn twice",
+    )
+    return agree, drawn, taken
+
+
+def draw_evidence(shards: list[Draws]) -> tuple[str, float]:
+    """What is most out of line, and log E against the laws of all draws."""
+    count = sum(one.count for one in shards)
+    columns, starts = sum(one.columns for one in shards), sum(one.starts for one in shards)
+    assert isinstance(columns, np.ndarray)
+    by_column = [_tilted(float(total), count, 1 / columns.size) for total in columns]
+    worst = int(np.argmax(by_column))
+    found = {
+        "pairs are drawn again too often": _repeated(*shards[0].pairs),
+        "states are drawn again too often": _repeated(*shards[0].states),
+        f"column {worst} has a share of {columns[worst] / count:.4g} in the draws, "
+        f"{1 / columns.size:.4g} is its mass": log_mean(by_column),
+        f"the initial law has a mass of {2 * starts / count:.4g} in the draws, it should be 1":
+            _tilted(starts, count, 0.5),
+    }  # fmt: skip
+    return max(found, key=found.__getitem__), log_mean(list(found.values()))
+
+
+def log_mean(logs: list[float]) -> float:
+    return float(special.logsumexp(logs) - math.log(len(logs)))
+
+
+def _tilted(total: float, count: int, mean: float) -> float:
+    """Log wealth against the mean of numbers between 0 and 1 with the given sum."""
+    tilts = np.array([sign * tilt for tilt in TILTS for sign in (-1, 1)])
+    return log_mean((tilts * total - count * np.log1p(mean * np.expm1(tilts))).tolist())
+
+
+def _repeated(which: IntArray, law: FloatArray) -> float:
+    """Log wealth of bets on what comes again: on each by itself, and on all that was seen."""
+    if not which.size:
+        return 0.0
+    _, first, counts = np.unique(which, return_index=True, return_counts=True)
+    wealths = []
+    for kappa in CONCENTRATIONS:
+        imagined = kappa * law[first]
+        rising = special.gammaln(imagined + counts) - special.gammaln(imagined + 1)
+        cells = rising - (counts - 1) * np.log(imagined)
+        whole = special.gammaln(kappa + which.size) - special.gammaln(kappa + 1)
+        wealths.append(float(cells.sum() - whole + (which.size - 1) * math.log(kappa)))
+    is_new = np.zeros(which.size, dtype=bool)
+    is_new[first] = True
+    covered = np.cumsum(np.where(is_new, law, 0.0)) - np.where(is_new, law, 0.0)
+    every = [
+        tilt * (which.size - first.size)
+        - float(np.log(np.maximum(1 + covered * math.expm1(tilt), LEAST)).sum())
+        for size in TILTS
+        for tilt in (-size, size)
+    ]
+    return log_mean([log_mean(wealths), log_mean(every)])
+
+
+def _not_listed(
+    world: LargeWorld, x: IntArray, a: IntArray, y: IntArray, chances: FloatArray
+) -> str | None:
+    """The first step that the predecessors of its end do not know, or not with its probability."""
+    listed, of = _listed(world, y)
+    hit = (listed.states == x[of]) & (listed.actions == a[of])
+    said = np.bincount(of[hit], listed.probabilities[hit], minlength=y.size)
+    wrong = ~(np.abs(said - chances) <= ABSOLUTE + RELATIVE * chances)
+    if not wrong.any():
+        return None
+    at = int(np.argmax(wrong))
+    contrary = f"give it {said[at]:.6g}" if said[at] else "do not list it"
+    return (
+        f"state {x[at]}, action {a[at]} leads to state {y[at]} with probability "
+        f"{chances[at]:.6g}, and the predecessors of state {y[at]} {contrary}"
+    )
+
+
+def _not_leading(world: LargeWorld, y: IntArray, lots: FloatArray) -> str | None:
+    """The first state of which a predecessor, taken by lot, does not lead there as it is listed."""
+    listed, _ = _listed(world, y)
+    counts = np.diff(listed.offsets)
+    some = counts > 0
+    place = (listed.offsets[:-1] + np.floor(lots * counts).astype(np.int64))[some]
+    x, a, y = listed.states[place], listed.actions[place], y[some]
+    laws = successor_laws(world, x, a)
+    chances = _probability(laws.states, laws.probabilities, y)
+    told = listed.probabilities[place]
+    wrong = ~(np.abs(told - chances) <= ABSOLUTE + RELATIVE * chances)
+    if not wrong.any():
+        return None
+    at = int(np.argmax(wrong))
+    return (
+        f"predecessors of state {y[at]} list state {x[at]}, action {a[at]} with probability "
+        f"{told[at]:.6g}, and its successors give {chances[at]:.6g}"
+    )
+
+
+def _listed(world: LargeWorld, states: IntArray) -> tuple[Predecessors, IntArray]:
+    """Predecessors of all states, and whose each is."""
+    parts: Any = (np.asarray(part) for part in world.predecessors(states))
+    answer = Predecessors(*parts)
+    sizes = {part.shape for part in answer[1:]}
+    if answer.offsets.shape != (states.size + 1,) or sizes != {(int(answer.offsets[-1]),)}:
+        raise InvalidWorld(
+            f"predecessors of {states.size} states have offsets of shape {answer.offsets.shape} "
+            f"and parts of shapes {sorted(sizes)}",
+            "Let the predecessors of the k-th state be offsets[k]:offsets[k + 1]",
+        )
+    outside = (answer.states < 0) | (answer.states >= world.num_states)
+    outside |= (answer.actions < 0) | (answer.actions >= world.num_actions)
+    of = np.repeat(np.arange(states.size), np.diff(answer.offsets))
+    if outside.any():
+        at = int(np.argmax(outside))
+        raise InvalidWorld(
+            f"predecessors of state {states[of[at]]} list state {answer.states[at]}, action "
+            f"{answer.actions[at]}, which the world lacks",
+            "Number states and actions from 0",
+        )
+    return answer, of
+
+
+def _probability(states: IntArray, laws: FloatArray, reached: IntArray) -> FloatArray:
+    """Of reaching a given state, row by row."""
+    return np.asarray(((states == reached[:, np.newaxis]) * laws).sum(axis=1))
+
+
+# The apprentice's side of a certificate in a world too large to enumerate.
+#
+# Kind E, from walks of the policy, as in `rollouts`; kind A from fresh rows: with u = Phi theta,
+# the laws q1 and q2 of `LargeFeatures` and q = (q2 + initial)/2,
+#
+#     psi_i' u = sum over j of theta_j <phi_j, psi_i>       where it is known exactly
+#              + mean of psi_i(s) u_i(s)/q1(s)              s ~ q1, u_i of the other columns
+#     V1       = mean of u-(s)/q1(s)                        s ~ q1
+#     V2       = mean of |D_y theta - initial_y|/q(y)       y ~ q
+#
+#     gap_W(Psi' mu_pi - x) <= gap_W(Psi' u - x) + N h (2 V1 + V2)        (Lemma 2)
+#
+# Features are nonnegative, so u(s)/q1(s) lies within C_1 max(-theta)+ below and C_1 max(theta)+
+# above zero, and the samples of V2 are at most 2 C_2 max|theta| + 2. Half of q is the initial law:
+# a state with nothing but initial mass would otherwise never be drawn. What is exact has no error
+# and takes no part of delta; the sums that are sampled share it evenly, then their costs, both
+# signs, and both radii (Hoeffding, empirical Bernstein).
+#
+# *Guarantee*: with probability 1 - delta, for rows and walks that are independent of the policy.
+# Problem and policy decide which are drawn (`draw_seeds`); nothing a solver has drawn is used.
+# *Cost*: nothing depends on the number of states.
+
+ROW_STREAM = 0x6C726F77
+
+SHARD = 1 << 10
+"""16 times as many rows belong to one shard."""
+
+
+@dataclass(frozen=True)
+class LargeRows:
+    """Evaluate a `FeaturePolicy` from fresh rows, for `certify(..., evaluation=LargeRows(...))`.
+
+    Args:
+        rows: pairs, and states, that are drawn.
+        seed: has no influence any more, and is going to be removed: problem and policy decide
+            which rows are drawn.
+    """
+
+    rows: int
+    seed: InitVar[int | None] = None
+
+    def __post_init__(self, seed: int | None) -> None:
+        ignored_seed(seed, "LargeRows")
+        require_whole("rows", self.rows, 2)
+
+
+def from_rows(
+    problem: LargeApprenticeship,
+    policy: FeaturePolicy,
+    drawn: LargeRows,
+    failure_probability: float,
+    executor: Executor | None = None,
+) -> Evaluation:
+    """Kind A: the delta is shared by what is sampled of V1, V2 and the expectations."""
+    features, theta = policy.features, policy.coefficients
+    assert isinstance(features, LargeFeatures)
+    known = features.exact_matching(problem.costs)
+    size, seed = 16 * SHARD, draw_seeds.large_seed(problem, policy)
+    tasks = [(seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)]
+    run = Serial() if executor is None else executor
+    parts = run.map(_rows, tasks, shared=(problem, features, theta, known))
+    samples = [np.concatenate(part) for part in zip(*(one[:3] for one in parts), strict=True)]
+    steps = [*(one[3] for one in parts), looked_up(features.world, problem.demonstrations)]
+    premises = (
+        *_row_premises(problem, drawn, seed, known),
+        *row_premises(Steps.joined(steps), [one[4] for one in parts], LEVEL),
+    )
+    sums = _statistics(samples, _ranges(problem, features, theta, known), seed, failure_probability)
+    V1, V2 = (_upper(one) for one in sums[1:])
+    N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
+    error, source = coordinatewise(problem.cost_class, _radii(sums[0])), f"{drawn.rows} rows"
+    mass = max(1.0, 3 * float(np.abs(theta).sum()))
+    terms = (
+        Term("negativity", above(2 * N * h * V1), "2 N h V1", source),
+        Term("flow violation", above(N * h * V2), "N h V2", source),
+        Term("expectations", above(error), "radius of Psi' u", source),
+        walk_rounding(problem, features.num_features + drawn.rows, mass),
+    )
+    expectations = np.nan_to_num(known) @ theta + np.array(sums[0].means)
+    return Evaluation(
+        "A (sampled)", expectations, terms, failure_probability, sums, premises,
+    )  # fmt: skip
+
+
+def _row_premises(
+    problem: LargeApprenticeship, drawn: LargeRows, seed: int, known: FloatArray
+) -> tuple[Premise, ...]:
+    fresh = declared(
+        "fresh rows are independent of the coefficients",
+        f"{drawn.rows} rows for each sum from seed {seed}, a digest of problem and policy; the "
+        "coefficients are taken not to have been chosen because of them",
+    )
+    exact = [problem.costs.names[i] for i in np.flatnonzero(~np.isnan(known).all(axis=1))]
+    if not exact:
+        return (fresh,)
+    tables = declared(
+        "costs of one factor are those of their tables",
+        f"{', '.join(exact)}: checked in {drawn.rows} pairs that were drawn",
+    )
+    return fresh, tables
+
+
+def _rows(
+    task: tuple[int, int, int],
+    shared: tuple[LargeApprenticeship, LargeFeatures, FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray, FloatArray, Steps, Draws]:
+    """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
+    the rows were examined."""
+    (seed, first, count), (problem, features, theta, known) = task, shared
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ROW_STREAM, first)))
+    pairs = features.draw(rng, count)
+    rows = features.rows(*pairs)
+    _require_nonnegative(rows, pairs)
+    law = features.pair_law(rows)
+    require_drawable(law, pairs)
+    costs = problem.costs.at(*pairs)
+    features.require_tables(problem.costs, pairs[0], costs)
+    expected = costs * np.asarray(rows @ _unknown(theta, known).T) / law[:, np.newaxis]
+    world = problem.world
+    start = rng.random(count) < 0.5
+    states = np.where(start, world.draw_initial(rng, count), features.draw_flow(rng, count))
+    flow, initial = features.flow(states), np.asarray(world.initial_probability(states))
+    mixed = (flow.law + initial) / 2
+    require_drawable_states(mixed, states)
+    violated = np.abs(flow.rows @ theta - initial) / mixed
+    steps = followed(features.world, pairs, states, rng)
+    drawn = draws_of(rows, pairs, law, (states[~start], flow.law[~start]), initial / mixed)
+    return expected, np.maximum(-(rows @ theta) / law, 0.0), np.asarray(violated), steps, drawn
+
+
+def _require_nonnegative(rows: SparseMatrix, pairs: tuple[IntArray, IntArray]) -> None:
+    """Refuse features to which the ranges of the samples do not apply."""
+    least = rows.min(axis=1).toarray().ravel()
+    if (least < 0).any():
+        at = int(np.argmin(least))
+        raise InvalidCosts(
+            f"a feature is {least[at]} in state {pairs[0][at]}, action {pairs[1][at]}",
+            "Features of large worlds are at least 0; coefficients may have either sign",
+        )
+
+
+def _unknown(theta: FloatArray, known: FloatArray) -> FloatArray:
+    """The coefficients of the columns whose <phi_j, psi_i> is not known: (costs x features)."""
+    return np.where(np.isnan(known), theta, 0.0)
+
+
+def _ranges(
+    problem: LargeApprenticeship, features: LargeFeatures, theta: FloatArray, known: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Widths of the ranges of the samples; a product of two ranges is widest at its corners."""
+    sampled = _unknown(theta, known)
+    below, above_zero = (
+        features.pair_ratio * np.maximum(sign * sampled, 0.0).max(axis=1) for sign in (-1, 1)
+    )
+    ends = problem.basis.lowest, problem.basis.highest
+    corners = [end * reach for end in ends for reach in (-below, above_zero)]
+    expected = np.max(corners, axis=0) - np.min(corners, axis=0)
+    negative = features.pair_ratio * float(np.maximum(-theta, 0.0).max())
+    violated = 2 * features.flow_ratio * float(np.abs(theta).max()) + 2
+    return (
+        (1 + SLACK) * expected, np.array([(1 + SLACK) * negative]),
+        np.array([(1 + SLACK) * violated]),
+    )  # fmt: skip
+
+
+def _statistics(
+    samples: list[FloatArray], ranges: tuple[FloatArray, ...], seed: int, delta: float
+) -> tuple[Statistics, ...]:
+    """Of Psi' u, V1 and V2; what cannot vary takes no part of delta."""
+    share = delta / sum(bool((widths > 0).any()) for widths in ranges)
+    return tuple(
+        Statistics(
+            name, seed, len(one), means=floats(np.atleast_1d(one.mean(axis=0))),
+            variances=floats(np.atleast_1d(one.var(axis=0, ddof=1))), ranges=floats(widths),
+            failure_probability=share if (widths > 0).any() else 0.0,
+        )
+        for name, one, widths in zip(("Psi' u", "V1", "V2"), samples, ranges, strict=True)
+    )  # fmt: skip
+
+
+def _upper(statistics: Statistics) -> float:
+    """An upper bound on the mean of samples between zero and their range."""
+    return min(statistics.ranges[0], statistics.means[0] + float(_radii(statistics)[0]))
+
+
+def _radii(statistics: Statistics) -> FloatArray:
+    """Of every mean that is sampled, in both directions: the smaller of both radii."""
+    widths, count = np.array(statistics.ranges), statistics.count
+    radii, sampled = np.zeros(widths.size), np.flatnonzero(widths > 0)
+    share = statistics.failure_probability / (4 * max(1, sampled.size))
+    for i in sampled:
+        radii[i] = min(
+            hoeffding_radius(statistics.ranges[i], count, share),
+            empirical_bernstein_radius(statistics.variances[i], statistics.ranges[i], count, share),
+        )
+    return radii

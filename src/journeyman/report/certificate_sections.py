@@ -6,12 +6,10 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from journeyman.certificate import Certificate, LargeCertificate
-from journeyman.certificate.certificate import BudgetCertificate
-from journeyman.certificate.gap_bound import Combination, percent
-from journeyman.certificate.legend import legend_in_words
-from journeyman.certificate.premises import Premise, Verdict
-from journeyman.certificate.presentation import figures_beside
-from journeyman.certificate.terms import Term
+from journeyman.certificate.certificate import percent
+from journeyman.certificate.intervals import BudgetCertificate
+from journeyman.certificate.presentation import figures_beside, legend_in_words
+from journeyman.certificate.terms import Combination, Premise, Term, Verdict
 from journeyman.report.drawing import (
     Across,
     Content,

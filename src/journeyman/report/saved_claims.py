@@ -3,10 +3,7 @@
 import math
 from typing import Any
 
-from journeyman.certificate.evaluation import Statistics
-from journeyman.certificate.gap_bound import Combination
-from journeyman.certificate.premises import Premise, Verdict
-from journeyman.certificate.terms import Term
+from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
 
 
 def number(value: Any) -> float:

@@ -16,11 +16,9 @@ from scipy import sparse
 
 from journeyman.arrays import assign
 from journeyman.certificate import Certificate
-from journeyman.certificate.certificate import BudgetCertificate
-from journeyman.certificate.expert import expert_estimates
-from journeyman.certificate.intervals import Interval
+from journeyman.certificate.expert import expert_estimates, stopped_shaping
+from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
-from journeyman.certificate.target_choice import stopped_shaping
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import (
     Blend,

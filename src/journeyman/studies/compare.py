@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.sample_sizes import require_probability
+from journeyman.certificate.concentration import require_probability
 from journeyman.demonstrations import ExpertExpectation
 from journeyman.errors import InvalidInput, InvalidPolicy, InvalidProblem, InvalidSolver
 from journeyman.execution import Executor, Serial
