@@ -105,12 +105,12 @@ def test_an_environment_is_put_back(monkeypatch):
     assert "JOURNEYMAN_NEW" not in os.environ
 
 
-def test_results_keep_the_order_of_the_shards(pool):
+def test_results_keep_the_order_of_the_tasks(pool):
     assert pool.map(work.wait_in_reverse, range(8), shared=8) == list(range(8))
 
 
 @pytest.mark.parametrize("executor", [jm.Serial(), jm.Processes(2)], ids=repr)
-def test_no_shards_no_results(executor):
+def test_no_tasks_no_results(executor):
     assert executor.map(work.delicate_sum, []) == []
 
 
@@ -126,10 +126,13 @@ def test_a_killed_worker_loses_nothing_and_changes_no_bit(tmp_path):
     calm = jm.Serial().map(work.die_once, tasks, shared=str(folders[1]))
     assert bits(killed) == bits(calm)
     attempts = [len((folders[0] / str(k)).read_text().split()) for k in range(len(tasks))]
-    assert attempts == [1, 1, 2] + [1] * (len(tasks) - 3)
+    assert attempts[2] == 2
+    others = sorted(attempts[:2] + attempts[3:])
+    assert others[:-1] == [1] * (len(tasks) - 2)  # what had finished is not computed again
+    assert others[-1] <= 2  # what the other worker was at may be
 
 
-def test_a_shard_that_kills_every_worker_is_given_up_by_name(pool, monkeypatch):
+def test_a_task_that_kills_every_worker_is_given_up_by_name(pool, monkeypatch):
     monkeypatch.setattr("journeyman.execution.LOSSES", 1)
     with pytest.raises(jm.TaskFailed, match=r"task 1 was lost .* killed by SIGKILL.*Serial\(\)"):
         pool.map(work.die_always, range(4))
@@ -138,7 +141,17 @@ def test_a_shard_that_kills_every_worker_is_given_up_by_name(pool, monkeypatch):
     assert pool.map(work.wait_in_reverse, range(4), shared=4) == list(range(4))
 
 
-def test_the_first_failing_shard_is_raised_with_its_number():
+def test_a_task_is_given_up_only_when_it_was_alone(tmp_path, monkeypatch):
+    """A pool is lost as a whole: those who worked beside the culprit are not blamed."""
+    monkeypatch.setattr("journeyman.execution.LOSSES", 2)
+    with pytest.raises(jm.TaskFailed, match="task 3 was lost"), jm.Processes(3) as executor:
+        executor.map(work.die_in_company, range(6), shared=str(tmp_path))
+    attempts = [len((tmp_path / str(k)).read_text().split()) for k in range(4)]
+    assert attempts[3] == 3
+    assert max(attempts) == 3
+
+
+def test_the_first_failing_task_is_raised_with_its_number():
     for executor in (jm.Serial(), jm.Processes(3)):
         with pytest.raises(ValueError, match="no 3") as caught:
             executor.map(work.fail_from_three, range(8))
@@ -146,7 +159,7 @@ def test_the_first_failing_shard_is_raised_with_its_number():
     assert 'raise ValueError(f"no {task}")' in caught.value.__notes__[0]
 
 
-def test_an_exception_that_cannot_travel_is_told_in_words(pool):
+def test_an_exception_that_cannot_travel_is_reported_in_words(pool):
     with pytest.raises(jm.TaskFailed, match="Awkward: this and that") as caught:
         pool.map(work.fail_awkwardly, range(2))
     assert "in task 0 of 0..1" in caught.value.__notes__[0]
@@ -157,7 +170,7 @@ def test_an_exception_that_cannot_travel_is_told_in_words(pool):
     [jm.InvalidWorld("discount = 2", "0.99"), jm.MissingExtra("ray", "ray"), jm.TaskFailed("x")],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_of_the_house_can_travel(error):
+def test_own_errors_can_travel(error):
     error.add_note("in task 3")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)
@@ -247,7 +260,7 @@ print(jm.Processes(2).map(double, range(3)))
 """
 
 
-def test_a_script_without_a_guard_is_told_so(tmp_path):
+def test_a_script_without_a_guard_gets_advice(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     shown = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
@@ -256,7 +269,7 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
     assert "if __name__ == '__main__':" in shown.stderr
 
 
-def test_a_function_typed_into_an_interpreter_is_told_so():
+def test_a_function_typed_into_an_interpreter_gets_advice():
     shown = subprocess.run(
         [sys.executable, "-c", TYPED], capture_output=True, text=True, check=False
     )
@@ -321,7 +334,7 @@ def is_running(process_id):
     return shown.stdout.strip()[:1] not in {"", "Z"}
 
 
-def test_an_observer_hears_of_every_shard(pool):
+def test_an_observer_hears_of_every_task(pool):
     seen = []
     for executor in (jm.Serial(observer=seen.append), jm.Processes(2, observer=seen.append)):
         executor.map(work.wait_in_reverse, range(5), shared=5)
@@ -349,7 +362,7 @@ def test_seeds_are_those_numpy_spawns(seed, few, more):
     assert first == [child.spawn_key for child in seeds[:few]]
 
 
-def test_seeds_of_a_shard_are_new_and_the_same_each_time():
+def test_seeds_of_a_task_are_new_and_the_same_each_time():
     parent = jm.seeds_of(3, 2)[1]
     assert [child.spawn_key for child in jm.seeds_of(parent, 2)] == [(1, 0), (1, 1)]
     assert [child.spawn_key for child in jm.seeds_of(parent, 2)] == [(1, 0), (1, 1)]
@@ -357,7 +370,7 @@ def test_seeds_of_a_shard_are_new_and_the_same_each_time():
 
 
 @given(total=st.integers(0, 300), size=st.integers(1, 50))
-def test_shards_cover_everything_once(total, size):
+def test_ranges_cover_everything_once(total, size):
     tasks = jm.ranges_of(total, size)
     assert [k for start, stop in tasks for k in range(start, stop)] == list(range(total))
     assert all(stop - start == size for start, stop in tasks[:-1])
@@ -398,10 +411,10 @@ def test_settings_of_ray_that_do_not_fit_are_refused():
 PAGE = (Path(__file__).parents[1] / "docs" / "scaling-out.md").read_text(encoding="utf-8")
 
 
-def test_the_first_example_of_the_page_prints_one_figure_twice(tmp_path):
+def test_the_first_example_of_the_page_prints_one_number_twice(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0])
     shown = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    figures = [line.split() for line in shown.stdout.splitlines()]
-    assert [name for name, _ in figures] == ["Serial()", "Processes(2)"]
-    assert len({figure for _, figure in figures}) == 1
+    numbers = [line.split() for line in shown.stdout.splitlines()]
+    assert [name for name, _ in numbers] == ["Serial()", "Processes(2)"]
+    assert len({number for _, number in numbers}) == 1

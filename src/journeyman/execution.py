@@ -8,7 +8,16 @@ random numbers come from a seed in the task, see `seeds_of`) and does not write 
 Therefore the *number of tasks belongs to the problem*, never to the machine: whoever cuts by the
 number of cores gets other sums elsewhere. `sum_in_order` adds the parts in a fixed order.
 
-Arithmetic uses one thread per worker. On processors of different makes the last bits may differ.
+*Threads*: arithmetic uses one thread per worker. OpenBLAS splits a long product among its threads
+and adds the parts, so that `x @ y` depends on the number of cores. Processes are started with
+`ONE_THREAD` in their environment, and `one_blas_thread` limits the libraries of this process. Only
+the OpenBLAS inside the wheels of NumPy and SciPy can be limited from within; for any other library
+set `OMP_NUM_THREADS=1` before Python starts. On processors of different makes the last bits may
+differ.
+
+*Lost workers*: a task succeeds, fails with an exception of the function, or is lost with its
+worker. Lost tasks are tried again; they bring their own seed, so it does not matter who computes
+them, or when. Of several failures the one with the smallest number is raised, as by a plain loop.
 
     >>> import journeyman as jm
     >>> jm.Serial().map(divmod, [17, 42], shared=5)
@@ -22,26 +31,29 @@ import mmap
 import multiprocessing
 import operator
 import os
+import pickle
 import signal
+import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, reduce
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from functools import cache, lru_cache, reduce
+from multiprocessing.context import SpawnContext
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from journeyman.errors import InvalidInput, TaskFailed
 from journeyman.progress import Event, Observer, guarded, quiet
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -109,22 +121,22 @@ class Processes:
         """`workers` processes at most, as many as there are cores if None."""
         self.workers = usable_cores() if workers is None else required_count(workers, "workers")
         self.observer = observer
-        self._crew: ProcessCrew | None = None
-        self._one_at_a_time = Lock()
+        self._pool: _ProcessPool | None = None
+        self._one_at_a_time = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Processes({self.workers})"
 
     def __enter__(self) -> Self:
-        if self._crew is not None:
+        if self._pool is not None:
             raise InvalidInput(f"{self} is open already", "Leave its block before it is entered")
-        self._crew = ProcessCrew(self.workers)
+        self._pool = _ProcessPool(self.workers)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._crew is not None:
-            self._crew.dismiss()
-        self._crew = None
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = None
 
     def map(
         self,
@@ -133,17 +145,17 @@ class Processes:
         *,
         shared: Any = None,
     ) -> list[Result]:
-        """As `Serial.map`; a task whose process dies is given to another one, three times."""
-        if self._crew is None:
+        """As `Serial.map`; tasks that are lost with a process are tried again, three times."""
+        if self._pool is None:
             with self:
                 return self.map(function, tasks, shared=shared)
         work = list(tasks)
         with (
             self._one_at_a_time,
-            briefing(function, shared) as packed,
-            self._crew.brief(packed, work),
+            _packed_work(function, shared) as place,
+            self._pool.working_on(place, work),
         ):
-            return gather(len(work), self._crew, LOSSES, self.observer)
+            return gather(len(work), self._pool, LOSSES, self.observer)
 
 
 def seeds_of(seed: int | np.random.SeedSequence, num_tasks: int) -> list[np.random.SeedSequence]:
@@ -192,17 +204,6 @@ def required_count(value: int, name: str) -> int:
         raise InvalidInput(f"{name} = {value!r}", "Give a whole number of at least 1")
     return int(value)
 
-
-# One thread for the products of NumPy and SciPy, because the number of threads changes bits.
-#
-# OpenBLAS splits a long product among its threads and adds the parts, so that `x @ y` depends on
-# the number of cores. Work that has to come out the same everywhere runs with one thread: processes
-# are started with `ONE_THREAD` in their environment, and `one_blas_thread` holds back the libraries
-# that this process has loaded or is about to load.
-#
-# Only the OpenBLAS that comes inside the wheels of NumPy and SciPy can be held back from within;
-# for
-# any other library set `OMP_NUM_THREADS=1` before Python starts.
 
 ONE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -264,54 +265,44 @@ def _libraries() -> list[tuple[Callable[[], int], Callable[[int], Any]]]:
     return found
 
 
-# What every worker has to know, packed once: a function, and the values all tasks share.
-#
-# Objects travel the way `multiprocessing` sends them, and their arrays apart from them: the arrays,
-# however deep inside, are written as plain bytes to one temporary file that all workers of a
-# machine
-# map into memory. It is read from disk at most once, held once, and nobody can write to it.
-
 Work: TypeAlias = tuple[Callable[[Any, Any], Any], Any]
-"""A function and what it shares."""
+"""A function and what all its tasks share."""
 ALIGNMENT = 64
 """Arrays start at multiples of this many bytes, as vector units like them."""
 OUT_OF_BAND = 5
 """The first pickle protocol that can hand out arrays instead of copying them."""
-
-
-@dataclass(frozen=True)
-class Briefing:
-    """A function and what it shares; the bytes of its arrays stand at `spans` of a file."""
-
-    packed: bytes
-    spans: tuple[tuple[int, int], ...]
-    path: Path | None
-    """None when there is not a byte in it."""
-
-    def open(self) -> Work:
-        """The function and the shared value, arrays read-only and mapped."""
-        mapped = self._map()
-        views = [mapped[start:stop] for start, stop in self.spans]
-        function, shared = ForkingPickler.loads(self.packed, buffers=views)
-        return function, shared
-
-    def _map(self) -> memoryview:
-        if self.path is None:
-            return memoryview(b"")
-        with self.path.open("rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+PICKLE_FILE, ARRAY_FILE = "work", "arrays"
 
 
 @contextmanager
-def briefing(function: Callable[[Any, Any], Any], shared: Any) -> Iterator[Briefing]:
-    """Pack a function and what it shares; the file goes away with the block."""
+def _packed_work(function: Callable[[Any, Any], Any], shared: Any) -> Iterator[Path]:
+    """A temporary directory with the function and what it shares.
+
+    Objects travel the way `multiprocessing` sends them, and their arrays apart from them: the
+    arrays, however deep inside, are written as plain bytes to one file that all workers map into
+    memory. It is read from disk at most once, held once, and nobody can write to it.
+    """
     pack(function, "function")
     arrays: list[Any] = []
     packed = _pack((function, shared), "shared", arrays)
     with TemporaryDirectory(prefix="journeyman-", ignore_cleanup_errors=True) as directory:
-        path = Path(directory) / "arrays"
-        spans = _write(path, [array.raw() for array in arrays])
-        yield Briefing(packed, spans, path if path.stat().st_size else None)
+        place = Path(directory)
+        spans = _write(place / ARRAY_FILE, [array.raw() for array in arrays])
+        (place / PICKLE_FILE).write_bytes(pickle.dumps((packed, spans)))
+        yield place
+
+
+@lru_cache(maxsize=1)
+def _unpacked_work(place: Path) -> Work:
+    """What `_packed_work` has written, on a worker: arrays are read-only and mapped."""
+    packed, spans = pickle.loads((place / PICKLE_FILE).read_bytes())
+    mapped = memoryview(b"")
+    if (place / ARRAY_FILE).stat().st_size:
+        with (place / ARRAY_FILE).open("rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    views = [mapped[start:stop] for start, stop in spans]
+    function, shared = ForkingPickler.loads(packed, buffers=views)
+    return function, shared
 
 
 def pack(value: Any, name: str) -> bytes:
@@ -344,14 +335,8 @@ def _write(path: Path, arrays: Sequence[memoryview]) -> tuple[tuple[int, int], .
     return tuple(spans)
 
 
-# What becomes of a task, and the loop that gathers all outcomes in the order of the tasks.
-#
-# A task succeeds, fails with an exception of the function, or is lost with its worker. Lost tasks
-# are given out again; they bring their own seed, so it does not matter who computes them, or when.
-# Of several failures the one with the smallest number is raised, as a plain loop would do.
-
 LOSSES = 3
-"""How often a task is given out again after its worker was lost."""
+"""How often a task is tried again after its worker was lost."""
 
 
 @dataclass(frozen=True)
@@ -397,8 +382,8 @@ def attempt(function: Callable[[Any, Any], Any], task: Any, shared: Any) -> Succ
         return Failure.of(error)
 
 
-class Crew(Protocol):
-    """Workers that take tasks by number."""
+class Workers(Protocol):
+    """Takes tasks by number and returns what became of them."""
 
     @property
     def slots(self) -> int:
@@ -411,18 +396,29 @@ class Crew(Protocol):
         """Wait until there are outcomes, and return them."""
 
 
-def gather(count: int, crew: Crew, losses: int, observer: Observer) -> list[Any]:
-    """The results of tasks 0..count-1 in this order; raises the first failure."""
+def gather(count: int, workers: Workers, losses: int, observer: Observer) -> list[Any]:
+    """The results of tasks 0..count-1 in this order; raises the first failure.
+
+    A lost task is tried again `losses` times. Where a whole pool is lost with one of its processes,
+    tasks are lost that did no harm: so the last time a task runs with no other beside it.
+    """
     results: list[Any] = [None] * count
     lost: Counter[int] = Counter()
     waiting, under_way = list(range(count)), set[int]()
     end, ending = count, None  # tasks from `end` on do not matter any more
     progress = Progress(observer)
+
+    def has_room() -> bool:
+        if not waiting or waiting[0] >= end or len(under_way) >= workers.slots:
+            return False
+        last_tries = [number for number in (waiting[0], *under_way) if lost[number] == losses > 0]
+        return not (last_tries and under_way)
+
     while min([*waiting[:1], *under_way], default=end) < end:
-        while waiting and waiting[0] < end and len(under_way) < crew.slots:
+        while has_room():
             under_way.add(waiting[0])
-            crew.submit(heapq.heappop(waiting))
-        for number, outcome in crew.finished():
+            workers.submit(heapq.heappop(waiting))
+        for number, outcome in workers.finished():
             under_way.discard(number)
             if isinstance(outcome, Success):
                 results[number] = outcome.result
@@ -455,7 +451,7 @@ def _error_of(ending: Failure | Lost, number: int, count: int) -> Exception:
 
 
 class Progress:
-    """Tells an observer how many tasks are done."""
+    """Reports to an observer how many tasks are done."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = guarded(observer)
@@ -467,176 +463,118 @@ class Progress:
         self._observer(Event("tasks", time.monotonic() - self._started, self._done))
 
 
-# Worker processes on this machine: fresh ones (spawned, not forked) that serve until dismissed.
-#
-# A worker gets the briefing of a map once and tasks one at a time, each through a pipe of its own,
-# so it is known which task was lost when a worker dies. Nothing is left behind: workers ignore
-# Ctrl-C, which their parent handles by ending them, and end themselves when the parent is gone.
+class _ProcessPool:
+    """Processes of this machine as `Workers`: the pool of the standard library, started anew when
+    one of its processes dies.
 
-READY = b"ready"
-"""The first word of a worker: its process has started and found this module."""
-PATIENCE = 5.0
-"""Seconds a dismissed worker has for leaving by itself."""
-CONTEXT = multiprocessing.get_context("spawn")
-"""Forked processes would inherit locks of threads they do not have."""
-
-
-@dataclass
-class _Worker:
-    process: BaseProcess
-    connection: Connection
-    ready: bool = False
-    briefing: Briefing | None = None
-    task: int | None = None
-
-
-class ProcessCrew:
-    """Up to `slots` processes; used as a `Crew` between `brief` and its end."""
+    The pool gives up all its tasks when a process dies. Those that had not finished are reported as
+    lost, and a new pool is started for the next task.
+    """
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self._workers: list[_Worker] = []
-        self._lost: list[tuple[int, Outcome]] = []
+        self._pool: ProcessPoolExecutor | None = None
+        self._under_way: dict[Future[bytes], int] = {}
 
     @contextmanager
-    def brief(self, briefing: Briefing, tasks: Sequence[Any]) -> Iterator[None]:
-        """Take up a map; whoever is still at work when the block ends, by whatever, is ended."""
-        self._briefing, self._shards, self._lost = briefing, tasks, []
-        for worker in [worker for worker in self._workers if not worker.process.is_alive()]:
-            self._end(worker)
+    def working_on(self, place: Path, tasks: Sequence[Any]) -> Iterator[None]:
+        """Take up a map; if tasks are under way when the block ends, their processes are killed."""
+        self._place, self._tasks = place, tasks
         try:
-            while len(self._workers) < min(self.slots, len(tasks)):
-                self._workers.append(_start())
             yield
         finally:
-            for worker in [worker for worker in self._workers if worker.task is not None]:
-                self._end(worker)
+            if self._under_way:
+                for process in self._context.processes:
+                    process.kill()
+                self.close()
+                self._under_way.clear()
 
     def submit(self, number: int) -> None:
-        """Give task `number` to a free worker."""
-        packed = pack(self._shards[number], f"task {number}")
-        worker = next((worker for worker in self._workers if worker.task is None), None)
-        if worker is None:
-            worker = _start()
-            self._workers.append(worker)
-        worker.task = number
+        """Hand a task to the pool."""
+        from concurrent.futures import Future
+        from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
+        packed = pack(self._tasks[number], f"task {number}")
+        if self._pool is None:
+            self._context = _Context()
+            self._started = self._context.Event()
+            self._pool = ProcessPoolExecutor(
+                self.slots, self._context, initializer=_begin_worker, initargs=(self._started,)
+            )
         try:
-            if worker.briefing is not self._briefing:
-                worker.connection.send(self._briefing)
-                worker.briefing = self._briefing
-            worker.connection.send(packed)
-        except OSError:
-            self._lost.append((number, self._bury(worker)))
+            with environment(ONE_THREAD):  # processes are started here, when they are needed
+                future = self._pool.submit(_attempt_packed, self._place, packed)
+        except BrokenProcessPool as error:
+            future = Future()
+            future.set_exception(error)
+        self._under_way[future] = number
 
     def finished(self) -> list[tuple[int, Outcome]]:
-        """Wait until workers have finished or died."""
-        while True:
-            outcomes, self._lost = self._lost, []
-            busy = [worker for worker in self._workers if worker.task is not None]
-            sources = [source for worker in busy for source in _sources(worker)]
-            heard = set(wait(sources, timeout=0 if outcomes else None))
-            for worker in busy:
-                number = worker.task
-                outcome = None if heard.isdisjoint(_sources(worker)) else self._hear(worker)
-                if number is not None and outcome is not None:
-                    outcomes.append((number, outcome))
-            if outcomes:
-                return outcomes
+        """Wait until tasks have finished, or were lost."""
+        from concurrent.futures import FIRST_COMPLETED, wait
 
-    def dismiss(self) -> None:
-        """End all workers: the free ones find their pipe closed and leave."""
-        for worker in self._workers:
-            worker.connection.close()
-        for worker in list(self._workers):
-            if worker.task is None:
-                worker.process.join(PATIENCE)
-            self._end(worker)
+        done, others = wait(self._under_way, return_when=FIRST_COMPLETED)
+        reason = ""
+        if any(future.exception() is not None for future in done):
+            done |= wait(others).done  # the pool is broken: the others have finished, or are lost
+            reason = self._cause()
+        return [(self._under_way.pop(future), _outcome(future, reason)) for future in done]
 
-    def _hear(self, worker: _Worker) -> Outcome | None:
-        """What a worker says, None if only that it is ready."""
-        try:
-            if not worker.connection.poll():
-                raise EOFError
-            message = worker.connection.recv_bytes()
-        except (EOFError, OSError):
-            return self._bury(worker)
-        if message == READY:
-            worker.ready = True
-            return None
-        worker.task = None
-        return _unpacked(message)
+    def close(self) -> None:
+        """Let the processes leave."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
-    def _bury(self, worker: _Worker) -> Lost:
-        """Take a dead worker off the list; one that never started is not worth a second try."""
-        worker.process.join(PATIENCE)
-        code = worker.process.exitcode
-        self._end(worker)
-        if not worker.ready and code is not None and code >= 0:
+    def _cause(self) -> str:
+        """Why a process of a broken pool died; the pool ends the others by SIGTERM."""
+        self.close()
+        codes = [process.exitcode for process in self._context.processes]
+        if not self._started.is_set() and max(codes) > 0:
             raise TaskFailed(
                 "a worker process could not start; what it printed says why. Workers import the "
                 "main script: it has to be a file, and to start its work under "
                 "`if __name__ == '__main__':`."
             )
-        return Lost(_cause(code))
-
-    def _end(self, worker: _Worker) -> None:
-        worker.process.kill()
-        worker.process.join()
-        worker.process.close()
-        worker.connection.close()
-        self._workers.remove(worker)
+        code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
+        if code < 0:
+            return f"its process was killed by {signal.Signals(-code).name}"
+        return f"its process ended with exit code {code}"
 
 
-def _start() -> _Worker:
-    here, there = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_serve, args=(there,), daemon=True, name="journeyman worker")
-    with environment(ONE_THREAD):
-        process.start()
-    there.close()
-    return _Worker(process, here)
+class _Context(SpawnContext):
+    """Fresh processes, which are remembered; forked ones would inherit locks of threads they do
+    not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.processes: list[Any] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: N802
+        process = SpawnContext.Process(*args, **kwargs)
+        self.processes.append(process)
+        return process
 
 
-def _sources(worker: _Worker) -> tuple[Connection, int]:
-    """What wakes a wait: a word of the worker, or its end."""
-    return worker.connection, worker.process.sentinel
-
-
-def _cause(code: int | None) -> str:
-    if code is None:
-        return "its process stopped answering"
-    if code < 0:
-        return f"its process was killed by {signal.Signals(-code).name}"
-    return f"its process ended with exit code {code}"
-
-
-def _unpacked(message: bytes) -> Outcome:
-    try:
-        outcome: Outcome = ForkingPickler.loads(message)
-    except Exception as error:
-        return Failure.of(error)
-    return outcome
-
-
-def _serve(connection: Connection) -> None:
-    """The life of a worker: briefings and tasks come in, outcomes go out."""
+def _begin_worker(started: Any) -> None:
+    """The first act of a worker: the parent handles Ctrl-C, and takes the worker with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection.send_bytes(READY)
-    work: Work | Failure | None = None
-    while True:
-        try:
-            order = connection.recv()
-            if isinstance(order, Briefing):
-                work = _opened(order)
-            elif work is not None:
-                outcome = work if isinstance(work, Failure) else _done(work, order)
-                connection.send_bytes(_packed(outcome))
-        except (EOFError, OSError):  # the parent is gone, or has lost interest
-            return
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    started.set()
 
 
-def _opened(briefing: Briefing) -> Work | Failure:
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _attempt_packed(place: Path, packed: bytes) -> bytes:
+    """A task of the pool. Outcomes travel as bytes: one that cannot be unpacked is no fault of the
+    pool's."""
     try:
-        return briefing.open()
+        function, shared = _unpacked_work(place)
     except Exception as fault:
         refusal = InvalidInput(
             f"a worker process could not open what it was sent: {fault}",
@@ -644,20 +582,22 @@ def _opened(briefing: Briefing) -> Work | Failure:
             "of an interactive session or a notebook cannot be found",
         )
         refusal.__cause__ = fault
-        return Failure.of(refusal)
-
-
-def _done(work: Work, packed: bytes) -> Outcome:
-    function, shared = work
+        return pack(Failure.of(refusal), "the failure")
     try:
         task = ForkingPickler.loads(packed)
     except Exception as error:
-        return Failure.of(error)
-    return attempt(function, task, shared)
-
-
-def _packed(outcome: Outcome) -> bytes:
+        return pack(Failure.of(error), "the failure")
     try:
-        return pack(outcome, "the result")
+        return pack(attempt(function, task, shared), "the result")
     except InvalidInput as refusal:
         return pack(Failure.of(refusal), "the failure")
+
+
+def _outcome(future: "Future[bytes]", reason: str) -> Outcome:
+    if future.exception() is not None:
+        return Lost(reason)
+    try:
+        outcome: Outcome = ForkingPickler.loads(future.result())
+    except Exception as error:
+        return Failure.of(error)
+    return outcome

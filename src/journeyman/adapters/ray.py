@@ -1,6 +1,6 @@
 """Tasks on a Ray cluster: one that is started here, one that runs already, or this process's own.
 
-*Guarantee*: that of `journeyman.execution`. Ray gives out again the tasks of workers and nodes
+*Guarantee*: that of `journeyman.execution`. Ray tries again the tasks of workers and nodes
 that are lost; every task brings its own seed, so nothing depends on where or when it runs.
 
 *Tokens*: a cluster started here accepts only processes that know a token, which is drawn for it,
@@ -109,15 +109,15 @@ class Ray:
                 return self.map(function, tasks, shared=shared)
         work = list(tasks)
         slots = self.num_workers or int(_ray().cluster_resources().get("CPU", 1))
-        crew = _RayCrew(function, work, shared, max(slots, 1), self._per_task)
+        workers = _RayWorkers(function, work, shared, max(slots, 1), self._per_task)
         try:
-            return gather(len(work), crew, 0, self.observer)
+            return gather(len(work), workers, 0, self.observer)
         finally:
-            crew.cancel()
+            workers.cancel()
 
     @contextmanager
     def _connected(self) -> Iterator[dict[str, Any]]:
-        """A connection for the length of the block; yields what each task has to be told."""
+        """A connection for the length of the block; yields the options of each task."""
         ray = _ray()
         if ray.is_initialized():
             if self.address is not None:
@@ -134,8 +134,8 @@ class Ray:
                 yield {}
 
 
-class _RayCrew:
-    """The cluster as a `Crew`. Ray itself gives out lost tasks again."""
+class _RayWorkers:
+    """The cluster as `Workers`. Ray itself tries lost tasks again."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class _RayCrew:
     ) -> None:
         self.slots = slots
         self._ray = _ray()
-        self._shards = tasks
+        self._tasks = tasks
         self._work = self._ray.put((function, shared))
         options = {"num_cpus": 1, "max_retries": LOSSES, **per_task}
         self._task = self._ray.remote(_attempt).options(**options)
@@ -155,7 +155,7 @@ class _RayCrew:
 
     def submit(self, number: int) -> None:
         """Hand a task to Ray."""
-        self._under_way[self._task.remote(self._work, self._shards[number])] = number
+        self._under_way[self._task.remote(self._work, self._tasks[number])] = number
 
     def finished(self) -> list[tuple[int, Outcome]]:
         """Wait for a task to end, well or badly."""
