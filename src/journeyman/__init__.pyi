@@ -90,7 +90,6 @@ from journeyman.policy import occupancy as occupancy
 from journeyman.policy import plan as plan
 from journeyman.policy.feature_policy import FeaturePolicy as FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy as MixturePolicy
-from journeyman.policy.soft_planning import SoftPlan as SoftPlan
 from journeyman.policy.soft_planning import soft_plan as soft_plan
 from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget

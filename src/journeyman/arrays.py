@@ -54,6 +54,11 @@ def norms(array: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.norm(array / units, axis=0) * units)
 
 
+def dense(matrix: Matrix) -> FloatArray:
+    """The matrix as an ordinary array."""
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
 def first_index(mask: NDArray[np.bool_]) -> int | tuple[int, ...]:
     """Index of the first True, as a plain int for vectors and a tuple otherwise."""
     position = np.unravel_index(int(np.argmax(mask)), mask.shape)

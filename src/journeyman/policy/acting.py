@@ -1,4 +1,4 @@
-"""Policies at work: one face for whatever can choose actions.
+"""How policies are asked for actions: one interface for whatever can choose some.
 
 | what it has                  | how it is asked                                                  |
 |------------------------------|------------------------------------------------------------------|
@@ -25,11 +25,10 @@ from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator
 from journeyman.errors import InvalidPolicy
 from journeyman.world.laws import draw_columns
 
-# Policies in front of an environment: `predict` in the form of Stable-Baselines3.
-
 
 class Predicting(ABC):
-    """A policy that says in given states how likely every action is; the rest follows from that."""
+    """A policy that says in given states how likely every action is; the rest follows from that:
+    draws, the likeliest action, and `predict` in the form of Stable-Baselines3."""
 
     @abstractmethod
     def probabilities(self, states: ArrayLike) -> FloatArray:

@@ -6,10 +6,10 @@ In episodic worlds they are far narrower than max|psi|/(1 - discount): most disc
 behind the end, where nothing can be chosen any more. They decide what a bound is compared with.
 
 Guarantee. For any V, with h = 1/(1 - discount), no policy totals less than
-<initial, V> + h min(T V - V) (Puterman, section 6.3), so every figure here is an outer bound, rough
+<initial, V> + h min(T V - V) (Puterman, section 6.3), so every number here is an outer bound, rough
 plan or not; rounding is subtracted. The policies found attain it within `PRECISION` of h times the
 cost's span, and within `RELATIVE` of the range where float64 allows it: a range of one step in a
-world of a million is still told from none.
+world of a million is still distinguished from none.
 
 Cost: two plans per cost by `improve`, about 0.01 s per cost on a 64 x 64 grid, made for a cost when
 it is first asked for. Above `WORK_LIMIT` (transitions times costs) the ranges are h times the
@@ -20,9 +20,8 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy import sparse
 
-from journeyman.arrays import FloatArray, read_only
+from journeyman.arrays import FloatArray, dense, read_only
 from journeyman.costs import CostBasis
 from journeyman.policy.linear_systems import Chains
 from journeyman.policy.planning import EPSILON, Improvement, improve
@@ -80,15 +79,14 @@ class AttainableRanges:
         """The nearest point of the box."""
         return np.clip(values, self.lowest, self.highest)
 
-    def _ends(self, side: int) -> FloatArray:
-        count = self.widest[side].size
-        return read_only(np.array([self.of(k)[side] for k in range(count)]))
+    def _ends(self, end: int) -> FloatArray:
+        count = self.widest[end].size
+        return read_only(np.array([self.of(k)[end] for k in range(count)]))
 
     def _plans(self, k: int) -> tuple[float, float, FloatArray, FloatArray]:
         if k not in self._found:
-            column = self._matrix[:, [k]]
-            dense = column.toarray() if sparse.issparse(column) else column
-            low, high, *proofs = _range(self._chains, np.asarray(dense).ravel().copy())
+            column = dense(self._matrix[:, [k]]).ravel().copy()
+            low, high, *proofs = _range(self._chains, column)
             low, high = max(low, self.widest[0][k]), min(high, self.widest[1][k])
             self._found[k] = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
         return self._found[k]
@@ -127,21 +125,21 @@ def _range(chains: Chains, cost: FloatArray) -> tuple[float, float, FloatArray, 
     world, h = chains.world, chains.world.effective_horizon
     allowed = PRECISION * float(cost.max() - cost.min())
     middle = np.full(world.num_states, h * float(cost.max() + cost.min()) / 2)
-    sides = [improve(chains, sign * cost, sign * middle, allowed=allowed, most=MOST_STEPS)
+    ends = [improve(chains, sign * cost, sign * middle, allowed=allowed, most=MOST_STEPS)
              for sign in (1, -1)]  # fmt: skip
     for _ in range(REFINEMENTS):
-        low, high = (_total(world, cost, side) for side in sides)
+        low, high = (_total(world, cost, end) for end in ends)
         wanted = RELATIVE * max(-high - low, 0.0) / h
-        floor = max(_rounding(world, cost, side.values) for side in sides) / h
-        if max(side.spread for side in sides) <= max(wanted, floor):
+        floor = max(_rounding(world, cost, end.values) for end in ends) / h
+        if max(end.spread for end in ends) <= max(wanted, floor):
             break
-        sides = [
-            improve(chains, sign * cost, side.values, allowed=max(wanted / 2, floor / 2),
+        ends = [
+            improve(chains, sign * cost, end.values, allowed=max(wanted / 2, floor / 2),
                     most=MOST_STEPS)
-            for sign, side in zip((1, -1), sides, strict=True)
+            for sign, end in zip((1, -1), ends, strict=True)
         ]  # fmt: skip
-    low, high = (_total(world, cost, side) for side in sides)
-    return low, -high, sides[0].values, sides[1].values
+    low, high = (_total(world, cost, end) for end in ends)
+    return low, -high, ends[0].values, ends[1].values
 
 
 def _total(world: World, cost: FloatArray, found: Improvement) -> float:

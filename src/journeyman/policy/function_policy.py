@@ -1,4 +1,7 @@
-"""Policies that are asked state by state: nothing about them has the length of the state space."""
+"""Policies by a function of states: of laws (`FunctionPolicy`) or of actions (`RulePolicy`).
+
+Nothing about them has the length of the state space.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,7 +78,7 @@ class FunctionPolicy(Predicting):
 
 
 def checked_function(name: str, function: object, num_actions: int) -> dict[str, object]:
-    """The fields of a policy by a function called `name`."""
+    """The fields of a policy by a function, which is its field `name`."""
     if not callable(function):
         raise InvalidPolicy(
             f"{name} is a {type(function).__name__}",
@@ -86,8 +89,6 @@ def checked_function(name: str, function: object, num_actions: int) -> dict[str,
         raise InvalidPolicy(f"num_actions = {count}", "Give a whole number from 1")
     return {name: function, "num_actions": count}
 
-
-# Policies by a rule: one action in every state.
 
 Rule: TypeAlias = Callable[[IntArray], IntArray]
 """Called with n states; returns n actions."""

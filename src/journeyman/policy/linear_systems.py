@@ -7,6 +7,11 @@ LU); a larger one is solved by BiCGSTAB, which needs far less memory and time un
 very near one, and falls back on the factorisation when BiCGSTAB breaks down or stalls. Corrections
 are repeated until the residual no longer improves, so the answer is as exact as float64 allows,
 and what is left of the residual is reported because bounds rest on it.
+
+In a *narrow* world, one whose states can be numbered so that every step stays nearby (grids,
+queues, roads), the factor of a policy is thin and cheap, and every right-hand side after the first
+costs next to nothing; in any other world it fills up, and BiCGSTAB needs few steps because such
+worlds mix fast.
 """
 
 from collections.abc import Iterator
@@ -17,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, norms
+from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, dense, norms
 from journeyman.policy.table import Policy
 from journeyman.world import World
 
@@ -107,9 +112,13 @@ class DiscountedSystem:
         return compiled_rows(sparse.csr_array(self.transition.T))
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
+        self.factorise()
+        return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
+
+    def factorise(self) -> None:
+        """Now, and so for every right-hand side to come."""
         if self._factor is None:
             self._factor = factorise(self.matrix)
-        return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
 
 
 def factorise(matrix: SparseMatrix) -> Any:
@@ -133,17 +142,6 @@ def compiled_rows(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
     return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)
 
 
-# The chains that deterministic policies make of a world, evaluated fast and many costs at once.
-#
-#     (I - discount P[choice]) V = costs[choice]              values, one column per cost
-#     (I - discount P[choice])' d = starts                    visits, one column per start measure
-#
-# where `choice` holds the pair that the policy takes in each state. A *narrow* world, one whose
-# states can be numbered so that every step stays nearby (grids, queues, roads), is factorised once
-# per policy and all right-hand sides share the factor; in any other world a factor fills up, and
-# BiCGSTAB needs few steps because such worlds mix fast. Residuals decide what is believed: a column
-# that fails is solved again by `DiscountedSystem`.
-
 FACTOR_LIMIT = 2_000_000
 """States beyond which the factor of even a narrow world takes too much memory (2 GB at 10^6)."""
 NARROW = 6.0
@@ -162,7 +160,15 @@ ACCEPTED = 10.0
 
 
 class Chains:
-    """Evaluates deterministic policies of one world; the last factor is kept."""
+    """Evaluates deterministic policies of one world, many costs at once; keeps the last factor.
+
+        (I - discount P[choice]) V = costs[choice]          values, one column per cost
+        (I - discount P[choice])' d = starts                visits, one column per start measure
+
+    where `choice` holds the pair that the policy takes in each state. A narrow world (`is_narrow`)
+    is factorised once per policy. Residuals decide: a column that fails is solved again by
+    `DiscountedSystem`.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -222,9 +228,8 @@ class Chains:
         size = max(1, BLOCK_BYTES // (8 * self.world.num_states))
         for first in range(0, costs.shape[1], size):
             part = slice(first, min(first + size, costs.shape[1]))
-            right = chosen[:, part]
-            right = right.toarray() if sparse.issparse(right) else right
-            yield part, self._block(choice, np.ascontiguousarray(right), accuracy)
+            right = np.ascontiguousarray(dense(chosen[:, part]))
+            yield part, self._block(choice, right, accuracy)
 
     def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
         """Discounted visits to every state from a start measure (or a block of them)."""
@@ -234,7 +239,7 @@ class Chains:
             found = self._factor(choice).solve(block, trans="T")
         else:
             found = self._krylov(transposed, block, accuracy)
-        self._mend(transposed, block, found, accuracy)
+        self._solve_failed_again(transposed, block, found, accuracy)
         return np.asarray(found.reshape(starts.shape))
 
     def _refined(
@@ -273,7 +278,7 @@ class Chains:
             x = self._substituted(choice, right)
         else:
             x = self._krylov(matrix, right, accuracy)
-        self._mend(matrix, right, x, accuracy)
+        self._solve_failed_again(matrix, right, x, accuracy)
         return x
 
     def _is_factored(self, choice: IntArray) -> bool:
@@ -314,7 +319,7 @@ class Chains:
         bicgstab_block(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
         return x
 
-    def _mend(
+    def _solve_failed_again(
         self, matrix: SparseMatrix, right: FloatArray, x: FloatArray, accuracy: float
     ) -> None:
         """Solve the columns again whose residual is too large."""
@@ -356,15 +361,8 @@ def is_narrow(world: World) -> bool:
     return bool(width <= NARROW * np.sqrt(world.num_states))
 
 
-# Systems of policies that draw their actions, solved in the way that suits the world.
-#
-# In a *narrow* world (`chains.is_narrow`: grids, queues, roads) the factor of a chain is thin and
-# cheap, and every right-hand side after the first costs next to nothing; in any other world it
-# fills up, and BiCGSTAB needs few steps because such worlds mix fast.
-
-
-class ChainSystems:
-    """Makes the systems of one world's policies; looks at its structure once."""
+class PolicySystems:
+    """Systems of randomised policies of one world, factorised at once where it is narrow."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -372,26 +370,20 @@ class ChainSystems:
 
     def of(self, policy: Policy) -> DiscountedSystem:
         """I - discount P_pi, ready for many right-hand sides."""
-        kind = FactoredSystem if self.direct else DiscountedSystem
-        return kind(transition_under(self.world, policy), self.world.discount)
-
-
-class FactoredSystem(DiscountedSystem):
-    """Factorised at once instead of at need."""
-
-    def __init__(self, transition: SparseMatrix, discount: float) -> None:
-        super().__init__(transition, discount)
-        self._factor = factorise(self.matrix)
+        system = DiscountedSystem(transition_under(self.world, policy), self.world.discount)
+        if self.direct:
+            system.factorise()
+        return system
 
 
 def transition_under(world: World, policy: Policy) -> SparseMatrix:
     """The (states x states) transition matrix of the chain that `policy` makes of `world`."""
-    return averaging(world, policy) @ world.transition
+    return averaging(world, policy.on(world)) @ world.transition
 
 
-def averaging(world: World, policy: Policy) -> SparseMatrix:
-    """The (states x pairs) matrix that averages over a state's actions."""
+def averaging(world: World, law: FloatArray) -> SparseMatrix:
+    """The (states x pairs) matrix that averages over a state's actions, by their probabilities."""
     return sparse.csr_array(
-        (policy.on(world), np.arange(world.num_pairs), world.pairs.offsets),
+        (law, np.arange(world.num_pairs), world.pairs.offsets),
         shape=(world.num_states, world.num_pairs),
     )

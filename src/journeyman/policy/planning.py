@@ -32,7 +32,7 @@ RELATIVE_TOLERANCE = 1e-11
 """Default tolerance, relative to the largest conceivable value max|c|/(1 - discount)."""
 MAX_ITERATIONS = 1000
 ROUGH, FINE = 1e-3, 1e-8
-"""Evaluations reduce their residual by ROUGH, and by its powers once the policy has settled."""
+"""Evaluations reduce their residual by ROUGH, by its powers once the policy no longer changes."""
 KEEPING = 1e-4
 """An action is kept unless another is better by this share of the error (per step)."""
 SHARE = 0.1
@@ -42,7 +42,11 @@ EPSILON = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A deterministic policy, values within `error`/2 of optimal, and how far off it can be."""
+    """A policy, values within `error`/2 of optimal, and how far off the policy can be.
+
+    `plan` makes deterministic ones; those of `soft_plan` are random, and in their values and error
+    the policy's entropy counts as a saving.
+    """
 
     policy: Policy
     values: FloatArray

@@ -1,18 +1,28 @@
-"""Occupancy measures: the discounted number of visits a policy pays to every pair.
+"""What a policy does and what it costs: its occupancy measure, values and advantages.
+
+The occupancy measure is the discounted number of visits to every pair,
 
     mu(x, a) = sum_t discount^t Prob[x_t = x, a_t = a],      sum mu = 1/(1 - discount)
 
 found from nu = (I - discount P_pi')^{-1} initial and mu(x, a) = nu(x) pi(a | x). Every expected
-cost is linear in it: E sum_t discount^t c(x_t, a_t) = <mu, c>.
+cost is linear in it: E sum_t discount^t c(x_t, a_t) = <mu, c>. Values are what the future costs
+from each state on, action values what it costs to take an action once and then to follow the
+policy, advantages how much more that is, for every cost psi_i of a basis:
+
+    V_i = (I - discount P_pi)^{-1} c_i,      c_i(x) = sum_a pi(a | x) psi_i(x, a)
+    Q_i(x, a) = psi_i(x, a) + discount sum_y P(y | x, a) V_i(y)
+    A_i(x, a) = Q_i(x, a) - V_i(x)
+
+All are linear in the cost: under c_w = Psi w they are V w, Q w and A w, and the policy is optimal
+for c_w in every state exactly if A w >= 0 in every pair.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, read_only
+from journeyman.arrays import FloatArray, Matrix, dense, read_only
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts
 from journeyman.policy.linear_systems import DiscountedSystem, averaging, transition_under
@@ -50,11 +60,10 @@ def occupancy(world: World, policy: Policy) -> Occupancy:
     >>> occupancy(world, Policy([[1.0], [1.0]])).measure.round(12).tolist()
     [1.333333333333, 0.666666666667]
     """
-    probabilities = policy.on(world)
     system = DiscountedSystem(transition_under(world, policy), world.discount)
     guess = world.initial * world.effective_horizon
     visits = system.solve(world.initial, transposed=True, guess=guess)
-    measure = world.pairs.spread(np.maximum(visits.x, 0.0)) * probabilities
+    measure = world.pairs.spread(np.maximum(visits.x, 0.0)) * policy.on(world)
     residual = float(np.abs(world.flow.residual(measure)).sum())
     return Occupancy(world, read_only(measure), residual, visits.method)
 
@@ -65,11 +74,6 @@ def expected_cost(world: World, policy: Policy, cost: ArrayLike) -> float:
     return float(occupancy(world, policy).measure @ per_pair)
 
 
-# Value functions: what a policy's future costs from each state on.
-#
-# V_i = (I - discount P_pi)^{-1} c_i,      c_i(x) = sum_a pi(a | x) psi_i(x, a)
-
-
 def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     """(states x costs): the expected discounted total of every cost (pairs x costs).
 
@@ -78,26 +82,15 @@ def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     [[1.333333333333, 0.666666666667], [0.666666666667, 1.333333333333]]
     """
     system = DiscountedSystem(transition_under(world, policy), world.discount)
-    now = averaging(world, policy) @ costs
-    immediate = np.asarray(now.toarray() if sparse.issparse(now) else now)
+    immediate = dense(averaging(world, policy.on(world)) @ costs)
     columns = [system.solve(np.ascontiguousarray(column)).x for column in immediate.T]
     return read_only(np.column_stack(columns))
-
-
-# What it costs to take an action once and then to follow a policy, for every cost of a basis.
-#
-#     Q_i(x, a) = psi_i(x, a) + discount sum_y P(y | x, a) V_i(y)
-#     A_i(x, a) = Q_i(x, a) - V_i(x)
-#
-# where V_i are the policy's value functions. Both are linear in the cost: under c_w = Psi w they
-# are Q w and A w, and the policy is optimal for c_w in every state exactly if A w >= 0.
 
 
 def action_values(world: World, policy: Policy, costs: Matrix) -> tuple[FloatArray, FloatArray]:
     """Q (pairs x costs) and V (states x costs)."""
     values = value_functions(world, policy, costs)
-    now = costs.toarray() if sparse.issparse(costs) else costs
-    return np.asarray(now + world.discount * (world.transition @ values)), values
+    return np.asarray(dense(costs) + world.discount * (world.transition @ values)), values
 
 
 def advantages(world: World, policy: Policy, costs: Matrix) -> FloatArray:

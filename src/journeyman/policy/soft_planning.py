@@ -12,8 +12,8 @@ and the policy is unique. At temperature zero this is `plan`.
 
 Newton's method on V = TV, which is soft policy iteration: evaluate the policy at hand, its entropy
 included, then take the soft-greedy policy of its values. One step is one linear system with the
-chain of that policy (`ChainSystems`), and convergence is quadratic once the policy has nearly
-settled, at whatever discount. Systems are solved roughly while much is still to be gained.
+chain of that policy (`PolicySystems`), and convergence is quadratic once the policy hardly
+changes, at whatever discount. Systems are solved roughly while much is still to be gained.
 
 Guarantee. T is monotone and T(V + k) = TV + discount k, so any V and its soft-greedy policy satisfy
 in every state
@@ -34,29 +34,15 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, read_only, require_between
 from journeyman.errors import InvalidCosts
-from journeyman.policy.linear_systems import ChainSystems
+from journeyman.policy.linear_systems import PolicySystems
+from journeyman.policy.planning import EPSILON, MAX_ITERATIONS, RELATIVE_TOLERANCE, Plan
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
 
-RELATIVE_TOLERANCE = 1e-11
-"""Default tolerance, relative to the largest conceivable value."""
-MAX_ITERATIONS = 1000
 ROUGH, FINE = 1e-2, 1e-10
 """Systems are solved up to these shares of their residual: the smaller, the faster it falls."""
 PATIENCE = 20
 """Steps without a better error before float64 is held responsible."""
-EPSILON = float(np.finfo(float).eps)
-
-
-@dataclass(frozen=True, eq=False)
-class SoftPlan:
-    """The soft-optimal policy, values within `error`/2 of the soft ones, and how far off it is."""
-
-    policy: Policy
-    values: FloatArray
-    error: float
-    """From every state the policy's cost less its entropy is at most this much above the least."""
-    iterations: int
 
 
 def soft_plan(
@@ -65,9 +51,9 @@ def soft_plan(
     *,
     temperature: float = 1.0,
     tolerance: float | None = None,
-    warm_start: SoftPlan | None = None,
-    systems: ChainSystems | None = None,
-) -> SoftPlan:
+    warm_start: Plan | None = None,
+    systems: PolicySystems | None = None,
+) -> Plan:
     """The soft-optimal policy for a cost per pair, per state, or (states x actions).
 
     `warm_start` is a plan for a similar cost; `systems` spares those who plan often in one world a
@@ -89,7 +75,7 @@ def soft_plan(
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values
     found = operator.at(values)
     best, plan, accuracy, idle = found, found.plan(world, 0), ROUGH, 0
-    systems = ChainSystems(world) if systems is None else systems
+    systems = PolicySystems(world) if systems is None else systems
     for iteration in range(1, MAX_ITERATIONS + 1):
         if plan.error <= tolerance or best.span <= 2 * best.rounding or idle >= PATIENCE:
             break
@@ -136,9 +122,9 @@ class _Step:
     def span(self) -> float:
         return float(self.change.max() - self.change.min())
 
-    def plan(self, world: World, iterations: int) -> SoftPlan:
+    def plan(self, world: World, iterations: int) -> Plan:
         """The values are moved to the middle of what is proven of V*."""
         middle = float(self.change.max() + self.change.min()) / 2
         values = self.values + middle * world.effective_horizon
         error = (self.span + 2 * self.rounding) * world.effective_horizon
-        return SoftPlan(self.policy, read_only(values), error, iterations)
+        return Plan(self.policy, read_only(values), error, iterations)

@@ -1,4 +1,7 @@
-"""Stationary policies: for each state a law over its actions."""
+"""Stationary policies as tables: for each state a law, a probability for each of its actions.
+
+A table comes from probabilities, from logits (`softmax`) or from a measure (`extract`).
+"""
 
 import warnings
 from dataclasses import dataclass
@@ -163,7 +166,7 @@ class Policy(Predicting):
         return self if self.pairs == world.pairs else Policy(self.on(world), world.pairs)
 
     def _lacks_numbers_of(self, world: World) -> bool:
-        """Whether it was made from the offsets of `world`, which do not tell action numbers."""
+        """Whether it was made from the offsets of `world`, which lack action numbers."""
         return (
             self.pairs.numbers is None
             and not self.pairs.is_complete
@@ -174,7 +177,7 @@ class Policy(Predicting):
         pairs = world.pairs
         state = int(pairs.states[np.argmax(pairs.actions != pairs.positions)])
         warnings.warn(
-            "the policy was made from offsets that do not tell the numbers of the world's actions "
+            "the policy was made from offsets, which lack the numbers of the world's actions "
             f"(state {state} has {pairs.actions_in_words(state)}): it is taken in the order of the "
             "world's pairs, but its own predict numbers the actions of a state from 0; make it "
             "with jm.Policy(probabilities, world.pairs)",
@@ -231,7 +234,7 @@ class Policy(Predicting):
 
 
 def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
-    """Probabilities whose sum over each state's actions is one; an error below 1e-8 is mended."""
+    """Probabilities whose sum over each state's actions is one; an error below 1e-8 is repaired."""
     if (probabilities < 0).any():
         pair = int(first_index(probabilities < 0))  # type: ignore[arg-type]
         raise InvalidPolicy(
@@ -249,16 +252,11 @@ def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
     return read_only(probabilities / pairs.spread(mended(sums, pairs.actions_per_state)))
 
 
-# Laws over the actions of each state from one number per pair.
-#
-#     pi(a | x) = exp(z(x, a)) / sum_b exp(z(x, b))
-#
-# where z are the logits. The largest logit of each state is taken off first, so any finite logits
-# will do: what is too small to be seen beside it becomes 0, and nothing overflows.
-
-
 def softmax(pairs: Pairs, logits: FloatArray) -> FloatArray:
-    """The probability of every pair in its state.
+    """pi(a | x) = exp(z(x, a)) / sum_b exp(z(x, b)) for logits z, one number per pair.
+
+    The largest logit of each state is subtracted first, so any finite logits will do: what is too
+    small to be seen beside it becomes 0, and nothing overflows.
 
     >>> softmax(Pairs([0, 2, 3]), np.array([1e300, 1e300, -7.0])).tolist()
     [0.5, 0.5, 1.0]
@@ -279,16 +277,14 @@ def _below_largest(pairs: Pairs, logits: FloatArray) -> FloatArray:
         return np.asarray(logits + pairs.spread(pairs.smallest(-logits)))
 
 
-# The policy of a measure.
-#
-#     pi_u(a | x) = u+(x, a) / sum_b u+(x, b),      uniform where u(x, .) <= 0
-#
-# where u+ is the positive part. For an occupancy measure this inverts the map from policies to
-# measures (Proposition 1); for any other u Lemma 2 bounds how far the policy's occupancy is from u.
-
-
 def extract(world: World, measure: ArrayLike) -> Policy:
-    """The policy of a vector over the pairs of `world`.
+    """The policy of a vector u over the pairs of `world`.
+
+        pi_u(a | x) = u+(x, a) / sum_b u+(x, b),      uniform where u(x, .) <= 0
+
+    where u+ is the positive part. For an occupancy measure this inverts the map from policies to
+    measures (Proposition 1); for any other u Lemma 2 bounds how far the policy's occupancy is from
+    u.
 
     >>> world = World([[1.0], [1.0]], [1.0], 0.5, choice_offsets=[0, 2])
     >>> extract(world, [3.0, -1.0]).probabilities([0]).tolist()
@@ -296,15 +292,9 @@ def extract(world: World, measure: ArrayLike) -> Policy:
     """
     u = real_array("measure", measure, ndim=1, size=world.num_pairs, refusal=InvalidPolicy)
     positive = np.maximum(u, 0.0)
-    peak = _largest(world, positive)
+    peak = -world.pairs.smallest(-positive)  # dividing by it first keeps tiny measures exact
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = positive / world.pairs.spread(peak)
         probabilities = scaled / world.pairs.spread(world.pairs.total(scaled))
     unreached = world.pairs.spread(peak) == 0
-    uniform = world.pairs.uniform
-    return Policy(np.where(unreached, uniform, probabilities), world.pairs)
-
-
-def _largest(world: World, positive: FloatArray) -> FloatArray:
-    """Largest entry per state: dividing by it first keeps tiny measures exact."""
-    return -world.pairs.smallest(-positive)
+    return Policy(np.where(unreached, world.pairs.uniform, probabilities), world.pairs)

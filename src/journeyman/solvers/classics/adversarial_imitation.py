@@ -26,7 +26,6 @@ seen, a log-linear one for the expectations of its features.
 Reference: Ho, Ermon, "Generative adversarial imitation learning", NIPS 2016.
 """
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,17 +105,16 @@ class AdversarialImitation:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        given = require_apprenticeship(problem, "AdversarialImitation")
-        demos = require_demonstrations(given, "AdversarialImitation")
-        game = _Game(given, demonstrated_measure(demos, given.world), self)
+        problem = require_apprenticeship(problem, "AdversarialImitation")
+        demos = require_demonstrations(problem, "AdversarialImitation")
+        game = _Game(problem, demonstrated_measure(demos, problem.world), self)
         status, iterations = iterate(game.advance, watch, self.max_iterations)
         kind = "tabular" if self.tabular_discriminator else "log-linear"
         return answer_of(
-            given, Policy(game.law, given.world.pairs), status,
+            problem, Policy(game.law, problem.world.pairs), status,
             engine=f"GAIL, {kind} discriminator, {game.family!r}",
             work=Work(iterations=iterations, environment_steps=game.evaluator.steps),
-            recovered=game.recovered, seconds=time.perf_counter() - started,
+            recovered=game.recovered, seconds=watch.elapsed,
         )  # fmt: skip
 
 
@@ -135,22 +133,22 @@ class _Game:
         self.law = self.family.law(self.theta)
         self.longest, self.idle = np.inf, 0
         self.before: Direction | None = None
-        self.said: Discrimination | None = None
+        self.fitted: Discrimination | None = None
 
     @property
     def recovered(self) -> FloatArray | None:
         """The discriminator's weights of the basis costs, when it has them."""
         own = self.options.tabular_discriminator or self.options.discriminator_features is not None
-        if own or self.said is None:
+        if own or self.fitted is None:
             return None
-        return self.said.parameters[:-1] / _units(self.problem)
+        return self.fitted.parameters[:-1] / _units(self.problem)
 
     def advance(self) -> Advance:
         exact = self.options.rollouts is None
         visits = self.evaluator.visits(self.law)
-        said = self.said = self.adversary.fit(visits.measure, self.expert)
-        cost = said.cost + self.options.entropy * self.family.log_law(self.theta)
-        value = said.value + self._entropy_cost(visits.measure, self.law)
+        fitted = self.fitted = self.adversary.fit(visits.measure, self.expert)
+        cost = fitted.cost + self.options.entropy * self.family.log_law(self.theta)
+        value = fitted.value + self._entropy_cost(visits.measure, self.law)
         mass = self.problem.world.pairs.total(visits.measure)
         signal = visits.signal(cost)
 
@@ -201,17 +199,15 @@ def _columns(problem: Apprenticeship, options: AdversarialImitation) -> Matrix |
     return np.hstack([basis / units, ones])
 
 
-# The occupancy measure of demonstrations: how often, discounted, each pair was seen.
-#
-#     mu^_E(x, a) = c mean over episodes of sum_t discount^t 1{x_t = x, a_t = a}
-#
-# with c such that the mass is 1/(1 - discount). A terminated episode rests in its last state for
-# ever; what the expert does there is not recorded and does not matter, so all actions of that state
-# share the mass. What is missing of truncated episodes is spread over everything that was seen.
-
-
 def demonstrated_measure(demos: Demonstrations, world: World) -> FloatArray:
     """The empirical occupancy measure per pair of `world`.
+
+        mu^_E(x, a) = c mean over episodes of sum_t discount^t 1{x_t = x, a_t = a}
+
+    with c such that the mass is 1/(1 - discount). A terminated episode rests in its last state for
+    ever; what the expert does there is not recorded and does not matter, so all actions of that
+    state share the mass. What is missing of truncated episodes is spread over everything that was
+    seen.
 
     >>> world = World([[0, 1], [0, 1]], [1, 0], 0.5)
     >>> demonstrated_measure(Demonstrations([0, 1], [0], [0, 1], [True]), world).tolist()
@@ -226,19 +222,6 @@ def demonstrated_measure(demos: Demonstrations, world: World) -> FloatArray:
     return np.asarray(measure * (world.effective_horizon / measure.sum()))
 
 
-# A classifier that tells the apprentice's pairs from the expert's: the adversary of GAIL.
-#
-#     maximise   <p, log D> + <q, log(1 - D)>,      D = 1/(1 + exp(-l))
-#
-# where p and q are occupancy measures of the apprentice and the expert and l the logits per pair:
-# free within [-LARGEST_LOGIT, LARGEST_LOGIT] (tabular, l = log(p/q) cut off), or Phi phi with a
-# penalty mass ridge |phi|^2/2 (log-linear). D is the probability of being the apprentice's.
-#
-# *Guarantee.* The maximum is a convex function of p whose gradient is log D (Danskin), so improving
-# the policy for the cost log D lowers it. Cost: tabular one pass; log-linear a few steps of
-# Newton's
-# method from the last solution, each with one Gram matrix of the features.
-
 LARGEST_LOGIT = 10.0
 """Of a tabular discriminator: pairs that only one of the two ever visits stay finite."""
 NEWTON_STEPS, HALVINGS = 30, 30
@@ -248,7 +231,7 @@ ACCURACY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Discrimination:
-    """What the best discriminator says: the objective, its logits, and its parameters."""
+    """The best discriminator: the objective, its logits, and its parameters."""
 
     value: float
     logits: FloatArray
@@ -261,7 +244,18 @@ class Discrimination:
 
 
 class Discriminator:
-    """Fits discriminators one after the other; `features` None is the tabular one."""
+    """Fits discriminators one after the other; `features` None is the tabular one.
+
+        maximise   <p, log D> + <q, log(1 - D)>,      D = 1/(1 + exp(-l))
+
+    where p and q are occupancy measures of the apprentice and the expert and l the logits per pair:
+    free within [-LARGEST_LOGIT, LARGEST_LOGIT] (tabular, l = log(p/q) cut off), or Phi phi with a
+    penalty mass ridge |phi|^2/2 (log-linear). D is the probability of being the apprentice's.
+
+    *Guarantee.* The maximum is a convex function of p whose gradient is log D (Danskin), so
+    improving the policy for the cost log D lowers it. Cost: tabular one pass; log-linear a few
+    steps of Newton's method from the last solution, each with one Gram matrix of the features.
+    """
 
     def __init__(self, features: Matrix | None, ridge: float) -> None:
         self._features, self._ridge = features, ridge

@@ -56,7 +56,7 @@ def answer_of(
     seconds: float = 0.0,
     log: str = "",
 ) -> Answer:
-    """The answer with a policy; its figures decide whether it is OPTIMAL.
+    """The answer with a policy; its bounds decide whether it is OPTIMAL.
 
     `weights` are a dual point for the lower bound, by default the policy's own worst case;
     `recovered` the cost that the method has inferred, where it infers one.

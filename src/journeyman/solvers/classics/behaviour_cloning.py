@@ -40,14 +40,13 @@ Neural Computation 1991; Ross and Bagnell, "Efficient reductions for imitation l
 NIPS 2010.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, assign
+from journeyman.arrays import FloatArray, IntArray, Matrix, assign, dense
 from journeyman.demonstrations import Demonstrations, clone
 from journeyman.errors import InvalidDemonstrations, InvalidSolver
 from journeyman.features import Features
@@ -71,25 +70,23 @@ from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 from journeyman.world import Pairs, World
 
-# How well a log-linear policy explains an expert's decisions, and the slope of that.
-#
-#     loss(theta) = -sum_{x,a} weight(x, a) log pi_theta(a | x)  +  ridge/2 |theta|^2
-#     pi_theta(a | x) proportional to exp(<phi(x, a), theta>)
-#
-# where weight(x, a) is proportional to count(x, a) + smoothing in the states where a decision was
-# seen, zero elsewhere, and sums to one: the loss is in nats per decision. Every column of phi is
-# brought to unit size first, so that one ridge suits all.
-#
-# The loss is strongly convex, so |slope|^2/(2 ridge) bounds what is left to gain at any theta. At
-# its
-# minimum the features that were seen are those the policy expects in the same states:
-#
-#     E_seen phi - E_theta phi = ridge theta
-
 
 @dataclass(frozen=True, eq=False)
 class DecisionLikelihood:
-    """The loss over the states that were visited; nothing here is longer than their pairs."""
+    """The loss over the states that were visited; nothing here is longer than their pairs.
+
+        loss(theta) = -sum_{x,a} weight(x, a) log pi_theta(a | x)  +  ridge/2 |theta|^2
+        pi_theta(a | x) proportional to exp(<phi(x, a), theta>)
+
+    where weight(x, a) is proportional to count(x, a) + smoothing in the states where a decision was
+    seen, zero elsewhere, and sums to one: the loss is in nats per decision. Every column of phi is
+    brought to unit size first, so that one ridge suits all.
+
+    The loss is strongly convex, so |slope|^2/(2 ridge) bounds what is left to gain at any theta. At
+    its minimum the features that were seen are those the policy expects in the same states:
+
+        E_seen phi - E_theta phi = ridge theta
+    """
 
     pairs: Pairs
     matrix: Matrix
@@ -123,8 +120,7 @@ class DecisionLikelihood:
 
 def unit_columns(matrix: Matrix) -> Matrix:
     """The columns, each divided by its largest absolute entry; columns of zeros stay."""
-    sizes = abs(matrix).max(axis=0)
-    largest = np.asarray(sizes.toarray() if sparse.issparse(sizes) else sizes).ravel()
+    largest = dense(abs(matrix).max(axis=0)).ravel()
     divisors = np.where(largest > 0, largest, 1.0)
     if sparse.issparse(matrix):
         return sparse.csr_array(matrix @ sparse.diags_array(1.0 / divisors))
@@ -185,18 +181,17 @@ class BehaviourCloning:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        own = require_apprenticeship(problem, "BehaviourCloning")
-        demos = require_demonstrations(own, "BehaviourCloning")
-        cloned = self.fit(own.world, demos, watch)
+        problem = require_apprenticeship(problem, "BehaviourCloning")
+        demos = require_demonstrations(problem, "BehaviourCloning")
+        cloned = self.fit(problem.world, demos, watch)
         columns = "counts" if self.features is None else f"{self.features.num_features} features"
         return answer_of(
-            own,
+            problem,
             cloned.policy,
             cloned.status,
             engine=f"BehaviourCloning, {columns}",
             work=Work(iterations=cloned.iterations),
-            seconds=time.perf_counter() - started,
+            seconds=watch.elapsed,
             log=f"{cloned.loss:.6g} nats per decision after {cloned.iterations} iterations",
         )
 

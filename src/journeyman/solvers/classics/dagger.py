@@ -11,7 +11,7 @@ What is returned is the iterate of least regret, or rather the latest one whose 
 than a standard error above the least, since later ones know more. An iterate's regret is what the
 expert's decisions on the states of its own rollouts cost it in surprise, -log pi^_i(a | x), beyond
 what they cost the policy cloned from all decisions in hindsight. These rollouts are drawn after the
-iterate is made and before it is mended, so they test it, at no question beyond those that DAgger
+iterate is made and before it is improved, so they test it, at no question beyond those that DAgger
 asks anyway. The theorem speaks of the best policy of the sequence, not of the last one.
 
 Guarantee. Let d_pi be the discounted law of the states of pi, of mass one, and
@@ -52,7 +52,6 @@ no-regret online learning", AISTATS 2011, Theorems 2.2, 3.2 and 4.1.
 """
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -76,12 +75,6 @@ from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Advance, Watch, iterate
 from journeyman.world import World
 
-# Rollouts of a learner with the expert at its side, who is asked what to do in every state.
-#
-# In each step the learner acts, or the expert does with probability `share`; the expert's action is
-# written down either way. An episode that arrives in an absorbing state is over, as in `jm.record`:
-# nothing is asked there.
-
 ActionFunction: TypeAlias = Callable[[IntArray], Any]
 """Called with n states, returns n actions."""
 Expert: TypeAlias = StatePolicy | Predictor | ActionFunction
@@ -100,6 +93,10 @@ def question(
     """The states of rollouts, each with what the expert would do there.
 
     These are decisions and not walks: an action need not have led to the state behind it.
+
+    In each step the learner acts, or the expert does with probability `share`; the expert's action
+    is written down either way. An episode that arrives in an absorbing state is over, as in
+    `jm.record`: nothing is asked there.
     """
     asking = _AskedRollout(world, expert, learner, share, rng)
     walks = record_walks(world, asking, trajectories, horizon, rng)
@@ -139,7 +136,7 @@ def _discounted(world: World, decisions: Demonstrations, losses: FloatArray) -> 
 
 
 class _AskedRollout:
-    """The mixture of learner and expert as a policy that remembers what it was told."""
+    """The mixture of learner and expert as a policy that remembers the expert's answers."""
 
     def __init__(
         self, world: World, expert: Expert, learner: Policy, share: float, rng: np.random.Generator
@@ -156,12 +153,12 @@ class _AskedRollout:
         here, rng = np.asarray(states), generator(seed)
         actions = self._learner.sample(here, rng)
         going = ~self._world.absorbing[here] | (not self.answers)
-        told = actions.copy()
+        answers = actions.copy()
         if going.any():
-            told[going] = self._answers(here, going)
-        self.answers.append(told)
+            answers[going] = self._answers(here, going)
+        self.answers.append(answers)
         self.asked.append(going)
-        return np.where(rng.random(here.size) < self._share, told, actions)
+        return np.where(rng.random(here.size) < self._share, answers, actions)
 
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """Those of the mixture, if the expert has any."""
@@ -247,13 +244,12 @@ class DAgger:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        own = require_apprenticeship(problem, "DAgger")
-        course = _Course(self, own, watch)
+        problem = require_apprenticeship(problem, "DAgger")
+        course = _Course(self, problem, watch)
         status, iterations = iterate(course.advance, watch, self.max_iterations)
         best, log = course.conclude(is_complete=status is Status.STEP_LIMIT)
         return answer_of(
-            own,
+            problem,
             best.policy,
             status,
             engine=f"DAgger, iterate {best.number} of {len(course.trials)}",
@@ -262,7 +258,7 @@ class DAgger:
                 environment_steps=course.questions,
                 expert_queries=course.questions,
             ),
-            seconds=time.perf_counter() - started,
+            seconds=watch.elapsed,
             log=log,
         )
 
@@ -304,7 +300,7 @@ class _Trial:
             return float(regrets.mean()), 0.0
         return float(regrets.mean()), float(regrets.std(ddof=1)) / math.sqrt(len(regrets))
 
-    def told(self, world: World, hindsight: Policy) -> str:
+    def summary(self, world: World, hindsight: Policy) -> str:
         """One line of the log."""
         if self.decisions is None:
             return f"iterate {self.number}: not rolled out alone"
@@ -348,7 +344,7 @@ class _Course:
         regrets = [trial.regret(self.world, hindsight) for trial in self.trials]
         allowed = sum(min(regrets))
         latest = max(k for k, (regret, _) in enumerate(regrets) if regret <= allowed)
-        log = "\n".join(trial.told(self.world, hindsight) for trial in self.trials)
+        log = "\n".join(trial.summary(self.world, hindsight) for trial in self.trials)
         return self.trials[latest], log
 
     def _roll_out(self, share: float) -> Demonstrations:

@@ -35,7 +35,7 @@ FIRST_SOLVE, SECOND_SOLVE = 1e-8, 1e-5
 FIRST_ROWS = 16
 """Room for expectations; doubled when it is full."""
 COUNTABLE = 1e18
-"""Theorems that ask for more policies than this are told as asking for this many."""
+"""Theorems that ask for more policies than this count as asking for this many."""
 
 
 class GeneratedPolicies:

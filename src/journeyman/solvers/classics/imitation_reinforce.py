@@ -16,8 +16,8 @@ best policy is kept; with rollouts it is chosen by a moving average of sampled e
 
 *Guarantee.* The paper promises convergence to a local minimum. In the tabular family with exact
 visits CONVERGED means that the best gap is within `accuracy` (of 2N/(1 - discount)) of a proven
-lower bound. The bound that a policy's own values give is weak while some states are still far from
-settled, so now and then an optimal policy of the worst cost is planned; these are counted as
+lower bound. The bound that a policy's own values give is weak while the policy still changes much
+in some states, so now and then an optimal policy of the worst cost is planned; these are counted as
 forward solves. With features it means the same, and is reached only where the family has such a
 policy; with rollouts nothing is proven and all iterations are made.
 

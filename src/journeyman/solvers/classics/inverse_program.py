@@ -29,12 +29,11 @@ expert itself: under no cost at all any policy is optimal. Margins can be zero i
 optimal policy for c_w may then differ there from the expert's, and its gap for the problem's class
 is what `answer.value` says.
 
-Cost. One linear solve per cost, one linear program with (pairs x costs) figures or two, one plan.
+Cost. One linear solve per cost, one linear program with (pairs x costs) entries or two, one plan.
 
 Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", ICML 2000.
 """
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,28 +57,6 @@ from journeyman.solvers.hyperparameters import (
 )
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Advance, Watch, iterate
-
-# The linear program of Ng and Russell: cost weights under which given rivals cost most.
-#
-#     maximise over w      sum_g p(m_g) - penalty sum_i |w_i|/scale_i
-#     subject to           m_g <= <r, w>      for every row r of group g
-#                          0 <= <r, w>        for every row r that is required
-#                          |w_i| <= scale_i
-#
-# where p(m) = m for m >= 0 and 2 m below, or minus infinity below when no violation is allowed. A
-# row
-# is what a rival costs more than the expert, one figure per cost; a group's margin m_g is that of
-# its
-# cheapest rival. With v = w/scale and n_g >= max(0, -m_g) this is linear: p(m_g) = m_g - n_g.
-# Weights
-# of zero are feasible, so the optimum is never negative; where it is zero, no cost tells the expert
-# from its rivals.
-#
-# Cost. (rows x costs) figures, dense; two columns per cost and two per group. The simplex method
-# solves it several times as fast as interior points do.
-#
-# Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", ICML 2000, sections
-# 3-5.
 
 VIOLATION_FACTOR = 2.0
 """A negative margin counts this many times, as in the paper."""
@@ -122,6 +99,23 @@ def widest_margins(
     """Weights of the program and what the engine says; `strict` allows no violation.
 
     Weights are zero when the engine has none to offer.
+
+        maximise over w      sum_g p(m_g) - penalty sum_i |w_i|/scale_i
+        subject to           m_g <= <r, w>      for every row r of group g
+                             0 <= <r, w>        for every row r that is required
+                             |w_i| <= scale_i
+
+    where p(m) = m for m >= 0 and 2 m below, or minus infinity below when no violation is allowed. A
+    row is what a rival costs more than the expert, one number per cost; a group's margin m_g is
+    that of its cheapest rival. With v = w/scale and n_g >= max(0, -m_g) this is linear: p(m_g) =
+    m_g - n_g. Weights of zero are feasible, so the optimum is never negative; where it is zero, no
+    cost separates the expert from its rivals.
+
+    Cost. (rows x costs) entries, dense; two columns per cost and two per group. The simplex method
+    solves it several times as fast as interior points do.
+
+    Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", ICML 2000, sections
+    3-5.
     """
     if not rivals.num_groups:
         nothing = np.zeros(0)
@@ -217,19 +211,20 @@ class InverseProgram:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        task = require_apprenticeship(problem, "InverseProgram")
-        known = expert_policy(task, self.expert, "InverseProgram")
-        table = advantages(task.world, known.policy, task.cost_matrix)
-        explained = self._explain(task, rivals_of(known.policy, table, known.seen), table, watch)
-        weights, verdict, result, programs = explained
+        problem = require_apprenticeship(problem, "InverseProgram")
+        known = expert_policy(problem, self.expert, "InverseProgram")
+        table = advantages(problem.world, known.policy, problem.cost_matrix)
+        explained = self._explain(problem, rivals_of(known.policy, table, known.seen), table, watch)
+        weights, outcome, result, programs = explained
         margin = _margin(known.policy, table @ weights, known.seen)
-        best = plan(task.world, task.cost_of(weights)).policy if weights.any() else known.policy
+        best = (
+            plan(problem.world, problem.cost_of(weights)).policy if weights.any() else known.policy
+        )
         status = Status.CONVERGED if result.status is Status.OPTIMAL else result.status
         return answer_of(
-            task, best, status, engine=result.engine, recovered=weights,
+            problem, best, status, engine=result.engine, recovered=weights,
             work=Work(iterations=programs, forward_solves=int(weights.any())),
-            seconds=time.perf_counter() - started, log=f"{verdict}: {margin}; {known.source}",
+            seconds=watch.elapsed, log=f"{outcome}: {margin}; {known.source}",
         )  # fmt: skip
 
     def _explain(
@@ -294,42 +289,6 @@ def _noise(problem: Apprenticeship, table: FloatArray, scale: FloatArray) -> flo
     return max(TOLERANCE * largest, ROUNDING * size * problem.world.num_states)
 
 
-# Ng and Russell's method for trajectories: costs under which the expert beats rivals found so far.
-#
-#     maximise over w      sum_k p(<w, m_k> - <w, target>),      |w_i| <= scale_i
-#
-# where m_k are the expected discounted basis costs of rival policies, target those of the expert,
-# and
-# p(m) = m for m >= 0 and 2 m below: rivals should cost more, and those that cost less count twice.
-# Rivals are generated: the first acts uniformly at random, each of the others is optimal for the
-# weights that the program found before. A rival that comes back counts once more, which drives the
-# weights to where it costs more than the expert. Nothing is asked of the expert but its
-# expectations,
-# so demonstrations, even of an expert with memory, or declared expectations will do. Rivals are
-# evaluated exactly, where the paper evaluates them by simulation.
-#
-# Guarantee. The paper ends when one is satisfied with w; here the loop ends with CONVERGED
-#
-#     as `explained`   when the expert costs at most `accuracy` N/(1 - discount) more than an
-# optimal
-#                      policy under c_w, proven by a plan (N is the largest cost of the class), or
-#     as `exhausted`   when under all weights the rivals together no longer cost more than the
-# expert,
-#                      violations counted twice, or
-#     as `degenerate`  when that is so from the beginning: `recovered` is zero, the policy uniform.
-#
-# `recovered` are the weights under which the expert was closest to optimal, `answer.log` says how
-# close: that much is proven whenever the loop ends, and no more, as in the paper. An expert that no
-# cost of the span makes optimal, such as a noisy one, is exhausted rather than explained. How many
-# rivals it takes to explain one is not bounded; `InverseProgram`, which knows the expert's policy,
-# needs one program for that. Expectations that no policy has, as estimates are, can be explained
-# with
-# less than no excess.
-#
-# Cost. One plan, one evaluation and one linear program with as many rows as rivals per iteration.
-#
-# Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", ICML 2000, section 5.
-
 SAME = 1e-9
 """Expectations that differ by at most this share of 2N/(1 - discount) are those of one rival."""
 
@@ -337,6 +296,38 @@ SAME = 1e-9
 @dataclass(frozen=True)
 class SampledInverseProgram:
     """Find costs from the expert's expectations alone, then act optimally for them.
+
+        maximise over w      sum_k p(<w, m_k> - <w, target>),      |w_i| <= scale_i
+
+    where m_k are the expected discounted basis costs of rival policies, target those of the expert,
+    and p(m) = m for m >= 0 and 2 m below: rivals should cost more, and those that cost less count
+    twice. Rivals are generated: the first acts uniformly at random, each of the others is optimal
+    for the weights that the program found before. A rival that comes back counts once more, which
+    drives the weights to where it costs more than the expert. Nothing is asked of the expert but
+    its expectations, so demonstrations, even of an expert with memory, or declared expectations
+    will do. Rivals are evaluated exactly, where the paper evaluates them by simulation.
+
+    Guarantee. The paper ends when one is satisfied with w; here the loop ends with CONVERGED
+
+        as `explained`   when the expert costs at most `accuracy` N/(1 - discount) more than an
+                         optimal policy under c_w, proven by a plan (N is the largest cost of the
+                         class), or
+        as `exhausted`   when under all weights the rivals together no longer cost more than the
+                         expert, violations counted twice, or
+        as `degenerate`  when that is so from the beginning: `recovered` is zero, the policy
+                         uniform.
+
+    `recovered` are the weights under which the expert was closest to optimal, `answer.log` says how
+    close: that much is proven whenever the loop ends, and no more, as in the paper. An expert that
+    no cost of the span makes optimal, such as a noisy one, is exhausted rather than explained. How
+    many rivals it takes to explain one is not bounded; `InverseProgram`, which knows the expert's
+    policy, needs one program for that. Expectations that no policy has, as estimates are, can be
+    explained with less than no excess.
+
+    Cost. One plan, one evaluation and one linear program with as many rows as rivals per iteration.
+
+    Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", ICML 2000, section
+    5.
 
     Args:
         accuracy: how far from optimal an explained expert may be, per step and in units of the
@@ -363,17 +354,16 @@ class SampledInverseProgram:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        task = require_apprenticeship(problem, "SampledInverseProgram")
-        search = _RivalSearch(task, self.accuracy, watch)
+        problem = require_apprenticeship(problem, "SampledInverseProgram")
+        search = _RivalSearch(problem, self.accuracy, watch)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         return answer_of(
-            task, search.policy, search.failure or status,
+            problem, search.policy, search.failure or status,
             engine="inverse program over rivals, HiGHS",
             recovered=search.weights,
             work=Work(iterations=iterations, forward_solves=search.plans),
-            seconds=time.perf_counter() - started,
-            log=f"{search.verdict}: the expert costs at most {search.excess:.6g} more than optimal "
+            seconds=watch.elapsed,
+            log=f"{search.outcome}: the expert costs at most {search.excess:.6g} more than optimal "
             f"for the recovered cost; {len(search.rivals)} rivals",
         )  # fmt: skip
 
@@ -388,7 +378,7 @@ class _RivalSearch:
         self._last: Plan | None = None
         self.policy = Policy.uniform(problem.world)
         self.weights = np.zeros(problem.basis.num_costs)
-        self.excess, self.verdict, self.plans = 0.0, "stopped", 0
+        self.excess, self.outcome, self.plans = 0.0, "stopped", 0
         self.failure: Status | None = None
         """How the engine ended that found no weights."""
         self.rivals = [self._expectations(self.policy)]
@@ -403,8 +393,8 @@ class _RivalSearch:
             return Advance(self.excess, converged=True)
         if gained <= SAME * self._unit:
             if not self._watch.must_stop:
-                self.verdict = "degenerate" if not self.weights.any() else "exhausted"
-            return Advance(self.excess, converged=self.verdict != "stopped")
+                self.outcome = "degenerate" if not self.weights.any() else "exhausted"
+            return Advance(self.excess, converged=self.outcome != "stopped")
         world, cost = self._problem.world, self._problem.cost_of(weights)
         self._last = plan(world, cost, warm_start=self._last)
         self.plans += 1
@@ -413,10 +403,10 @@ class _RivalSearch:
         if excess < self.excess or not self.weights.any():
             self.weights, self.excess, self.policy = weights, excess, self._last.policy
         if excess <= self._allowed:
-            self.verdict = "explained"
+            self.outcome = "explained"
         else:
             self.rivals.append(self._expectations(self._last.policy))
-        return Advance(self.excess, converged=self.verdict != "stopped")
+        return Advance(self.excess, converged=self.outcome != "stopped")
 
     def _program(self) -> tuple[FloatArray, float]:
         """Weights, and what the rivals cost more under them, violations counted twice."""

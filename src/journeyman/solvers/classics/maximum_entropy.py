@@ -32,7 +32,7 @@ lowered until either
   policy's |z|_2 is below a bound d > tolerance (a plan for w and weak duality), and this policy's
   is at most 1.25 d.
 
-`answer.log` says which, with figures. Between the two lie targets on the very edge of the reachable
+`answer.log` says which, with numbers. Between the two lie targets on the very edge of the reachable
 set, such as the exact expectations of a deterministic expert, which have no finite w: the mismatch
 falls with every iteration until `max_iterations` is over (STEP_LIMIT).
 
@@ -62,7 +62,6 @@ Bloem and Bambos, "Infinite time horizon maximum causal entropy inverse reinforc
 """
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,10 +70,10 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, norms
 from journeyman.costs import EuclideanBall
-from journeyman.policy import plan
+from journeyman.policy import Plan, plan
 from journeyman.policy.attainable import attainable_ranges
-from journeyman.policy.linear_systems import ChainSystems, DiscountedSystem
-from journeyman.policy.soft_planning import SoftPlan, soft_plan
+from journeyman.policy.linear_systems import DiscountedSystem, PolicySystems
+from journeyman.policy.soft_planning import soft_plan
 from journeyman.problem import Apprenticeship, Program, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
@@ -122,9 +121,8 @@ class MaximumEntropy:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        apprenticeship = require_apprenticeship(problem, type(self).__name__)
-        dual = EntropyDual(apprenticeship)
+        problem = require_apprenticeship(problem, type(self).__name__)
+        dual = EntropyDual(problem)
         path = RidgePath(dual, self.tolerance, watch, self.max_iterations)
         try:
             path.follow(self.ridge)
@@ -133,39 +131,16 @@ class MaximumEntropy:
             path.turn_back()
             status = stopped.status
         return answer_of(
-            apprenticeship,
+            problem,
             path.point.plan.policy,
             status,
             engine="L-BFGS-B, truncated Newton",
             work=Work(iterations=path.iterations, forward_solves=dual.plans),
             recovered=dual.weights(path.point.u),
-            seconds=time.perf_counter() - started,
+            seconds=watch.elapsed,
             log=path.words,
         )
 
-
-# The dual of entropy maximisation: a smooth convex function of cost weights.
-#
-#     f(u) = <u, t> - rate <initial, V_u>,        grad f(u) = t - m(u)
-#
-# where V_u are the soft values (`policy.soft_planning`, temperature 1) of the cost Psi_n u, m(u) =
-# rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. All is of
-# size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean norm N
-# of a
-# row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the Euclidean
-# norm
-# of the scaled target, or that of the attainable ranges (`policy.attainable`) where it is less, or
-# how far the target lies outside of them where that is more. Where episodes end after a few
-# steps, U
-# is of the size of an episode however near 1 the discount is, even if policies could go on for
-# ever.
-#
-# The second derivative is a variance. With A v the advantages Q - V of the cost Psi_n v under the
-# soft-optimal policy pi (hard values: no entropy in them),
-#
-#     H v = rate A' diag(mu_u) A v
-#
-# which takes one system with the chain of pi for the advantages and one adjoint system for A'.
 
 VALUE_ERROR = 1e-10
 """Asked of soft values, in units of the temperature, per unit of 1/rate (1/(1 - discount) where
@@ -179,7 +154,26 @@ PRODUCT_ACCURACY = 1e-7
 
 
 class EntropyDual:
-    """f and its derivatives for one problem; counts the soft plans it makes."""
+    """f and its derivatives for one problem; counts the soft plans it makes.
+
+        f(u) = <u, t> - rate <initial, V_u>,        grad f(u) = t - m(u)
+
+    where V_u are the soft values (`policy.soft_planning`, temperature 1) of the cost Psi_n u, m(u)
+    = rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. All
+    is of size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean
+    norm N of a row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the
+    Euclidean norm of the scaled target, or that of the attainable ranges (`policy.attainable`)
+    where it is less, or how far the target lies outside of them where that is more. Where episodes
+    end after a few steps, U is of the size of an episode however near 1 the discount is, even if
+    policies could go on for ever.
+
+    The second derivative is a variance. With A v the advantages Q - V of the cost Psi_n v under the
+    soft-optimal policy pi (hard values: no entropy in them),
+
+        H v = rate A' diag(mu_u) A v
+
+    which takes one system with the chain of pi for the advantages and one adjoint system for A'.
+    """
 
     def __init__(self, problem: Apprenticeship) -> None:
         self.problem, self.world = problem, problem.world
@@ -188,7 +182,7 @@ class EntropyDual:
         self.factor = scale / self.unit
         self.rate = self._rate(scale)
         self.target = self.rate * self.factor * problem.target
-        self.systems = ChainSystems(self.world)
+        self.systems = PolicySystems(self.world)
         self.plans = 0
 
     def _rate(self, scale: FloatArray) -> float:
@@ -229,7 +223,7 @@ class EntropyPoint:
 
     dual: EntropyDual
     u: FloatArray
-    plan: SoftPlan
+    plan: Plan
 
     @property
     def value(self) -> float:
@@ -269,19 +263,6 @@ class EntropyPoint:
         return np.asarray(dual.rate * dual.factor * (dual.problem.cost_matrix.T @ shifted))
 
 
-# Truncated Newton steps on the dual of entropy maximisation with a ridge.
-#
-#     f_ridge(u) = f(u) + ridge/2 |u|^2        (f of `entropy_dual`, convex)
-#
-# The step solves (H + ridge) s = -grad f_ridge by conjugate gradients, roughly while the gradient
-# is
-# large; it is shortened until f_ridge falls as much as a convex function should (Armijo). Where f
-# is
-# known to fewer digits than a step changes it, the gradient decides instead.
-#
-# Reference: Dembo and Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
-# optimization", 1983.
-
 SUFFICIENT = 1e-4
 """Share of the promised decrease that a step must bring."""
 SHORTER = 0.25
@@ -307,6 +288,15 @@ def newton_step(
     """The point one step on, or None where float64 sees no better one.
 
     `in_haste` is asked after every product; if so, the direction at hand is taken.
+
+        f_ridge(u) = f(u) + ridge/2 |u|^2        (f of `entropy_dual`, convex)
+
+    The step solves (H + ridge) s = -grad f_ridge by conjugate gradients, roughly while the gradient
+    is large; it is shortened until f_ridge falls as much as a convex function should (Armijo).
+    Where f is known to fewer digits than a step changes it, the gradient decides instead.
+
+    Reference: Dembo and Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
+    optimization", 1983.
     """
     gradient = ridged_gradient(point, ridge)
     size = float(np.linalg.norm(gradient))
@@ -350,18 +340,6 @@ def conjugate_gradients(
     return x
 
 
-# From a large ridge to a small one, until the expert is matched or provably cannot be.
-#
-#     minimise over u   f(u) + ridge/2 |u|^2        (f of `entropy_dual`)
-#
-# The minimiser's mismatch is z = ridge u, so z falls with the ridge: to zero where a policy matches
-# the expert, to the least possible |z| where none does. The latter is proven by weak duality: for
-# every policy
-#
-#     |z|_2 >= <z, u>/|u|_2 >= ( min over policies of their cost under u  -  the expert's )/|u|_2
-#
-# where costs are in the units of `entropy_dual` and a plan bounds the minimum (`least_cost_bound`).
-
 FIRST_RIDGE, LOWERED = 1e-2, 0.1
 CENTRED = 0.1
 """A ridge is left when the gradient is this share of the mismatch."""
@@ -370,7 +348,7 @@ NEAR = 1.25
 FIRST_STEPS = 100
 """Of L-BFGS; what is left then is left to Newton's method."""
 LAST_DIGIT = 5e-4
-"""What rounding to four digits can add to a figure."""
+"""What rounding to four digits can add to a number."""
 
 
 class Stopped(Exception):
@@ -385,6 +363,17 @@ class RidgePath:
     """Holds the point reached; `follow` goes on until it is done or raises `Stopped`.
 
     The mismatch rises for a while whenever the ridge is lowered: who was stopped calls `turn_back`.
+
+        minimise over u   f(u) + ridge/2 |u|^2        (f of `entropy_dual`)
+
+    The minimiser's mismatch is z = ridge u, so z falls with the ridge: to zero where a policy
+    matches the expert, to the least possible |z| where none does. The latter is proven by weak
+    duality: for every policy
+
+        |z|_2 >= <z, u>/|u|_2 >= ( min over policies of their cost under u  -  the expert's )/|u|_2
+
+    where costs are in the units of `entropy_dual` and a plan bounds the minimum
+    (`least_cost_bound`).
     """
 
     def __init__(

@@ -42,7 +42,6 @@ Frank-Wolfe: projection-free sparse convex optimization", ICML 2013; Teo, Vishwa
 Le, "Bundle methods for regularized risk minimization", 2010.
 """
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,25 +101,24 @@ class MaximumMarginPlanning:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        task = require_apprenticeship(problem, "MaximumMarginPlanning")
-        known = expert_policy(task, self.expert, "MaximumMarginPlanning")
-        margin = MarginObjective(task, loss_of(known), float(self.regulariser))
+        problem = require_apprenticeship(problem, "MaximumMarginPlanning")
+        known = expert_policy(problem, self.expert, "MaximumMarginPlanning")
+        margin = MarginObjective(problem, loss_of(known), float(self.regulariser))
         search = _Search(margin, self)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         weights = margin.weights(search.best)
-        found = plan(task.world, task.cost_of(weights))
-        best = least_cost_bound(task.world, task.cost_of(weights), found.values)
+        found = plan(problem.world, problem.cost_of(weights))
+        best = least_cost_bound(problem.world, problem.cost_of(weights), found.values)
         log = (
             f"the objective is {search.upper * margin.horizon:.9g} and at least "
             f"{search.lower * margin.horizon:.9g}; the expert costs at most "
-            f"{float(weights @ task.target) - best:.6g} more than optimal for the recovered cost; "
-            f"{known.source}"
+            f"{float(weights @ problem.target) - best:.6g} more than optimal for the recovered "
+            f"cost; {known.source}"
         )
         return answer_of(
-            task, found.policy, status, engine=self._engine(), recovered=weights,
+            problem, found.policy, status, engine=self._engine(), recovered=weights,
             work=Work(iterations=iterations, forward_solves=iterations + 1),
-            seconds=time.perf_counter() - started, log=log,
+            seconds=watch.elapsed, log=log,
         )  # fmt: skip
 
     def _engine(self) -> str:

@@ -41,7 +41,6 @@ policy was seen before. The number of iterations grows with 1/a^2, and in practi
 Reference: Syed, Schapire, "A game-theoretic approach to apprenticeship learning", 2007.
 """
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,18 +89,17 @@ class MultiplicativeWeights:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        checked = require_apprenticeship(problem, "MultiplicativeWeights")
-        needed = self.iterations_needed(checked)
-        game = _Game(_in_the_simplex(checked), self.accuracy, needed, self.stop_early)
+        problem = require_apprenticeship(problem, "MultiplicativeWeights")
+        needed = self.iterations_needed(problem)
+        game = _Game(_in_the_simplex(problem), self.accuracy, needed, self.stop_early)
         status, iterations = iterate(game.advance, watch, min(self.max_iterations, needed))
         policy, mixture = game.generated.mixture(game.counts)
-        at_home = isinstance(checked.cost_class, Simplex)
+        at_home = isinstance(problem.cost_class, Simplex)
         return answer_of(
-            checked, policy, status, engine="multiplicative weights", mixture=mixture,
+            problem, policy, status, engine="multiplicative weights", mixture=mixture,
             work=Work(iterations=iterations, forward_solves=iterations),
             weights=game.generated.hardest if at_home else None,
-            seconds=time.perf_counter() - started,
+            seconds=watch.elapsed,
             log=f"{iterations} iterations, of {needed} that the theorem asks for; "
             f"{len(game.generated)} different policies",
         )  # fmt: skip

@@ -30,7 +30,6 @@ without the logarithm; D is at most 2N/(1 - discount) whatever k is; and an expe
 that cannot be matched (d* > 0, as with estimated expectations) makes it easier, not harder.
 """
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -73,19 +72,19 @@ class NearestMixture(ABC):
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started, name = time.perf_counter(), type(self).__name__
-        checked = require_apprenticeship(problem, name)
-        course = Approach(checked, self)
+        name = type(self).__name__
+        problem = require_apprenticeship(problem, name)
+        course = Approach(problem, self)
         status, iterations = iterate(course.advance, watch, self.max_iterations)
         policy, mixture = course.generated.mixture(course.shares)
         hardest = course.generated.hardest
         separating = course.weights if hardest is None else hardest
-        at_home = isinstance(checked.cost_class, EuclideanBall)
+        at_home = isinstance(problem.cost_class, EuclideanBall)
         count = len(course.generated)
         return answer_of(
-            checked, policy, status, engine=name, mixture=mixture, recovered=separating,
+            problem, policy, status, engine=name, mixture=mixture, recovered=separating,
             work=Work(iterations=iterations, forward_solves=iterations),
-            weights=separating if at_home else None, seconds=time.perf_counter() - started,
+            weights=separating if at_home else None, seconds=watch.elapsed,
             log=f"{count} policies were generated, {len(mixture.candidates)} are mixed",
         )  # fmt: skip
 
@@ -152,40 +151,33 @@ def _alone(number: int) -> FloatArray:
     return shares
 
 
-# The projection method of Abbeel and Ng: step towards each new policy as far as it helps.
-#
-#     w = x - e,      m = expectations of a plan for the cost Psi w,
-#     x <- x + step (m - x),      step = <x - e, x - m>/|x - m|^2, cut to [0, 1]
-#
-# where x are the expectations of the mixture at hand and e those of the expert, each cost
-# multiplied
-# by its scale. x is the point nearest to e on the way from the old x to m, so this is the method of
-# Frank and Wolfe with exact steps for the distance from the expert.
-#
-# Guarantee. The distance never grows. After at most 5 D^2/(a max(a, d*)) iterations, and a few
-# whose
-# number grows with log(1/a), the mixture's gap for `EuclideanBall` is within a of the least one,
-# d*;
-# D <= 2N/(1 - discount) is the diameter of all expectations. `nearest_mixture` has the whole sum,
-# its
-# proof, and how it compares with the paper's. Bounds on both sides are known all the while, and the
-# loop ends as soon as they meet to within a, usually long before.
-#
-# The paper projects on the whole line through x and m. The foot lies between them when a mixture
-# can
-# match the expert, but not always otherwise, and beyond m there is no policy: steps are cut at one.
-#
-# Cost. Per iteration one plan that starts from the last one's values, and one linear solve.
-#
-# Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.1.
-
-
 @dataclass(frozen=True)
 class Projection(NearestMixture):
     """Approach the expert by mixing policies, in the Euclidean norm of expectations.
 
     `answer.mixture` is the mixture of the paper, `answer.policy` the stationary policy with the
     same occupancy, `answer.cost_weights` the cost under which the expert was hardest to match.
+
+        w = x - e,      m = expectations of a plan for the cost Psi w,
+        x <- x + step (m - x),      step = <x - e, x - m>/|x - m|^2, cut to [0, 1]
+
+    where x are the expectations of the mixture at hand and e those of the expert, each cost
+    multiplied by its scale. x is the point nearest to e on the way from the old x to m, so this is
+    the method of Frank and Wolfe with exact steps for the distance from the expert.
+
+    Guarantee. The distance never grows. After at most 5 D^2/(a max(a, d*)) iterations, and a few
+    whose number grows with log(1/a), the mixture's gap for `EuclideanBall` is within a of the least
+    one, d*; D <= 2N/(1 - discount) is the diameter of all expectations. `nearest_mixture` has the
+    whole sum, its proof, and how it compares with the paper's. Bounds on both sides are known all
+    the while, and the loop ends as soon as they meet to within a, usually long before.
+
+    The paper projects on the whole line through x and m. The foot lies between them when a mixture
+    can match the expert, but not always otherwise, and beyond m there is no policy: steps are cut
+    at one.
+
+    Cost. Per iteration one plan that starts from the last one's values, and one linear solve.
+
+    Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.1.
 
     Args:
         accuracy: asked-for difference of the mixture's gap for `EuclideanBall` and its lower
@@ -218,40 +210,36 @@ def project(differences: FloatArray, shares: FloatArray, newest: int) -> FloatAr
     return moved
 
 
-# The max-margin method of Abbeel and Ng: the cost that separates expert and policies best.
-#
-#     maximise   t      over |w|_2 <= 1      such that   <w, m_j> >= <w, e> + t   for all j
-#
-# where m_j are the expectations of the policies so far and e those of the expert, each cost
-# multiplied by its scale. Its dual is the point of the convex hull of the m_j nearest to e,
-#
-#     minimise   |sum_j theta_j m_j - e|_2      over theta >= 0,  sum_j theta_j = 1,
-#
-# whose difference to e is the best w, up to its length, and whose theta are the mixture. It is
-# solved
-# as nonnegative least squares (`mixture_weights`). The next policy is a plan for the cost Psi w.
-#
-# Guarantee. The distance never grows and each iteration comes at least as near as a step of
-# `Projection` from the same mixture would, so the same bound holds: at most 5 D^2/(a max(a, d*))
-# iterations, and a few more, to within a of the least gap d* for `EuclideanBall`
-# (`nearest_mixture`).
-# The shares of such a step are kept whenever the least-squares engine gives nothing better. With
-# exact plans the method is finite besides: a policy that brings nothing new ends it.
-#
-# Cost. Per iteration one plan that starts from the last one's values, one linear solve and one
-# least-squares problem with as many rows as costs. Of its solution at most one policy more than
-# there
-# are costs has a share, where `Projection` keeps a little of every policy it has seen.
-#
-# Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.
-
-
 @dataclass(frozen=True)
 class MaxMargin(NearestMixture):
     """Approach the expert by the best mixture of all policies so far, in the Euclidean norm.
 
     `answer.mixture` is the mixture of the paper, `answer.policy` the stationary policy with the
     same occupancy, `answer.cost_weights` the cost with the largest margin.
+
+        maximise   t      over |w|_2 <= 1      such that   <w, m_j> >= <w, e> + t   for all j
+
+    where m_j are the expectations of the policies so far and e those of the expert, each cost
+    multiplied by its scale. Its dual is the point of the convex hull of the m_j nearest to e,
+
+        minimise   |sum_j theta_j m_j - e|_2      over theta >= 0,  sum_j theta_j = 1,
+
+    whose difference to e is the best w, up to its length, and whose theta are the mixture. It is
+    solved as nonnegative least squares (`mixture_weights`). The next policy is a plan for the cost
+    Psi w.
+
+    Guarantee. The distance never grows and each iteration comes at least as near as a step of
+    `Projection` from the same mixture would, so the same bound holds: at most 5 D^2/(a max(a, d*))
+    iterations, and a few more, to within a of the least gap d* for `EuclideanBall`
+    (`nearest_mixture`). The shares of such a step are kept whenever the least-squares engine gives
+    nothing better. With exact plans the method is finite besides: a policy that brings nothing new
+    ends it.
+
+    Cost. Per iteration one plan that starts from the last one's values, one linear solve and one
+    least-squares problem with as many rows as costs. Of its solution at most one policy more than
+    there are costs has a share, where `Projection` keeps a little of every policy it has seen.
+
+    Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, 3.
 
     Args:
         accuracy: asked-for difference of the mixture's gap for `EuclideanBall` and its lower

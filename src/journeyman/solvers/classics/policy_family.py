@@ -7,7 +7,7 @@
 With the score s(x, a) = grad log pi_theta(a | x) = phi(x, a) - sum_b pi(b | x) phi(x, b), every
 method needs three maps only, none of which forms a matrix over parameters:
 
-    scores' u          = Phi'(u - pi B B'u)                 a gradient, from one figure per pair
+    scores' u          = Phi'(u - pi B B'u)                 a gradient, from one number per pair
     scores v           = Phi v - B B'(pi Phi v)             how log pi changes along v
     Fisher v           = Phi'(m pi (scores v))              where m is the mass of a pair's state
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign
+from journeyman.arrays import FloatArray, Matrix, assign, dense
 from journeyman.errors import InvalidSolver
 from journeyman.features import Features
 from journeyman.policy.table import log_softmax, softmax
@@ -52,7 +52,7 @@ class PolicyFamily:
             assign(self, pairs=world.pairs, matrix=None, base=None)
             return
         columns = features.on(world).matrix
-        largest = np.asarray(_dense(abs(columns).max(axis=0))).ravel()
+        largest = dense(abs(columns).max(axis=0)).ravel()
         if not largest.any():
             raise InvalidSolver("every policy feature is zero", "Give features that differ")
         units = 1.0 / np.where(largest > 0, largest, 1.0)
@@ -110,12 +110,9 @@ class PolicyFamily:
         weights = self.pairs.spread(mass) * law
         if self.matrix is None:
             return np.asarray(weights)
-        squares = self.matrix.multiply(self.matrix) if self._sparse else self.matrix**2
+        is_sparse = sparse.issparse(self.matrix)
+        squares = self.matrix.multiply(self.matrix) if is_sparse else self.matrix**2
         return np.asarray(squares.T @ weights)
-
-    @property
-    def _sparse(self) -> bool:
-        return bool(sparse.issparse(self.matrix))
 
     def _logits(self, theta: FloatArray) -> FloatArray:
         combined = theta if self.matrix is None else np.asarray(self.matrix @ theta)
@@ -125,33 +122,6 @@ class PolicyFamily:
         kind = "tabular" if self.is_tabular else "log-linear"
         return f"PolicyFamily({kind}, {self.num_parameters} parameters)"
 
-
-def _dense(row: Matrix) -> FloatArray:
-    return np.asarray(row.toarray() if sparse.issparse(row) else row)
-
-
-# One step of a trust-region method: along the natural gradient, not far, and downhill.
-#
-#     direction     F d = gradient,      F = E_x sum_a pi score score', the Fisher matrix
-#     not far       E_x KL(pi_old(. | x) || pi_new(. | x)) <= radius
-#     downhill      surrogate(new) <= surrogate(old) - SLOPE step <gradient, d>
-#
-# where E_x weights states by how often the policy visits them. The system is solved by conjugate
-# gradients on products with F, preconditioned by its diagonal (in the tabular family the first
-# iteration solves it: the natural gradient there is the advantage itself). The first step tried is
-# the longest one that the quadratic model of the divergence allows, or twice the last one that was
-# good if that is shorter; halving finds one that fulfils both conditions.
-#
-# Steps that follow each other on one smooth objective may be made conjugate (Polak and Ribiere):
-# the
-# direction is the natural gradient plus a share of the direction before, which takes the zigzag out
-# of narrow valleys. Give the `direction` of the step before for that.
-#
-# Guarantee. An accepted step has both properties by measurement, not by model; when no step has,
-# the parameters stay where they are. Cost: products with F, and an evaluation of the surrogate per
-# step tried.
-#
-# Reference: Schulman, Levine, Abbeel, Jordan, Moritz, "Trust region policy optimization", 2015.
 
 ITERATIONS = 20
 """Of conjugate gradients."""
@@ -212,6 +182,26 @@ def trust_region_step(
     """Minimise `surrogate`, a function of the law with the given value and gradient at `start`.
 
     `longest` bounds the first step that is tried.
+
+        direction     F d = gradient,      F = E_x sum_a pi score score', the Fisher matrix
+        not far       E_x KL(pi_old(. | x) || pi_new(. | x)) <= radius
+        downhill      surrogate(new) <= surrogate(old) - SLOPE step <gradient, d>
+
+    where E_x weights states by how often the policy visits them. The system is solved by conjugate
+    gradients on products with F, preconditioned by its diagonal (in the tabular family the first
+    iteration solves it: the natural gradient there is the advantage itself). The first step tried
+    is the longest one that the quadratic model of the divergence allows, or twice the last one that
+    was good if that is shorter; halving finds one that fulfils both conditions.
+
+    Steps that follow each other on one smooth objective may be made conjugate (Polak and Ribiere):
+    the direction is the natural gradient plus a share of the direction before, which takes the
+    zigzag out of narrow valleys. Give the `direction` of the step before for that.
+
+    Guarantee. An accepted step has both properties by measurement, not by model; when no step has,
+    the parameters stay where they are. Cost: products with F, and an evaluation of the surrogate
+    per step tried.
+
+    Reference: Schulman, Levine, Abbeel, Jordan, Moritz, "Trust region policy optimization", 2015.
     """
     natural = natural_gradient(family, start, gradient)
     chosen = _conjugate(natural, gradient, before)

@@ -43,7 +43,6 @@ Reference: Neu and Szepesvari, "Apprenticeship learning using inverse reinforcem
 gradient methods", UAI 2007.
 """
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -110,18 +109,17 @@ class PolicyMatching:
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        task = require_apprenticeship(problem, "PolicyMatching")
-        known = expert_policy(task, self.expert, "PolicyMatching")
-        search = _Search(Mismatch(task, known, float(self.sharpness)), self.accuracy, watch)
+        problem = require_apprenticeship(problem, "PolicyMatching")
+        known = expert_policy(problem, self.expert, "PolicyMatching")
+        search = _Search(Mismatch(problem, known, float(self.sharpness)), self.accuracy, watch)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         point = search.point
         return answer_of(
-            task, Policy(point.law, task.world.pairs),
+            problem, Policy(point.law, problem.world.pairs),
             Status.INACCURATE if search.stuck and status is Status.CONVERGED else status,
             engine="natural gradient", recovered=point.weights,
             work=Work(iterations=iterations, forward_solves=search.plans),
-            seconds=time.perf_counter() - started,
+            seconds=watch.elapsed,
             log=f"J fell from {search.first:.6g} to {point.value:.6g}; {known.source}",
         )  # fmt: skip
 

@@ -6,19 +6,11 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, SparseMatrix
-from journeyman.policy.linear_systems import DiscountedSystem
+from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, SparseMatrix, dense
+from journeyman.policy.linear_systems import DiscountedSystem, averaging
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.hyperparameters import require_count
 from journeyman.world.sampling import walk
-
-# What policies of an explicit world do and cost, by linear solves that start from the last ones.
-#
-#     mu(x, a) = nu(x) pi(a | x),           (I - discount P_pi)' nu = initial
-#     A(x, a)  = c(x, a) + discount (P V)(x, a) - V(x),      (I - discount P_pi) V = sum_a pi c
-#
-# The gradient of <mu_theta, c> is sum over pairs of mu A grad log pi (the policy gradient theorem):
-# `signal` is mu A. Cost: a solve for each policy, and one for each cost whose signal is asked.
 
 REDUCTION = 1e-9
 """Solves reduce the residual of their starting point by this factor; answers are recomputed."""
@@ -55,7 +47,15 @@ class ExactVisits:
 
 
 class ExactEvaluator:
-    """Evaluates policies one after the other; each solve starts from the solution before."""
+    """Evaluates policies one after the other; each solve starts from the solution before.
+
+        mu(x, a) = nu(x) pi(a | x),           (I - discount P_pi)' nu = initial
+        A(x, a)  = c(x, a) + discount (P V)(x, a) - V(x),      (I - discount P_pi) V = sum_a pi c
+
+    The gradient of <mu_theta, c> is sum over pairs of mu A grad log pi (the policy gradient
+    theorem): `signal` is mu A. Cost: a solve for each policy, and one for each cost whose signal is
+    asked.
+    """
 
     def __init__(self, problem: Apprenticeship) -> None:
         self.problem = problem
@@ -71,11 +71,7 @@ class ExactEvaluator:
         """What the policy with this law does; the last answer is kept."""
         if self._last is None or self._last.law is not law:
             world = self.problem.world
-            averaging = sparse.csr_array(
-                (law, np.arange(world.num_pairs), world.pairs.offsets),
-                shape=(world.num_states, world.num_pairs),
-            )
-            system = DiscountedSystem(averaging @ world.transition, world.discount)
+            system = DiscountedSystem(averaging(world, law) @ world.transition, world.discount)
             solved = system.solve(
                 world.initial, transposed=True, guess=self._states, reduction=REDUCTION
             )
@@ -89,22 +85,6 @@ class ExactEvaluator:
         self.values = system.solve(cost, guess=self.values, reduction=REDUCTION).x
         return self.values
 
-
-# What policies do and cost, by walks that are drawn from the world.
-#
-#     mu^(x, a) = mean over walks of sum_t discount^t 1{x_t = x, a_t = a}
-#     signal    = mean over walks of sum_t discount^t (R_t - b_t) 1{(x_t, a_t) = (x, a)}
-#
-# where R_t is the discounted cost from time t on and b_t, the baseline, the mean of R_t over the
-# *other* walks, which does not depend on the action taken: the gradient sum signal grad log pi is
-# unbiased up to the horizon. A walk that has come to rest in an absorbing state is continued by its
-# expectation, which is known: there the policy decides about its own costs only.
-#
-# Another policy's costs are estimated from the same walks by the ratio of probabilities,
-#
-#     change(pi') = mean of sum_t discount^t (pi'(a_t | x_t)/pi(a_t | x_t) - 1)(R_t - b_t),
-#
-# the surrogate of trust-region methods: exact to first order. Cost: the walks, times the costs.
 
 REMAINDER = 0.01
 """The default horizon leaves this share of the discounted time out."""
@@ -163,7 +143,7 @@ class RolloutVisits:
         In an absorbing state that is the same at any time.
         """
         discount, tail = self.problem.world.discount, self._rest(costs)
-        found = _dense(costs[self.pairs.ravel()]).reshape(*self.pairs.shape, costs.shape[1])
+        found = dense(costs[self.pairs.ravel()]).reshape(*self.pairs.shape, costs.shape[1])
         later = tail
         for time in range(len(found) - 1, -1, -1):
             going = self._present[time][:, np.newaxis]
@@ -194,7 +174,7 @@ class RolloutVisits:
             shape=(rows.size, steps.size),
         )
         mean = self._averaging[self.problem.world.pairs.states[rows]] @ costs
-        now = _dense(costs[rows]) - _dense(mean)
+        now = dense(costs[rows]) - dense(mean)
         table = joined @ weighted[self._present] + resting[rows][:, np.newaxis] * now
         return rows, np.asarray(table)
 
@@ -210,12 +190,7 @@ class RolloutVisits:
 
     @cached_property
     def _averaging(self) -> SparseMatrix:
-        """The (states x pairs) matrix that averages over a state's actions."""
-        world = self.problem.world
-        return sparse.csr_array(
-            (self.law, np.arange(world.num_pairs), world.pairs.offsets),
-            shape=(world.num_states, world.num_pairs),
-        )
+        return averaging(self.problem.world, self.law)
 
     def _resting_pairs(self, law: FloatArray) -> FloatArray:
         """The discounted mass at rest in absorbing states, spread by a law over their actions."""
@@ -228,13 +203,28 @@ class RolloutVisits:
     def _rest(self, costs: Matrix) -> FloatArray:
         """What walks that have come to rest cost from then on; zero for the others."""
         world = self.problem.world
-        dense = _dense(self._averaging[self.last] @ costs)
+        rest = dense(self._averaging[self.last] @ costs)
         resting = world.absorbing[self.last][:, np.newaxis]
-        return np.where(resting, dense * world.effective_horizon, 0.0)
+        return np.where(resting, rest * world.effective_horizon, 0.0)
 
 
 class RolloutEvaluator:
-    """Draws walks of one policy after the other and counts their steps."""
+    """Draws walks of one policy after the other and counts their steps.
+
+        mu^(x, a) = mean over walks of sum_t discount^t 1{x_t = x, a_t = a}
+        signal    = mean over walks of sum_t discount^t (R_t - b_t) 1{(x_t, a_t) = (x, a)}
+
+    where R_t is the discounted cost from time t on and b_t, the baseline, the mean of R_t over the
+    *other* walks, which does not depend on the action taken: the gradient sum signal grad log pi is
+    unbiased up to the horizon. A walk that has come to rest in an absorbing state is continued by
+    its expectation, which is known: there the policy decides about its own costs only.
+
+    Another policy's costs are estimated from the same walks by the ratio of probabilities,
+
+        change(pi') = mean of sum_t discount^t (pi'(a_t | x_t)/pi(a_t | x_t) - 1)(R_t - b_t),
+
+    the surrogate of trust-region methods: exact to first order. Cost: the walks, times the costs.
+    """
 
     def __init__(
         self, problem: Apprenticeship, rollouts: int, horizon: int | None, seed: int
@@ -256,10 +246,6 @@ class RolloutEvaluator:
         pairs[np.arange(pairs.shape[1]) < walks.lengths[:, np.newaxis]] = walks.pairs
         last = walks.states[ends]
         return RolloutVisits(self.problem, law, pairs.T, walks.lengths, last)
-
-
-def _dense(matrix: Matrix) -> FloatArray:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ Every policy's own values are a dual point, so with exact visits a lower bound o
 free with every iteration, and both bounds together say when to stop.
 """
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
@@ -118,7 +117,7 @@ class WorstCaseDescent:
     def prove_by_plan(self, weights: FloatArray) -> None:
         """Keep a dual point whose values are optimal: sharper, for one forward solve.
 
-        A policy's own values prove little while states that it rarely visits are not settled.
+        A policy's own values prove little while states that it rarely visits still change.
         """
         cost = self.problem.cost_of(weights)
         self._plan = plan(self.problem.world, cost, warm_start=self._plan)
@@ -126,7 +125,7 @@ class WorstCaseDescent:
         self.prove(weights, self._plan.values)
 
     def answer(self, status: Status, engine: str, work: Work, seconds: float) -> Answer:
-        """With the best policy; what was proven on the way has to hold for the answer's figures,
+        """With the best policy; what was proven on the way has to hold for the answer's bounds,
         which are exact where the solves of the descent are not."""
         policy = Policy(self.best_law, self.problem.world.pairs)
         found = answer_of(
@@ -137,9 +136,6 @@ class WorstCaseDescent:
         if self.is_proven and status is Status.CONVERGED and not proven:
             return replace(found, status=Status.INACCURATE)
         return found
-
-
-# What IM-REINFORCE and IM-TRPO are told, and how either is run: they differ in their search.
 
 
 class Search(Protocol):
@@ -177,11 +173,10 @@ class WorstCaseMethod(ABC):
 
     def run(self, problem: Program, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        started = time.perf_counter()
-        given = require_apprenticeship(problem, type(self).__name__)
+        problem = require_apprenticeship(problem, type(self).__name__)
         visits = VisitOptions(self.rollouts, self.horizon, self.seed)
-        family = PolicyFamily(given.world, self.features)
-        descent = WorstCaseDescent(given, family, visits, self.accuracy)
+        family = PolicyFamily(problem.world, self.features)
+        descent = WorstCaseDescent(problem, family, visits, self.accuracy)
         search = self.search(descent)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         search.conclude()
@@ -189,29 +184,26 @@ class WorstCaseMethod(ABC):
             iterations=iterations, forward_solves=descent.plans,
             environment_steps=descent.evaluator.steps,
         )  # fmt: skip
-        seconds = time.perf_counter() - started
+        seconds = watch.elapsed
         return descent.answer(status, f"{self.engine}, {family!r}", work, seconds)
-
-
-# The gap with its corners rounded off, so that the worst cost does not jump.
-#
-#     smoothed(z) = max { <w, z> - t r(w) : w in W }
-#
-# | class           | r(w), w in units of the scale | weights               | at most off by  |
-# |-----------------|-------------------------------|-----------------------|-----------------|
-# | `Simplex`       | sum_i w_i log w_i             | softmax(z/t)          | t log n, above  |
-# | `InfinityBall`  | |w|^2 / 2                     | z/t, cut off at +-1   | t n/2, below    |
-# | `EuclideanBall` | |w|^2 / 2                     | z/max(|z|, t)         | t/2, below      |
-#
-# where t > 0 is the temperature and n the number of costs. The weights lie in W, so they are a dual
-# point like any other, and they are the gradient of `smoothed`. As t falls to zero they become the
-# worst case itself, on which the subgradient method of the literature rests.
 
 
 def smoothed_gap(
     cost_class: CostClass, difference: FloatArray, temperature: float
 ) -> tuple[float, FloatArray]:
     """The smoothed gap and the weights that attain it.
+
+        smoothed(z) = max { <w, z> - t r(w) : w in W }
+
+    | class           | r(w), w in units of the scale | weights               | at most off by  |
+    |-----------------|-------------------------------|-----------------------|-----------------|
+    | `Simplex`       | sum_i w_i log w_i             | softmax(z/t)          | t log n, above  |
+    | `InfinityBall`  | |w|^2 / 2                     | z/t, cut off at +-1   | t n/2, below    |
+    | `EuclideanBall` | |w|^2 / 2                     | z/max(|z|, t)         | t/2, below      |
+
+    where t > 0 is the temperature and n the number of costs. The weights lie in W, so they are a
+    dual point like any other, and they are the gradient of `smoothed`. As t falls to zero they
+    become the worst case itself, on which the subgradient method of the literature rests.
 
     >>> value, weights = smoothed_gap(Simplex(), np.array([0.0, 0.0]), 1.0)
     >>> round(value, 6), weights.tolist()
