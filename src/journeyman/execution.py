@@ -27,11 +27,11 @@ them, or when. Of several failures the one with the smallest number is raised, a
 import ctypes
 import heapq
 import io
+import json
 import mmap
 import multiprocessing
 import operator
 import os
-import pickle
 import signal
 import threading
 import time
@@ -271,7 +271,7 @@ ALIGNMENT = 64
 """Arrays start at multiples of this many bytes, as vector units like them."""
 OUT_OF_BAND = 5
 """The first pickle protocol that can hand out arrays instead of copying them."""
-PICKLE_FILE, ARRAY_FILE = "work", "arrays"
+OBJECT_FILE, ARRAY_FILE, SPAN_FILE = "objects", "arrays", "spans.json"
 
 
 @contextmanager
@@ -288,19 +288,21 @@ def _packed_work(function: Callable[[Any, Any], Any], shared: Any) -> Iterator[P
     with TemporaryDirectory(prefix="journeyman-", ignore_cleanup_errors=True) as directory:
         place = Path(directory)
         spans = _write(place / ARRAY_FILE, [array.raw() for array in arrays])
-        (place / PICKLE_FILE).write_bytes(pickle.dumps((packed, spans)))
+        (place / SPAN_FILE).write_text(json.dumps(spans), encoding="ascii")
+        (place / OBJECT_FILE).write_bytes(packed)
         yield place
 
 
 @lru_cache(maxsize=1)
 def _unpacked_work(place: Path) -> Work:
     """What `_packed_work` has written, on a worker: arrays are read-only and mapped."""
-    packed, spans = pickle.loads((place / PICKLE_FILE).read_bytes())
     mapped = memoryview(b"")
     if (place / ARRAY_FILE).stat().st_size:
         with (place / ARRAY_FILE).open("rb") as file:
             mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    spans = json.loads((place / SPAN_FILE).read_text(encoding="ascii"))
     views = [mapped[start:stop] for start, stop in spans]
+    packed = (place / OBJECT_FILE).read_bytes()
     function, shared = ForkingPickler.loads(packed, buffers=views)
     return function, shared
 
