@@ -7,12 +7,11 @@ import journeyman as jm
 from journeyman.solvers.answer import Work
 from journeyman.solvers.classics.answering import (
     answer_of,
-    mixed,
     require_apprenticeship,
     require_demonstrations,
 )
+from journeyman.solvers.classics.generated_policies import GeneratedPolicies
 from journeyman.testing import random_problem
-from journeyman.testing.random_worlds import random_policy
 
 
 def answer(problem, policy, status=jm.Status.CONVERGED, **given):
@@ -57,9 +56,12 @@ def test_a_recovered_cost_goes_before_the_separating_one():
 
 def test_a_mixture_and_its_stationary_policy_have_equal_expectations():
     problem = random_problem(1)
-    policies = [random_policy(problem.world, seed) for seed in range(3)]
-    measures = [jm.occupancy(problem.world, policy).measure for policy in policies]
-    stationary, mixture = mixed(problem, policies, measures, np.array([1.0, -1e-18, 3.0]))
+    generated = GeneratedPolicies(problem)
+    for weights in ([1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, -1.0]):
+        generated.answer(np.array(weights), 1e-9)
+    assert len(generated) == 3
+    measures = [generated.measure(k) for k in range(3)]
+    stationary, mixture = generated.mixture(np.array([1.0, -1e-18, 3.0]))
     assert mixture.weights.tolist() == [0.25, 0.75]
     expected = 0.25 * measures[0] + 0.75 * measures[2]
     found = jm.occupancy(problem.world, stationary).measure

@@ -42,13 +42,7 @@ from journeyman.solvers.classics.answering import (
     require_apprenticeship,
     require_demonstrations,
 )
-from journeyman.solvers.classics.policy_family import (
-    GROWTH,
-    Direction,
-    PolicyFamily,
-    StartPoint,
-    trust_region_step,
-)
+from journeyman.solvers.classics.policy_family import PolicyFamily, TrustRegion
 from journeyman.solvers.classics.policy_visits import VisitOptions
 from journeyman.solvers.hyperparameters import (
     require_count,
@@ -131,8 +125,8 @@ class _Game:
         self.adversary = Discriminator(_columns(problem, options), options.ridge)
         self.theta = np.zeros(self.family.num_parameters)
         self.law = self.family.law(self.theta)
-        self.longest, self.idle = np.inf, 0
-        self.before: Direction | None = None
+        self.region = TrustRegion(self.family, options.radius, is_smooth=options.rollouts is None)
+        self.idle = 0
         self.fitted: Discrimination | None = None
 
     @property
@@ -149,7 +143,6 @@ class _Game:
         fitted = self.fitted = self.adversary.fit(visits.measure, self.expert)
         cost = fitted.cost + self.options.entropy * self.family.log_law(self.theta)
         value = fitted.value + self._entropy_cost(visits.measure, self.law)
-        mass = self.problem.world.pairs.total(visits.measure)
         signal = visits.signal(cost)
 
         def surrogate(law: FloatArray) -> float:
@@ -159,15 +152,8 @@ class _Game:
             measure = self.evaluator.visits(law).measure
             return self.adversary.fit(measure, self.expert).value + self._entropy_cost(measure, law)
 
-        gradient = self.family.gradient(self.law, signal)
-        step = trust_region_step(
-            self.family, StartPoint(self.theta, self.law, mass / mass.sum()), value, gradient,
-            surrogate, radius=self.options.radius, longest=self.longest, before=self.before,
-        )  # fmt: skip
+        step = self.region.step(self.theta, self.law, visits.measure, value, signal, surrogate)
         self.theta, self.law = step.theta, step.law
-        if exact:
-            self.longest = GROWTH * step.length if step.length > 0 else np.inf
-            self.before = step.direction if step.length > 0 else None
         horizon = self.problem.world.effective_horizon
         small = exact and value - step.value <= self.options.accuracy * horizon
         self.idle = self.idle + 1 if small else 0

@@ -1,14 +1,12 @@
 """From what a method has found to an answer with bounds; what methods ask of a problem."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.costs import Simplex
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
-from journeyman.policy import Policy, extract, occupancy
+from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Program, telling_witness
 from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
@@ -81,21 +79,3 @@ def answer_of(
         solve_seconds=seconds,
         log=log,
     )
-
-
-def mixed(
-    problem: Apprenticeship,
-    policies: Sequence[Policy],
-    measures: Sequence[FloatArray],
-    weights: FloatArray,
-) -> tuple[Policy, MixturePolicy]:
-    """The stationary policy with the occupancy of a mixture (Proposition 1), and the mixture.
-
-    `measures` are the occupancies of `policies`.
-    """
-    positive = np.maximum(weights, 0.0)
-    share = positive / positive.sum()
-    used = np.flatnonzero(share).tolist()
-    measure = sum((share[k] * measures[k] for k in used), np.zeros(problem.world.num_pairs))
-    mixture = MixturePolicy([policies[k] for k in used], share[used])
-    return extract(problem.world, measure), mixture

@@ -14,18 +14,15 @@ Cost of a call: a plan that starts from the last values, and for a new policy tw
 its visits, the second a short one.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.policy import Policy
+from journeyman.costs import CostClass
+from journeyman.policy import Policy, extract
 from journeyman.policy.linear_systems import Chains
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.planning import improve
 from journeyman.problem import Apprenticeship, Witness, lower_bound
-from journeyman.solvers.classics.answering import mixed
 from journeyman.storage import digest
 
 MOST_STEPS = 200
@@ -33,7 +30,7 @@ MOST_STEPS = 200
 FIRST_SOLVE, SECOND_SOLVE = 1e-8, 1e-5
 """Residuals of the visits relative to the right-hand side, which together make 1e-13."""
 FIRST_ROWS = 16
-"""Room for expectations; doubled when it is full."""
+"""Rows reserved for expectations at first; doubled when they are full."""
 COUNTABLE = 1e18
 """Theorems that ask for more policies than this count as asking for this many."""
 
@@ -78,10 +75,16 @@ class GeneratedPolicies:
         return self._numbers[key]
 
     def mixture(self, shares: FloatArray) -> tuple[Policy, MixturePolicy]:
-        """The mixture with the given shares, and the stationary policy with its occupancy."""
-        used = np.flatnonzero(shares > 0)
-        policies = [self._policy(int(k)) for k in used]
-        return mixed(self.problem, policies, _Measures(self, used), shares[used])
+        """The stationary policy with the occupancy of a mixture (Proposition 1), and the mixture.
+
+        Shares that are not positive count as zero.
+        """
+        used, world = np.flatnonzero(shares > 0).tolist(), self.problem.world
+        weights = shares[used] / shares[used].sum()
+        measure = np.zeros(world.num_pairs)
+        for k, weight in zip(used, weights, strict=True):
+            measure += weight * self.measure(k)
+        return extract(world, measure), MixturePolicy([self._policy(k) for k in used], weights)
 
     def measure(self, number: int) -> FloatArray:
         """The occupancy of one policy."""
@@ -120,14 +123,7 @@ def squared_count(root: float, more: float = 0.0) -> int:
     return int(min(np.ceil(square + more), COUNTABLE))
 
 
-class _Measures(Sequence[FloatArray]):
-    """Occupancies that exist only while they are looked at: all of them might not fit."""
-
-    def __init__(self, generated: GeneratedPolicies, used: IntArray) -> None:
-        self._generated, self._used = generated, used
-
-    def __len__(self) -> int:
-        return int(self._used.size)
-
-    def __getitem__(self, position: Any) -> Any:
-        return self._generated.measure(int(self._used[position]))
+def in_class(problem: Apprenticeship, kind: type[CostClass]) -> Apprenticeship:
+    """The same problem in a method's own cost class, with the trust it states in costs."""
+    own = kind(problem.cost_class.scale)
+    return Apprenticeship(problem.world, problem.basis, problem.expectation, own)

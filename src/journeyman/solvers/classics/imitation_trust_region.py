@@ -36,13 +36,7 @@ from typing import ClassVar
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.solvers.classics.policy_family import (
-    GROWTH,
-    Direction,
-    StartPoint,
-    Step,
-    trust_region_step,
-)
+from journeyman.solvers.classics.policy_family import Step, TrustRegion
 from journeyman.solvers.classics.policy_visits import ExactEvaluator
 from journeyman.solvers.classics.worst_case_descent import (
     BOUND_EVERY,
@@ -95,12 +89,12 @@ class ImitationTrustRegion(WorstCaseMethod):
 
 
 class _Search:
-    """The iterations; `longest` is the step that will be tried first."""
+    """The iterations."""
 
     def __init__(self, descent: WorstCaseDescent, radius: float) -> None:
-        self.descent, self.radius = descent, radius
-        self.longest, self.idle, self.iteration = np.inf, 0, 0
-        self.before: Direction | None = None
+        self.descent = descent
+        self.region = TrustRegion(descent.family, radius, is_smooth=descent.is_exact)
+        self.idle, self.iteration = 0, 0
 
     def conclude(self) -> None:
         """Judge the policy that the last step led to."""
@@ -124,22 +118,15 @@ class _Search:
         return Advance(objective, descent.bound if descent.is_exact else None, done)
 
     def _step(self, value: float, signal: FloatArray) -> Step:
-        descent, problem, visits = self.descent, self.descent.problem, self.descent.visits
-        mass = problem.world.pairs.total(visits.measure)
-        start = StartPoint(descent.theta, descent.law, mass / mass.sum())
+        descent, visits = self.descent, self.descent.visits
 
         def surrogate(law: FloatArray) -> float:
-            moved = visits.difference + visits.change(problem.cost_matrix, law)
+            moved = visits.difference + visits.change(descent.problem.cost_matrix, law)
             return descent.smoothed(moved)[0]
 
-        step = trust_region_step(
-            descent.family, start, value, descent.family.gradient(descent.law, signal), surrogate,
-            radius=self.radius, longest=self.longest, before=self.before,
-        )  # fmt: skip
-        keep = descent.is_exact and step.length > 0
-        self.longest = GROWTH * step.length if keep else np.inf
-        self.before = step.direction if keep else None
-        return step
+        return self.region.step(
+            descent.theta, descent.law, visits.measure, value, signal, surrogate
+        )
 
     def _cool(self, gain: float, left: float) -> None:
         descent = self.descent

@@ -51,7 +51,11 @@ from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
-from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
+from journeyman.solvers.classics.generated_policies import (
+    GeneratedPolicies,
+    in_class,
+    squared_count,
+)
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.watch import Advance, Watch, iterate
 
@@ -91,10 +95,11 @@ class MultiplicativeWeights:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "MultiplicativeWeights")
         needed = self.iterations_needed(problem)
-        game = _Game(_in_the_simplex(problem), self.accuracy, needed, self.stop_early)
+        own = in_class(problem, Simplex)
+        game = _Game(own, self.accuracy, needed, self.stop_early)
         status, iterations = iterate(game.advance, watch, min(self.max_iterations, needed))
         policy, mixture = game.generated.mixture(game.counts)
-        at_home = isinstance(problem.cost_class, Simplex)
+        at_home = type(problem.cost_class) is type(own.cost_class)
         return answer_of(
             problem, policy, status, engine="multiplicative weights", mixture=mixture,
             work=Work(iterations=iterations, forward_solves=iterations),
@@ -106,7 +111,7 @@ class MultiplicativeWeights:
 
     def iterations_needed(self, problem: Apprenticeship) -> int:
         """The theorem's T."""
-        own = _in_the_simplex(problem)
+        own = in_class(problem, Simplex)
         regret = (1 - PLANNING_SHARE) * self.accuracy * _unit(own)
         root = np.sqrt(np.log(own.basis.num_costs) / 2) * _range(own) / regret
         return max(1, squared_count(root))
@@ -143,12 +148,6 @@ class _Game:
         gap, proven = float(self.total.max()) / self.iterations, self.generated.lower_bound
         over = self.stop_early or self.iterations >= self.needed
         return Advance(gap, proven, converged=over and gap - proven <= self.accuracy)
-
-
-def _in_the_simplex(problem: Apprenticeship) -> Apprenticeship:
-    """The same problem in the geometry of this method, with the trust it states in costs."""
-    simplex = Simplex(problem.cost_class.scale)
-    return Apprenticeship(problem.world, problem.basis, problem.expectation, simplex)
 
 
 def _unit(problem: Apprenticeship) -> float:

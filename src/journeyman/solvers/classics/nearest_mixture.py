@@ -41,7 +41,11 @@ from journeyman.policy import Policy, occupancy
 from journeyman.problem import Apprenticeship, Program
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
-from journeyman.solvers.classics.generated_policies import GeneratedPolicies, squared_count
+from journeyman.solvers.classics.generated_policies import (
+    GeneratedPolicies,
+    in_class,
+    squared_count,
+)
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.policy_mixture import best_weights
 from journeyman.solvers.watch import Advance, Watch, iterate
@@ -79,7 +83,7 @@ class NearestMixture(ABC):
         policy, mixture = course.generated.mixture(course.shares)
         hardest = course.generated.hardest
         separating = course.weights if hardest is None else hardest
-        at_home = isinstance(problem.cost_class, EuclideanBall)
+        at_home = type(problem.cost_class) is type(course.own.cost_class)
         count = len(course.generated)
         return answer_of(
             problem, policy, status, engine=name, mixture=mixture, recovered=separating,
@@ -97,7 +101,7 @@ class Approach:
     """Generated policies, the shares of their mixture and its distance from the expert."""
 
     def __init__(self, problem: Apprenticeship, method: "NearestMixture") -> None:
-        self.own, tossing = _in_the_ball(problem), Policy.uniform(problem.world)
+        self.own, tossing = in_class(problem, EuclideanBall), Policy.uniform(problem.world)
         self.accuracy = method.accuracy * (self.own.gap_scale or 1.0)
         self.generated = GeneratedPolicies(self.own)
         self.shares = np.zeros(0)
@@ -125,7 +129,7 @@ class Approach:
 
 def most_iterations(problem: Apprenticeship, accuracy: float) -> int:
     """What the guarantee says before anything is known about d* and the start."""
-    own = _in_the_ball(problem)
+    own = in_class(problem, EuclideanBall)
     basis, scale = own.basis, own.cost_class.scaling(own.basis.num_costs)
     horizon = own.effective_horizon
     across = float(np.linalg.norm(scale * (basis.highest - basis.lowest))) * horizon
@@ -137,12 +141,6 @@ def most_iterations(problem: Apprenticeship, accuracy: float) -> int:
     halvings = max(0.0, np.log2(farthest / asked))
     few = halvings + 4 * max(0.0, np.log(farthest / diameter))
     return squared_count(np.sqrt(5) * diameter / asked, few) + FEWEST
-
-
-def _in_the_ball(problem: Apprenticeship) -> Apprenticeship:
-    """The same problem in the geometry of these methods, with the trust it states in costs."""
-    ball = EuclideanBall(problem.cost_class.scale)
-    return Apprenticeship(problem.world, problem.basis, problem.expectation, ball)
 
 
 def _alone(number: int) -> FloatArray:

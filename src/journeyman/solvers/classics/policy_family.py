@@ -225,6 +225,37 @@ def trust_region_step(
     return Step(start.theta, start.law, 0.0, 0.0, value, chosen)
 
 
+class TrustRegion:
+    """Steps of one run; on a smooth objective each is led by the one before: twice its length is
+    tried first, and directions are conjugate."""
+
+    def __init__(self, family: PolicyFamily, radius: float, *, is_smooth: bool) -> None:
+        self._family, self._radius, self._is_smooth = family, radius, is_smooth
+        self._longest = np.inf
+        self._before: Direction | None = None
+
+    def step(
+        self,
+        theta: FloatArray,
+        law: FloatArray,
+        measure: FloatArray,
+        value: float,
+        signal: FloatArray,
+        surrogate: Callable[[FloatArray], float],
+    ) -> Step:
+        """From parameters with this law and these visits to pairs, by the signal of `visits`."""
+        mass = self._family.pairs.total(measure)
+        step = trust_region_step(
+            self._family, StartPoint(theta, law, mass / mass.sum()), value,
+            self._family.gradient(law, signal), surrogate,
+            radius=self._radius, longest=self._longest, before=self._before,
+        )  # fmt: skip
+        leads = self._is_smooth and step.length > 0
+        self._longest = GROWTH * step.length if leads else np.inf
+        self._before = step.direction if leads else None
+        return step
+
+
 def _conjugate(natural: FloatArray, gradient: FloatArray, before: Direction | None) -> Direction:
     """The natural gradient, made conjugate to the direction before if that is still downhill."""
     slope = float(gradient @ natural)
