@@ -1,9 +1,20 @@
 """Types of the public names; `__init__.py` says how they are loaded."""
 
+from journeyman import adapters as adapters
+from journeyman import certificate as certificate
+from journeyman import costs as costs
+from journeyman import demonstrations as demonstrations
+from journeyman import errors as errors
+from journeyman import execution as execution
 from journeyman import features as features
 from journeyman import gallery as gallery
+from journeyman import policy as policy
+from journeyman import problem as problem
 from journeyman import report as report
+from journeyman import solvers as solvers
+from journeyman import studies as studies
 from journeyman import testing as testing
+from journeyman import world as world
 from journeyman.adapters.cost_sources import read_costs as read_costs
 from journeyman.adapters.demonstration_formats import (
     read_demonstrations as read_demonstrations,

@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
-FOUNDATIONS = ["errors", "arrays", "compiled", "progress", "storage", "execution"]
+FOUNDATIONS = ["lazy", "errors", "arrays", "compiled", "progress", "storage", "execution"]
 FLOORS = [
     *FOUNDATIONS,
     "world",
@@ -30,7 +30,7 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "runs": {*FLOORS, "certificate", "apprentice", "adapters", "runs"},
     "studies": {*FLOORS, "certificate", "apprentice", "report", "runs", "studies"},
     "cli": {*FLOORS, "gallery", "report", "adapters", "runs", "studies", "cli", "journeyman"},
-    "journeyman": set(),
+    "journeyman": {"lazy"},
     "__main__": {"cli"},
 }
 COMPILER = {"numba", "llvmlite"}

@@ -1,16 +1,5 @@
 """What may matter: the cost basis and the classes of costs it spans."""
 
-from journeyman.costs.basis import CostBasis
-from journeyman.costs.classes import (
-    CostClass,
-    EuclideanBall,
-    InfinityBall,
-    KnownCost,
-    Simplex,
-)
-from journeyman.costs.functions import CostFunctions
+from journeyman.lazy import public_names
 
-__all__ = [
-    "CostBasis", "CostClass", "CostFunctions", "EuclideanBall", "InfinityBall", "KnownCost",
-    "Simplex",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

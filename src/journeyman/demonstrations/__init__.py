@@ -3,22 +3,6 @@
 `recording` is not imported here: it brings the compiler along.
 """
 
-from journeyman.demonstrations.cloning import clone
-from journeyman.demonstrations.control_variate import (
-    Blend,
-    ControlVariate,
-    MonteCarlo,
-    StoppedShaping,
-)
-from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.demonstrations.expectation import ExpertExpectation
+from journeyman.lazy import public_names
 
-__all__ = [
-    "Blend",
-    "ControlVariate",
-    "Demonstrations",
-    "ExpertExpectation",
-    "MonteCarlo",
-    "StoppedShaping",
-    "clone",
-]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)
