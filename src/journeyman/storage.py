@@ -55,6 +55,15 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
         _write_beside(target, write)
 
 
+def write_text(path: PathLike, text: str) -> None:
+    """Replace a file by a text in one step."""
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(text.encode())
+
+    write_atomically(path, write)
+
+
 @contextmanager
 def naming(target: Path) -> Iterator[None]:
     """Faults of the system name `target`, if they name nothing, or a temporary neighbour of it."""

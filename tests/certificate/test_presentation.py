@@ -11,7 +11,7 @@ import journeyman as jm
 from journeyman.certificate.presentation import KINDS, SYMBOL, SYMBOLS, symbols
 from journeyman.certificate.terms import Term
 from journeyman.report.page import page
-from journeyman.report.report_data import Subject
+from journeyman.report.report_data import ReportData
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_symbols_are_explained_below_the_table_and_only_those_that_occur(grid):
     assert "theta" not in told
     assert all(len(line) <= 100 for line in lines)
     assert "n: demonstrations that are measured" in told
-    assert "Symbols: " in page(Subject.of(certificate))
+    assert "Symbols: " in page(ReportData.of(certificate))
 
 
 def test_n_is_told_apart():

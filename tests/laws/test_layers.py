@@ -35,7 +35,7 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
 }
 COMPILER = {"numba", "llvmlite"}
 CORE_PACKAGES = {
-    "numpy", "scipy", "highspy", "clarabel", "typer", "rich", "jinja2", "tomli_w",
+    "numpy", "scipy", "highspy", "clarabel", "typer", "rich", "jinja2", "markupsafe", "tomli_w",
     "filelock", *COMPILER,
 }  # fmt: skip
 EXTRAS = {"testing": {"hypothesis"}, "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"}}

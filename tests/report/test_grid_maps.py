@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.report.drawing import written
-from journeyman.report.elements import Place
 from journeyman.report.grid_maps import (
     MOST_SQUARES,
     directions,
@@ -17,7 +15,8 @@ from journeyman.report.grid_maps import (
     of_record,
     recorded_visits,
 )
-from journeyman.report.report_data import Subject
+from journeyman.report.rendering import render
+from journeyman.report.report_data import ReportData
 
 LINE = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0],
                  [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])  # fmt: skip
@@ -97,7 +96,7 @@ def test_every_free_cell_has_its_arrow_and_every_wall_its_place():
     world, basis, expert = jm.gallery.grid(4, macro_cells=2, walls=[(1, 1), (2, 2)])
     demos = jm.record(world, expert, trajectories=500, horizon=100, seed=0)
     problem = jm.Apprenticeship(world, basis, demos)
-    html = written(maps(Subject.of(jm.certify(problem, expert)), Place()))
+    html = render(maps(ReportData.of(jm.certify(problem, expert)), ""))
     arrows = re.findall(r'<path class="arrow" d="([^"]*)"', html)
     assert [path.count("M") for path in arrows] == [14, 14]
     walls = re.findall(r'<path class="wall" d="([^"]*)"', html)

@@ -1,13 +1,17 @@
 """Whatever text is given, the page holds it as text."""
 
+import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
-from journeyman.report.drawing import name_of, printable, shortened, tag, written
-from journeyman.report.numbers import column, exactly, figure, share, signed
+from journeyman.report.drawing import printable, shortened, tag, written
+from journeyman.report.numbers import column, exact, number, share, signed
+from journeyman.report.rendering import Section, cell, document, render
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -54,17 +58,37 @@ def test_any_attribute_stays_in_its_place(text):
     assert tags == ["p"]
 
 
+@given(st.text(max_size=30))
+def test_any_text_comes_back_as_text_from_a_template(text):
+    """In a list, in a row's heading, in a cell, in a heading; the name of a section is ours."""
+    told = Section("a", text, {"rows": [(text, text, text)]}, "unanswered")
+    html = render(told)
+    shown, tags = read(html)
+    assert tags == read(render(told._replace(title="x", content={"rows": [("x",) * 3]})))[1]
+    plain = printable(text).replace("\r", "\n")
+    assert shown.replace("\r", "\n").count(plain) >= 4
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_titles_and_notes_stay_text(name):
+    section = Section("a", name, {"sentences": [name]}, "remedies", link=name)
+    whole = document(name, [section], kind="report", size=name, note=name, version=name)
+    for html in (whole, cell([section], "p-")):
+        assert not {"script", "img", "b"} & set(read(html)[1])
+        assert "\u202e" not in html
+        html.encode()
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_are_set_apart(name):
-    html = written(name_of(name))
-    assert html.startswith("<bdi>")
-    assert read(html)[1] == ["bdi"]
-    assert "\u202e" not in html
-    html.encode()
+    html = render(Section("a", "t", {"rows": [(name, name, "why")]}, "unanswered"))
+    names = re.findall("<bdi>(.*?)</bdi>", html, re.DOTALL)
+    assert [unescape(one) for one in names] == [printable(name)] * 2
 
 
-def test_nothing_is_left_out_but_none():
-    assert written(tag("p", None, "a", None, tag("i"), "b")) == "<p>a<i></i>b</p>"
+def test_a_content_that_is_missing_is_an_error():
+    with pytest.raises(UndefinedError):
+        render(Section("remedies", "t", {}))
 
 
 def test_underscores_stand_for_hyphens():
@@ -79,16 +103,16 @@ def test_a_shortened_name_fits_and_keeps_its_beginning(name, longest):
 
 
 @given(st.floats(allow_nan=False))
-def test_a_figure_is_short_and_has_the_right_sign(value):
-    text = figure(value)
+def test_a_number_is_short_and_has_the_right_sign(value):
+    text = number(value)
     assert len(text) <= 16
     assert text.startswith("−") == (value < 0)
     assert "-" not in text
 
 
 @given(st.floats(-1e5, 1e5).filter(lambda value: value == 0 or abs(value) > 1e-3))
-def test_a_figure_is_right_to_four_digits(value):
-    read_back = float(figure(value).replace("−", "-").replace(",", ""))
+def test_a_number_is_right_to_four_digits(value):
+    read_back = float(number(value).replace("−", "-").replace(",", ""))
     assert read_back == pytest.approx(value, rel=5e-4)
 
 
@@ -110,5 +134,5 @@ def test_signs_and_shares():
     assert share(-0.1234) == "−12.3 %"
 
 
-def test_the_exact_figure_stands_beside_the_rounded_one():
-    assert written(exactly(1 / 3)) == f'<data value="{1 / 3!r}">0.3333</data>'
+def test_the_exact_number_stands_beside_the_rounded_one():
+    assert exact(1 / 3).__html__() == f'<data value="{1 / 3!r}">0.3333</data>'

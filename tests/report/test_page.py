@@ -12,7 +12,7 @@ import journeyman as jm
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.report.cost_comparison import comparison_of
 from journeyman.report.page import WHOLE, page
-from journeyman.report.report_data import Subject
+from journeyman.report.report_data import ReportData
 
 HOSTILE = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "🦊 'quotes' & \"more\"",
@@ -107,7 +107,7 @@ def subject(request):
 
 @pytest.fixture
 def html(subject):
-    return page(Subject.of(subject))
+    return page(ReportData.of(subject))
 
 
 def test_the_document_is_whole(html):
@@ -168,7 +168,7 @@ def test_nothing_comes_from_elsewhere(html):
 
 
 def test_equal_subjects_give_equal_bytes(subject):
-    first, second = (page(Subject.of(subject)).encode() for _ in range(2))
+    first, second = (page(ReportData.of(subject)).encode() for _ in range(2))
     assert first == second
 
 
@@ -177,7 +177,7 @@ def test_usual_pages_are_small(html):
 
 
 def test_hostile_names_stay_text():
-    html = page(Subject.of(hostile_apprentice()), title="<b>t</b>", note="</p><script>n")
+    html = page(ReportData.of(hostile_apprentice()), title="<b>t</b>", note="</p><script>n")
     found = outline(html)
     shown = [data for _, data in found.texts]
     assert "<b>t</b>" in shown
@@ -194,7 +194,7 @@ def exact_values(html):
 
 def test_the_figures_are_those_of_the_certificate():
     certificate = grid_apprentice().certificate
-    shown = exact_values(page(Subject.of(grid_apprentice())))
+    shown = exact_values(page(ReportData.of(grid_apprentice())))
     horizon = certificate.problem.world.effective_horizon
     wanted = [
         certificate.bound, certificate.normalised_bound, certificate.failure_probability,
@@ -211,7 +211,7 @@ def test_the_figures_are_those_of_the_certificate():
 
 def test_the_sentence_premises_and_advice_are_told():
     certificate = grid_apprentice().certificate
-    text = "".join(data for _, data in outline(page(Subject.of(grid_apprentice()))).texts)
+    text = "".join(data for _, data in outline(page(ReportData.of(grid_apprentice()))).texts)
     assert f"at most {certificate.bound:.4g} more than the expert" in text
     for premise in certificate.premises:
         assert premise.name in text
@@ -221,7 +221,7 @@ def test_the_sentence_premises_and_advice_are_told():
 
 
 def test_rewards_are_shown_as_they_were_given():
-    found = comparison_of(Subject.of(driving_apprentice()))
+    found = comparison_of(ReportData.of(driving_apprentice()))
     assert found.rewards
     assert found.expert.middle == pytest.approx([5.25, 4.15, 5.0])
     assert (found.expert.low <= found.expert.high).all()
@@ -233,12 +233,12 @@ def sections_of(html):
 
 
 def test_sections_without_data_are_left_out():
-    found = sections_of(page(Subject.of(grid_apprentice())))
+    found = sections_of(page(ReportData.of(grid_apprentice())))
     assert (len(found), "recovered" in found) == (len(WHOLE) - 1, False)
-    assert not {"maps", "budgets"} & set(sections_of(page(Subject.of(driving_apprentice()))))
-    assert not {"maps", "budgets", "convergence"} & set(sections_of(page(Subject.of(large()))))
-    assert "costs" in sections_of(page(Subject.of(large())))
-    assert not {"costs", "budgets"} & set(sections_of(page(Subject.of(forward()))))
+    assert not {"maps", "budgets"} & set(sections_of(page(ReportData.of(driving_apprentice()))))
+    assert not {"maps", "budgets", "convergence"} & set(sections_of(page(ReportData.of(large()))))
+    assert "costs" in sections_of(page(ReportData.of(large())))
+    assert not {"costs", "budgets"} & set(sections_of(page(ReportData.of(forward()))))
 
 
 def test_a_failed_premise_is_told_at_once():
@@ -246,7 +246,7 @@ def test_a_failed_premise_is_told_at_once():
     demos = jm.Demonstrations([0, 0] * 30, [0] * 30, range(31))
     apprentice = jm.learn(world, jm.CostBasis([[0.0], [1.0]]), demos)
     assert not apprentice.certificate.valid
-    html = page(Subject.of(apprentice))
+    html = page(ReportData.of(apprentice))
     assert "not valid: a premise failed" in html
     assert "this sum proves nothing" in html
 
@@ -258,7 +258,7 @@ def test_a_broken_budget_is_told():
     strict = jm.Apprenticeship(
         problem.world, problem.basis, problem.expectation, constraints=[tight]
     )
-    html = page(Subject.of(jm.certify(strict, jm.Policy.uniform(problem.world))))
+    html = page(ReportData.of(jm.certify(strict, jm.Policy.uniform(problem.world))))
     assert "a budget is not shown to be kept" in html
     assert "NOT certified" in html
 
@@ -266,7 +266,7 @@ def test_a_broken_budget_is_told():
 def test_many_costs_are_cut_with_a_word_about_it():
     world, basis, expert = jm.gallery.grid(9, macro_cells=9)
     demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
-    html = page(Subject.of(jm.certify(jm.Apprenticeship(world, basis, demos), expert)))
+    html = page(ReportData.of(jm.certify(jm.Apprenticeship(world, basis, demos), expert)))
     assert "Drawn are the 16 of 81 with the largest differences." in html
     assert html.count("cell ") < 4 * 81
 
@@ -275,7 +275,7 @@ def test_writing_and_reading_back(tmp_path):
     apprentice = grid_apprentice()
     path = tmp_path / "report.html"
     apprentice.report(path)
-    assert path.read_bytes() == page(Subject.of(apprentice)).encode()
+    assert path.read_bytes() == page(ReportData.of(apprentice)).encode()
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(InvalidFile, match="not a directory"):
         apprentice.report(tmp_path / "nowhere" / "report.html")

@@ -15,7 +15,7 @@ from auditing.forging import rehash
 from fuzzing import tried
 from journeyman.errors import InvalidFile
 from journeyman.report.page import page
-from journeyman.report.report_data import Subject
+from journeyman.report.report_data import ReportData
 from journeyman.report.saved_run import subject_of_run
 
 
@@ -41,7 +41,7 @@ def section(html, name):
 
 
 def test_the_sections_are_those_of_the_apprentice(apprentice, run):
-    live, read = page(Subject.of(apprentice)), jm.report.report_of_run(run)
+    live, read = page(ReportData.of(apprentice)), jm.report.report_of_run(run)
     for name in ("result", "terms", "costs", "maps", "budgets", "remedies", "premises"):
         assert section(read, name) == section(live, name)
     assert "trace-title" in section(read, "convergence")
@@ -54,7 +54,7 @@ def test_the_files_and_their_digests_are_listed(run):
     for name, word in facts["inputs"].items():
         assert name in html
         assert word in html
-    assert "jm.audit('run')" in html.replace("&#x27;", "'")
+    assert "jm.audit('run')" in html.replace("&#39;", "'")
 
 
 def test_the_same_run_gives_the_same_bytes(run, tmp_path):
@@ -67,7 +67,7 @@ def test_declared_expectations_of_rewards_come_back(tmp_path):
     world, basis, expert = jm.gallery.driving()
     learned = jm.learn(world, basis, expert, cost_class=jm.Simplex())
     learned.save(tmp_path / "run")
-    live, read = page(Subject.of(learned)), jm.report.report_of_run(tmp_path / "run")
+    live, read = page(ReportData.of(learned)), jm.report.report_of_run(tmp_path / "run")
     assert section(read, "costs") == section(live, "costs")
     assert section(read, "result") == section(live, "result")
 
@@ -78,7 +78,7 @@ def test_a_known_cost_comes_back(tmp_path):
     certificate = jm.certify(problem, jm.solve(problem))
     certificate.save(tmp_path / "run")
     html = jm.report.report_of_run(tmp_path / "run")
-    assert section(html, "result") == section(page(Subject.of(certificate)), "result")
+    assert section(html, "result") == section(page(ReportData.of(certificate)), "result")
 
 
 def test_rollouts_come_back(tmp_path, apprentice):
@@ -131,7 +131,7 @@ def test_a_run_in_a_large_world_comes_back_without_running_its_code(tmp_path):
     drawn = jm.Rollouts(trajectories=100, horizon=40)
     certificate = jm.certify(problem, network.lbfs, evaluation=drawn)
     certificate.save(tmp_path / "run", code=code)
-    live, read = page(Subject.of(certificate)), jm.report.report_of_run(tmp_path / "run")
+    live, read = page(ReportData.of(certificate)), jm.report.report_of_run(tmp_path / "run")
     for name in ("result", "terms", "remedies", "premises"):
         assert section(read, name) == section(live, name)
     assert "256 states" in read

@@ -1,9 +1,24 @@
 """Colours that can be told from what they stand on, in both schemes."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from journeyman.report.page import DARK, LIGHT, sheet
+from journeyman import report, studies
+from journeyman.report.rendering import style_sheet
 
+SHEET = style_sheet(":root")
+DARK_SCREEN = "@media screen and (prefers-color-scheme:dark){:root{"
+
+
+def colours_behind(start):
+    """The variables that are set in the first rule that begins so."""
+    rule = SHEET.partition(start)[2].partition("}")[0]
+    return dict(re.findall(r"--([a-z]+): ?(#[0-9a-f]{6});", rule))
+
+
+LIGHT, DARK = colours_behind(":root{"), colours_behind(DARK_SCREEN)
 SCHEMES = {"light": LIGHT, "dark": DARK}
 TEXT = ("ink", "quiet", "good", "warn", "bad", "expert")
 MARKS = ("expert", "apprentice", "doubt", "total", "visits")
@@ -42,24 +57,33 @@ def test_arrows_can_be_seen_in_the_darkest_shade(scheme):
 
 
 def test_both_schemes_name_the_same_colours_and_paper_is_light():
+    """Dark colours are set for screens, and nowhere else."""
+    assert SHEET.startswith(":root{")
+    assert len(LIGHT) == 14
     assert set(LIGHT) == set(DARK)
-    text = sheet(":root")
-    light, dark, paper = (text.split("@media")[index] for index in (0, 1, 2))
-    assert "prefers-color-scheme:dark" in dark
-    assert paper.lstrip().startswith("print")
-    for name in LIGHT:
-        assert f"--{name}:{LIGHT[name]};" in light
-        assert f"--{name}:{DARK[name]};" in dark
-        assert f"--{name}:{LIGHT[name]};" in paper
+    assert SHEET.count(":root") == SHEET.count("prefers-color-scheme") + 1 == 2
 
 
 def test_every_variable_that_is_used_has_a_value():
-    import re
+    assert set(re.findall(r"var\(--([a-z]+)\)", SHEET)) == set(LIGHT)
 
-    used = set(re.findall(r"var\(--([a-z]+)\)", sheet(":root")))
-    assert used == set(LIGHT)
+
+def test_every_class_that_is_styled_is_used_somewhere():
+    """In a template, or in the code of a drawing."""
+    place = Path(report.__file__).parent
+    files = [*place.glob("*.py"), *(place / "templates").rglob("*.html")]
+    files.append(Path(studies.__file__).parent / "page.py")
+    words = set(re.findall(r"[\w-]+", " ".join(path.read_text(encoding="utf-8") for path in files)))
+    styled = set(re.findall(r"\.([a-z][\w-]*)(?=[^{}]*{)", SHEET))
+    numbered = {f"{kind}{level}" for kind in "vs" for level in range(1, 9)}
+    assert styled - numbered <= words
+
+
+def test_in_a_notebook_the_colours_belong_to_the_cell():
+    assert ":root" not in style_sheet(".jm")
+    assert style_sheet(".jm").count(".jm{--page") == 2
 
 
 def test_nothing_is_fetched():
-    assert "url(" not in sheet(":root")
-    assert "@import" not in sheet(":root")
+    assert "url(" not in SHEET
+    assert "@import" not in SHEET

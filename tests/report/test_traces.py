@@ -5,9 +5,8 @@ import pytest
 
 import journeyman as jm
 from journeyman.report.convergence import Trace, convergence, trace_of
-from journeyman.report.drawing import written
-from journeyman.report.elements import Place
-from journeyman.report.report_data import Subject
+from journeyman.report.rendering import render
+from journeyman.report.report_data import ReportData
 
 
 @pytest.fixture(scope="module")
@@ -17,13 +16,13 @@ def problem():
     return jm.Apprenticeship(world, basis, demos)
 
 
-def subject_of(problem, answer):
-    return Subject.of(jm.certify(problem, answer), answer)
+def data_of(problem, answer):
+    return ReportData.of(jm.certify(problem, answer), answer)
 
 
 def test_column_generation_leaves_both_bounds(problem):
     answer = jm.solve(problem, jm.ColumnGeneration())
-    found = trace_of(subject_of(problem, answer))
+    found = trace_of(data_of(problem, answer))
     assert list(found.lines) == ["best policy at hand", "no policy is below"]
     for line, column in zip(found.lines.values(), (2, 1), strict=True):
         assert line.tolist() == answer.bounds_trace[:, column].tolist()
@@ -32,23 +31,23 @@ def test_column_generation_leaves_both_bounds(problem):
 def test_descents_leave_their_loss(problem):
     features = jm.features.partition(problem.world, problem.demonstrations, num_cells=9)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=6000), seed=1)
-    found = trace_of(subject_of(problem, answer))
+    found = trace_of(data_of(problem, answer))
     assert found.lines["loss"].tolist() == [point.loss for point in answer.optimisation.trace]
     assert (np.diff(found.moments) >= 0).all()
 
 
 def test_a_linear_program_has_an_outcome_and_no_lines(problem):
     answer = jm.solve(problem, jm.LinearProgram())
-    subject = subject_of(problem, answer)
-    assert trace_of(subject) is None
-    html = written(convergence(subject, Place()))
+    data = data_of(problem, answer)
+    assert trace_of(data) is None
+    html = render(convergence(data, ""))
     assert answer.engine in html
     assert "<svg" not in html
 
 
 def test_a_certificate_alone_has_nothing_to_tell(problem):
     assert (
-        convergence(Subject.of(jm.certify(problem, jm.Policy.uniform(problem.world))), Place())
+        convergence(ReportData.of(jm.certify(problem, jm.Policy.uniform(problem.world))), "")
         is None
     )
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.studies.page import Scale
+from journeyman.report.drawing import Scale
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x>', "\u202eשלום", "</style></svg>", "n" * 200)
 VOID = {"meta", "br", "wbr"}

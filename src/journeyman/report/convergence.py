@@ -1,21 +1,41 @@
-"""How the answer was found: its outcome in figures, and bounds or loss against time."""
+"""How the answer was found: the solver's outcome, and bounds or loss against time, as lines that
+are read off whatever trace the solver left.
+"""
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from journeyman.arrays import FloatArray
-from journeyman.report.drawing import Across, Element, label, percent, picture, tag
-from journeyman.report.elements import Place, beside, facts, figures, legend, table
-from journeyman.report.line_chart import linear_ticks, log_ticks, tick_label
-from journeyman.report.numbers import figure, seconds
-from journeyman.report.report_data import AnyAnswer, Subject
+from journeyman.report.drawing import (
+    Across,
+    Element,
+    Scale,
+    anchor,
+    label,
+    percent,
+    picture,
+    tag,
+    tick_text,
+)
+from journeyman.report.numbers import exact_column, number, seconds
+from journeyman.report.rendering import Section
+from journeyman.report.report_data import AnyAnswer, ReportData
 from journeyman.solvers import Answer
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.mixture_answer import MixtureAnswer
 
-# How an answer was approached: lines against time, read off whatever trace its solver left.
+HEIGHT, TOP, BOTTOM = 270, 18, 240
+"""Of the picture, of the highest point and of the axis, in pixels."""
+LEFT = 13
+"""Per cents of the width for the numbers of the upright axis."""
+WIDE = 1000
+"""Units across the nested picture that holds the lines."""
+MOST_POINTS, MOST_ROWS = 160, 8
+STEEP = 30.0
+"""From this ratio on equal ratios have equal distances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +68,14 @@ class Trace:
         return Trace(self.moments[index], self.unit, lines, self.words)
 
 
-def trace_of(subject: Subject) -> Trace | None:
+def trace_of(data: ReportData) -> Trace | None:
     """The trace, if there is one with two moments or more."""
-    found = _bounds(subject) if subject.answer is None else _of_answer(subject.answer)
+    found = _bounds(data) if data.answer is None else _of_answer(data.answer)
     return found if found is not None and found.moments.size > 1 else None
 
 
-def _bounds(subject: Subject) -> Trace | None:
-    run = subject.run
+def _bounds(data: ReportData) -> Trace | None:
+    run = data.run
     return None if run is None or run.bounds_trace is None else _both_bounds(run.bounds_trace)
 
 
@@ -97,78 +117,58 @@ def _both_bounds(trace: FloatArray) -> Trace:
     return Trace.of(clock, "seconds", lines, "Both bounds on the smallest gap on the data.")
 
 
-HEIGHT, TOP, BOTTOM = 270, 18, 240
-"""Of the picture, of the highest point and of the axis, in pixels."""
-LEFT = 13
-"""Per cents of the width for the figures of the upright axis."""
-WIDE = 1000
-"""Units across the nested picture that holds the lines."""
-OUTCOME = "The solver and its outcome"
-MOST_POINTS, MOST_ROWS = 160, 8
-STEEP = 30.0
-"""From this ratio on equal ratios have equal distances."""
-
-
-def convergence(subject: Subject, place: Place) -> Element | None:
+def convergence(data: ReportData, prefix: str) -> Section | None:
     """None when neither the answer nor a trace of it is known."""
-    trace = trace_of(subject)
-    told = _told(subject)
-    if trace is None and told is None:
+    trace = trace_of(data)
+    outcome = _outcome(data.answer) if data.answer is not None else _kept_outcome(data)
+    if trace is None and not outcome:
         return None
-    drawn = [] if trace is None else _drawn(trace, place)
-    return place.section("convergence", "How it was found", told, *drawn)
+    content: dict[str, Any] = {"outcome": outcome, "trace": trace}
+    if trace is not None:
+        listed = trace.thinned(MOST_ROWS)
+        cells = zip(*(exact_column(line) for line in listed.lines.values()), strict=True)
+        moments = [f"{float(moment):.4g}" for moment in listed.moments]
+        content |= {
+            "legend": list(zip(("line", "dashes"), trace.lines, strict=False)),
+            "picture": _chart(trace.thinned(MOST_POINTS), f"{prefix}trace"),
+            "rows": list(zip(moments, cells, strict=True)),
+        }
+    return Section("convergence", "How it was found", content, link="Solver")
 
 
-def _told(subject: Subject) -> Element | None:
-    """Solver, status and times, from the answer or from what was kept of it."""
-    if subject.answer is not None:
-        return _outcome(subject.answer)
-    if subject.run is None or not subject.run.found:
-        return None
-    return facts(OUTCOME, list(subject.run.found.items()))
+def _kept_outcome(data: ReportData) -> list[tuple[str, str]]:
+    """Solver, status and time, where they were kept beside a saved run."""
+    return [] if data.run is None else list(data.run.found.items())
 
 
-def _outcome(answer: AnyAnswer) -> Element:
+def _outcome(answer: AnyAnswer) -> list[tuple[str, str]]:
     before = (
         ("rollouts", answer.rollout_seconds)
         if isinstance(answer, MixtureAnswer)
         else ("building", answer.build_seconds)
     )
-    clock = [(name, seconds(time)) for name, time in (before,) if time > 0]
-    return facts(
-        OUTCOME,
-        [
-            ("solver", answer.engine),
-            ("status", f"{answer.status.name}: {answer.status.message}"),
-            *clock,
-            ("solving", seconds(answer.solve_seconds)),
-        ],
-    )
-
-
-def _drawn(trace: Trace, place: Place) -> list[Element]:
-    keys = zip(("line", "dashes"), trace.lines, strict=False)
     return [
-        tag("p", f"{trace.words} In cost units, against {trace.unit}."),
-        legend(*keys),
-        beside(_chart(trace.thinned(MOST_POINTS), place), _table(trace.thinned(MOST_ROWS))),
+        ("solver", answer.engine),
+        ("status", f"{answer.status.name}: {answer.status.message}"),
+        *((name, seconds(time)) for name, time in (before,) if time > 0),
+        ("solving", seconds(answer.solve_seconds)),
     ]
 
 
-def _chart(trace: Trace, place: Place) -> Element:
-    heights = _Heights([float(value) for line in trace.lines.values() for value in line])
+def _chart(trace: Trace, name: str) -> Markup:
+    heights = Scale(
+        [float(value) for line in trace.lines.values() for value in line], steep=STEEP, least=0.0
+    )
     across = Across(float(trace.moments[0]), float(trace.moments[-1]))
     parts: list[Element] = []
     for tick in heights.ticks:
-        y = heights.at(tick)
-        shown = tick_label(tick).replace("-", "−")
+        y = _height(heights, tick)
         parts.append(tag("line", x1=f"{LEFT}%", x2="100%", y1=f"{y:g}", y2=f"{y:g}", cls="grid"))
-        parts.append(label(shown, f"{LEFT - 2}%", y + 4, cls="end quiet"))
-    for tick in across.ticks():
-        at = float(across.at(tick)[:-1])
-        side = "start" if at < 5 else "end" if at > 94 else "middle"
-        x = percent(LEFT + (100 - LEFT) / 100 * at)
-        parts.append(label(tick_label(tick), x, BOTTOM + 20, cls=f"quiet {side}"))
+        parts.append(label(tick_text(tick), f"{LEFT - 2}%", y + 4, cls="end quiet"))
+    for tick in across.ticks:
+        share = across.share(tick)
+        x = percent(LEFT + (100 - LEFT) * share)
+        parts.append(label(tick_text(tick), x, BOTTOM + 20, cls=f"quiet {anchor(share)}"))
     lines = [
         _line(trace.moments, values, across, heights, kind)
         for kind, values in zip(("apprentice", "limit"), trace.lines.values(), strict=False)
@@ -178,51 +178,26 @@ def _chart(trace: Trace, place: Place) -> Element:
         viewBox=f"0 0 {WIDE} {HEIGHT}", preserveAspectRatio="none", aria_hidden="true",
     )  # fmt: skip
     ends = ", ".join(
-        f"{name} from {figure(float(line[0]))} to {figure(float(line[-1]))}"
-        for name, line in trace.lines.items()
+        f"{line_name} from {number(float(line[0]))} to {number(float(line[-1]))}"
+        for line_name, line in trace.lines.items()
     )
-    ruled = " (logarithmic scale)" if heights.log else ""
     return picture(
-        place.name("trace"), f"Convergence against {trace.unit}{ruled}",
-        f"{ends}, after {figure(float(trace.moments[-1]))} {trace.unit}.", HEIGHT, *parts, plot,
+        name, f"Convergence against {trace.unit}{heights.words}",
+        f"{ends}, after {number(float(trace.moments[-1]))} {trace.unit}.", HEIGHT, *parts, plot,
     )  # fmt: skip
 
 
 def _line(
-    moments: FloatArray, values: FloatArray, across: Across, heights: "_Heights", kind: str
+    moments: FloatArray, values: FloatArray, across: Across, heights: Scale, kind: str
 ) -> Element:
     """A path whose stroke keeps its width however the picture is stretched."""
     points = [
-        f"{WIDE / 100 * float(across.at(float(x))[:-1]):.4g},{heights.at(float(y)):.4g}"
+        f"{WIDE * across.share(float(x)):.4g},{_height(heights, float(y)):.4g}"
         for x, y in zip(moments, values, strict=True)
     ]
     return tag("path", d="M" + "L".join(points), cls=f"trace {kind}")
 
 
-class _Heights:
-    """From values to pixels from the top."""
-
-    def __init__(self, values: list[float]) -> None:
-        low, high = min(values), max(values)
-        self.log = low > 0 and high / low >= STEEP
-        low, high = self._place(low), self._place(high)
-        room = 0.04 * (high - low) or abs(low) / 10 or 1.0
-        self.low, self.high = low - room, high + room
-        ticks = (log_ticks if self.log else linear_ticks)(self.low, self.high)
-        self.ticks = ticks if len(ticks) <= 6 else ticks[::2]
-
-    def _place(self, value: float) -> float:
-        return math.log10(value) if self.log else value
-
-    def at(self, value: float) -> float:
-        share = (self._place(value) - self.low) / (self.high - self.low)
-        return round(BOTTOM - (BOTTOM - TOP) * share, 2)
-
-
-def _table(trace: Trace) -> Element:
-    columns = [figures([float(value) for value in line]) for line in trace.lines.values()]
-    moments = [f"{float(moment):.4g}" for moment in trace.moments]
-    return table(
-        f"The same at {len(moments)} moments", [trace.unit, *trace.lines],
-        list(zip(moments, *columns, strict=True)),
-    )  # fmt: skip
+def _height(scale: Scale, value: float) -> float:
+    """Pixels from the top."""
+    return round(BOTTOM - (BOTTOM - TOP) * scale.share(value), 2)

@@ -3,16 +3,18 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.policy import Policy, occupancy
 from journeyman.report.drawing import Element, scaled_picture, tag
-from journeyman.report.elements import Place, figures, table
-from journeyman.report.numbers import share
-from journeyman.report.report_data import Subject
+from journeyman.report.numbers import exact_column, share
+from journeyman.report.rendering import Section
+from journeyman.report.report_data import ReportData
 from journeyman.world import World
 
 # Which worlds are drawn as maps: states on the points of a plane grid, one on each.
@@ -114,6 +116,8 @@ LEVELS = 8
 """Shades of the time spent, each a step of its square root."""
 UNDECIDED = 0.15
 """Mean directions shorter than this are drawn as a dot."""
+SHOWN_LEVELS = (1, 2, 4, 6, LEVELS)
+"""Those of the legend."""
 MOST_LISTED = 8
 
 
@@ -127,43 +131,28 @@ class Behaviour:
     """Squares in which something is known of the actions."""
 
 
-def maps(subject: Subject, place: Place) -> Element | None:
+def maps(data: ReportData, prefix: str) -> Section | None:
     """None where the world is no plane grid."""
-    layout, certificate = grid_of(subject.world), subject.explicit
+    layout, certificate = grid_of(data.world), data.explicit
     if layout is None or certificate is None:
         return None
     ours = of_policy(layout, certificate.policy)
-    demos = subject.demonstrations
+    demos = data.demonstrations
     theirs = None if demos is None else of_record(layout, demos)
-    most = max(float(one.time.max()) for one in (ours, theirs) if one is not None)
-    figures_of = [
-        _figure(layout, one, most, who, place)
-        for who, one in (("expert", theirs), ("apprentice", ours))
-        if one is not None
-    ]
-    return place.section(
-        "maps", "Where they go",
-        tag("p", _introduction(layout, demos)),
-        tag("div", *figures_of, cls="maps"),
-        _scale(most),
-        tag("div", _table(layout, theirs, ours), cls="narrow"),
-    )  # fmt: skip
-
-
-def _introduction(layout: GridLayout, demos: Demonstrations | None) -> str:
-    step = layout.step
-    squares = f" A square stands for {step} × {step} cells." if step > 1 else ""
-    squares += "" if layout.inhabited().all() else " Grey squares hold no state."
-    record = (
-        "" if demos is None
-        else f" The expert is seen in {len(demos):,} demonstrations; where it was never seen no "
-        "arrow is drawn."
-    )  # fmt: skip
-    return (
-        "Shades tell the share of the discounted time that is spent in a square, arrows the mean "
-        f"direction of the policy: the longer, the more decided; a dot where none stands out."
-        f"{squares}{record}"
-    )
+    known = {"expert": theirs, "apprentice": ours}
+    most = max(float(one.time.max()) for one in known.values() if one is not None)
+    content = {
+        "step": layout.step, "walls": not layout.inhabited().all(),
+        "demonstrations": 0 if demos is None else len(demos),
+        "drawings": [
+            (who, _drawing(layout, one, most, who, f"{prefix}map-{who}"))
+            for who, one in known.items()
+            if one is not None
+        ],
+        "shades": [(level, share(most * (level / LEVELS) ** 2)) for level in SHOWN_LEVELS],
+        **_table(layout, theirs, ours),
+    }  # fmt: skip
+    return Section("maps", "Where they go", content, link="Maps")
 
 
 def of_policy(layout: GridLayout, policy: Policy) -> Behaviour:
@@ -196,21 +185,18 @@ def recorded_visits(world: World, demos: Demonstrations) -> FloatArray:
     return np.asarray(found / found.sum())
 
 
-def _figure(
-    layout: GridLayout, behaviour: Behaviour, most: float, who: str, place: Place
-) -> Element:
+def _drawing(layout: GridLayout, behaviour: Behaviour, most: float, who: str, name: str) -> Markup:
     rows, columns = layout.shape
     busiest = int(behaviour.time.argmax())
     at = f"row {busiest // columns}, column {busiest % columns}"
-    drawing = scaled_picture(
-        place.name(f"map-{who}"), f"Map of the {who}",
+    return scaled_picture(
+        name, f"Map of the {who}",
         f"{rows} rows and {columns} columns of squares. The {who} spends most time in {at}: "
         f"{share(float(behaviour.time[busiest]))} of its discounted time.",
         (CELL * columns, CELL * rows),
         tag("rect", width=f"{CELL * columns}", height=f"{CELL * rows}", cls="free"),
         *_shades(layout, behaviour, most), _arrows(layout, behaviour),
     )  # fmt: skip
-    return tag("figure", drawing, tag("figcaption", who.capitalize()))
 
 
 def _shades(layout: GridLayout, behaviour: Behaviour, most: float) -> list[Element]:
@@ -268,34 +254,22 @@ def _joined(x: int, y: int) -> str:
     return f"{x}{y}" if y < 0 else f"{x} {y}"
 
 
-def _scale(most: float) -> Element:
-    """Shades and what they stand for."""
-    shown = (1, 2, 4, 6, LEVELS)
-    return tag(
-        "ul", tag("li", "share of the time, up to"),
-        *(tag("li", tag("span", cls=f"key shade s{level}", aria_hidden="true"),
-              share(most * (level / LEVELS) ** 2)) for level in shown),
-        cls="legend",
-    )  # fmt: skip
-
-
-def _table(layout: GridLayout, theirs: Behaviour | None, ours: Behaviour) -> Element:
+def _table(layout: GridLayout, theirs: Behaviour | None, ours: Behaviour) -> dict[str, Any]:
     """The squares in which the two differ most or, alone, those with most of the time."""
     parts = {"apprentice": ours.time}
     if theirs is not None:
-        difference = ours.time - theirs.time
-        parts = {"expert": theirs.time, **parts, "difference": difference}
-    telling = np.abs(list(parts.values())[-1])
-    order = np.argsort(-telling, kind="stable")[:MOST_LISTED]
-    order = order[telling[order] > 0]
+        parts = {"expert": theirs.time, **parts, "difference": ours.time - theirs.time}
+    size = np.abs(list(parts.values())[-1])
+    order = np.argsort(-size, kind="stable")[:MOST_LISTED]
+    order = order[size[order] > 0]
     like = [100 * float(ours.time[index]) for index in order]
     cells = [
-        figures([100 * float(part[index]) for index in order], like) for part in parts.values()
-    ]
-    which = "visited" if theirs is None else "in which expert and apprentice differ"
-    names = [f"row {row}, column {column}" for row, column in
-             zip(*divmod(order, layout.shape[1]), strict=True)]  # fmt: skip
-    return table(
-        f"Squares {which} most, counted from 0 at the top left; per cent of the discounted time",
-        ["square", *parts], list(zip(names, *cells, strict=True)),
-    )  # fmt: skip
+        exact_column([100 * float(part[index]) for index in order], like)
+        for part in parts.values()
+    ]  # fmt: skip
+    places = zip(*divmod(order, layout.shape[1]), strict=True)
+    names = [f"row {row}, column {column}" for row, column in places]
+    return {
+        "columns": list(parts),
+        "rows": list(zip(names, zip(*cells, strict=True), strict=True)),
+    }

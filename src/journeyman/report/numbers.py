@@ -1,28 +1,41 @@
-"""Figures as people read them: few digits, one decimal point below the other.
+"""Numbers as people read them: few digits, one decimal point below the other.
 
-Beside the rounded figure stands the exact one, in the `value` of a `data` element, so that a page
+Beside the rounded number stands the exact one, in the `value` of a `data` element, so that a page
 can be checked against the certificate it shows.
 
->>> figure(0.0123456), figure(40.0), figure(-1.5e-9), figure(float("inf"))
+>>> number(0.0123456), number(40.0), number(-1.5e-9), number(float("inf"))
 ('0.01235', '40', '−1.5·10⁻⁹', '∞')
 >>> column([12.5, 0.25, 1e-9, 0.0])
 ['12.50', '0.25', '≈ 0', '0']
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from journeyman.report.drawing import Element, tag
+from markupsafe import Markup
+
 from journeyman.report.line_chart import SUPERSCRIPTS
 
+DATA = Markup('<data value="{}">{}</data>')
 DIGITS = 4
-"""Significant digits of the largest figure of a column."""
+"""Significant digits of the largest number of a column."""
 MINUS = "−"
 MOST_DECIMALS = 6
 
 
-def figure(value: float) -> str:
-    """One figure to four digits."""
+class Number(NamedTuple):
+    """A number as it is shown; in HTML it carries its exact value."""
+
+    value: float
+    text: str
+
+    def __html__(self) -> Markup:
+        return DATA.format(repr(float(self.value)), self.text)
+
+
+def number(value: float) -> str:
+    """One number to four digits."""
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else f"{MINUS if value < 0 else ''}∞"
     if value == 0:
@@ -39,26 +52,42 @@ def figure(value: float) -> str:
     return f"{MINUS if value < 0 else ''}{text}"
 
 
-def column(values: Sequence[float], like: Sequence[float] = ()) -> list[str]:
-    """Figures with as many decimals as the largest needs; what vanishes among them is told so.
+def exact(value: float, text: str | None = None) -> Number:
+    """A number with its text, by default to four digits."""
+    return Number(value, number(value) if text is None else text)
 
-    With `like` those figures count too, so that a difference is as fine as what it is one of.
+
+def column(values: Sequence[float], like: Sequence[float] = ()) -> list[str]:
+    """Numbers with as many decimals as the largest needs; what vanishes among them is marked.
+
+    With `like` those numbers count too, so that a difference is as fine as what it is one of.
     """
     finite = [abs(value) for value in (*values, *like) if math.isfinite(value)]
     largest = max(finite, default=0.0)
     if largest >= 1e6 or 0 < largest < 1e-3:
-        return [figure(value) for value in values]
+        return [number(value) for value in values]
     decimals = DIGITS - 1 - math.floor(math.log10(largest)) if largest else 0
     return [_with(min(max(decimals, 0), MOST_DECIMALS), value) for value in values]
 
 
 def _with(decimals: int, value: float) -> str:
     if not math.isfinite(value) or value == 0:
-        return figure(value)
+        return number(value)
     text = f"{abs(value):,.{decimals}f}"
     if float(text.replace(",", "")) == 0:
         return "≈ 0"
     return f"{MINUS if value < 0 else ''}{text}"
+
+
+def exact_column(values: Iterable[float], like: Sequence[float] = ()) -> list[Number]:
+    """A column whose numbers carry their exact values."""
+    found = [float(value) for value in values]
+    return [Number(*cell) for cell in zip(found, column(found, like), strict=True)]
+
+
+def signed_column(values: Iterable[float], like: Sequence[float] = ()) -> list[Number]:
+    """The same, with a sign also where it is positive."""
+    return [Number(value, signed(value, text)) for value, text in exact_column(values, like)]
 
 
 def signed(value: float, text: str) -> str:
@@ -77,11 +106,6 @@ def share(value: float) -> str:
     if 0 < value < 5e-4:
         return "< 0.1 %"
     return f"{100 * value:.3g} %".replace("-", MINUS)
-
-
-def exactly(value: float, shown: str | None = None) -> Element:
-    """A figure that carries its exact value."""
-    return tag("data", figure(value) if shown is None else shown, value=repr(float(value)))
 
 
 def seconds(value: float) -> str:

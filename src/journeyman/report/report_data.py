@@ -41,7 +41,7 @@ class SavedRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ReportData:
     """A certificate with all that a report may say about it."""
 
     certificate: AnyCertificate
@@ -50,14 +50,14 @@ class Subject:
     run: SavedRun | None = None
 
     @classmethod
-    def of(cls, subject: Reportable, answer: AnyAnswer | None = None) -> "Subject":
+    def of(cls, given: Reportable, answer: AnyAnswer | None = None) -> "ReportData":
         """From an apprentice, or from a certificate and perhaps the answer that it certifies."""
-        if isinstance(subject, Apprentice):
-            return cls(subject.certificate, subject.answer, {"solver": subject.seed})
-        if isinstance(subject, Certificate | LargeCertificate):
-            return cls(subject, answer)
+        if isinstance(given, Apprentice):
+            return cls(given.certificate, given.answer, {"solver": given.seed})
+        if isinstance(given, Certificate | LargeCertificate):
+            return cls(given, answer)
         raise InvalidInput(
-            f"there is no report on a {type(subject).__name__}",
+            f"there is no report on a {type(given).__name__}",
             "Give what jm.learn or jm.certify returned",
         )
 
@@ -93,7 +93,7 @@ class Subject:
 
     @property
     def software(self) -> dict[str, str]:
-        """Versions under which the figures were made."""
+        """Versions under which the numbers were computed."""
         if self.run is not None:
             return dict(self.run.software)
         return {

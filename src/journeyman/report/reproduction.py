@@ -7,71 +7,64 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.policy import Policy
 from journeyman.problem import Program
-from journeyman.report.drawing import Content, Element, tag
-from journeyman.report.elements import Place, facts, table
-from journeyman.report.report_data import Subject
+from journeyman.report.rendering import Section
+from journeyman.report.report_data import ReportData
 from journeyman.storage import digest
 from journeyman.world import Pairs
 
 
-def reproduction(subject: Subject, place: Place) -> Element:
+def reproduction(data: ReportData, prefix: str) -> Section:
     """The last section of every report."""
-    return place.section(
-        "reproduction", "To reproduce this",
-        facts("What was computed, and with what", list(_circumstances(subject))),
-        _contents(subject), _files(subject),
-        tag("p", _introduction(subject)),
-        tag("pre", tag("code", _commands(subject))),
-    )  # fmt: skip
+    files = {} if data.run is None else dict(data.run.files)
+    content = {
+        "circumstances": list(_circumstances(data)),
+        "digests": [
+            ("SHA-256 of the contents, whatever file they are kept in", "what",
+             list(_digests(data))),
+            ("SHA-256 of the files of the run, checked when this report was made", "file",
+             sorted(files.items())),
+        ],
+        "introduction": _introduction(data), "commands": _commands(data),
+    }  # fmt: skip
+    return Section("reproduction", "To reproduce this", content, link="Reproduction")
 
 
-def _circumstances(subject: Subject) -> Iterator[tuple[str, Content]]:
-    problem = subject.certificate.problem
+def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
+    problem = data.certificate.problem
     yield "problem", type(problem).__name__
     world = getattr(problem, "world", None)
     if world is not None:
         yield "world", repr(world)
-    yield "costs", repr(problem.basis) if subject.explicit else f"{problem.basis.num_costs} costs"
-    yield "cost class", _class_name(subject)
-    demos = subject.demonstrations
+    yield "costs", repr(problem.basis) if data.explicit else f"{problem.basis.num_costs} costs"
+    yield "cost class", _class_name(data)
+    demos = data.demonstrations
     if demos is not None:
         yield "demonstrations", repr(demos)
-    elif subject.has_expert:
+    elif data.has_expert:
         yield "expert", "expectations, no demonstrations"
     method = getattr(getattr(problem, "expectation", None), "method", None)
     if method is not None:
         yield "target", f"estimated by {method!r}"
-    yield "failure probability", repr(subject.certificate.failure_probability)
-    for name, seed in subject.seeds.items():
+    yield "failure probability", repr(data.certificate.failure_probability)
+    for name, seed in data.seeds.items():
         if seed is not None:
             yield f"seed of the {name}", str(seed)
-    for sample in subject.certificate.best.statistics:
+    for sample in data.certificate.best.statistics:
         yield f"seed of the {sample.name}", f"{sample.seed} ({sample.count:,} drawn)"
-    if subject.answer is not None:
-        yield "solver", subject.answer.engine
-    yield "software", ", ".join(f"{name} {text}" for name, text in subject.software.items())
+    if data.answer is not None:
+        yield "solver", data.answer.engine
+    yield "software", ", ".join(f"{name} {text}" for name, text in data.software.items())
 
 
-def _class_name(subject: Subject) -> str:
-    chosen = subject.certificate.problem.cost_class
+def _class_name(data: ReportData) -> str:
+    chosen = data.certificate.problem.cost_class
     return f"{type(chosen).__name__}({'' if chosen.scale is None else 'scale=...'})"
 
 
-def _contents(subject: Subject) -> Element | None:
-    """Digests of values, the same in whatever file they are kept."""
-    words = dict(_digests(subject))
-    if not words:
-        return None
-    rows = [(name, tag("code", word)) for name, word in words.items()]
-    return table(
-        "SHA-256 of the contents, whatever file they are kept in", ["what", "digest"], rows, words=2
-    )
-
-
-def _digests(subject: Subject) -> Iterator[tuple[str, str]]:
-    if subject.explicit is not None:
-        yield from _explicit_digests(subject.explicit)
-    demos = subject.demonstrations
+def _digests(data: ReportData) -> Iterator[tuple[str, str]]:
+    if data.explicit is not None:
+        yield from _explicit_digests(data.explicit)
+    demos = data.demonstrations
     if demos is not None:
         yield "demonstrations", _demonstrations_digest(demos)
 
@@ -105,40 +98,30 @@ def _demonstrations_digest(demos: Demonstrations) -> str:
     return digest(demos.states, demos.actions, demos.offsets, demos.terminated)
 
 
-def _files(subject: Subject) -> Element | None:
-    if subject.run is None:
-        return None
-    rows = [(name, tag("code", word)) for name, word in sorted(subject.run.files.items())]
-    return table(
-        "SHA-256 of the files of the run, checked when this report was made", ["file", "digest"],
-        rows, words=2,
-    )  # fmt: skip
+def _introduction(data: ReportData) -> str:
+    if data.run is not None:
+        return "The audit derives every number again, by other code, from the files of the run:"
+    if data.explicit is None:
+        return "The same call with the same seeds gives the same numbers:"
+    return "Saved, the evidence can be audited: every number is derived again, by other code:"
 
 
-def _introduction(subject: Subject) -> str:
-    if subject.run is not None:
-        return "The audit derives every figure again, by other code, from the files of the run:"
-    if subject.explicit is None:
-        return "The same call with the same seeds gives the same figures:"
-    return "Saved, the evidence can be audited: every figure is derived again, by other code:"
-
-
-def _commands(subject: Subject) -> str:
-    if subject.run is not None:
-        trust = "" if subject.explicit is not None else ", trust_code=True"
-        return f"import journeyman as jm\n\njm.audit({subject.run.name!r}{trust})\n"
-    delta = subject.certificate.failure_probability
-    if subject.explicit is None:
+def _commands(data: ReportData) -> str:
+    if data.run is not None:
+        trust = "" if data.explicit is not None else ", trust_code=True"
+        return f"import journeyman as jm\n\njm.audit({data.run.name!r}{trust})\n"
+    delta = data.certificate.failure_probability
+    if data.explicit is None:
         return f"jm.certify(problem, answer, failure_probability={delta!r}, evaluation=...)\n"
-    if subject.answer is None:
+    if data.answer is None:
         return (
             f"certificate = jm.certify(problem, policy, failure_probability={delta!r})\n"
             'certificate.save("run/")\njm.audit("run/")\n'
         )
-    seed = subject.seeds.get("solver")
+    seed = data.seeds.get("solver")
     return (
         "apprentice = jm.learn(\n"
-        f"    world, basis, expert, cost_class=jm.{_class_name(subject)},\n"
+        f"    world, basis, expert, cost_class=jm.{_class_name(data)},\n"
         f"    failure_probability={delta!r}, seed={seed!r},\n)\n"
         'apprentice.save("run/")\njm.audit("run/")\n'
     )

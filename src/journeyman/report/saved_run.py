@@ -30,7 +30,7 @@ from journeyman.demonstrations import (
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Program, Witness
-from journeyman.report.report_data import SavedRun, Subject
+from journeyman.report.report_data import ReportData, SavedRun
 from journeyman.report.saved_claims import combinations_of, number, premises_of, terms_of
 from journeyman.report.saved_large_run import COST_CLASSES, large_certificate
 from journeyman.storage import Arrays, PathLike, load_arrays, take
@@ -46,7 +46,7 @@ NOT_KEPT: Mapping[str, str] = MappingProxyType({})
 REMEDY = "Give a directory written by apprentice.save; jm.audit says more about it"
 
 
-def subject_of_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> Subject:
+def subject_of_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> ReportData:
     """The certificate of a saved run with everything a report says about it."""
     place = Path(directory)
     facts = _facts(place / CERTIFICATE)
@@ -88,7 +88,7 @@ def _compare(place: Path, facts: dict[str, Any]) -> None:
             raise InvalidFile(f"{path} was changed after the run was saved", REMEDY)
 
 
-def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> Subject:
+def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> ReportData:
     trace = None
     if "trace.npz" in facts["inputs"]:
         _, arrays = load_arrays(place / "trace.npz", "trace", INPUT_VERSION)
@@ -102,7 +102,7 @@ def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> Su
     run = SavedRun(name, facts["inputs"], software, trace, recovered, found)
     large = facts["kind"] == LARGE_KIND
     certificate = large_certificate(place, facts) if large else _certificate(place, facts)
-    return Subject(certificate, None, facts["seeds"], run)
+    return ReportData(certificate, None, facts["seeds"], run)
 
 
 def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:

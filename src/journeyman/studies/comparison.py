@@ -5,11 +5,9 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from statistics import median
 
-from journeyman.storage import PathLike
-from journeyman.studies.directory import write_text
+from journeyman.storage import PathLike, write_text
 from journeyman.studies.trial import COUNTS, RAISED, REFUSED, Trial
 
 # Trials of one method on one problem, over the seeds: medians with their range, and outcomes.
@@ -148,13 +146,13 @@ class Comparison:
         for trial in self.trials:
             facts = trial.facts()
             writer.writerow(["" if facts[name] is None else facts[name] for name in names])
-        write_text(Path(path), text.getvalue())
+        write_text(path, text.getvalue())
 
     def report(self, path: PathLike, *, title: str = "Methods compared") -> None:
         """Write one self-contained HTML file: pictures and tables, no script, no network."""
         from journeyman.studies.page import page
 
-        write_text(Path(path), page(self, title))
+        write_text(path, page(self, title))
 
     def _repr_html_(self) -> str:
         """For notebooks."""

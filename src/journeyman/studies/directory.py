@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from journeyman.errors import InvalidFile
 from journeyman.runs.directory import LOCK, locked
-from journeyman.storage import write_atomically
+from journeyman.storage import write_text
 from journeyman.studies.trial import Trial
 
 MARK, TRIALS = "study.json", "trials"
@@ -73,15 +73,6 @@ class StudyDirectory:
 
     def _place(self, key: str) -> Path:
         return self.trials / f"{key}.json"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step."""
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(text.encode())
-
-    write_atomically(path, write)
 
 
 def keep(directory: Any, key: str, trial: Trial) -> None:
