@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import journeyman as jm
-from journeyman.runs import Interrupted
-from journeyman.runs.interruption import noticing, stopping_gently
+from journeyman.runs.interruption import Interrupted, noticing, stopping_gently
 
 HERE = Path(__file__).parent
 
@@ -51,7 +50,7 @@ def test_sigterm_still_ends_a_solve_with_a_status(in_the_background):
     def solved():
         with stopping_gently(), noticing() as request:
             ended.append(jm.solve(problem(), observer=sending(signal.SIGTERM)).status)
-            request.heed()
+            request.stop_if_made()
 
     with pytest.raises(Interrupted) as stop:
         solved()

@@ -4,19 +4,21 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing import tried
 from journeyman.errors import InvalidInput
-from journeyman.runs import BudgetDescription, RunDescription, SolverDescription
 from journeyman.runs.description import (
+    BudgetDescription,
     InvalidSettings,
+    RunDescription,
+    SolverDescription,
     overlaid,
     overridden,
     parsed_budget,
     read_toml,
-    toml_text,
     toml_value,
 )
 
@@ -33,12 +35,12 @@ tables = st.dictionaries(words, values, max_size=4)
     )
 )
 def test_what_is_written_is_what_is_read(table):
-    assert tomllib.loads(toml_text(table)) == table
+    assert tomllib.loads(tomli_w.dumps(table)) == table
 
 
 @given(plain)
 def test_a_value_on_the_command_line_is_a_value_of_toml(value):
-    text = toml_text({"value": value}).removeprefix("value = ").strip()
+    text = tomli_w.dumps({"value": value}).removeprefix("value = ").strip()
     assert toml_value(text) == value
 
 
@@ -78,7 +80,7 @@ descriptions = st.builds(
 
 @given(descriptions)
 def test_a_description_survives_its_file(description):
-    assert RunDescription.of(tomllib.loads(toml_text(description.table()))) == description
+    assert RunDescription.of(tomllib.loads(tomli_w.dumps(description.table()))) == description
 
 
 def test_a_whole_number_is_a_number_and_truth_is_none():
@@ -130,7 +132,7 @@ def test_a_budget_is_a_cost_and_a_limit(text):
 def test_files_are_named_by_where_they_are(tmp_path):
     (tmp_path / "world.npz").touch()
     asked = RunDescription(world="world.npz", costs="macro-cells:2", demonstrations="none.csv")
-    placed = asked.standing_in(tmp_path)
+    placed = asked.with_paths_from(tmp_path)
     assert Path(placed.world) == (tmp_path / "world.npz").resolve()
     assert (placed.costs, placed.demonstrations) == ("macro-cells:2", "none.csv")
 
@@ -179,4 +181,4 @@ def test_no_text_does_more_than_a_refusal(data, tmp_path_factory):
         described = RunDescription.of(read_toml(path))
     except InvalidInput:
         return
-    assert RunDescription.of(tomllib.loads(toml_text(described.table()))) == described
+    assert RunDescription.of(tomllib.loads(tomli_w.dumps(described.table()))) == described

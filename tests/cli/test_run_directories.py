@@ -9,9 +9,9 @@ import pytest
 
 from journeyman import InvalidFile
 from journeyman.progress import Event, quiet
-from journeyman.runs import DirectoryInUse, Interrupted, RunDescription, RunDirectory
-from journeyman.runs.directory import Metrics, evidence_in, locked
-from journeyman.runs.interruption import stopping_gently
+from journeyman.runs.description import RunDescription
+from journeyman.runs.directory import DirectoryInUse, Metrics, RunDirectory, evidence_in, locked
+from journeyman.runs.interruption import Interrupted, stopping_gently
 from journeyman.runs.learning import Checkpoints, step_of
 from journeyman.storage import save_arrays
 
@@ -49,17 +49,17 @@ def test_three_states_are_kept_and_the_newest_whole_one_is_taken(tmp_path):
         states.keep()
         states.keep()
     assert [step_of(path) for path in states.numbered()] == [40, 30, 20]
-    assert states.mend() == 40
+    assert states.repair() == 40
     for damaged, expected in ((states.latest, 40), (states.numbered()[0], 30)):
         damaged.unlink()
         damaged.write_bytes(b"PK")
         states.latest.unlink(missing_ok=True)
-        assert states.mend() == expected
+        assert states.repair() == expected
         assert step_of(states.latest) == expected
     for path in [states.latest, *states.numbered()]:
         path.unlink()
         path.write_bytes(b"")
-    assert states.mend() is None
+    assert states.repair() is None
     assert not states.latest.exists()
 
 

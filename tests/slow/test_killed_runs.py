@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.runs import RunDescription, RunDirectory
+from journeyman.runs.description import RunDescription
+from journeyman.runs.directory import RunDirectory
 from journeyman.runs.learning import step_of
 
 pytestmark = pytest.mark.slow

@@ -118,7 +118,7 @@ class _Learning:
                 with place.opened(resume=self.resume, overwrite=self.overwrite):
                     description = self._description(place)
                     result = learn_in(
-                        place, description, observer=observer, tell=tell,
+                        place, description, observer=observer, report=tell,
                         checkpoint_every=self.checkpoint_every,
                     )  # fmt: skip
         except Interrupted as stop:
@@ -145,13 +145,13 @@ class _Learning:
         table: dict[str, Any] = {}
         if self.config is not None:
             asked = RunDescription.of(read_toml(self.config), str(self.config))
-            table = asked.standing_in(self.config.parent).table()
+            table = asked.with_paths_from(self.config.parent).table()
         elif self.resume and (place.was_begun or not self.given["world"]):
             table = place.stored()
         if self.budgets is not None:
             table["budgets"] = [parsed_budget(one) for one in self.budgets]
         table = overlaid(overridden(table, self.settings), self.given)
-        described = RunDescription.of(table).standing_in(Path.cwd())
+        described = RunDescription.of(table).with_paths_from(Path.cwd())
         self._refuse_code(described)
         return described
 

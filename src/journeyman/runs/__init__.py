@@ -11,12 +11,3 @@
 
 Every file is written atomically, the result last: killed at any moment, a run can be continued.
 """
-
-from journeyman.runs.description import BudgetDescription, RunDescription, SolverDescription
-from journeyman.runs.directory import DirectoryInUse, RunDirectory
-from journeyman.runs.interruption import Interrupted
-
-__all__ = [
-    "BudgetDescription", "DirectoryInUse", "Interrupted", "RunDescription", "RunDirectory",
-    "SolverDescription",
-]  # fmt: skip

@@ -14,7 +14,7 @@
 
     [solver]
     name = "auto"                  or "linear-program", "column-generation", "reduced-program",
-    time_limit = 60.0              "sgd-al", or a classic method (`solver_names`)
+    time_limit = 60.0              "sgd-al", or a classic method (`SOLVERS`)
 
     [[budgets]]                    a limit on the expected discounted total of a known cost
     cost = "wear"                  one of the costs, or a source with a single one
@@ -23,8 +23,6 @@
 A file is named relative to the TOML file, on the command line relative to where one stands.
 """
 
-import json
-import math
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -142,8 +140,8 @@ class RunDescription:
         filled = {name: table for name, table in tables.items() if table}
         return _set(plain) | {"solver": _set(vars(self.solver))} | filled
 
-    def standing_in(self, folder: Path) -> Self:
-        """The same with every source that is a file there named by its absolute path."""
+    def with_paths_from(self, folder: Path) -> Self:
+        """The same with every source that is a file in `folder` named by its absolute path."""
 
         def placed(source: str) -> str:
             path = folder / source
@@ -183,14 +181,16 @@ def overridden(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
     result = {k: dict(v) if isinstance(v, Mapping) else v for k, v in table.items()}
     for setting in settings:
         key, sign, text = setting.partition("=")
-        *rooms, last = key.strip().split(".")
-        if not sign or not last or len(rooms) > 1:
+        *tables, last = key.strip().split(".")
+        if not sign or not last or len(tables) > 1:
             raise InvalidSettings(f"--set {setting!r} is not understood", "Write it as key=value")
         place: Any = result
-        for room in rooms:
-            place = place.setdefault(room, {})
+        for name in tables:
+            place = place.setdefault(name, {})
         if not isinstance(place, dict):
-            raise InvalidSettings(f"--set {setting!r}: {rooms[0]} is no table", "Leave out the dot")
+            raise InvalidSettings(
+                f"--set {setting!r}: {tables[0]} is no table", "Leave out the dot"
+            )
         place[last] = toml_value(text.strip())
     return result
 
@@ -297,10 +297,6 @@ def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise wrong_setting(name, value, f"{hint}Give one of {', '.join(choices)}")
 
 
-# Names of methods as they are typed, without loading any of them.
-#
-# A classic method is one line here: its name, and where its class is in `solvers/classics`.
-
 EXACT = ("linear-program", "column-generation")
 OVER_FEATURES = ("reduced-program", "sgd-al")
 """Methods whose features are made from the demonstrations."""
@@ -326,8 +322,6 @@ SOLVERS = ("auto", *METHODS)
 """What a run can ask for."""
 
 
-# TOML as text: values that the standard library can read but not write.
-
 LONGEST_FILE = 1 << 20
 """Bytes of a description; more is some other file."""
 DEEPEST = 20
@@ -344,7 +338,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except IsADirectoryError as fault:
         raise InvalidFile(f"{path} is a directory", "Give a TOML file") from fault
-    except (ValueError, RecursionError) as fault:  # endless figures are a plain ValueError
+    except (ValueError, RecursionError) as fault:  # endless digits are a plain ValueError
         raise InvalidFile(
             f"{path} is not TOML ({fault})", 'Write lines such as: world = "world.npz"'
         ) from fault
@@ -373,48 +367,3 @@ def toml_value(text: str) -> Any:
         return text
     is_value = list(found) == ["value"] and not _is_deeper(found, DEEPEST)
     return found["value"] if is_value else text
-
-
-def toml_text(tables: Mapping[str, Any]) -> str:
-    """Plain values first, then tables, then lists of tables.
-
-    >>> toml_text({"seed": 0, "solver": {"name": "auto"}, "budgets": [{"at_most": 2.0}]})
-    'seed = 0\\n\\n[solver]\\nname = "auto"\\n\\n[[budgets]]\\nat_most = 2.0\\n'
-    """
-    plain = {name: value for name, value in tables.items() if not _has_tables(value)}
-    blocks = [_lines(plain)] if plain else []
-    for name, value in tables.items():
-        if isinstance(value, Mapping):
-            blocks.append(f"[{_key(name)}]\n{_lines(value)}")
-        elif _has_tables(value):
-            blocks += [f"[[{_key(name)}]]\n{_lines(table)}" for table in value]
-    return "\n".join(blocks)
-
-
-def _has_tables(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list | tuple) and any(isinstance(one, Mapping) for one in value)
-    )
-
-
-def _lines(table: Mapping[str, Any]) -> str:
-    return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in table.items())
-
-
-def _key(name: str) -> str:
-    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if bare else _value(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else str(value)
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(one) for one in value)}]"
-    raise TypeError(f"TOML has no {type(value).__name__}")

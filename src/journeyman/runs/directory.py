@@ -5,7 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -20,19 +20,10 @@ from journeyman.runs.description import (
     RunDescription,
     SolverDescription,
     read_toml,
-    toml_text,
 )
 from journeyman.storage import naming, write_atomically
 
-# One process at a time in a run directory.
-#
-# The system holds the lock for as long as the process lives, so what a killed process leaves is no
-# obstacle. The file says whose it is; it stays where it is, because removing it would let two
-# processes hold locks on two files of the same name.
-
 LOCK = ".lock"
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-"""A link in its place would have us write elsewhere."""
 
 
 class DirectoryInUse(JourneymanError):
@@ -41,33 +32,36 @@ class DirectoryInUse(JourneymanError):
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory, or raise `DirectoryInUse` with the other's number."""
-    handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
+    """Hold the lock of a directory, or raise `DirectoryInUse` with the number of its process.
+
+    The system holds the lock for as long as the process lives, so that what a killed process leaves
+    is no obstacle. The file stays: if it were removed, two processes could hold locks on two files
+    of the same name.
+    """
+    from filelock import FileLock, Timeout
+
+    path = directory / LOCK
+    lock = FileLock(path, blocking=False)
     try:
-        if not _take(handle):
-            owner = os.read(handle, 32).decode("ascii", "replace").strip()
-            raise DirectoryInUse(
-                f"{directory} is in use by process {owner or 'unknown'}. Wait until it has ended, "
-                "or give another directory."
-            )
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
+        lock.acquire()
+    except Timeout:
+        raise DirectoryInUse(
+            f"{directory} is in use by process {_owner(path)}. Wait until it has ended, or give "
+            "another directory."
+        ) from None
+    try:
+        with suppress(OSError):  # Windows lets nobody write to a locked file
+            path.write_text(f"{os.getpid()}\n", encoding="ascii")
         yield
     finally:
-        os.close(handle)
+        lock.release()
 
 
-def _take(handle: int) -> bool:
-    """Whether the lock is ours now; where the system has no such locks it always is."""
+def _owner(path: Path) -> str:
     try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        return path.read_bytes()[:32].decode("ascii", "replace").strip() or "unknown"
+    except OSError:
+        return "unknown"
 
 
 DESCRIPTION, METRICS, RESULT = "run.toml", "metrics.jsonl", "result.json"
@@ -99,7 +93,8 @@ class RunDirectory:
 
     @contextmanager
     def opened(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
-        """Hold the lock; refuse foreign files, and earlier runs unless told what to do."""
+        """Hold the lock; refuse foreign files, and an earlier run that is neither resumed nor
+        overwritten."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidFile(f"{self.path} is a file", "Give a directory for the run")
         self.path.mkdir(parents=True, exist_ok=True)
@@ -148,7 +143,9 @@ class RunDirectory:
         Whether it says otherwise than before when to stop.
         """
         changed = self.was_begun and self._compare(description, provenance) != description.solver
-        text = toml_text({**description.table(), PROVENANCE: dict(provenance)})
+        import tomli_w
+
+        text = tomli_w.dumps({**description.table(), PROVENANCE: dict(provenance)})
         _write(self.path / DESCRIPTION, text.encode())
         return changed
 
@@ -250,11 +247,6 @@ def _write(path: Path, content: bytes) -> None:
 
     write_atomically(path, write)
 
-
-# What a solver reported, one JSON object per line, for whoever wants to plot it.
-#
-# Figures are those of `progress.Event`; at most one line a second is kept, and the last one. Killed
-# while writing, a run leaves half a line at most, which is cut off when the run goes on.
 
 INTERVAL = 1.0
 """Seconds between two lines."""

@@ -31,7 +31,7 @@ class Request:
 
     was_made = False
 
-    def heed(self) -> None:
+    def stop_if_made(self) -> None:
         """Stop if it was."""
         if self.was_made:
             raise Stop

@@ -44,7 +44,7 @@ def learn_in(
     description: RunDescription,
     *,
     observer: Observer,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     checkpoint_every: float | None = None,
 ) -> dict[str, Any]:
     """Learn as described, in an opened directory; the result as it is stored there.
@@ -54,18 +54,18 @@ def learn_in(
     """
     inputs = _inputs(place, description)
     if inputs.basis.note:
-        tell(inputs.basis.note)
+        report(inputs.basis.note)
     made_from = {"journeyman": metadata.version("journeyman"), **inputs.digests()}
     is_new = not place.was_begun
     goes_on = place.begin(description, made_from)
     if place.has_ended and not goes_on:
         result = place.result()
         if result.get("status") not in LIMITS:
-            tell(f"the run in {place.path} has ended before; this is its result")
+            report(f"the run in {place.path} has ended before; this is its result")
             return result
     try:
         apprentice = _learned(
-            place, description, inputs, _Ways(observer, tell, checkpoint_every), goes_on
+            place, description, inputs, _Ways(observer, report, checkpoint_every), goes_on
         )
     except (InvalidInput, NoSolution):
         if is_new:
@@ -77,10 +77,10 @@ def learn_in(
 
 
 class _Ways(NamedTuple):
-    """Who is told what, and how often states are kept."""
+    """Who receives progress and remarks, and how often states are kept."""
 
     observer: Observer
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     checkpoint_every: float | None
 
 
@@ -89,7 +89,7 @@ def _learned(
 ) -> Apprentice:
     problem = inputs.problem()
     chosen = chosen_solver(description.solver, problem, description.seed)
-    solver = SteadySolver(chosen, place.checkpoints, ways.tell, ways.checkpoint_every)
+    solver = ResumableSolver(chosen, place.checkpoints, ways.report, ways.checkpoint_every)
     if goes_on:
         solver.forget_later_solves()
     with Metrics(place.metrics, ways.observer) as metrics:
@@ -124,7 +124,7 @@ def _inputs(place: RunDirectory, description: RunDescription) -> Inputs:
 
 
 def result_of(apprentice: Apprentice) -> dict[str, Any]:
-    """The outcome of a run: figures of certificate and solver, and what to say about them."""
+    """The outcome of a run: numbers of certificate and solver, and what they mean in words."""
     answer, found = apprentice.answer, certificate_result(apprentice.certificate)
     if answer.reduced is not None and answer.reduced.fault:
         found["advice"] = f"{answer.reduced.fault}. {MORE_CELLS}\n{found['advice']}"
@@ -159,26 +159,22 @@ def certificate_result(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-# A solver that can be stopped and continued: what a run gives to `learn`.
-#
-# Around a solver that draws nothing and is quick there is little to do: it starts again. SGD-AL
-# goes
-# on from its last state. `learn` may solve more than once, with lowered budgets: every solve has
-# its
-# own checkpoints.
+class ResumableSolver:
+    """A solver that can be stopped and continued: what a run gives to `learn`.
 
-
-class SteadySolver:
-    """Runs a solver, keeps its states, and raises `Stop` when it was interrupted."""
+    It keeps the states of SGD-AL, which goes on from the last one, and raises `Stop` when it was
+    interrupted; other solvers start again. `learn` may solve more than once, with lowered budgets:
+    every solve has its own checkpoints.
+    """
 
     def __init__(
         self,
         solver: Solver,
         directory: Path,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         checkpoint_every: float | None = None,
     ) -> None:
-        self.solver, self.directory, self.tell = solver, directory, tell
+        self.solver, self.directory, self.report = solver, directory, report
         self.checkpoint_every = checkpoint_every
         if checkpoint_every is not None and not isinstance(solver, StochasticSubgradient):
             raise InvalidSolver(
@@ -219,22 +215,16 @@ class SteadySolver:
 
     def _continued(self, solver: StochasticSubgradient, problem: Program, watch: Watch) -> Answer:
         self._checkpoints = Checkpoints(self.directory / f"solve-{self.solves}")
-        step = self._checkpoints.mend()
-        steady = replace(
+        step = self._checkpoints.repair()
+        resumable = replace(
             solver, checkpoint=self._checkpoints.latest, checkpoint_every=self.checkpoint_every
         )
         if step is not None:
-            self.tell(f"going on from step {step}")
-        answer = steady.run(problem, watch)
+            self.report(f"going on from step {step}")
+        answer = resumable.run(problem, watch)
         self._checkpoints.keep()
         return answer
 
-
-# The last three states of a solver that can be continued, and which of them to go on from.
-#
-# A solver writes `latest.npz`; whenever that file is a new one it is kept under the number of its
-# step as well. A file that cannot be read, for instance because the disk lost a bit, is passed over
-# for the one before.
 
 KIND = "subgradient-state"
 KEPT = 3
@@ -243,7 +233,12 @@ LATEST = "latest.npz"
 
 
 class Checkpoints:
-    """The states of one solve, in a directory of their own."""
+    """The last three states of one solve, and which of them to go on from.
+
+    A solver writes `latest.npz`; whenever that file is a new one it is kept under the number of its
+    step as well. A file that cannot be read, for instance because the disk lost a bit, is passed
+    over for the one before.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -265,17 +260,17 @@ class Checkpoints:
         self._seen = (status.st_ino, status.st_mtime_ns)
         step = step_of(self.latest)
         if step is not None:
-            _double(self.latest, self.directory / f"step-{step:012d}.npz")
+            _link(self.latest, self.directory / f"step-{step:012d}.npz")
         for old in self.numbered()[KEPT:]:
             old.unlink()
 
-    def mend(self) -> int | None:
+    def repair(self) -> int | None:
         """Make `latest` the newest state that is whole; its step, or None when there is none."""
         for path in [self.latest, *self.numbered()]:
             step = step_of(path)
             if step is not None:
                 if path != self.latest:
-                    _double(path, self.latest)
+                    _link(path, self.latest)
                 return step
         self.latest.unlink(missing_ok=True)
         return None
@@ -290,7 +285,7 @@ def step_of(path: Path) -> int | None:
         return None
 
 
-def _double(source: Path, target: Path) -> None:
+def _link(source: Path, target: Path) -> None:
     """The same content under a second name, without copying where the file system can."""
     target.unlink(missing_ok=True)
     try:

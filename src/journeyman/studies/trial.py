@@ -160,13 +160,13 @@ class Task:
         try:
             with noticing() as request:
                 self._warm_up()
-                request.heed()
+                request.stop_if_made()
                 started = time.perf_counter()
                 answer = solve(
                     self.problem, self.solver, time_limit=self.time_limit, observer=quiet
                 )
                 seconds = self.preparing + time.perf_counter() - started
-                request.heed()
+                request.stop_if_made()
             measured = replace(blank, seconds=seconds, **_outcome(answer), **_work(answer))
             return measured if answer.solution is None else self._judged(measured, answer)
         except Stop:
