@@ -132,7 +132,7 @@ def _numpy_steps(run: _Run, steps: int) -> None:
     for t in range(steps):
         rows = slice(t * motion.batch, (t + 1) * motion.batch)
         s, y = pair_at[rows], state_at[rows]
-        weights = cost_class._worst_case(G @ theta - exact.target)
+        weights = cost_class.worst_case(G @ theta - exact.target)
         active = (Phi[s] @ theta < floor[s]) * pair_weight[s]
         signs = np.sign(D[y] @ theta - target[y]) * flow_weight[y]
         gradient = G.T @ weights + (signs @ D[y] - active @ Phi[s]) / motion.batch

@@ -142,22 +142,6 @@ def test_robust_ranges_are_worth_much_where_the_support_is_known(cost_class, sha
     assert 0 < robust_gap(problem, ranges, problem.target) < share * term
 
 
-def test_a_class_of_ones_own_has_no_robust_gap():
-    class Own(jm.CostClass):
-        contains_zero = True
-        _worst_case = _admit = _image_bound = None
-
-        def _gap(self, z):
-            return float(abs(z[0]))
-
-        def _pointwise_bound(self, matrix):
-            return float(abs(matrix).max())
-
-    problem = random_problem(0, Own())
-    with pytest.raises(jm.InvalidCosts, match="no robust gap is known for Own"):
-        robust_gap(problem, (problem.target, problem.target), problem.target)
-
-
 def test_what_is_left_of_the_residual_is_paid_for():
     problem = random_problem(4, discount=0.95)
     world, policy = problem.world, random_policy(problem.world, 0)

@@ -211,11 +211,3 @@ def test_the_demonstrations_at_hand_count():
 def test_senseless_demands_are_refused(accuracy, delta):
     with pytest.raises(jm.InvalidProblem):
         demonstrations_needed(golden_problem("l1"), accuracy, delta)
-
-
-def test_an_unknown_class_is_refused():
-    class Odd(jm.InfinityBall):
-        pass
-
-    with pytest.raises(jm.InvalidCosts, match="no radius is known for Odd"):
-        radii(two_states(0.9, [1.0, -1.0], Odd()), 0.05)

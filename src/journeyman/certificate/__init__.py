@@ -2,7 +2,7 @@
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.certify import certify
-from journeyman.certificate.concentration import Rate, radii
+from journeyman.certificate.concentration import radii
 from journeyman.certificate.intervals import BudgetCertificate
 from journeyman.certificate.large_certificate import LargeCertificate
 from journeyman.certificate.requirements import (
@@ -18,6 +18,7 @@ from journeyman.certificate.requirements import (
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sampled_rows import LargeRows, SampledRows
 from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
+from journeyman.costs.rates import Rate
 
 __all__ = [
     "AsPrinted",

@@ -15,7 +15,6 @@ from journeyman.arrays import FloatArray
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
 from journeyman.certificate.terms import Combination, Premise, Term, Verdict, refuted
-from journeyman.costs import KnownCost
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Program, Witness
@@ -99,7 +98,7 @@ class GapBound:
     @property
     def known_cost(self) -> bool:
         """Whether the gap is the expected total of a known cost, so that there is no expert."""
-        return isinstance(self.problem.cost_class, KnownCost)
+        return self.problem.cost_class.is_known
 
     def worth(self) -> str:
         """The share in words, and the word that belongs to it."""

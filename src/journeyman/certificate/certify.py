@@ -51,7 +51,6 @@ from journeyman.certificate.terms import (
     Verdict,
     total,
 )
-from journeyman.costs import KnownCost
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy import Occupancy, Policy, extract, occupancy
@@ -293,7 +292,7 @@ def _combinations(
     error: ModelError | None,
 ) -> tuple[Combination, ...]:
     """Every evaluation with every estimate, the smallest bound first."""
-    found, known_cost = [], isinstance(problem.cost_class, KnownCost)
+    found, known_cost = [], problem.cost_class.is_known
     for evaluation in evaluations:
         for estimate in estimates:
             gap = problem.cost_class.gap(evaluation.expectations - estimate.values)

@@ -13,18 +13,15 @@ Smale and Zhou (2007), lemma 2; Clopper and Pearson (1934).
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
-from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost, Simplex
-from journeyman.errors import InvalidCosts, InvalidProblem
+from journeyman.costs.rates import Rate, Totals
+from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
 from journeyman.problem.surrogate import Surrogate
-from journeyman.problem.trivial import centred_bound
 
 
 def hoeffding_radius(width: float, count: int, failure_probability: float) -> float:
@@ -112,52 +109,14 @@ def upper_frequency(seen: int, count: int, failure_probability: float) -> float:
 # *Reference*: Hoeffding (1963); Azuma (1967); McDiarmid (1989).
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A bound that falls like scale/sqrt(count).
-
-    >>> rate = Rate("union", 3.0, "3/sqrt(m)")
-    >>> rate.at(9), rate.smallest(1.0), rate.smallest(0.999)
-    (1.0, 9, 10)
-    """
-
-    name: str
-    scale: float
-    formula: str
-
-    def at(self, count: int) -> float:
-        """The bound after `count` trajectories or steps."""
-        return self.scale / math.sqrt(count)
-
-    def smallest(self, target: float) -> int:
-        """The least count with `at(count) <= target`."""
-        guess = (self.scale / target) ** 2 if self.scale < 1e150 * target else math.inf
-        if not math.isfinite(guess):
-            raise InvalidProblem(
-                f"no finite number brings the {self.name} bound to {target:.3g}",
-                "Ask for a larger accuracy",
-            )
-        low, high = math.floor(guess * (1 - 1e-12)), math.ceil(guess * (1 + 1e-12)) + 1
-        low = max(0, low - 1)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.at(middle) <= target else (middle, high)
-        return high
-
-
 def radii(
     problem: CostProblem, failure_probability: float, *, two_sided: bool = True
 ) -> tuple[Rate, ...]:
     """Every radius s(m, failure_probability) known for the problem's class; none is needed, and
     none returned, when the cost is known."""
     delta = require_probability(failure_probability)
-    kind = type(problem.cost_class)
-    if kind not in _RADII:
-        raise InvalidCosts(
-            f"no radius is known for {kind.__name__}",
-            f"Use one of {', '.join(known.__name__ for known in _RADII)}",
-        )
-    return _RADII[kind](_Sizes.of(problem), delta, two_sided)
+    totals = Totals(problem.basis, problem.effective_horizon)
+    return problem.cost_class.rates(totals, delta, two_sided=two_sided)
 
 
 def truncation(problem: Program, recorded_length: int | None = None) -> float:
@@ -234,65 +193,3 @@ def require_probability(value: float) -> float:
     return require_between(
         "failure_probability", value, 0.0, 1.0, InvalidProblem, "Give for example 0.05"
     )
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """Sums and maxima of the ranges, and the largest costs, all times 1/(1 - discount)."""
-
-    num_costs: int
-    range_sum: float
-    range_max: float
-    norm: float
-    euclidean: float
-
-    @classmethod
-    def of(cls, problem: CostProblem) -> "_Sizes":
-        basis, h = problem.basis, problem.effective_horizon
-        scale = problem.cost_class.scaling(basis.num_costs)
-        ranges = h * scale * (basis.highest - basis.lowest)
-        euclidean = EuclideanBall(scale)
-        return cls(
-            basis.num_costs,
-            float(ranges.sum()),
-            float(ranges.max()),
-            h * centred_bound(problem, problem.cost_class),
-            h * centred_bound(problem, euclidean),
-        )
-
-
-def _infinity_ball(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
-    n, width = sizes.num_costs, 2 * sizes.norm
-    union = sizes.range_sum * math.sqrt(math.log(2 * n / delta) / 2)
-    signs = width * math.sqrt((n * math.log(2) + math.log(1 / delta)) / 2)
-    mean = math.sqrt(n) * sizes.euclidean
-    mcdiarmid = mean + width * math.sqrt(math.log(1 / delta) / 2)
-    return (
-        Rate("union", union, "sum_i R_i sqrt(log(2n/delta)/(2m))"),
-        Rate("signs", signs, "2 N h sqrt((n log 2 + log(1/delta))/(2m))"),
-        Rate("McDiarmid", mcdiarmid, "sqrt(n/m) N2 h + 2 N h sqrt(log(1/delta)/(2m))"),
-    )
-
-
-def _euclidean_ball(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
-    scale = sizes.euclidean * (1 + math.sqrt(2 * math.log(1 / delta)))
-    return (Rate("McDiarmid", scale, "N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)"),)
-
-
-def _simplex(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
-    sides, name = (2, "two-sided") if two_sided else (1, "one-sided")
-    scale = sizes.range_max * math.sqrt(math.log(sides * sizes.num_costs / delta) / 2)
-    count = "2n" if two_sided else "n"
-    return (Rate(name, scale, f"max_i R_i sqrt(log({count}/delta)/(2m))"),)
-
-
-def _known_cost(sizes: _Sizes, delta: float, two_sided: bool) -> tuple[Rate, ...]:
-    return ()
-
-
-_RADII: dict[type[CostClass], Callable[[_Sizes, float, bool], tuple[Rate, ...]]] = {
-    InfinityBall: _infinity_ball,
-    EuclideanBall: _euclidean_ball,
-    Simplex: _simplex,
-    KnownCost: _known_cost,
-}

@@ -149,8 +149,7 @@ def _demonstrations(problem: Program) -> Demonstrations | None:
 def _save_problem(problem: Program, path: Path) -> None:
     arrays = {"target": problem.target, "limits": problem.limits}
     arrays |= _matrix("basis", problem.basis.matrix)
-    if problem.cost_class.scale is not None:
-        arrays["scale"] = problem.cost_class.scale
+    arrays |= {name: np.asarray(given) for name, given in problem.cost_class.parameters().items()}
     arrays |= {f"budget_{j}": budget.cost for j, budget in enumerate(problem.constraints)}
     save_arrays(
         path, "problem", INPUT_VERSION, arrays,

@@ -23,7 +23,6 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix
 from journeyman.certificate.concentration import (
-    Rate,
     empirical_bernstein_radius,
     hilbert_radius,
     radii,
@@ -39,7 +38,8 @@ from journeyman.certificate.model_error import (
     true_world_trivial_bound,
 )
 from journeyman.certificate.terms import Estimate, Term, total
-from journeyman.costs import CostClass, EuclideanBall, InfinityBall, KnownCost
+from journeyman.costs import CostClass
+from journeyman.costs.rates import Rate
 from journeyman.demonstrations import (
     Blend,
     Demonstrations,
@@ -52,7 +52,6 @@ from journeyman.demonstrations.control_variate import Shaping, Tails
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship, Program
 from journeyman.problem.cost_problem import CostProblem
-from journeyman.problem.trivial import centred_bound
 from journeyman.world import World
 
 PLAIN_UP_TO = 20
@@ -158,7 +157,7 @@ class PlainMean:
     @cached_property
     def _centred_is_smaller(self) -> bool:
         plain = self.problem.cost_class.pointwise_bound(self.problem.cost_matrix)
-        return centred_bound(self.problem, self.problem.cost_class) < plain
+        return self.problem.cost_class.centred_bound(self.problem.basis) < plain
 
     @property
     def values(self) -> FloatArray:
@@ -169,7 +168,9 @@ class PlainMean:
 
     @property
     def truncation(self) -> Term:
-        error = centred_bound(self.problem, self.problem.cost_class) * float(self.missing.mean())
+        error = self.problem.cost_class.centred_bound(self.problem.basis) * float(
+            self.missing.mean()
+        )
         return Term("truncation", error, "N h mean discount^T", "recorded lengths")
 
     def independent(self, failure_probability: float) -> Estimate:
@@ -197,7 +198,7 @@ class PlainMean:
 
     def _rates(self, failure_probability: float) -> tuple[Rate, ...]:
         """The radii of the class; that of one cost where the cost is known."""
-        if not isinstance(self.problem.cost_class, KnownCost):
+        if not self.problem.cost_class.is_known:
             return radii(self.problem, failure_probability, two_sided=False)
         width = self.problem.cost_class.scaling(1)[0] * self.ranges[0]
         scale = float(width) * math.sqrt(math.log(1 / failure_probability) / 2)
@@ -206,10 +207,7 @@ class PlainMean:
 
 def coordinatewise(cost_class: CostClass, radius: FloatArray) -> float:
     """gap_W of an error that is within +-radius_i in every coordinate."""
-    scaled = cost_class.scaling(radius.size) * radius
-    if isinstance(cost_class, InfinityBall):
-        return float(scaled.sum())
-    return float(np.linalg.norm(scaled) if isinstance(cost_class, EuclideanBall) else scaled.max())
+    return cost_class.largest_gap(-radius, radius)
 
 
 # The expert's expectations from shaped totals, with a radius that follows their small spread.
@@ -352,7 +350,7 @@ class _Frame:
         spread = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
         scale = problem.cost_class.scaling(ranges.size)
         least = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
-        weights, factor = _norm(problem.cost_class, np.where(ranges > 0, spread, least))
+        weights, factor = problem.cost_class.quadratic_bound(np.where(ranges > 0, spread, least))
         open_ended = ~Tails.of(training, matrix, world).known
         shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
         frame = cls(problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest)
@@ -367,7 +365,7 @@ class _Frame:
     @property
     def trivial(self) -> float:
         """2 N h, costs centred: two points of the hull of h Psi differ by no more."""
-        bound = centred_bound(self.problem, self.problem.cost_class)
+        bound = self.problem.cost_class.centred_bound(self.problem.basis)
         return 2 * bound * self.problem.world.effective_horizon
 
     @property
@@ -418,19 +416,6 @@ class _Frame:
             episodes = np.flatnonzero(demos.lengths > t)
             visited = pairs[demos.offsets[episodes] + t]
             yield episodes, world.discount**t * self.shaping.costs[visited]
-
-
-def _norm(cost_class: CostClass, spread: FloatArray) -> tuple[FloatArray, float]:
-    """Weights s and the factor f with gap_W(x) <= f sqrt(sum_i x_i^2/s_i).
-
-    k being the scale of the class, sum_i k_i |x_i| <= sqrt(sum_i k_i^2 s_i) |x| for the infinity
-    ball, best with s_i = spread_i/k_i; the gaps of the other classes are at most |k x|_2.
-    """
-    scale = cost_class.scaling(spread.size)
-    if isinstance(cost_class, InfinityBall):
-        weights = spread / scale
-        return weights, float(np.sqrt((scale**2 * weights).sum()))
-    return 1 / scale**2, 1.0
 
 
 # Which estimate of the expert's expectations `learn` aims at, and why.

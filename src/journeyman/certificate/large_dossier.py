@@ -135,8 +135,7 @@ def _save_problem(certificate: LargeCertificate, path: Any) -> None:
         "largest": np.array(getattr(getattr(problem, "costs", None), "largest", most)),
         "extremes": np.asarray(basis.matrix),
     }  # fmt: skip
-    if problem.cost_class.scale is not None:
-        arrays["scale"] = problem.cost_class.scale
+    arrays |= {name: np.asarray(given) for name, given in problem.cost_class.parameters().items()}
     if problem.expectation.is_declared:
         arrays["target"] = problem.target
     save_arrays(

@@ -57,14 +57,14 @@ from journeyman.arrays import (
 from journeyman.certificate.concentration import require_probability
 from journeyman.certificate.l1_ball import EPSILON, SEARCH, L1Ball, WidenedRanges, worst_total
 from journeyman.certificate.terms import Evaluation, Term, above
-from journeyman.costs import CostBasis, EuclideanBall, InfinityBall, KnownCost, Simplex
+from journeyman.costs import CostBasis
 from journeyman.demonstrations import Demonstrations
-from journeyman.errors import InvalidCosts, InvalidProblem
+from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.attainable import WORK_LIMIT, attainable_ranges
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
-from journeyman.problem.trivial import TrivialBound, centred_bound, with_ranges, without_plans
+from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
 from journeyman.world import World
 from journeyman.world.estimation import FURTHEST
 
@@ -132,7 +132,7 @@ def model_term(problem: Program, visits: Occupancy, error: ModelError) -> float:
     """N_c distance: by how much the policy's gap in the true world may exceed that in the model."""
     rounding = EPSILON * (problem.basis.num_costs + 8)
     plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
-    largest = centred_bound(problem, problem.cost_class) + rounding * plain
+    largest = problem.cost_class.centred_bound(problem.basis) + rounding * plain
     return largest * occupancy_distance(visits, error)
 
 
@@ -147,7 +147,7 @@ def greatest_model_term(problem: Program, error: ModelError) -> float:
     distance = min(world.discount * weighted + error.initial, FURTHEST) * world.effective_horizon
     rounding = EPSILON * (problem.basis.num_costs + 8)
     plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
-    largest = centred_bound(problem, problem.cost_class) + rounding * plain
+    largest = problem.cost_class.centred_bound(problem.basis) + rounding * plain
     return largest * distance * (1 + EPSILON * (world.num_pairs + 16))
 
 
@@ -186,7 +186,7 @@ def robust_expectations(problem: Program, policy: Policy, error: ModelError) -> 
     """For every cost, what the policy's expected discounted total cannot exceed in the true world.
 
     Robust evaluation, or the model's expectation plus half the cost's span times the distance where
-    that is smaller. `Simplex` needs no more than these; see `robust_gap`.
+    that is smaller; see `robust_gap`.
     """
     return _robust(problem.world, problem.cost_matrix, policy, error)
 
@@ -204,14 +204,7 @@ def robust_gap(
 ) -> float:
     """The largest gap to the `expert`'s expectations of an apprentice whose own lie in `ranges`."""
     least, greatest = ranges
-    if isinstance(problem.cost_class, Simplex | KnownCost):
-        return problem.cost_class.gap(greatest - expert)
-    if isinstance(problem.cost_class, InfinityBall | EuclideanBall):
-        return problem.cost_class.gap(np.maximum(greatest - expert, expert - least))
-    raise InvalidCosts(
-        f"no robust gap is known for {type(problem.cost_class).__name__}",
-        "Use the model term instead",
-    )
+    return problem.cost_class.largest_gap(least - expert, greatest - expert)
 
 
 def robust_budgets(problem: Program, policy: Policy, error: ModelError) -> FloatArray:
@@ -529,7 +522,7 @@ def true_world_trivial_bound(
     problem: Program, error: ModelError | None, *, valid: bool
 ) -> TrivialBound:
     """No policy has a larger gap, on the event on which the certificate holds."""
-    known_cost = isinstance(problem.cost_class, KnownCost)
+    known_cost = problem.cost_class.is_known
     plain = without_plans(problem, problem.exact_target, known_cost=known_cost)
     if not valid:
         return plain

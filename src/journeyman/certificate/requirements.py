@@ -32,7 +32,6 @@ from scipy import sparse
 
 from journeyman.arrays import require_between
 from journeyman.certificate.concentration import (
-    Rate,
     bias,
     fewest,
     least_radius,
@@ -46,6 +45,7 @@ from journeyman.certificate.concentration import (
 )
 from journeyman.certificate.model_error import greatest_model_term, model_error
 from journeyman.costs import InfinityBall
+from journeyman.costs.rates import Rate
 from journeyman.errors import (
     InvalidCosts,
     InvalidDemonstrations,
@@ -137,7 +137,7 @@ def in_scope(surrogate: Surrogate, accuracy: float) -> bool:
     problem = reduced.problem
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     return (
-        isinstance(problem.cost_class, InfinityBall)
+        problem.cost_class.same_as(InfinityBall(scale), scale.size)
         and bool((scale * problem.basis.norms <= 1 + ROUNDING).all())
         and reduced.features.base is None
         and not problem.constraints

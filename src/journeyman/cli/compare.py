@@ -302,13 +302,13 @@ def example_of(
 
 def cost_class_of(name: str | None) -> jm.CostClass | None:
     """The class of a name; None leaves it to the problem."""
-    from journeyman.runs.inputs import CLASSES
+    from journeyman.costs.registry import COST_CLASSES, cost_class_from
 
     if name is None:
         return None
-    if name not in CLASSES:
-        raise wrong_setting("cost_class", name, f"Give one of {', '.join(CLASSES)}")
-    return CLASSES[name]()
+    if name not in COST_CLASSES:
+        raise wrong_setting("cost_class", name, f"Give one of {', '.join(COST_CLASSES)}")
+    return cost_class_from({"name": name})
 
 
 def files_of(given: Mapping[str, Any], budgets: list[str] | None, expert: Path | None) -> Compared:

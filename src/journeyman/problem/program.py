@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix, assign
-from journeyman.costs import CostBasis, CostClass, KnownCost
+from journeyman.costs import CostBasis, CostClass
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.attainable import attainable_ranges
@@ -107,7 +107,7 @@ class Program(ABC):
     @cached_property
     def trivial(self) -> TrivialBound:
         """The trivial bound with what proves it."""
-        return self._trivial(self.exact_target, known_cost=isinstance(self.cost_class, KnownCost))
+        return self._trivial(self.exact_target, known_cost=self.cost_class.is_known)
 
     @cached_property
     def largest_excess(self) -> float:

@@ -25,14 +25,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from journeyman.arrays import FloatArray
-from journeyman.costs import CostClass
 from journeyman.problem.cost_problem import CostProblem
 
-BLOCK = 1 << 16
-"""Rows of a sparse cost basis that are centred at a time."""
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -70,21 +66,6 @@ class TrivialBound:
     """None where bounded costs alone say as much."""
 
 
-def centred_bound(problem: CostProblem, cost_class: CostClass) -> float:
-    """The pointwise bound of the basis or of the centred basis, whichever is smaller."""
-    return min(cost_class.pointwise_bound(problem.basis.matrix), _about_middle(problem, cost_class))
-
-
-def _about_middle(problem: CostProblem, cost_class: CostClass) -> float:
-    matrix, centre = problem.basis.matrix, problem.basis.centre
-    largest = 0.0
-    for start in range(0, matrix.shape[0], BLOCK):
-        rows = matrix[start : start + BLOCK]
-        dense = np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
-        largest = max(largest, cost_class.pointwise_bound(dense - centre))
-    return largest
-
-
 def plain_bound(problem: CostProblem, target: FloatArray | None, sign: float = 1.0) -> float:
     """What bounded costs alone say of every gap; with sign -1 of minus every gap.
 
@@ -97,10 +78,10 @@ def plain_bound(problem: CostProblem, target: FloatArray | None, sign: float = 1
     )
     rounding = (num_costs + 8) * EPSILON
     if target is None:
-        return 2 * centred_bound(problem, cost_class) * h * (1 + rounding)
+        return 2 * cost_class.centred_bound(problem.basis) * h * (1 + rounding)
     ways = (
         (np.zeros(num_costs), cost_class.pointwise_bound(problem.basis.matrix)),
-        (problem.basis.centre, _about_middle(problem, cost_class)),
+        (problem.basis.centre, cost_class.bound_about_middle(problem.basis)),
     )
     found = []
     for centre, size in ways:
@@ -120,7 +101,7 @@ def without_plans(
 
 
 def _may_be_negative(problem: CostProblem, target: FloatArray | None) -> bool:
-    """Whether policies can surpass a target in every cost of a one-sided class."""
+    """Whether policies can do better than a target under every cost of the class."""
     return target is not None and not problem.cost_class.contains_zero
 
 
@@ -178,9 +159,9 @@ class _Box:
         return float(self._differences()[0][0])
 
     def least_gap(self) -> float:
-        """Of a class whose gap grows with every cost."""
-        low, _ = self._differences()
-        gap = self.problem.cost_class.gap(low)
+        """No difference that is possible has a smaller gap."""
+        low, high = self._differences()
+        gap = self.problem.cost_class.least_gap(low, high)
         return gap - EPSILON * (low.size + 8) * abs(gap)
 
     def proven(self) -> ProvenRanges:

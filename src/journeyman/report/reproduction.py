@@ -1,5 +1,6 @@
 """Everything needed to reproduce a result: versions, seeds, SHA-256 of inputs, commands."""
 
+import json
 from collections.abc import Iterator
 
 from journeyman.arrays import IntArray
@@ -58,7 +59,8 @@ def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
 
 def _class_name(data: ReportData) -> str:
     chosen = data.certificate.problem.cost_class
-    return f"{type(chosen).__name__}({'' if chosen.scale is None else 'scale=...'})"
+    given = ", ".join(f"{name}=..." for name in chosen.parameters())
+    return f"{type(chosen).__name__}({given})"
 
 
 def _digests(data: ReportData) -> Iterator[tuple[str, str]]:
@@ -89,7 +91,7 @@ def _problem_digest(problem: Program) -> str:
     chosen, basis = problem.cost_class, problem.basis
     budgets = [(one.name, one.at_most, one.cost) for one in problem.constraints]
     return digest(
-        basis.matrix, basis.names, basis.rewards, type(chosen).__name__, chosen.scale,
+        basis.matrix, basis.names, basis.rewards, json.dumps(chosen.describe()),
         problem.target, budgets,
     )  # fmt: skip
 

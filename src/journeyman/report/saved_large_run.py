@@ -1,20 +1,27 @@
 """A run in a large world read back: its figures, and what is told of a problem without its code."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from numpy.typing import NDArray
+
 from journeyman.arrays import FloatArray
 from journeyman.certificate import LargeCertificate
-from journeyman.costs import CostBasis, CostClass, EuclideanBall, InfinityBall, Simplex
+from journeyman.costs import CostBasis, CostClass, registry
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.report.saved_claims import combinations_of, number, premises_of
 from journeyman.storage import load_arrays, take
 
-COST_CLASSES: dict[str, type[CostClass]] = {
-    kind.__name__: kind for kind in (InfinityBall, EuclideanBall, Simplex)
-}
+COST_CLASSES = {kind.__name__: kind.name for kind in registry.COST_CLASSES.values()}
 VERSION = 1
+
+
+def saved_class(kind: str, arrays: Mapping[str, NDArray[Any]]) -> CostClass:
+    """The cost class of a saved problem."""
+    scale = {"scale": arrays["scale"]} if "scale" in arrays else {}
+    return registry.cost_class_from({"name": COST_CLASSES[kind], **scale})
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ def _problem(place: Path, files: dict[str, str]) -> SavedProblem:
     recorded = "demonstrations.npz" in files
     return SavedProblem(
         CostBasis(take(path, arrays, "extremes"), told["names"]),
-        COST_CLASSES[told["cost_class"]](arrays.get("scale")),
+        saved_class(told["cost_class"], arrays),
         expectation,
         Demonstrations.load(place / "demonstrations.npz") if recorded else None,
         None if None in sizes else SavedWorld(*sizes, discount),

@@ -32,7 +32,7 @@ from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Program, Witness
 from journeyman.report.report_data import ReportData, SavedRun
 from journeyman.report.saved_claims import combinations_of, number, premises_of, terms_of
-from journeyman.report.saved_large_run import COST_CLASSES, large_certificate
+from journeyman.report.saved_large_run import large_certificate, saved_class
 from journeyman.storage import Arrays, PathLike, load_arrays, take
 from journeyman.world import World
 
@@ -158,7 +158,7 @@ def _problem(place: Path, recorded: bool) -> Program:
         demos = Demonstrations.load(place / "demonstrations.npz")
         way = _method(told)
         expectation = ExpertExpectation.from_demonstrations(demos, basis, world, method=way)
-    chosen = COST_CLASSES[facts["cost_class"]](arrays.get("scale"))
+    chosen = saved_class(facts["cost_class"], arrays)
     if told["kind"] == "stopped shaping":
         plain = Apprenticeship(world, basis, expectation, chosen)
         shaped = stopped_shaping(plain, expert_estimates(plain, 0.5))

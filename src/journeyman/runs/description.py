@@ -32,6 +32,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+from journeyman.costs.registry import COST_CLASSES
 from journeyman.errors import InvalidFile, InvalidProblem
 
 
@@ -39,7 +40,6 @@ class InvalidSettings(InvalidProblem):
     """A run is described in words that are not understood."""
 
 
-COST_CLASSES = ("infinity-ball", "euclidean-ball", "simplex")
 DESCRIPTION = "the description"
 """What settings belong to that were put together from several places."""
 PROVENANCE = "made_from"
@@ -97,7 +97,7 @@ class RunDescription:
     budgets: tuple[BudgetDescription, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_choice("cost_class", self.cost_class, COST_CLASSES)
+        _require_choice("cost_class", self.cost_class, tuple(COST_CLASSES))
         _require_choice("solver.name", self.solver.name, SOLVERS)
         for name, least in (("seed", 0), ("truncated_at", 1), ("terminal_state", 0)):
             value = getattr(self, name)

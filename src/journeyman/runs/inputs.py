@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.costs import CostBasis, CostClass, EuclideanBall, InfinityBall, Simplex
+from journeyman.costs import CostBasis, CostClass
+from journeyman.costs.registry import named_cost_class
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy
@@ -16,11 +17,6 @@ from journeyman.runs.description import BudgetDescription, RunDescription
 from journeyman.storage import digest
 from journeyman.world import World
 
-CLASSES: dict[str, type[CostClass]] = {
-    "infinity-ball": InfinityBall,
-    "euclidean-ball": EuclideanBall,
-    "simplex": Simplex,
-}
 REWARDING = ("reward", "return", "utility")
 """What a feature is not called when lower is better."""
 
@@ -45,7 +41,7 @@ class Inputs:
         basis = costs_from(description.costs, world, options, rewards=description.rewards)
         demos = demonstrations_from(description, world)
         budgets = tuple(_budget(one, basis, world) for one in description.budgets)
-        return cls(world, basis, demos, CLASSES[description.cost_class](), budgets)
+        return cls(world, basis, demos, named_cost_class(description.cost_class), budgets)
 
     def problem(self) -> Apprenticeship:
         """The apprenticeship that they state."""

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from journeyman.costs import Simplex
 from journeyman.policy.linear_systems import is_narrow
 from journeyman.problem import Program
 from journeyman.solvers.exact.column_generation import ColumnGeneration
@@ -49,7 +48,7 @@ def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]
     choice with CVXPY.
     """
     pairs = problem.world.num_pairs
-    factor = PATIENCE_FOR_SURPLUS if isinstance(problem.cost_class, Simplex) else 1
+    factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
     if pairs <= factor * SMALL:
         return LinearProgram(), ""
     if pairs <= factor * NARROW * _size_of_starts(problem) and is_narrow(problem.world):

@@ -29,9 +29,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from journeyman.arrays import FloatArray, assign, read_only
-from journeyman.costs import CostClass, EuclideanBall, InfinityBall
+from journeyman.costs import CostClass
+from journeyman.costs.weight_set import WeightSet
 from journeyman.demonstrations import MonteCarlo
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidSolver
@@ -41,6 +43,8 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
+from journeyman.progress import quiet
+from journeyman.solvers.exact.engines import Cone, ConeModel, run_cone
 from journeyman.solvers.mixture_answer import MixtureAnswer
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
@@ -248,12 +252,15 @@ def best_weights(
     differences = (expectations - target) * scale
     unit = float(np.abs(differences).max()) or 1.0
     A = np.ascontiguousarray((differences / unit).T)
-    if isinstance(cost_class, EuclideanBall):
+    chosen = cost_class.weight_set(target.size)
+    if cost_class.has_surplus or not chosen.size:
+        theta, dual, engine = _cheapest(A)
+    elif chosen.is_centred and chosen.axes is not None:
         theta, dual, engine = _nearest(A)
-    elif isinstance(cost_class, InfinityBall):
+    elif chosen.is_centred and chosen.is_box:
         theta, dual, engine = _matching(A)
     else:
-        theta, dual, engine = _surpassing(A)
+        theta, dual, engine = _against_the_worst(A.T, chosen.in_units(scale))
     weights = _in_simplex(theta)
     value = cost_class.gap(weights @ expectations - target)
     proposals = [cost_class.worst_case(weights @ expectations - target)]
@@ -283,7 +290,7 @@ def _matching(A: FloatArray) -> _Found:
     return x[:count], prices[:costs] - prices[costs:], SIMPLEX_METHOD
 
 
-def _surpassing(A: FloatArray) -> _Found:
+def _cheapest(A: FloatArray) -> _Found:
     """minimise t with A theta <= t, then the mean of A theta with that t held."""
     costs, count = A.shape
     rows = np.hstack([A, -np.ones((costs, 1))])
@@ -296,6 +303,37 @@ def _surpassing(A: FloatArray) -> _Found:
     if second is not None and mean @ second[0] < mean @ theta - WORTHWHILE:
         theta = second[0]
     return theta, prices, f"{SIMPLEX_METHOD}, two stages"
+
+
+def _against_the_worst(differences: FloatArray, chosen: WeightSet) -> _Found:
+    """maximise s over weights centre + C v with <weights, difference> >= s for every candidate,
+    whose prices are the weights of the mixture; a ball is a cone of its own."""
+    count, size = len(differences), chosen.size
+    base = differences @ chosen.centre
+    rows = np.column_stack([-chosen.pulled(differences.T).T, np.ones(count)])
+    blocks, right = [rows], [base]
+    cones = [(Cone.NONNEGATIVE, count)]
+    if chosen.right.size:
+        blocks.append(np.column_stack([chosen.equations, np.zeros(chosen.right.size)]))
+        right.append(chosen.right)
+        cones.append((Cone.ZERO, chosen.right.size))
+    if chosen.axes is not None:
+        blocks += [np.zeros((1, size + 1)), np.column_stack([-np.eye(size), np.zeros(size)])]
+        right += [np.ones(1), np.zeros(size)]
+        cones.append((Cone.SECOND_ORDER, size + 1))
+    else:
+        ends = np.column_stack([np.eye(size), np.zeros(size)])
+        blocks += [ends, -ends]
+        right += [chosen.upper, -chosen.lower]
+        cones.append((Cone.NONNEGATIVE, 2 * size))
+    model = ConeModel(
+        sparse.csc_array(np.vstack(blocks)), np.concatenate(right),
+        np.append(np.zeros(size), -1.0), tuple(cones),
+    )  # fmt: skip
+    found = run_cone(model, Watch("mixture", quiet), threads=1)
+    if not (np.isfinite(found.columns).all() and np.isfinite(found.row_duals).all()):
+        return np.full(count, 1 / count), None, found.engine
+    return found.row_duals[:count], chosen.weights(found.columns[:size]), found.engine
 
 
 def _linear(

@@ -10,7 +10,6 @@ from journeyman.solvers.classics.policy_visits import (
     RolloutEvaluator,
     default_horizon,
 )
-from journeyman.solvers.classics.worst_case_descent import smoothed_gap, smoothing_error
 from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_policy
 
@@ -26,13 +25,13 @@ def differences(function, point, size=1e-6):
 @pytest.mark.parametrize("temperature", [1e-3, 0.3, 10.0])
 def test_the_smoothed_gap_is_near_the_gap_and_its_weights_are_its_gradient(cost_class, temperature):
     for z in np.random.default_rng(0).normal(size=(20, 3)):
-        value, weights = smoothed_gap(cost_class, z, temperature)
-        error = smoothing_error(cost_class, 3) * temperature
+        value, weights = cost_class.smoothed(z, temperature)
+        error = cost_class.smoothing_error(3) * temperature
         above = isinstance(cost_class, jm.Simplex)
         off = value - cost_class.gap(z) if above else cost_class.gap(z) - value
         assert -1e-12 <= off <= error + 1e-12
         assert np.allclose(cost_class.admit(weights), weights)
-        slopes = differences(lambda x: smoothed_gap(cost_class, x, temperature)[0], z)
+        slopes = differences(lambda x: cost_class.smoothed(x, temperature)[0], z)
         assert np.allclose(slopes, weights, atol=1e-5 / temperature)
 
 
@@ -49,10 +48,10 @@ def test_exact_gradients_agree_with_finite_differences(cost_class, shape, kind):
     def objective(point):
         policy = jm.Policy(family.law(point), problem.world.pairs.offsets)
         difference = problem.difference(jm.occupancy(problem.world, policy).measure)
-        return smoothed_gap(cost_class, difference, 0.5)[0]
+        return cost_class.smoothed(difference, 0.5)[0]
 
     visits = ExactEvaluator(problem).visits(family.law(theta))
-    _, weights = smoothed_gap(cost_class, visits.difference, 0.5)
+    _, weights = cost_class.smoothed(visits.difference, 0.5)
     gradient = family.gradient(visits.law, visits.signal(problem.cost_of(weights)))
     assert np.allclose(gradient, differences(objective, theta), atol=1e-6)
 

@@ -15,15 +15,11 @@ from journeyman.testing.random_worlds import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 
 
-def random_master(seed, *, simplex=False, ball=False, budgets=0):
+def random_master(seed, cost_class, *, budgets=0):
     rng = np.random.default_rng(seed)
     costs, blocks = int(rng.integers(1, 5)), int(rng.integers(1, 6))
     rows = np.concatenate([np.arange(blocks), rng.integers(0, blocks, 12)])
     size = costs + budgets
-    lower = np.concatenate([np.full(costs, 0.0 if simplex else -1.0), np.zeros(budgets)])
-    upper = np.concatenate([np.ones(costs), np.full(budgets, 3.0)])
-    if simplex or ball:
-        upper[:costs], lower[:costs] = 2.0, (0.0 if simplex else -2.0)
     coupling = sparse.csr_array(
         (np.ones(rows.size), (rows, np.arange(rows.size))), shape=(blocks, rows.size)
     )
@@ -34,15 +30,16 @@ def random_master(seed, *, simplex=False, ball=False, budgets=0):
 
     return Master(
         rng.normal(size=(rows.size, size)), coupling, np.ones(blocks), rng.normal(size=size),
-        DualSet(lower, upper, costs, ball, simplex), feasible,
+        DualSet.of(cost_class, costs, budgets, 3.0), feasible,
     )  # fmt: skip
 
 
 def optimum(master):
     """min t'up + ... with one variable per positive and negative part."""
-    num, size = master.columns.shape
+    num, size = master.figures.shape
     costs, duals = master.duals.num_costs, master.duals
-    if duals.is_simplex:
+    one_sided = not duals.is_box
+    if one_sided:
         objective = np.concatenate([np.zeros(num), [1.0], duals.upper[costs:]])
         tops = np.zeros((size, 1 + size - costs))
         tops[:costs, 0] = 1.0
@@ -50,9 +47,9 @@ def optimum(master):
     else:
         objective = np.concatenate([np.zeros(num), duals.upper])
         tops = np.eye(size)
-    above = np.hstack([master.columns.T, -tops])
-    below = np.hstack([-master.columns.T, -tops])[: 0 if duals.is_simplex else costs]
-    free = [(None, None)] if duals.is_simplex else []
+    above = np.hstack([master.figures.T, -tops])
+    below = np.hstack([-master.figures.T, -tops])[: 0 if one_sided else costs]
+    free = [(None, None)] if one_sided else []
     extra = tops.shape[1] - len(free)
     found = linprog(
         objective,
@@ -68,7 +65,7 @@ def optimum(master):
 @settings(max_examples=80)
 @given(seeds, st.booleans(), st.integers(0, 2))
 def test_values_enclose_the_optimum_of_a_linear_program(seed, simplex, budgets):
-    master = random_master(seed, simplex=simplex, budgets=budgets)
+    master = random_master(seed, jm.Simplex() if simplex else jm.InfinityBall(), budgets=budgets)
     point, exact = solve_master(master, 1e-7), optimum(master)
     assert point.upper - point.lower <= 1e-7
     assert point.lower <= exact + 1e-9
@@ -80,13 +77,13 @@ def test_values_enclose_the_optimum_of_a_linear_program(seed, simplex, budgets):
 @settings(max_examples=40)
 @given(seeds, st.integers(0, 2))
 def test_values_enclose_the_optimum_for_the_ball(seed, budgets):
-    master = random_master(seed, ball=True, budgets=budgets)
+    master = random_master(seed, jm.EuclideanBall(), budgets=budgets)
     point = solve_master(master, 1e-7)
     assert point.upper - point.lower <= 1e-7
     assert np.linalg.norm(point.dual[: master.duals.num_costs]) <= 1
     rows = master.coupling.tocoo().coords[0]
     objective = lambda x: master.duals.support(  # noqa: E731
-        master.columns.T @ master.feasible(np.abs(x) + 1e-12) - master.target
+        master.figures.T @ master.feasible(np.abs(x) + 1e-12) - master.target
     )
     for start in range(3):
         rng = np.random.default_rng(start)
@@ -96,7 +93,7 @@ def test_values_enclose_the_optimum_for_the_ball(seed, budgets):
 
 @given(seeds, st.floats(1e-4, 0.5))
 def test_a_rough_point_is_valid_too(seed, tolerance):
-    master = random_master(seed)
+    master = random_master(seed, jm.InfinityBall())
     point, exact = solve_master(master, tolerance), optimum(master)
     assert point.upper - point.lower <= tolerance
     assert point.lower <= exact + 1e-9 <= point.upper + 2e-9

@@ -3,7 +3,6 @@
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
-from journeyman.costs import Simplex
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy, occupancy
@@ -66,7 +65,7 @@ def answer_of(
     witness = telling_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
     solution = Solution.of(problem, policy, witness)
     close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale
-    one_sided = isinstance(problem.cost_class, Simplex)
+    one_sided = problem.cost_class.has_surplus
     return Answer(
         problem,
         Status.OPTIMAL if close and status is Status.CONVERGED else status,

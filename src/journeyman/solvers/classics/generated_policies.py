@@ -17,7 +17,7 @@ its visits, the second a short one.
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.costs import CostClass
+from journeyman.costs.cost_class import ScaledClass
 from journeyman.policy import Policy, extract
 from journeyman.policy.linear_systems import Chains
 from journeyman.policy.mixture_policy import MixturePolicy
@@ -123,7 +123,7 @@ def squared_count(root: float, more: float = 0.0) -> int:
     return int(min(np.ceil(square + more), COUNTABLE))
 
 
-def in_class(problem: Apprenticeship, kind: type[CostClass]) -> Apprenticeship:
+def in_class(problem: Apprenticeship, kind: type[ScaledClass]) -> Apprenticeship:
     """The same problem in a method's own cost class, with the trust it states in costs."""
-    own = kind(problem.cost_class.scale)
+    own = kind(problem.cost_class.scaling(problem.basis.num_costs))
     return Apprenticeship(problem.world, problem.basis, problem.expectation, own)

@@ -11,7 +11,7 @@ costs to go, less a baseline. Policies are tabular, or log-linear in `features`.
 *What differs from the paper.* Steps are those of Adam, a running mean of gradients over the root of
 a running mean of their squares, of length step_size/sqrt(1 + k/20) in iteration k: gradients of
 states differ by magnitudes with how often they are visited, and no single step suits all. The worst
-cost is smoothed (`smoothed_gap`) with a temperature that falls by a fixed share per iteration. The
+cost is smoothed with a temperature that falls by a fixed share per iteration. The
 best policy is kept; with rollouts it is chosen by a moving average of sampled expectations.
 
 *Guarantee.* The paper promises convergence to a local minimum. In the tabular family with exact

@@ -4,8 +4,8 @@
 
 Both look at the cost that is worst for the policy at hand and improve the policy for it. Where the
 worst cost jumps from one to another the gap has corners, and descent in the direction of one of
-them gets caught; so the gap is smoothed (`smoothed_gap`), less and less, down to a temperature
-whose error is half of the asked accuracy.
+them gets caught; so the gap is smoothed (`CostClass.smoothed`), less and less, down to a
+temperature whose error is half of the asked accuracy.
 
 Every policy's own values are a dual point, so with exact visits a lower bound of the gap comes for
 free with every iteration, and both bounds together say when to stop.
@@ -18,7 +18,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.costs import CostClass, EuclideanBall, InfinityBall, Simplex
 from journeyman.features import Features
 from journeyman.policy import Plan, Policy, plan
 from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
@@ -56,7 +55,7 @@ class WorstCaseDescent:
         self.law = family.law(self.theta)
         self.visits: ExactVisits | RolloutVisits = self.evaluator.visits(self.law)
         num_costs = problem.basis.num_costs
-        self._error = smoothing_error(problem.cost_class, num_costs)
+        self._error = problem.cost_class.smoothing_error(num_costs)
         self.coolest = self.allowed / (2 * self._error)
         self.temperature = self.coolest
         scaled = problem.cost_class.scaling(num_costs) * self.visits.difference
@@ -88,7 +87,7 @@ class WorstCaseDescent:
 
     def smoothed(self, difference: FloatArray) -> tuple[float, FloatArray]:
         """The smoothed gap at the present temperature, and the cost weights that attain it."""
-        return smoothed_gap(self.problem.cost_class, difference, self.temperature)
+        return self.problem.cost_class.smoothed(difference, self.temperature)
 
     def move(self, theta: FloatArray, law: FloatArray) -> None:
         """Go to other parameters and look what their policy does."""
@@ -186,48 +185,3 @@ class WorstCaseMethod(ABC):
         )  # fmt: skip
         seconds = watch.elapsed
         return descent.answer(status, f"{self.engine}, {family!r}", work, seconds)
-
-
-def smoothed_gap(
-    cost_class: CostClass, difference: FloatArray, temperature: float
-) -> tuple[float, FloatArray]:
-    """The smoothed gap and the weights that attain it.
-
-        smoothed(z) = max { <w, z> - t r(w) : w in W }
-
-    | class           | r(w), w in units of the scale | weights               | at most off by  |
-    |-----------------|-------------------------------|-----------------------|-----------------|
-    | `Simplex`       | sum_i w_i log w_i             | softmax(z/t)          | t log n, above  |
-    | `InfinityBall`  | |w|^2 / 2                     | z/t, cut off at +-1   | t n/2, below    |
-    | `EuclideanBall` | |w|^2 / 2                     | z/max(|z|, t)         | t/2, below      |
-
-    where t > 0 is the temperature and n the number of costs. The weights lie in W, so they are a
-    dual point like any other, and they are the gradient of `smoothed`. As t falls to zero they
-    become the worst case itself, on which the subgradient method of the literature rests.
-
-    >>> value, weights = smoothed_gap(Simplex(), np.array([0.0, 0.0]), 1.0)
-    >>> round(value, 6), weights.tolist()
-    (0.693147, [0.5, 0.5])
-    """
-    scale = cost_class.scaling(difference.size)
-    z = scale * difference
-    if isinstance(cost_class, Simplex):
-        largest = float(z.max())
-        shares = np.exp((z - largest) / temperature)
-        total = float(shares.sum())
-        return largest + temperature * float(np.log(total)), scale * (shares / total)
-    if isinstance(cost_class, InfinityBall):
-        weights = np.clip(z / temperature, -1.0, 1.0)
-    elif isinstance(cost_class, EuclideanBall):
-        weights = z / max(float(np.linalg.norm(z)), temperature)
-    else:
-        return cost_class.gap(difference), cost_class.worst_case(difference)
-    value = float(weights @ z) - temperature / 2 * float(weights @ weights)
-    return value, np.asarray(scale * weights)
-
-
-def smoothing_error(cost_class: CostClass, num_costs: int) -> float:
-    """How far the smoothed gap can be from the gap, per unit of temperature."""
-    if isinstance(cost_class, Simplex):
-        return max(float(np.log(num_costs)), 0.1)
-    return num_costs / 2 if isinstance(cost_class, InfinityBall) else 0.5

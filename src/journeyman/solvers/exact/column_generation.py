@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from journeyman.arrays import read_only, require_between
-from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Program
 from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
@@ -120,7 +119,7 @@ class ColumnGeneration:
         solution = _solution(problem, search, tolerance)
         if status is Status.OPTIMAL and not is_optimal(problem, solution, tolerance):
             status = Status.INACCURATE
-        one_sided = isinstance(problem.cost_class, Simplex)
+        one_sided = problem.cost_class.has_surplus
         surplus = total_surplus(problem, solution) if one_sided else None
         return Answer(problem, status, search.description, solution, total_surplus=surplus)
 

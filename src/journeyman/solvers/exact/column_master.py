@@ -49,14 +49,18 @@ Parts = tuple[FloatArray, ...]
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """`columns` is M transposed: one row per column. `feasible` mends a vector to F x = f."""
+    """`figures` is M transposed: one row per column. `feasible` repairs a vector to F x = f."""
 
-    columns: FloatArray
+    figures: FloatArray
     coupling: SparseMatrix
     right: FloatArray
     target: FloatArray
     duals: DualSet
     feasible: Callable[[FloatArray], FloatArray]
+
+    def miss(self, mixture: FloatArray) -> FloatArray:
+        """M x - target."""
+        return np.asarray(self.figures.T @ mixture - self.target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,24 +104,35 @@ class _Iterate:
 
     def __init__(self, master: Master) -> None:
         self.master, self.set = master, master.duals
-        columns = master.columns
+        self.columns, self.target = self.set.lifted(master.figures), self.set.lifted(master.target)
+        self.base, self.base_target = (
+            self.set.base(numbers) for numbers in (master.figures, master.target)
+        )
+        columns = self.columns
         self.F = Coupling(master.coupling)
-        self.y = self.set.centre()
+        self.y = self.set.middle()
         self.x = master.feasible(np.ones(columns.shape[0]))
-        prices = columns @ self.y
+        prices = columns @ self.y + self.base
         self.v = self.F.below(prices, 0.1 * float(np.abs(prices).mean()) + SMALL)
         self.s = prices - self.F.spread(self.v)
-        z = columns.T @ self.x - master.target
+        z = columns.T @ self.x - self.target
         size = float(np.abs(z).mean()) + SMALL
-        ball = slice(0, self.set.num_costs if self.set.is_ball else 0)
-        self.cone, self.total, self.ball = centre(-z[ball], size), 0.0, ball
+        ball = slice(0, self.set.num_lifted if self.set.is_ball else 0)
+        self.cone, self.total, self.ball = (
+            centre(-z[ball], size),
+            np.zeros_like(self.set.right),
+            ball,
+        )
         z[ball] = 0.0
         self.high, self.low = np.maximum(z, 0.0) + size, np.maximum(-z, 0.0) + size
 
     def point(self, iteration: int) -> MasterPoint:
         mixture = self.master.feasible(self.x)
-        upper = self.set.support(self.master.columns.T @ mixture - self.master.target)
-        lower = float(self.master.right @ self.v - self.master.target @ self.y)
+        upper = self.set.support(self.columns.T @ mixture - self.target)
+        lower = float(self.master.right @ self.v - self.target @ self.y)
+        if np.ndim(self.base):
+            upper += float(self.base @ mixture - self.base_target)
+            lower -= float(self.base_target)
         return MasterPoint(mixture, self.y.copy(), upper, lower, self.s.copy(), iteration)
 
     def advance(self) -> bool:
@@ -184,18 +199,18 @@ class _Iterate:
         self.above = np.maximum(self.set.upper - self.y, LEAST_SLACK)
         self.below = np.maximum(self.y - self.set.lower, LEAST_SLACK)
         self.flow_residual = master.right - self.F.total(self.x)
-        self.slack_residual = master.columns @ self.y - self.F.spread(self.v) - self.s
-        self.balance = -(master.columns.T @ self.x - master.target - self.high + self.low)
+        self.slack_residual = self.columns @ self.y + self.base - self.F.spread(self.v) - self.s
+        self.balance = -(self.columns.T @ self.x - self.target - self.high + self.low)
         self.balance[self.ball] -= self.cone.z[1:]
-        if self.set.is_simplex:
-            self.balance[: self.set.num_costs] += self.total
+        if self.set.right.size:
+            self.balance += self.set.spread(self.total)
         self.count = self.x.size + 2 * self.y.size + self.set.is_ball
         products = self.x @ self.s + self.high @ self.above + self.low @ self.below
         self.mean = (float(products) + self.cone.product) / self.count
 
     def _factorise(self) -> bool:
         """The matrix of the Newton steps, as a sum of squares: a difference would cancel."""
-        columns, weights = self.master.columns, self.x / self.s
+        columns, weights = self.columns, self.x / self.s
         self.weights = weights
         if not self.F.weigh(weights):
             return False
@@ -206,7 +221,7 @@ class _Iterate:
         matrix[np.diag_indices_from(matrix)] += box
         self.scaling = Scaling(self.cone)
         if self.set.is_ball:
-            self.stiffness = self.scaling.softened(np.eye(self.set.num_costs), -1.0)
+            self.stiffness = self.scaling.softened(np.eye(self.set.num_lifted), -1.0)
             matrix[self.ball, self.ball] += self.stiffness
             return self._take_factor(matrix, RIDGE)
         if self._take_factor(matrix, 0.0):
@@ -237,22 +252,21 @@ class _Iterate:
 
     def _direction(self, aims: Parts) -> _Direction:
         """Newton towards given complementarity products."""
-        x, s, y, costs = self.x, self.s, self.y, self.set.num_costs
+        x, s, y = self.x, self.s, self.y
         g = aims[0] / s - x - self.weights * self.slack_residual
         h = self.flow_residual - self.F.total(g)
-        right = self.master.columns.T @ g + self.reduced.T @ h - self.balance
+        right = self.columns.T @ g + self.reduced.T @ h - self.balance
         right += self.high - aims[1] / self.above - self.low + aims[2] / self.below
         right[self.ball] += aims[3][1:]
         dy = cho_solve(self.factor, right)
-        total = 0.0
-        if self.set.is_simplex:
-            ones = np.zeros(y.size)
-            ones[:costs] = 1.0
-            answer = cho_solve(self.factor, ones)
-            total = float((dy[:costs].sum() - 1 + y[:costs].sum()) / answer[:costs].sum())
-            dy = dy - total * answer
+        total = np.zeros_like(self.set.right)
+        if total.size:
+            answers = cho_solve(self.factor, self.set.spread(np.eye(total.size)))
+            missed = self.set.totals(dy) - self.set.right + self.set.totals(y)
+            total = _solved(self.set.totals(answers), missed)
+            dy = dy - answers @ total
         dv = self.F.solve(h) + self.reduced @ dy
-        ds = self.master.columns @ dy - self.F.spread(dv) + self.slack_residual
+        ds = self.columns @ dy - self.F.spread(dv) + self.slack_residual
         pressure = self.stiffness @ dy[self.ball] if self.set.is_ball else dy[self.ball]
         return _Direction(
             x=aims[0] / s - x - self.weights * ds, s=ds, y=dy, v=dv,
@@ -281,6 +295,13 @@ class _Iterate:
         self.s = self.s + dual * step.s
         self.y = self.y + dual * step.y
         self.v = self.v + dual * step.v
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """A few equations; those that depend on each other are met as well as can be."""
+    if right.size == 1:
+        return np.asarray(right / matrix[0])
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
 
 
 def _longest(values: FloatArray, step: FloatArray) -> float:
@@ -389,7 +410,7 @@ class ColumnPool:
         )
         figures = np.concatenate([self._own, self._figures])[:, part]
         return Master(
-            columns=np.ascontiguousarray(figures),
+            figures=np.ascontiguousarray(figures),
             coupling=sparse.hstack([self.start_rows.coupling, generated], format="csr"),
             right=self.start_rows.right,
             target=target[part],

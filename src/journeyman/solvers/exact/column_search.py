@@ -212,19 +212,13 @@ class ColumnSearch:
         if point.upper < self.upper:
             self.upper = point.upper
             self.mixture = pool.snapshot(point.mixture, CRUMBS * self._scale())
-            self._figures = master.columns.T @ point.mixture - master.target
+            self._figures = master.miss(point.mixture)
         pool.retire(point)
         self.dual = self._admitted(point.dual)
 
     def _admitted(self, dual: FloatArray) -> FloatArray:
         """The dual point moved into the cost class, should rounding have left it."""
-        clipped = np.clip(dual, self.duals.lower, self.duals.upper)
-        costs = clipped[: self.duals.num_costs]
-        if self.duals.is_ball:
-            costs /= max(1.0, float(np.linalg.norm(costs)))
-        if self.duals.is_simplex:
-            costs /= costs.sum()
-        return self.settled.applied(clipped, self.task)
+        return self.settled.applied(self.duals.weights(dual), self.task)
 
     @property
     def _by_visits(self) -> bool:

@@ -2,10 +2,10 @@
 
     maximise over y in Y of <y, z>,      y = (w / scale, xi unit / N),      z = (costs, budgets)
 
-where the weights w fill the cost class (a box, a ball or a simplex), N is the largest cost of the
-class, `unit` the size of each budget's cost and xi >= 0 its price. Prices end at a limit: a broken
-budget is then a matter of cost and every master problem has a solution. The limit is exact once it
-exceeds the optimal prices.
+where the weights w fill the cost class, `scale` is the largest weight of each cost, N the largest
+cost of the class, `unit` the size of each budget's cost and xi >= 0 its price. Prices end at a
+limit: a broken budget is then a matter of cost and every master problem has a solution. The limit
+is exact once it exceeds the optimal prices.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import BoolArray, FloatArray, Matrix
-from journeyman.costs import EuclideanBall, InfinityBall
+from journeyman.costs import CostClass
+from journeyman.costs.weight_set import WeightSet
 from journeyman.problem import Program, Witness
 from journeyman.world import World
 
@@ -22,56 +23,114 @@ PRICE_LIMIT = 10.0
 """First limit of the prices."""
 LEVEL_PRICE_LIMIT = 100.0
 """First limit of the prices of a level: a slice of policies is thin, so they are higher."""
-ROOM = 2.0
-"""Bounds that a ball or a simplex makes superfluous are put here, out of the way."""
 
 
 @dataclass(frozen=True, eq=False)
 class DualSet:
-    """A box, cut by |y_i|_2 <= 1 or sum y_i = 1 over the first `num_costs` coordinates."""
+    """A box for (v, prices), where v make the weights of the first `num_costs` rows, if any.
+
+    The coordinates of a master problem are v, those of everybody else the weights themselves; for
+    most classes they are the same (`WeightSet`).
+    """
 
     lower: FloatArray
     upper: FloatArray
-    num_costs: int
-    is_ball: bool
-    is_simplex: bool
+    chosen: WeightSet | None = None
 
     @classmethod
-    def of(cls, problem: Program, price_limit: float) -> "DualSet":
-        costs, budgets = problem.basis.num_costs, len(problem.constraints)
-        is_box = isinstance(problem.cost_class, InfinityBall)
-        is_ball = isinstance(problem.cost_class, EuclideanBall)
-        is_simplex = not (is_box or is_ball)
-        low, high = (0.0 if is_simplex else -1.0), 1.0
-        room = 1.0 if is_box else ROOM
+    def of(cls, cost_class: CostClass, costs: int, budgets: int, price_limit: float) -> "DualSet":
+        """Bounds that follow from the rest are moved out of the way."""
+        chosen = cost_class.weight_set(costs)
+        if not chosen.size:
+            chosen = WeightSet.hull(chosen.centre[:, np.newaxis])
+        chosen = chosen.in_units(cost_class.scaling(costs))
+        size = np.maximum(np.abs(chosen.lower), np.abs(chosen.upper))
         return cls(
-            np.concatenate([np.full(costs, low * room), np.zeros(budgets)]),
-            np.concatenate([np.full(costs, high * room), np.full(budgets, price_limit)]),
-            costs, is_ball, is_simplex,
+            np.concatenate([chosen.lower - size * chosen.implied_lower, np.zeros(budgets)]),
+            np.concatenate([
+                chosen.upper + size * chosen.implied_upper, np.full(budgets, price_limit)
+            ]),
+            chosen,
         )  # fmt: skip
+
+    @property
+    def num_costs(self) -> int:
+        return 0 if self.chosen is None else self.chosen.num_costs
+
+    @property
+    def num_lifted(self) -> int:
+        """How many v there are."""
+        return 0 if self.chosen is None else self.chosen.size
+
+    @property
+    def is_ball(self) -> bool:
+        return self.chosen is not None and self.chosen.axes is not None
+
+    @property
+    def is_box(self) -> bool:
+        """Whether every weight has its own bounds and nothing else."""
+        return self.chosen is not None and self.chosen.is_box
+
+    @property
+    def right(self) -> FloatArray:
+        """The right-hand sides of the equations that v keep."""
+        return np.zeros(0) if self.chosen is None else self.chosen.right
+
+    def totals(self, y: FloatArray) -> FloatArray:
+        """The left-hand sides of these equations, for one y or for columns of them."""
+        if self.chosen is None:
+            return np.zeros((0, *y.shape[1:]))
+        v, rows = y[: self.num_lifted], self.chosen.equations
+        if len(rows) == 1 and self.chosen.rows is None:  # of ones
+            return np.asarray(v.sum(axis=0))[np.newaxis]
+        return np.asarray(rows @ v)
+
+    def spread(self, multipliers: FloatArray) -> FloatArray:
+        """The transposed equations, with zeros for the prices."""
+        spread = np.zeros((self.lower.size, *multipliers.shape[1:]))
+        if self.chosen is not None:
+            spread[: self.num_lifted] = self.chosen.equations.T @ multipliers
+        return spread
 
     def raised(self, factor: float) -> "DualSet":
         """The same with higher limits of the prices."""
         upper = self.upper.copy()
-        upper[self.num_costs :] *= factor
+        upper[self.num_lifted :] *= factor
         return replace(self, upper=upper)
 
+    def lifted(self, numbers: FloatArray) -> FloatArray:
+        """Rows of (costs, budgets), or one, as the v and prices see them."""
+        if self.chosen is None or self.chosen.generators is None:
+            return numbers
+        costs = self.chosen.pulled(numbers[..., : self.num_costs].T).T
+        return np.concatenate([costs, numbers[..., self.num_costs :]], axis=-1)
+
+    def base(self, numbers: FloatArray) -> FloatArray | float:
+        """What the centre of the weights makes of rows of (costs, budgets), or of one."""
+        if self.chosen is None or self.chosen.is_centred:
+            return 0.0
+        return np.asarray(numbers[..., : self.num_costs] @ self.chosen.centre)
+
+    def weights(self, y: FloatArray) -> FloatArray:
+        """The weights and prices of a y, moved into the set should rounding have left it."""
+        clipped = np.clip(y, self.lower, self.upper)
+        if self.chosen is None:
+            return clipped
+        own = self.chosen.weights(self.chosen.admit(clipped[: self.num_lifted]))
+        return np.concatenate([own, clipped[self.num_lifted :]])
+
     def support(self, z: FloatArray) -> float:
-        """max over Y of <y, z>."""
-        count = self.num_costs
+        """max over Y of <y, z>, without the centre."""
+        count = self.num_lifted
         matched, rest = z[:count], z[count:]
         paid = float(np.maximum(self.upper[count:] * rest, self.lower[count:] * rest).sum())
-        if self.is_ball:
-            return paid + float(np.linalg.norm(matched))
-        if self.is_simplex:
-            return paid + float(matched.max())
-        return paid + float(self.upper[: self.num_costs] @ np.abs(matched))
+        return paid if self.chosen is None else paid + self.chosen.support(matched)
 
-    def centre(self) -> FloatArray:
+    def middle(self) -> FloatArray:
         """A point of the interior."""
         middle = (self.lower + self.upper) / 2
-        if self.is_simplex:
-            middle[: self.num_costs] = 1 / self.num_costs
+        if self.chosen is not None:
+            middle[: self.num_lifted] = self.chosen.middle()
         return middle
 
 
@@ -101,7 +160,7 @@ class UnitProgram:
             problem.world,
             _in_units(problem.cost_matrix, problem.budget_matrix, rows),
             np.concatenate([problem.target, problem.limits]) * rows,
-            DualSet.of(problem, PRICE_LIMIT),
+            DualSet.of(problem.cost_class, scale.size, len(problem.constraints), PRICE_LIMIT),
             cost * horizon,
             np.concatenate([scale, cost / problem.budget_units]),
             np.concatenate([_first_weights(problem) / scale, np.zeros(len(problem.constraints))]),
@@ -119,7 +178,7 @@ class UnitProgram:
             problem.world,
             problem.budget_matrix / (units * horizon),
             problem.limits / (units * horizon),
-            DualSet(np.zeros(units.size), weights, 0, False, False),
+            DualSet(np.zeros(units.size), weights),
             1.0,
             1 / (units * horizon),
             weights / 2,
@@ -127,7 +186,7 @@ class UnitProgram:
         )
 
     def of_surplus(self, level: float, duals: DualSet) -> "UnitProgram":
-        """The second stage of `Simplex`, for a gap held at `level` in this task's units:
+        """The second stage, for a gap held at `level` in this task's units:
 
             minimise  sum_i z_i/n  with z_i <= level  =  max over y of <y, z - level> + level
 
@@ -138,10 +197,9 @@ class UnitProgram:
         upper, target = duals.upper.copy(), self.target.copy()
         lower[:count], upper[:count] = 1 / count, LEVEL_PRICE_LIMIT
         target[:count] += level
-        box = DualSet(lower, upper, 0, False, False)
         return replace(
-            self, target=target, duals=box, unit=self.unit * count, first_dual=lower,
-            never_negative=False,
+            self, target=target, duals=DualSet(lower, upper), unit=self.unit * count,
+            first_dual=lower, never_negative=False,
         )  # fmt: skip
 
     def witness(self, dual: FloatArray, values: FloatArray) -> Witness:
@@ -189,7 +247,7 @@ class KnownWeights:
         """The coordinates whose sign is known, for a box; none for other dual sets."""
         count = task.duals.num_costs
         is_cost = np.arange(task.target.size) < count
-        if task.duals.is_ball or task.duals.is_simplex or not count:
+        if not task.duals.is_box:
             return cls(np.zeros_like(is_cost), np.zeros_like(is_cost))
         crumb, horizon = CRUMB * tolerance / count, task.world.effective_horizon
         least, most = (horizon * end for end in _range(task))
@@ -198,7 +256,12 @@ class KnownWeights:
 
     def applied(self, dual: FloatArray, task: UnitProgram) -> FloatArray:
         """The same dual point with these coordinates at their ends."""
+        if not (self.high.any() or self.low.any()):
+            return dual
         ends = np.where(self.high, task.duals.upper, task.duals.lower)
+        count = task.duals.num_costs
+        if task.duals.chosen is not None:
+            ends[:count] += task.duals.chosen.centre
         return np.where(self.high | self.low, ends, dual)
 
 

@@ -28,7 +28,6 @@ from functools import partial
 import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
-from journeyman.costs import EuclideanBall, Simplex
 from journeyman.demonstrations import clone
 from journeyman.errors import InvalidSolver
 from journeyman.policy import Policy, extract
@@ -54,8 +53,7 @@ from journeyman.solvers.exact.occupancy_program import (
     LinearModel,
     dual_point,
     exact_program,
-    matched_program,
-    matching_rows,
+    normed_rows,
 )
 from journeyman.solvers.exact.relaxation import relax
 from journeyman.solvers.exact.second_stage import second_stage_of
@@ -112,7 +110,7 @@ def candidate_of_linear(
 ) -> Candidate:
     """The optimum of a linear program; for `Simplex` the one that surpasses most."""
     first = _proposal(problem, run_engine(model, engine, effort, watch))
-    if not isinstance(problem.cost_class, Simplex) or first.status is not Status.OPTIMAL:
+    if not problem.cost_class.has_surplus or first.status is not Status.OPTIMAL:
         return first
     second = second_stage_of(problem, model, first.measure, engine, effort, watch)
     label = f"{first.engine}, then {second.engine}" if second.engine else first.engine
@@ -122,11 +120,11 @@ def candidate_of_linear(
     return replace(best, measure=second.measure, surplus_bound=second.surplus_bound)
 
 
-def candidate_of_euclidean(
+def candidate_of_ball(
     problem: Program, model: LinearModel, effort: Effort, watch: Watch
 ) -> Candidate:
-    """The optimum for the Euclidean ball by Clarabel, over `matched_program`."""
-    return _proposal(problem, run_dual(model, effort, watch, matching_rows(problem)))
+    """The optimum for a Euclidean ball by Clarabel."""
+    return _proposal(problem, run_dual(model, effort, watch, normed_rows(problem)))
 
 
 def _proposal(problem: Program, found: Result) -> Candidate:
@@ -183,12 +181,11 @@ class LinearProgram:
         """Ways to propose a solution, the first one best; the model is built once."""
         once = self._effort(problem)
         efforts = dict.fromkeys((once, replace(once, careful=True)))
-        if isinstance(problem.cost_class, EuclideanBall):
-            matched = matched_program(problem)
-            for effort in efforts:
-                yield partial(candidate_of_euclidean, problem, matched, effort)
-            return
         model = exact_program(problem)
+        if normed_rows(problem) is not None:
+            for effort in efforts:
+                yield partial(candidate_of_ball, problem, model, effort)
+            return
         if self.engine is None and not _wants_vertex(problem):
             for effort in efforts:
                 yield partial(candidate_of_linear, problem, model, Engine.CLARABEL, effort)
@@ -244,7 +241,7 @@ class LinearProgram:
         return solution.value - solution.lower_bound <= self._allowed(problem, solution)
 
     def _is_optimal(self, problem: Program, solution: Solution, proposal: Candidate) -> bool:
-        if not isinstance(problem.cost_class, Simplex):
+        if not problem.cost_class.has_surplus:
             return self._is_close(problem, solution)
         if proposal.surplus_bound is None:
             return False
@@ -271,7 +268,7 @@ def _answer(
     problem: Program, status: Status, proposal: Candidate, solution: Solution | None
 ) -> Answer:
     surplus = None
-    if isinstance(problem.cost_class, Simplex) and solution is not None:
+    if problem.cost_class.has_surplus and solution is not None:
         surplus = total_surplus(problem, solution)
     return Answer(
         problem, status, proposal.engine, solution, total_surplus=surplus, log=proposal.log

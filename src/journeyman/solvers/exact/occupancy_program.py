@@ -4,13 +4,15 @@ Columns are the state-action pairs, then the auxiliary variables of the cost cla
 flow constraints, then the matching rows of the cost class, then the budgets:
 
     (B - discount P)' mu = initial                              one row per state
-    InfinityBall   (psi_i' mu - target_i)/m_i = p_i - q_i       min  sum_i scale_i m_i (p_i + q_i)/N
-    Simplex        scale_i (psi_i' mu - target_i)/N <= t        min  t
-    KnownCost                                                   min  <mu, psi>/N
+    a box    (psi_i' mu - target_i)/m_i = p_i - q_i             min  sum_i half_i m_i (p_i + q_i)/N
+    a hull   scale_i (psi_i' mu - target_i)/N <= t              min  t
+    a ball   scale_i (psi_i' mu - target_i)/N = 0               with prices of norm at most 1
+    others   (psi_i' mu - target_i)/m_i = z_i, and the rows of `WeightSet` over z
     <mu, d_j>/|d_j| <= b_j/|d_j|                                one row per budget
 
 where m_i = max|psi_i| and N is the largest cost of the class: engines know absolute tolerances
-only, so whatever unit a user chose, they are given figures of size one. `dual_point` undoes it.
+only, so whatever unit a user chose, they are given numbers of size one. `dual_point` undoes it. The
+centre of a class is a cost of the pairs, <mu, Psi centre>/N.
 
 A pair's column holds its row of B - discount P, of Psi and of the budget costs, so the matrix is
 stacked row by row from CSR parts without a transposition.
@@ -22,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
-from journeyman.costs import InfinityBall, KnownCost, Simplex
+from journeyman.costs.weight_set import WeightSet
 from journeyman.problem import Program
 
 INFINITY = float("inf")
@@ -51,33 +53,27 @@ class Matching:
     pair_cost: FloatArray
     auxiliary: SparseMatrix
     auxiliary_cost: FloatArray
-    auxiliary_lower: float
+    auxiliary_lower: FloatArray
     row_lower: FloatArray
     row_upper: FloatArray
 
 
 def exact_program(problem: Program) -> LinearModel:
-    """The exact program of a problem whose cost class is polyhedral."""
-    return _assemble(problem, _matching(problem))
+    """The exact program of a problem.
 
-
-def matched_program(problem: Program) -> LinearModel:
-    """For `EuclideanBall`: the measures that match the target in every scaled cost.
-
-    Seldom there is one; with prices of norm at most 1 it is the exact program (`cone.dual_form`).
+    For a ball it asks the measures to match the target in every scaled cost. Seldom there is one;
+    with prices of norm at most 1 (`normed_rows`) it is the exact program (`engines.dual_form`).
     """
-    scale = problem.cost_class.scaling(problem.basis.num_costs) / problem.cost_unit
-    target = scale * problem.target
-    matching = replace(
-        _nothing(problem),
-        pair_rows=_scaled_costs(problem, scale),
-        row_lower=target, row_upper=target,
-    )  # fmt: skip
-    return _assemble(problem, matching)
+    return _assemble(problem, _matching(problem, _weight_set(problem)))
+
+
+def normed_rows(problem: Program) -> slice | None:
+    """The rows whose prices share a ball, if the cost class is one."""
+    return None if _weight_set(problem).axes is None else matching_rows(problem)
 
 
 def second_stage_program(problem: Program, model: LinearModel, gap: float) -> LinearModel:
-    """For `Simplex`: least sum of scaled costs among the measures with at most the given gap."""
+    """With a surplus: least sum of scaled costs among the measures with at most the given gap."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     num_pairs, limits = problem.world.num_pairs, model.row_upper.copy()
     limits[matching_rows(problem)] += gap / problem.cost_unit
@@ -92,7 +88,7 @@ def second_stage_program(problem: Program, model: LinearModel, gap: float) -> Li
 
 
 def tilted_program(problem: Program, model: LinearModel, tilt: float) -> LinearModel:
-    """For `Simplex`: the exact program with `tilt` times the sum of scaled costs on top."""
+    """With a surplus: the exact program with `tilt` times the sum of scaled costs on top."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     cost = model.cost.copy()
     cost[: problem.world.num_pairs] += tilt * problem.cost_of(scale) / problem.cost_unit
@@ -139,7 +135,7 @@ def least_spending_program(problem: Program, budget: int) -> LinearModel:
 
 
 def matching_rows(problem: Program) -> slice:
-    """The rows of the cost class in `exact_program` and `matched_program`."""
+    """The rows of the cost class in `exact_program` that belong to one cost each."""
     first = problem.world.num_states
     return slice(first, first + problem.basis.num_costs)
 
@@ -148,64 +144,113 @@ def dual_point(
     problem: Program, row_duals: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Cost weights, values and budget prices behind the row duals of the exact program."""
-    unit, num_costs = problem.cost_unit, problem.basis.num_costs
+    unit, chosen = problem.cost_unit, _weight_set(problem)
     priced = -row_duals[matching_rows(problem)]
     prices = -row_duals[row_duals.size - len(problem.constraints) :]
-    match problem.cost_class:
-        case InfinityBall():
-            weights = priced * unit / _column_units(problem)
-        case KnownCost():
-            weights = np.ones(1)
-        case _:
-            weights = priced * problem.cost_class.scaling(num_costs)
+    if not chosen.size:
+        weights = chosen.centre
+    elif chosen.axes is not None:
+        weights = priced * chosen.axes
+    elif chosen.generators is not None and chosen.is_diagonal:
+        weights = priced * chosen.generators
+    else:
+        weights = priced * unit / _column_units(problem)
+    if chosen.size and not chosen.is_centred:
+        weights = weights + chosen.centre
     values = row_duals[: problem.world.num_states] * unit
     return weights, values, prices * unit / problem.budget_units
 
 
-def _matching(problem: Program) -> Matching:
-    match problem.cost_class:
-        case InfinityBall():
-            return _two_sided(problem)
-        case Simplex():
-            return _one_sided(problem)
-        case KnownCost():
-            return _known(problem)
-        case other:
-            raise TypeError(f"{type(other).__name__} has no linear program")
+def _weight_set(problem: Program) -> WeightSet:
+    return problem.cost_class.weight_set(problem.basis.num_costs)
 
 
-def _two_sided(problem: Program) -> Matching:
+def _matching(problem: Program, chosen: WeightSet) -> Matching:
+    if not chosen.size:
+        found = _nothing(problem)
+    elif chosen.axes is not None:
+        found = _round(problem, chosen.axes)
+    elif chosen.is_box:
+        found = _two_sided(problem, chosen.upper)
+    elif chosen.generators is not None and chosen.is_diagonal:
+        found = _one_sided(problem, chosen.generators)
+    else:
+        found = _lifted(problem, chosen)
+    if chosen.is_centred:
+        return found
+    return replace(found, pair_cost=problem.cost_of(chosen.centre) / problem.cost_unit)
+
+
+def _round(problem: Program, axes: FloatArray) -> Matching:
+    scale = axes / problem.cost_unit
+    target = scale * problem.target
+    return replace(
+        _nothing(problem),
+        pair_rows=_scaled_costs(problem, scale),
+        row_lower=target, row_upper=target,
+    )  # fmt: skip
+
+
+def _two_sided(problem: Program, half: FloatArray) -> Matching:
     count, units = problem.basis.num_costs, _column_units(problem)
-    prices = problem.cost_class.scaling(count) * units / problem.cost_unit
+    prices = half * units / problem.cost_unit
     identity = sparse.eye_array(count, format="csr")
     return Matching(
         pair_rows=_scaled_costs(problem, 1 / units),
         pair_cost=np.zeros(problem.world.num_pairs),
         auxiliary=sparse.vstack([-identity, identity], format="csr"),
         auxiliary_cost=np.concatenate([prices, prices]),
-        auxiliary_lower=0.0,
+        auxiliary_lower=np.zeros(2 * count),
         row_lower=problem.target / units,
         row_upper=problem.target / units,
     )
 
 
-def _one_sided(problem: Program) -> Matching:
-    count = problem.basis.num_costs
-    scale = problem.cost_class.scaling(count) / problem.cost_unit
+def _one_sided(problem: Program, sizes: FloatArray) -> Matching:
+    count, scale = sizes.size, sizes / problem.cost_unit
     return Matching(
         pair_rows=_scaled_costs(problem, scale),
         pair_cost=np.zeros(problem.world.num_pairs),
         auxiliary=sparse.csr_array(-np.ones((1, count))),
         auxiliary_cost=np.ones(1),
-        auxiliary_lower=-INFINITY,
+        auxiliary_lower=np.full(1, -INFINITY),
         row_lower=np.full(count, -INFINITY),
         row_upper=scale * problem.target,
     )
 
 
-def _known(problem: Program) -> Matching:
-    cost = problem.cost_of(np.ones(1)) / problem.cost_unit
-    return replace(_nothing(problem), pair_cost=cost)
+def _lifted(problem: Program, chosen: WeightSet) -> Matching:
+    """z, t, p and q of `costs.weight_set` as auxiliary columns; a row for each cost and each v.
+
+    A lower bound of zero leaves an inequality behind instead of a column q, a bound that is implied
+    nothing at all.
+    """
+    count, size, units = chosen.num_costs, chosen.size, _column_units(problem)
+    pulled = chosen.pulled(np.diag(units / problem.cost_unit))
+    from_above = np.flatnonzero(~chosen.implied_upper)
+    from_below = np.flatnonzero(~chosen.implied_lower & (chosen.lower != 0))
+    one_sided = ~chosen.implied_lower & (chosen.lower == 0)
+    identity = sparse.eye_array(size, format="csr")
+    blocks = [
+        sparse.hstack([-sparse.eye_array(count), sparse.csr_array(pulled.T)]),
+        sparse.hstack([sparse.csr_array((chosen.right.size, count)), -chosen.equations]),
+        sparse.hstack([sparse.csr_array((from_above.size, count)), -identity[from_above]]),
+        sparse.hstack([sparse.csr_array((from_below.size, count)), identity[from_below]]),
+    ]
+    free, bounded = count + chosen.right.size, from_above.size + from_below.size
+    return Matching(
+        pair_rows=sparse.hstack([
+            _scaled_costs(problem, 1 / units), sparse.csr_array((problem.world.num_pairs, size)),
+        ], format="csr"),
+        pair_cost=np.zeros(problem.world.num_pairs),
+        auxiliary=sparse.vstack(blocks, format="csr"),
+        auxiliary_cost=np.concatenate([
+            np.zeros(count), chosen.right, chosen.upper[from_above], -chosen.lower[from_below],
+        ]),
+        auxiliary_lower=np.concatenate([np.full(free, -INFINITY), np.zeros(bounded)]),
+        row_lower=np.concatenate([problem.target / units, np.where(one_sided, -INFINITY, 0.0)]),
+        row_upper=np.concatenate([problem.target / units, np.zeros(size)]),
+    )  # fmt: skip
 
 
 def _nothing(problem: Program) -> Matching:
@@ -215,7 +260,7 @@ def _nothing(problem: Program) -> Matching:
         pair_cost=np.zeros(problem.world.num_pairs),
         auxiliary=sparse.csr_array((0, 0)),
         auxiliary_cost=empty,
-        auxiliary_lower=0.0,
+        auxiliary_lower=empty,
         row_lower=empty,
         row_upper=empty,
     )
@@ -242,9 +287,7 @@ def _assemble(problem: Program, matching: Matching) -> LinearModel:
     if num_auxiliary:
         no_flow = sparse.csr_array((num_auxiliary, world.num_states))
         parts.append(sparse.hstack([no_flow, *below], format="csr"))
-    lower = np.concatenate(
-        [np.zeros(world.num_pairs), np.full(num_auxiliary, matching.auxiliary_lower)]
-    )
+    lower = np.concatenate([np.zeros(world.num_pairs), matching.auxiliary_lower])
     unlimited = np.full(num_budgets, -INFINITY)
     return LinearModel(
         columns=sparse.vstack(parts, format="csr") if num_auxiliary else parts[0],

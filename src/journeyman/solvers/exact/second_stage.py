@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.costs import Simplex
 from journeyman.policy import extract, occupancy
 from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
@@ -85,7 +84,7 @@ EPSILON = float(np.finfo(float).eps)
 
 def has_second_stage(problem: Program) -> bool:
     """Whether policies of the same gap can differ in their surplus."""
-    return isinstance(problem.cost_class, Simplex) and problem.basis.num_costs > 1
+    return problem.cost_class.has_surplus and problem.basis.num_costs > 1
 
 
 def near(search: ColumnSearch, tolerance: float) -> float:

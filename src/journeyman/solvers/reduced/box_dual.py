@@ -8,10 +8,10 @@ where x = (theta, extra) and A x - b stacks, with their boxes V,
     Phi theta - floor     in [-lambda_1, 0]            one row per pair
     D theta - nu          in [-lambda_2, lambda_2]     one row per state
     C theta - limits      in [0, lambda_3]             one row per budget
-    InfinityBall    G theta - target                in [-scale, scale]
-    Simplex         scale (G theta - target) - t    in [0, 1], with t as extra and slope 1
-    EuclideanBall   G theta - target                in the ball |v/scale|_2 <= 1
-    KnownCost       slope = G, constant = -target: no row
+    C'(G theta - target) - E't   in [lower, upper], or in the ball |v/axes|_2 <= 1
+
+for a cost class { centre + C v } with equations E v = right (`costs.weight_set`), whose multipliers
+t are the extras with slope `right`; its centre adds slope G'centre and constant -<centre, target>.
 
 The program over v has only as many equations as there are features; their multipliers are x.
 `Hard` constraints are boxes without end. A selection of rows with weights stretches their boxes.
@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.costs import EuclideanBall, KnownCost, Simplex
+from journeyman.costs.weight_set import WeightSet
 from journeyman.problem.reduced import Penalties, ReducedMatrices
 from journeyman.problem.surrogate import ReducedWitness
 from journeyman.solvers.exact.engines import Engine, HighsModel, conic_form, run_cone
@@ -59,6 +59,7 @@ class BoxDual:
     upper: FloatArray
     slope: FloatArray
     constant: float
+    chosen: WeightSet
 
     @property
     def num_rows(self) -> int:
@@ -72,8 +73,7 @@ class BoxDual:
     @property
     def ball_scale(self) -> FloatArray:
         """The half-axes of the ball, one for each row that shares it."""
-        kind, sharing = self.reduced.problem.cost_class, self.reduced.matching_target.size
-        return kind.scaling(sharing) if isinstance(kind, EuclideanBall) else np.zeros(0)
+        return np.zeros(0) if self.chosen.axes is None else self.chosen.axes
 
     def apply(self, x: FloatArray) -> FloatArray:
         """A x."""
@@ -95,7 +95,7 @@ class BoxDual:
         error = image - self.target
         boxed, shared = slice(self.num_boxed), error[self.num_boxed :]
         worst = np.maximum(self.lower[boxed] * error[boxed], self.upper[boxed] * error[boxed]).sum()
-        worst += self.reduced.problem.cost_class.gap(shared) if shared.size else 0.0
+        worst += self.chosen.support(shared) if shared.size else 0.0
         return float(self.constant + self.slope @ x + worst)
 
     def lower_bound(self, v: FloatArray, radius: float) -> float:
@@ -107,12 +107,8 @@ class BoxDual:
     def admitted(self, v: FloatArray) -> FloatArray:
         """A point of V close to v, for which the equation of the extra column holds."""
         inside = np.clip(v, self.lower, self.upper)
-        costs = slice(-self.reduced.matching_target.size, None)
-        match self.reduced.problem.cost_class:
-            case EuclideanBall() as kind:
-                inside[costs] = kind.admit(v[costs])
-            case Simplex():
-                inside[costs] = Simplex().admit(v[costs])
+        if self.chosen.size and not self.chosen.is_box:
+            inside[-self.chosen.size :] = self.chosen.admit(v[-self.chosen.size :])
         return inside
 
     def radius(self, x: FloatArray) -> float:
@@ -152,15 +148,8 @@ class BoxDual:
         negative, signs = np.zeros(reduced.floor.size), np.zeros(reduced.flow_target.size)
         negative[slice(None) if self.rows is None else self.rows.pairs] = -pairs
         signs[slice(None) if self.rows is None else self.rows.states] = states
-        match reduced.problem.cost_class:
-            case KnownCost():
-                weights = np.ones(1)
-            case Simplex() as kind:
-                weights = kind.scaling(costs.size) * costs
-            case _:
-                weights = costs
         return ReducedWitness(
-            weights,
+            self.chosen.weights(costs),
             signs / (penalties.flow or 1.0),
             negative / (penalties.pairs or 1.0),
             budgets / (penalties.budgets or 1.0),
@@ -217,7 +206,8 @@ def box_dual(
         Phi, floor, pair_size = Phi[rows.pairs], floor[rows.pairs], pair_size[rows.pairs]
         D, nu, flow_size = D[rows.states], nu[rows.states], flow_size[rows.states]
         pair_size, flow_size = pair_size * rows.pair_weights, flow_size * rows.state_weights
-    matching, target, low, high, slope, constant = _matching(reduced)
+    chosen = reduced.problem.cost_class.weight_set(reduced.matching_target.size)
+    matching, target, low, high, slope, constant = _matching(reduced, chosen)
     budgets, limits = reduced.budget_rows, reduced.budget_limits
     small = np.zeros((limits.size + target.size, slope.size))
     small[: limits.size, : reduced.num_features], small[limits.size :] = budgets, matching
@@ -231,6 +221,7 @@ def box_dual(
         upper=np.concatenate([np.zeros(floor.size), flow_size, overspent, high]),
         slope=slope,
         constant=constant,
+        chosen=chosen,
     )
 
 
@@ -260,17 +251,17 @@ def run_clarabel(box: BoxDual, threads: int, watch: Watch, *, rescaled: bool) ->
     Where boxes and features differ by many magnitudes it helps to measure v, x and the objective
     in units that make all coefficients at most 1; otherwise it costs digits.
     """
-    kind, count = box.reduced.problem.cost_class, box.reduced.matching_target.size
+    axes = box.ball_scale
     model, v_units, x_units = box.linear_model(), np.ones(box.num_rows), np.ones(box.slope.size)
     if rescaled:
         model, v_units, x_units = _in_units(box)
     norm_rows = norm_right = None
-    if isinstance(kind, EuclideanBall):
-        inverse = sparse.csr_array(sparse.diags_array(-v_units[-count:] / kind.scaling(count)))
-        empty = sparse.csr_array((count, box.num_boxed))
+    if axes.size:
+        inverse = sparse.csr_array(sparse.diags_array(-v_units[-axes.size :] / axes))
+        empty = sparse.csr_array((axes.size, box.num_boxed))
         beside = sparse.hstack([empty, inverse], format="csr")
         norm_rows = sparse.vstack([sparse.csr_array((1, box.num_rows)), beside], format="csr")
-        norm_right = np.append(1.0, np.zeros(count))
+        norm_right = np.append(1.0, np.zeros(axes.size))
     found = run_cone(conic_form(model, norm_rows, norm_right), watch, threads)
     x = -x_units * found.row_duals[: box.slope.size]
     return BoxPoint(found.status, x, v_units * found.columns, found.engine)
@@ -297,21 +288,16 @@ def _in_units(box: BoxDual) -> tuple[LinearModel, FloatArray, FloatArray]:
 
 
 def _matching(
-    reduced: ReducedMatrices,
+    reduced: ReducedMatrices, chosen: WeightSet
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
     """Rows, targets and box of the cost class; slope and constant."""
-    G, target, kind = reduced.matching, reduced.matching_target, reduced.problem.cost_class
-    scale, slope = kind.scaling(target.size), np.zeros(reduced.num_features)
-    match kind:
-        case KnownCost():
-            gain, empty, no_rows = float(scale[0]), np.zeros(0), np.zeros((0, slope.size))
-            return no_rows, empty, empty, empty, gain * G[0], -gain * float(target[0])
-        case Simplex():
-            rows = np.column_stack([scale[:, np.newaxis] * G, -np.ones(target.size)])
-            zeros, ones = np.zeros(target.size), np.ones(target.size)
-            return rows, scale * target, zeros, ones, np.append(slope, 1.0), 0.0
-        case EuclideanBall():
-            free = np.full(target.size, INFINITY)
-            return G, target, -free, free, slope, 0.0
-        case _:
-            return G, target, -scale, scale, slope, 0.0
+    G, target, extras = reduced.matching, reduced.matching_target, chosen.right.size
+    slope, constant = np.zeros(reduced.num_features), 0.0
+    if not chosen.is_centred:
+        slope, constant = G.T @ chosen.centre, -float(chosen.centre @ target)
+    rows, low, high = chosen.pulled(G), chosen.lower, chosen.upper
+    if chosen.axes is not None:
+        low, high = np.full(chosen.size, -INFINITY), np.full(chosen.size, INFINITY)
+    if extras:
+        rows, slope = np.column_stack([rows, -chosen.equations.T]), np.append(slope, chosen.right)
+    return rows, chosen.pulled(target), low, high, slope, constant

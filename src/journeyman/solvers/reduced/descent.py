@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray
+from journeyman.costs.weight_set import BOX
 from journeyman.errors import InvalidFile
 from journeyman.execution import Executor, ranges_of, sum_in_order
 from journeyman.problem.surrogate import ReducedWitness, Surrogate
@@ -28,12 +29,10 @@ from journeyman.solvers.reduced.kernels import (
 from journeyman.solvers.reduced.rows import Rows, RowSource
 from journeyman.solvers.reduced.step_rules import (
     CONSTANT,
-    INFINITY_BALL,
     INVERSE_ROOT,
     REGRET,
     SQUARED_WEIGHT,
     WEIGHT,
-    class_code,
 )
 from journeyman.storage import PathLike, digest, load_arrays, save_arrays, take
 
@@ -157,11 +156,14 @@ class SubgradientSteps:
     def __init__(self, surrogate: Surrogate, source: RowSource, motion: Motion) -> None:
         self.motion = motion
         reduced = surrogate.reduced
+        form = reduced.problem.cost_class.kernel_form(reduced.matching_target.size)
         self.exact = Exact(
-            class_code(reduced.problem.cost_class),
+            form.code,
             np.array(reduced.matching, order="C"),
             np.array(reduced.matching_target),
-            np.array(reduced.problem.cost_class.scaling(reduced.matching_target.size)),
+            np.array(form.scale),
+            np.array(form.centre),
+            np.array(form.points, order="C"),
             np.array(reduced.budget_rows, order="C"),
             np.array(reduced.budget_limits),
             float(surrogate.penalties.budgets),
@@ -173,7 +175,7 @@ class SubgradientSteps:
         plain = self.motion.batch == 1 and not self.motion.nonnegative
         scalar = self.motion.rule in (CONSTANT, INVERSE_ROOT)
         unbudgeted = self.exact.limits.size == 0
-        matched = self.exact.kind == INFINITY_BALL
+        matched = self.exact.kind == BOX and not self.exact.centre.any()
         return plain and scalar and unbudgeted and source.is_dense and matched
 
     def take(self, state: SubgradientState, count: int) -> None:

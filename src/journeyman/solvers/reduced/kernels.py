@@ -16,16 +16,14 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import add, dot, norm, prefetch, sparse_add, sparse_dot, vector_kernel
+from journeyman.costs.weight_set import BALL, BOX, LARGEST
 from journeyman.solvers.reduced.rows import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.reduced.step_rules import (
     COORDINATE_ADAPTIVE,
     DUAL_AVERAGING,
-    EUCLIDEAN_BALL,
-    INFINITY_BALL,
     INVERSE_ROOT,
     NORM_ADAPTIVE,
     REGRET,
-    SIMPLEX,
     SQUARED_NORM,
     SQUARED_WEIGHT,
     WEIGHT,
@@ -44,6 +42,8 @@ class Exact(NamedTuple):
     matching: FloatArray
     target: FloatArray
     scale: FloatArray
+    centre: FloatArray
+    points: FloatArray
     budgets: FloatArray
     limits: FloatArray
     budget_penalty: float
@@ -95,18 +95,31 @@ def row_add(rows: Rows, k: int, factor: float, into: FloatArray) -> None:
 
 
 @vector_kernel
-def worst_case(kind: int, z: FloatArray, scale: FloatArray, weights: FloatArray) -> None:
-    """Cost weights that attain the support function at z."""
-    if kind == INFINITY_BALL:
+def best_point(points: FloatArray, z: FloatArray) -> int:
+    """The point with the largest product."""
+    best, most = 0, -np.inf
+    for k in range(points.shape[0]):
+        value = dot(points[k], z)
+        if value > most:
+            best, most = k, value
+    return best
+
+
+@vector_kernel
+def worst_case(exact: Exact, z: FloatArray, weights: FloatArray) -> None:
+    """Cost weights that attain the support function at z, by the form of the class."""
+    scale, centre = exact.scale, exact.centre
+    if exact.kind == BOX:
         for i in range(z.size):
-            weights[i] = scale[i] * np.sign(z[i])
-    elif kind == EUCLIDEAN_BALL:
+            weights[i] = centre[i] + scale[i] * np.sign(z[i])
+    elif exact.kind == BALL:
         for i in range(z.size):
             weights[i] = scale[i] * z[i]
         length = norm(weights)
         for i in range(z.size):
-            weights[i] = scale[i] * (weights[i] / length) if length > 0 else 0.0
-    elif kind == SIMPLEX:
+            share = weights[i] / length if length > 0 else 0.0
+            weights[i] = centre[i] + scale[i] * share
+    elif exact.kind == LARGEST:
         best = 0
         for i in range(z.size):
             weights[i] = 0.0
@@ -114,7 +127,7 @@ def worst_case(kind: int, z: FloatArray, scale: FloatArray, weights: FloatArray)
                 best = i
         weights[best] = scale[best]
     else:
-        weights[0] = 1.0
+        weights[:] = exact.points[best_point(exact.points, z)]
 
 
 @vector_kernel
@@ -124,7 +137,7 @@ def exact_part(
     """gradient = G'w*, in full; w* is left in `weights`."""
     for i in range(z.size):
         z[i] = dot(exact.matching[i], theta) - exact.target[i]
-    worst_case(exact.kind, z, exact.scale, weights)
+    worst_case(exact, z, weights)
     gradient[:] = 0.0
     for i in range(z.size):
         if weights[i] != 0.0:

@@ -33,7 +33,7 @@ from journeyman.solvers.reduced.rows import (
     draw_rows,
     table_of,
 )
-from journeyman.solvers.reduced.step_rules import WEIGHT, StepRule, class_code
+from journeyman.solvers.reduced.step_rules import WEIGHT, StepRule
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
@@ -99,9 +99,10 @@ class _State:
         count = problem.costs.num_costs
         radius = RADIUS if descent.radius is None else descent.radius
         rate = descent.step_rule.rate_for(surrogate, radius, descent.steps)
+        form = problem.cost_class.kernel_form(count)
         self.exact = Exact(
-            class_code(problem.cost_class), np.array(surrogate.matching, order="C"),
-            np.array(problem.target), np.array(problem.cost_class.scaling(count)),
+            form.code, np.array(surrogate.matching, order="C"), np.array(problem.target),
+            np.array(form.scale), np.array(form.centre), np.array(form.points, order="C"),
             np.zeros((0, size)), np.zeros(0), 0.0,
         )  # fmt: skip
         self.motion = Motion(

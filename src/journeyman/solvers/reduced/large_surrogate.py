@@ -25,7 +25,6 @@ from functools import cached_property
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.costs import InfinityBall
 from journeyman.features.base import LargeFeatures
 from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.reduced import Penalties, Penalty
@@ -108,9 +107,7 @@ class LargeSurrogate:
         if blocks.shape[0] < 2:
             return 0.0
         errors = blocks.std(axis=0, ddof=1) / np.sqrt(blocks.shape[0])
-        scaled = self.problem.cost_class.scaling(errors.size) * errors
-        summed = isinstance(self.problem.cost_class, InfinityBall)
-        return float(scaled.sum() if summed else np.linalg.norm(scaled))
+        return self.problem.cost_class.deviation(errors)
 
     def penalties_on(self, rows: DrawnRows, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What each drawn pair and state adds to lambda_1 V1 and to lambda_2 (V2 - 1)."""

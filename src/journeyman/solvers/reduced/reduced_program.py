@@ -38,7 +38,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
-from journeyman.costs import EuclideanBall
 from journeyman.errors import InvalidSolver
 from journeyman.features.base import Features
 from journeyman.problem import Forward, Program
@@ -290,8 +289,7 @@ def _engines(
 def _general_engines(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int
 ) -> Iterator[BoxPoint]:
-    is_round = isinstance(box.reduced.problem.cost_class, EuclideanBall)
-    if is_round or engine is Engine.CLARABEL:
+    if box.ball_scale.size or engine is Engine.CLARABEL:
         for rescaled in (False, True):
             yield run_clarabel(box, threads, watch, rescaled=rescaled)
         return
