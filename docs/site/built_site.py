@@ -36,5 +36,7 @@ def on_post_build(config: Any) -> None:
 
 
 def _has_a_page(site: Path, name: str) -> bool:
-    """Modules among the public names, and the version, which the home page tells."""
-    return name == "__version__" or (site / "reference" / f"{name}.html").exists()
+    """Packages among the public names, and the version, which the index of names states."""
+    shared = {"studies": "learning"}
+    page = f"{shared.get(name, name)}.html"
+    return name == "__version__" or (site / "reference" / page).exists()

@@ -1,12 +1,13 @@
 """Pages made from the code whenever the documentation is built, so that they cannot go stale.
 
-`reference/commands.md` comes from the command line itself, and one page per room has every public
-name of that room. A name whose room has no page stops the build.
+`reference/commands.md` comes from the command line itself, and one page per package has its public
+names. A name whose package has no page stops the build.
 """
 
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ PAGES = {
     "testing": "Testing",
     "errors": "Errors",
 }
-ROOM_PAGES = {"apprentice": "learning", "auditing": "learning", "studies": "learning"}
-"""Rooms that share a page; every other one has its own."""
+SHARED_PAGES = {
+    "apprentice": "learning", "auditing": "learning", "checker": "learning", "studies": "learning",
+}  # fmt: skip
+"""Packages that share a page; every other one has its own."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -58,15 +61,19 @@ def commands() -> str:
 
 
 def public_names() -> dict[str, str]:
-    """Every public name and the page it is on."""
-    imports = [
-        node for node in ast.parse(STUB.read_text()).body if isinstance(node, ast.ImportFrom)
-    ]
-    return {
-        alias.name: page_of(str(node.module), alias.name)
-        for node in imports
-        for alias in node.names
-    }
+    """Every public name, `solvers.Projection` for those one level down, and the page it is on."""
+    packages, names = {}, {}
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if node.module == "journeyman":
+                    packages[alias.name] = page_of(alias.name, alias.name)
+                else:
+                    names[alias.name] = page_of(str(node.module).split(".")[1], alias.name)
+    for package, page in packages.items():
+        within = getattr(import_module(f"journeyman.{package}"), "__all__", [])
+        names |= {f"{package}.{name}": page for name in within if name not in names}
+    return packages | names
 
 
 def index() -> str:
@@ -77,32 +84,25 @@ def index() -> str:
 
 
 def anchor(name: str) -> str:
-    """Where a name stands on its page; modules are whole pages."""
-    return "" if name in PAGES else f"#journeyman.{name}"
+    """Where a name stands on its page; packages are whole pages."""
+    return "" if name in {*PAGES, *SHARED_PAGES} else f"#journeyman.{name}"
 
 
-def page_of(module: str, name: str) -> str:
-    """Whole modules that are public names have a page of their own."""
-    if name in PAGES:
-        return name
-    parts = module.split(".")
-    room = "features" if "features" in parts else parts[1]
-    page = ROOM_PAGES.get(room, room)
+def page_of(package: str, name: str) -> str:
+    """The page of a name in a package."""
+    page = SHARED_PAGES.get(package, package)
     if page not in PAGES:
         raise LookupError(f"journeyman.{name} has no page: place it in {Path(__file__).name}")
     return page
 
 
 def reference(page: str) -> str:
-    """One page: public names of its room, or of the module it is about."""
-    names = [f"journeyman.{name}" for name, home in public_names().items() if home == page]
+    """One page: what its package is about, and its public names."""
     text = [f"# {PAGES[page]}", ""]
-    for name in names:
-        if name == f"journeyman.{page}":
-            module = getattr(journeyman, page)
-            text += [f"`jm.{page}`: {(module.__doc__ or '').strip()}", ""]
-            names_within = [f"{module.__name__}.{one}" for one in module.__all__]
-            text += [f"::: {one}\n" for one in names_within if one not in names]
-        else:
-            text += [f"::: {name}\n"]
+    if page in journeyman.__all__:
+        module = import_module(f"journeyman.{page}")
+        text += [f"`jm.{page}`: {(module.__doc__ or '').strip()}", ""]
+    for name, home in public_names().items():
+        if home == page and anchor(name):
+            text += [f"::: journeyman.{name}\n"]
     return "\n".join(text)

@@ -1,5 +1,5 @@
 """A world that does not offer every action everywhere speaks the numbers it was given, at every
-door: what is recorded, learned, predicted, certified, saved, audited and shown."""
+interface: what is recorded, learned, predicted, certified, saved, audited and shown."""
 
 import re
 

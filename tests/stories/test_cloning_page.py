@@ -23,7 +23,7 @@ def shown():
 
 def figures_of(text):
     rows = re.findall(r"^ +\d+(?: +\d+\.\d+){6}$", text, re.MULTILINE)
-    return np.array([[float(figure) for figure in row.split()] for row in rows])
+    return np.array([[float(value) for value in row.split()] for row in rows])
 
 
 def powers_of(text):

@@ -173,10 +173,10 @@ def values_that_fall_round_by_round(shown):
     assert values[-1] < values[0] / 3
 
 
-def the_same_figure_twice(shown):
-    figures = [line.split()[-1] for line in shown.splitlines()]
-    assert len(figures) == 2
-    assert figures[0] == figures[1]
+def the_same_number_twice(shown):
+    values = [line.split()[-1] for line in shown.splitlines()]
+    assert len(values) == 2
+    assert values[0] == values[1]
 
 
 def lines(*expected):
@@ -239,7 +239,7 @@ EXPECTED = {
     ("policy-mixtures.md", 1): a_state_passed_on,
     ("policy-mixtures.md", 2): the_experts_term_as_the_largest,
     ("policy-mixtures.md", 3): values_that_fall_round_by_round,
-    ("scaling-out.md", 0): the_same_figure_twice,
+    ("scaling-out.md", 0): the_same_number_twice,
     ("sgd-al.md", 0): nothing_false,
     ("sgd-al.md", 1): nothing_false,
 }

@@ -45,11 +45,11 @@ def test_the_drawing_has_both_bounds_and_their_difference(outcome):
 
 def test_the_picture_of_the_page_is_the_one_the_example_draws(outcome):
     kept = ET.parse(ROOT / "docs" / "images" / "bounds.svg").getroot()
-    figures = re.compile(r"[\d.⁰¹²³⁴-⁹⁻·]+")
-    told = [
-        {word for word in words(root) if not figures.fullmatch(word)} for root in (kept, outcome[1])
+    values = re.compile(r"[\d.⁰¹²³⁴-⁹⁻·]+")
+    shown_words = [
+        {word for word in words(root) if not values.fullmatch(word)} for root in (kept, outcome[1])
     ]
-    assert told[0] == told[1]
+    assert shown_words[0] == shown_words[1]
 
 
 def test_the_page_names_what_exists():

@@ -1,4 +1,4 @@
-"""The example draws and prints what it says, and the page about SGD-AL tells the truth."""
+"""The example draws and prints what it says, and the page about SGD-AL agrees with it."""
 
 import re
 import subprocess
@@ -29,9 +29,9 @@ def outcome(tmp_path_factory):
 
 
 def rows_of(table):
-    """Name -> figures, for the lines of the table that have them."""
+    """Name -> values, for the lines of the table that have them."""
     lines = [re.match(r"(\S.*?)\s{2,}([\d. ]+)$", line) for line in table.splitlines()]
-    return {line[1]: [float(figure) for figure in line[2].split()] for line in lines if line}
+    return {line[1]: [float(value) for value in line[2].split()] for line in lines if line}
 
 
 def test_the_table_has_every_rule_and_the_optimum(outcome):

@@ -33,7 +33,7 @@ def driving_rows(text):
     lines = [
         re.match(r"(\S.*?)\s{2,}((?:\s*-?\d+\.\d{3}){5})$", line) for line in text.splitlines()
     ]
-    return {line[1]: [float(figure) for figure in line[2].split()] for line in lines if line}
+    return {line[1]: [float(value) for value in line[2].split()] for line in lines if line}
 
 
 def count_rows(text):
@@ -42,7 +42,7 @@ def count_rows(text):
     found = {
         float(line[1]): line[2].replace("> ", "").replace(",", "").split() for line in lines if line
     }
-    return {accuracy: [int(figure) for figure in figures] for accuracy, figures in found.items()}
+    return {accuracy: [int(value) for value in values] for accuracy, values in found.items()}
 
 
 def test_counts_grow_as_the_accuracy_falls_and_keep_within_the_theorem(counts):

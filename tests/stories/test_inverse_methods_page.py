@@ -26,7 +26,7 @@ def shown():
 
 
 def rows_of(table):
-    """Name -> figures, for the lines of a table that have three of them."""
+    """Name -> values, for the lines of a table that have three of them."""
     lines = [
         re.fullmatch(r"(\S.*?)\s{2,}([\d.]+)\s+([\d.]+)\s+([\d.]+|-)", line)
         for line in table.splitlines()

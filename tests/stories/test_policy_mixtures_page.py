@@ -23,9 +23,9 @@ def shown():
 def test_the_example_has_candidates_mixture_and_certificate(shown):
     rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines()[1:7]}
     assert list(rows) == ["LONGER", "LBFS", "uniform", "cloned", "mixture", "expert"]
-    figures = [[float(x) for x in rows[name]] for name in rows]
-    mixed = [sum(row[5] * row[i] for row in figures[:4]) for i in range(5)]
-    assert mixed == pytest.approx(figures[4][:5], abs=0.01)
+    values = [[float(x) for x in rows[name]] for name in rows]
+    mixed = [sum(row[5] * row[i] for row in values[:4]) for i in range(5)]
+    assert mixed == pytest.approx(values[4][:5], abs=0.01)
     assert "E (mixture), plain mean, one-sided" in shown
     assert re.search(r"certified to \d+\.\d% of the trivial bound$", shown.strip())
 

@@ -1,4 +1,4 @@
-"""The documentation tells the truth: its commands and pages exist."""
+"""The commands and pages that the documentation names exist."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Answers of the classic methods: figures are recomputed, and decide what is called optimal."""
+"""Answers of the classic methods: bounds are recomputed, and decide what is called optimal."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def answer(problem, policy, status=jm.Status.CONVERGED, **given):
     return answer_of(problem, policy, status, engine="by hand", work=Work(iterations=3), **given)
 
 
-def test_an_optimal_policy_with_telling_weights_is_called_optimal():
+def test_an_optimal_policy_with_separating_weights_is_called_optimal():
     problem = random_problem(0, jm.EuclideanBall())
     exact = jm.solve(problem)
     found = answer(problem, exact.policy, weights=exact.witness.cost_weights)

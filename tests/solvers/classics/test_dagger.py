@@ -103,8 +103,8 @@ def test_rollouts_visit_what_the_mixture_visits(share):
     exact = [jm.occupancy(world, learner.mixed_with(expert, s)).of_states for s in (0, share, 1)]
     assert np.abs(exact[2] - exact[0]).max() > 0.5
     np.testing.assert_allclose(visits, exact[1], atol=0.08)
-    told = jm.clone(decisions, smoothing=0.0).per_pair
-    np.testing.assert_allclose(told, expert.per_pair, atol=0.04)
+    answers = jm.clone(decisions, smoothing=0.0).per_pair
+    np.testing.assert_allclose(answers, expert.per_pair, atol=0.04)
 
 
 def test_losses_are_discounted_means_over_decisions():
@@ -271,7 +271,7 @@ def test_mistakes_are_named():
 
 
 def test_steps_that_the_discount_cannot_see_count_for_nothing():
-    """Without smoothing a clone excludes actions: 0 x infinity in late steps is no figure."""
+    """Without smoothing a clone excludes actions: 0 x infinity in late steps is no number."""
     world = random_world(0, Shape.DENSE, num_states=4, discount=0.4)
     expert = jm.Policy.uniform(world)
     demos = jm.record(world, expert, trajectories=1, horizon=2, seed=0)

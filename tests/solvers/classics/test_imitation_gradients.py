@@ -141,8 +141,8 @@ def test_the_promises_of_every_solver(solver):
 def test_what_is_proven_has_to_hold_for_the_figures_of_the_answer():
     """A descent that believes, by rough solves, in a gap that its policy does not have."""
     problem = solved_problem(SMALL[0], jm.InfinityBall())
-    family, visiting = PolicyFamily(problem.world), VisitOptions(None, None, 0)
-    descent = WorstCaseDescent(problem, family, visiting, accuracy=1e-3)
+    family, visits = PolicyFamily(problem.world), VisitOptions(None, None, 0)
+    descent = WorstCaseDescent(problem, family, visits, accuracy=1e-3)
     ending = (jm.Status.CONVERGED, "IM-TRPO", Work(), 0.0)
     descent.judge()
     assert not descent.is_proven

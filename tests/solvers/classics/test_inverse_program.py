@@ -101,15 +101,15 @@ def test_violations_of_a_random_expert_count_twice(shape, seed):
 
 
 def most_counted(rows, factor):
-    """What the rivals cost more when negative figures count `factor` times."""
+    """What the rivals cost more when negative margins count `factor` times."""
     w = cp.Variable(rows.shape[1])
     value = cp.sum(cp.minimum(rows @ w, factor * rows @ w))
     cp.Problem(cp.Maximize(value), [cp.abs(w) <= 1]).solve(solver=cp.CLARABEL)
     return rows @ w.value
 
 
-def counted(figures, factor):
-    return np.minimum(figures, factor * figures).sum()
+def counted(margins, factor):
+    return np.minimum(margins, factor * margins).sum()
 
 
 def test_margins_are_those_of_the_cheapest_rivals():
@@ -124,7 +124,7 @@ def test_margins_are_those_of_the_cheapest_rivals():
 
 
 def test_a_world_without_consequences_is_degenerate():
-    """Whatever is done, the same happens: no cost per state tells the expert from its rivals."""
+    """Whatever is done, the same happens: no cost per state separates expert and rivals."""
     rng = np.random.default_rng(0)
     world = jm.World(np.repeat(rng.dirichlet(np.ones(4), 4), 3, axis=0), [0.25] * 4, 0.9)
     basis = jm.CostBasis(np.eye(4))

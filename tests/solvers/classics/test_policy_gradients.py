@@ -58,9 +58,9 @@ def test_exact_gradients_agree_with_finite_differences(cost_class, shape, kind):
 
 def test_exact_changes_are_differences_of_expectations():
     problem = random_problem(0)
-    walker = ExactEvaluator(problem)
+    evaluator = ExactEvaluator(problem)
     one, two = (random_policy(problem.world, seed) for seed in (1, 2))
-    visits = walker.visits(one.per_pair)
+    visits = evaluator.visits(one.per_pair)
     measures = [jm.occupancy(problem.world, policy).measure for policy in (one, two)]
     change = problem.cost_matrix.T @ (measures[1] - measures[0])
     assert np.allclose(visits.change(problem.cost_matrix, two.per_pair), change, atol=1e-8)
@@ -76,8 +76,8 @@ def test_sampled_gradients_have_the_exact_one_as_their_mean(shape):
     cost = problem.cost_of(weights)
     exact = ExactEvaluator(problem).visits(law)
     wanted = family.gradient(law, exact.signal(cost))
-    walker = RolloutEvaluator(problem, rollouts=2000, horizon=26, seed=0)
-    drawn = [walker.visits(law) for _ in range(60)]
+    evaluator = RolloutEvaluator(problem, rollouts=2000, horizon=26, seed=0)
+    drawn = [evaluator.visits(law) for _ in range(60)]
     for found, truth in (
         ([family.gradient(law, visits.signal(cost)) for visits in drawn], wanted),
         ([visits.measure for visits in drawn], exact.measure),
@@ -106,12 +106,12 @@ def test_returns_are_discounted_sums_and_go_on_at_rest():
     world = jm.World([[0, 1], [0, 1], [0, 1]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
     basis = jm.CostBasis([[1.0], [3.0], [2.0]])
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.0]))
-    walker = RolloutEvaluator(problem, 4, 10, 0)
-    visits = walker.visits(np.array([0.5, 0.5, 1.0]))
+    evaluator = RolloutEvaluator(problem, 4, 10, 0)
+    visits = evaluator.visits(np.array([0.5, 0.5, 1.0]))
     first = problem.cost_matrix[visits.pairs[0], 0]
     assert np.allclose(visits.returns(problem.cost_matrix)[0, :, 0], first + 0.5 * 4)
     assert visits.measure[2] == pytest.approx(1.0)
-    assert walker.steps == 4
+    assert evaluator.steps == 4
 
 
 def test_one_walk_has_no_baseline_and_the_horizon_follows_the_discount():

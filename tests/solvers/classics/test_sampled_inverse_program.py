@@ -30,8 +30,8 @@ def excess_of(answer):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_excess_is_what_the_log_says(name):
     answer = jm.solve(solved_problem(name, jm.InfinityBall()), jm.SampledInverseProgram())
-    told = float(re.search(r"at most (\S+) more", answer.log)[1])
-    assert excess_of(answer) == pytest.approx(told, rel=1e-4, abs=1e-5)
+    reported = float(re.search(r"at most (\S+) more", answer.log)[1])
+    assert excess_of(answer) == pytest.approx(reported, rel=1e-4, abs=1e-5)
     assert answer.log.split(":")[0] in VERDICTS
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert np.abs(answer.recovered).max() == pytest.approx(1.0)
@@ -79,7 +79,7 @@ def test_a_noisy_expert_is_exhausted():
 
 
 def test_an_expert_like_any_other_is_degenerate():
-    """All costs are the same everywhere: nothing tells the expert from the uniform policy."""
+    """All costs are the same everywhere: nothing separates the expert from the uniform policy."""
     world, _, expert = jm.gallery.garnet(10, seed=0)
     problem = exact((world, jm.CostBasis(np.ones((10, 2)) * [1.0, -2.0]), expert))
     answer = jm.solve(problem, jm.SampledInverseProgram())
