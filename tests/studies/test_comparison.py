@@ -116,8 +116,8 @@ def test_the_page_says_what_was_compared_on(tmp_path):
         "limit": jm.Apprenticeship(world, basis, exact, jm.Simplex(), [time]),
     }
     found = jm.compare(problems, jm.LinearProgram())
-    assert found.settings["ball"].endswith("4 costs, class InfinityBall; expectations")
-    assert found.settings["limit"].endswith("class Simplex; 1 budget; expectations")
+    assert found.descriptions["ball"].endswith("4 costs, class InfinityBall; expectations")
+    assert found.descriptions["limit"].endswith("class Simplex; 1 budget; expectations")
     text = _page(found, tmp_path)
     assert all(f"{words}." in text for words in found.settings.values())
 

@@ -1,7 +1,7 @@
-"""`jm.compare`: the same problems for several methods, every figure measured the same way.
+"""`jm.compare`: the same problems for several methods, everything measured the same way.
 
-Trials are the shards of an executor: who computes them, and in which order, changes no figure but
-the seconds. With a directory the worker that has finished a trial writes it at once, before its
+Trials are the tasks of an executor: who computes them, and in which order, changes nothing but the
+seconds. With a directory the worker that has finished a trial writes it at once, before its
 result travels, so that whatever is killed next has lost only trials that were under way. A worker
 on a machine that does not see the directory cannot; what it returns is written at the end.
 """
@@ -30,12 +30,7 @@ from journeyman.storage import PathLike
 from journeyman.studies.comparison import Comparison
 from journeyman.studies.directory import StudyDirectory, keep
 from journeyman.studies.fingerprint import fingerprint
-from journeyman.studies.trial import Task, Trial, failed
-
-# Which trials a study has: names, problems per seed, solvers per problem, the true expert.
-#
-# A method that draws nothing, on a problem that is the same for every seed, has one trial and not
-# as many as there are seeds: equal figures would look like evidence.
+from journeyman.studies.trial import PlannedTrial, Trial, failed
 
 OneProblem: TypeAlias = Apprenticeship | Callable[[int], Apprenticeship]
 OneSolver: TypeAlias = Solver | Callable[[Apprenticeship], Solver]
@@ -99,10 +94,12 @@ def _of(name: str, given: Any) -> Any:
 
 def tasks_of(
     problems: Problems, solvers: Solvers, seeds: Iterable[int], judgement: Judgement
-) -> Iterator[Task | Trial]:
+) -> Iterator[PlannedTrial | Trial]:
     """What has to be done, in the order of problems, solvers and seeds.
 
-    A method that cannot even be made for a problem is a trial already.
+    A method that draws nothing, on a problem that is the same for every seed, has one trial and
+    not as many as there are seeds: equal numbers would look like evidence. A method that cannot
+    even be made for a problem is a trial already.
     """
     numbers = _seeds(seeds)
     methods = named_solvers(solvers)
@@ -138,7 +135,7 @@ def _task(
     method: Any,
     truth: FloatArray | None,
     judgement: Judgement,
-) -> Task | Trial:
+) -> PlannedTrial | Trial:
     started = time.perf_counter()
     is_made = not hasattr(method, "run")
     try:
@@ -152,7 +149,7 @@ def _task(
     except Exception as fault:
         return failed(Trial(*names, status=""), fault)
     preparing = time.perf_counter() - started if is_made else 0.0
-    return Task(
+    return PlannedTrial(
         names, problem, solver, truth, judgement.time_limit, judgement.failure_probability,
         preparing,
     )  # fmt: skip
@@ -274,7 +271,7 @@ def compare(
             problems and solvers that can be sent there. Seconds are taken on the worker.
         directory: where finished trials are kept; a repeated call does only what is missing.
         time_limit: seconds for each solver, before its own.
-        observer: is told of finished trials. An executor that is given has its own.
+        observer: is notified of finished trials. An executor that is given has its own.
 
     A trial whose method refuses the problem or fails is a row that says why. Ctrl-C raises
     `KeyboardInterrupt`; what was finished is kept in the directory.
@@ -289,65 +286,63 @@ def compare(
     """
     require_probability(failure_probability)
     require_time_limit(time_limit)
-    means = _Means(executor, observer)
-    means.refuse_contradictions()
+    _refuse_contradictions(executor, observer)
     judgement = Judgement(expert, truth, failure_probability, time_limit)
     rows = list(tasks_of(problem, solvers, seeds, judgement))
-    tasks = [row for row in rows if isinstance(row, Task)]
+    tasks = [row for row in rows if isinstance(row, PlannedTrial)]
     try:
-        done = iter(_all_done(tasks, means, directory))
+        done = iter(_all_done(tasks, directory, executor, observer))
     except Stop as stop:
         raise KeyboardInterrupt from stop
-    trials = tuple(next(done) if isinstance(row, Task) else row for row in rows)
-    settings = {task.names[0]: setting(task.problem) for task in reversed(tasks)}
-    return Comparison(trials, failure_probability, settings)
+    trials = tuple(next(done) if isinstance(row, PlannedTrial) else row for row in rows)
+    descriptions = {task.names[0]: problem_in_words(task.problem) for task in reversed(tasks)}
+    return Comparison(trials, failure_probability, descriptions)
 
 
 class Shared(NamedTuple):
     """What workers have to know: all that is to be done, and where it is kept under which names."""
 
-    tasks: Sequence[Task]
+    tasks: Sequence[PlannedTrial]
     keys: Sequence[str]
     directory: str | None
 
 
-class _Means(NamedTuple):
-    """Who does the work, and who is told."""
-
-    executor: Executor | None
-    observer: Observer | None
-
-    def refuse_contradictions(self) -> None:
-        if self.executor is not None and self.observer is not None:
-            raise InvalidInput(
-                "both executor and observer are given", "Give the observer to the executor"
-            )
-        if self.executor is not None and not hasattr(self.executor, "map"):
-            raise InvalidInput(
-                f"executor = {self.executor!r}", "Give an executor, for example Processes(2)"
-            )
-
-    def trials(self, shared: Shared) -> list[Trial]:
-        numbers = range(len(shared.tasks))
-        if self.executor is not None:
-            return self.executor.map(tried, numbers, shared=shared)
-        with ExitStack() as stack:
-            display = self.observer or stack.enter_context(Terminal())
-            alone = Serial(observer=counting(display, len(numbers)))
-            return alone.map(tried, numbers, shared=shared)
+def _refuse_contradictions(executor: Executor | None, observer: Observer | None) -> None:
+    if executor is not None and observer is not None:
+        raise InvalidInput(
+            "both executor and observer are given", "Give the observer to the executor"
+        )
+    if executor is not None and not hasattr(executor, "map"):
+        raise InvalidInput(f"executor = {executor!r}", "Give an executor, for example Processes(2)")
 
 
-def _all_done(tasks: Sequence[Task], means: _Means, directory: PathLike | None) -> list[Trial]:
+def _in_tasks(shared: Shared, executor: Executor | None, observer: Observer | None) -> list[Trial]:
+    """All trials, on the executor or one after the other."""
+    numbers = range(len(shared.tasks))
+    if executor is not None:
+        return executor.map(tried, numbers, shared=shared)
+    with ExitStack() as stack:
+        display = observer or stack.enter_context(Terminal())
+        alone = Serial(observer=counting(display, len(numbers)))
+        return alone.map(tried, numbers, shared=shared)
+
+
+def _all_done(
+    tasks: Sequence[PlannedTrial],
+    directory: PathLike | None,
+    executor: Executor | None,
+    observer: Observer | None,
+) -> list[Trial]:
     """The outcomes of all tasks, those that were kept before among them."""
     if directory is None:
-        return means.trials(Shared(tasks, (), None))
+        return _in_tasks(Shared(tasks, (), None), executor, observer)
     keys = _keys(tasks)
     place = StudyDirectory(Path(directory))
     with place.opened():
         found = {key: trial for key in keys if (trial := place.stored(key)) is not None}
         missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in found}
         shared = Shared(list(missing.values()), list(missing), str(place.path.resolve()))
-        for key, trial in zip(missing, means.trials(shared), strict=True):
+        for key, trial in zip(missing, _in_tasks(shared, executor, observer), strict=True):
             found[key] = trial
             if trial.is_final and place.stored(key) is None:
                 place.store(key, trial)
@@ -362,7 +357,7 @@ def tried(number: int, shared: Shared) -> Trial:
     return trial
 
 
-def _keys(tasks: Sequence[Task]) -> list[str]:
+def _keys(tasks: Sequence[PlannedTrial]) -> list[str]:
     """Names of files; every problem is read once, however many solvers it has."""
     words: dict[int, str] = {}
     for task in tasks:
@@ -375,7 +370,7 @@ def _keys(tasks: Sequence[Task]) -> list[str]:
 
 
 def counting(observer: Observer, total: int | None = None) -> Observer:
-    """An observer of shards that speaks of trials."""
+    """An observer of tasks that reports trials."""
     out_of = "" if total is None else f" of {total}"
 
     def observe(event: Event, /) -> None:
@@ -385,16 +380,13 @@ def counting(observer: Observer, total: int | None = None) -> Observer:
     return observe
 
 
-# What a study was made on, in words: the page of a study should be readable without its script.
-
-
-def setting(problem: Apprenticeship) -> str:
-    """World, costs, their class, and what is known of the expert.
+def problem_in_words(problem: Apprenticeship) -> str:
+    """World, costs, their class, and what is known of the expert, for the page of a study.
 
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     >>> demos = jm.record(world, expert, trajectories=20, horizon=30, seed=0)
-    >>> setting(jm.Apprenticeship(world, basis, demos, jm.Simplex()))
+    >>> problem_in_words(jm.Apprenticeship(world, basis, demos, jm.Simplex()))
     '16 states and 64 pairs, discount 0.95; 4 costs, class Simplex; 20 demonstrations'
     """
     world, demos = problem.world, problem.demonstrations

@@ -10,12 +10,10 @@ from statistics import median
 from journeyman.storage import PathLike, write_text
 from journeyman.studies.trial import COUNTS, RAISED, REFUSED, Trial
 
-# Trials of one method on one problem, over the seeds: medians with their range, and outcomes.
-
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of figures, and from where to where they reach."""
+    """The median of numbers, and from where to where they reach."""
 
     median: float
     low: float
@@ -28,7 +26,7 @@ class Spread:
 
 
 def short(value: float) -> str:
-    """A figure to three digits, counts in full.
+    """A number to three digits, counts in full.
 
     >>> short(0.123456), short(13405.5), short(7.0), short(5.1e-12)
     ('0.123', '13,406', '7', '5.1e-12')
@@ -44,15 +42,15 @@ class Summary:
     solver: str
     trials: tuple[Trial, ...]
 
-    def spread(self, figure: str) -> Spread | None:
-        """Of one figure, over the trials that have it."""
-        values = self.values(figure)
+    def spread(self, name: str) -> Spread | None:
+        """Of one field, over the trials that have it."""
+        values = self.values(name)
         return Spread(median(values), min(values), max(values)) if values else None
 
-    def values(self, figure: str) -> list[float]:
-        """One figure of every trial that has it; a refusal takes no time worth telling."""
+    def values(self, name: str) -> list[float]:
+        """One field of every trial that has it; a refusal takes no time worth reporting."""
         ended = [trial for trial in self.trials if trial.status not in (REFUSED, RAISED)]
-        found = [getattr(trial, figure) for trial in ended]
+        found = [getattr(trial, name) for trial in ended]
         return [float(value) for value in found if value is not None]
 
     @property
@@ -68,20 +66,20 @@ class Summary:
 
     @property
     def shortcomings(self) -> list[str]:
-        """What the figures alone would hide."""
-        told = [
+        """What the numbers alone would hide."""
+        found = [
             (trial.has_policy and not trial.valid, "a premise of the certificate failed")
             for trial in self.trials
         ]
-        told += [
+        found += [
             (trial.budgets_kept is False, "budgets not shown to be kept") for trial in self.trials
         ]
-        told += [
+        found += [
             (bool(trial.weak), f"certified bound {'vacuous' if trial.vacuous else 'weak'}")
             for trial in self.trials
             if trial.valid
         ]
-        return list(dict.fromkeys(words for so, words in told if so))
+        return list(dict.fromkeys(words for so, words in found if so))
 
 
 def summaries(trials: Sequence[Trial]) -> list[Summary]:
@@ -92,7 +90,7 @@ def summaries(trials: Sequence[Trial]) -> list[Summary]:
     return [Summary(*names, tuple(group)) for names, group in together.items()]
 
 
-def compared_figure(trials: Sequence[Trial]) -> tuple[str, str]:
+def compared_gap(trials: Sequence[Trial]) -> tuple[str, str]:
     """The field by which methods are compared, and its words: the true gap where it is known."""
     if any(trial.true_gap is not None for trial in trials):
         return "true_gap", "true gap"
@@ -104,7 +102,7 @@ GAPS = {
     "seconds": "seconds",
 }  # fmt: skip
 UNKNOWN = "-"
-"""In place of a figure that there is none of."""
+"""In place of a number that there is none of."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class Comparison:
 
     trials: tuple[Trial, ...]
     failure_probability: float = 0.05
-    settings: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
     """What every problem is, in words, by its name."""
 
     @property
@@ -138,7 +136,7 @@ class Comparison:
         return "\n".join([*_aligned([head, *body]), *(["", *notes] if notes else [])])
 
     def csv(self, path: PathLike) -> None:
-        """Write all trials, one a line, with every figure in full."""
+        """Write all trials, one a line, with every number in full."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         names = [one.name for one in fields(Trial)]
@@ -162,11 +160,13 @@ class Comparison:
 
     def __repr__(self) -> str:
         rows = self.summaries
-        figure, words = compared_figure(self.trials)
-        best = [(row.spread(figure), row.solver) for row in rows]
+        gap, words = compared_gap(self.trials)
+        best = [(row.spread(gap), row.solver) for row in rows]
         least = min(((one.median, name) for one, name in best if one is not None), default=None)
-        told = "" if least is None else f"; least median {words} {least[0]:.4g} by {least[1]}"
-        return f"Comparison({len(self.trials)} trials, {len(rows)} rows{told})"
+        best_of_all = (
+            "" if least is None else f"; least median {words} {least[0]:.4g} by {least[1]}"
+        )
+        return f"Comparison({len(self.trials)} trials, {len(rows)} rows{best_of_all})"
 
 
 def _shown(rows: Sequence[Summary]) -> dict[str, str]:

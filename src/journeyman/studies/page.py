@@ -27,7 +27,7 @@ from journeyman.report.drawing import (
 from journeyman.report.numbers import Number, exact, number, seconds
 from journeyman.report.rendering import Section, cell, document
 from journeyman.storage import digest
-from journeyman.studies.comparison import Spread, Summary, compared_figure
+from journeyman.studies.comparison import Spread, Summary, compared_gap
 from journeyman.studies.trial import COUNTS
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def sections(comparison: "Comparison", prefix: str = "") -> list[Section]:
 
 def _methods(comparison: "Comparison", rows: Sequence[Summary], prefix: str) -> dict[str, Any]:
     """The section of one problem."""
-    gap, words = compared_figure([trial for row in rows for trial in row.trials])
+    gap, words = compared_gap([trial for row in rows for trial in row.trials])
     pictures = {}
     if any(row.values(gap) for row in rows):
         pictures = {
@@ -93,7 +93,7 @@ def _methods(comparison: "Comparison", rows: Sequence[Summary], prefix: str) -> 
         }
     return {
         "lead": _lead(rows, gap, words), "explanation": _explained(comparison, gap),
-        "problem": comparison.settings.get(rows[0].problem, ""),
+        "problem": comparison.descriptions.get(rows[0].problem, ""),
         "words": words, "pictures": pictures, "tables": [_gaps(rows), _work(rows)],
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""One solver on one problem with one seed, in figures."""
+"""One solver on one problem with one seed: how it is run on a worker, and what is kept of it."""
 
 import math
 import time
@@ -25,7 +25,7 @@ COUNTS = ("iterations", "forward_solves", "environment_steps", "expert_queries")
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a trial. A figure that is not known is None."""
+    """What became of a trial. A number that is not known is None."""
 
     problem: str
     solver: str
@@ -72,23 +72,23 @@ class Trial:
     @property
     def is_final(self) -> bool:
         """Whether a second attempt would end alike. What was no refusal may have been a full
-        memory or a fault that is mended by then."""
+        memory or a fault that is repaired by then."""
         return self.status != RAISED
 
     def facts(self) -> dict[str, Any]:
-        """All figures, ready for JSON."""
+        """All fields, ready for JSON."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
-        """From stored figures; ValueError when they are not those of a trial."""
-        wanted = {one.name: _words(one.type) for one in fields(cls)}
+        """From stored fields; ValueError when they are not those of a trial."""
+        wanted = {one.name: _type_name(one.type) for one in fields(cls)}
         if not isinstance(facts, Mapping) or set(facts) != set(wanted):
-            raise ValueError("these are not the figures of a trial")
+            raise ValueError("these are not the fields of a trial")
         return cls(**{name: _of_type(wanted[name], name, value) for name, value in facts.items()})
 
 
-def _words(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     """A type as it is written in the class."""
     return kind.__name__ if isinstance(kind, type) else str(kind)
 
@@ -107,21 +107,19 @@ def _of_type(wanted: str, name: str, value: Any) -> Any:
     raise ValueError(f"{name} = {value!r}")
 
 
-# A trial before it is made: everything that it depends on, and how it is done on a worker.
-
 WARM_UP = 0.5
 """Seconds, at most, for a method that is run only for its code to be loaded."""
 _warm: set[type] = set()
 """Methods that have run in this process; what they answered depends on nothing here."""
-MENDABLE = (MissingExtra, TaskFailed)
-"""Errors of the house that say nothing about method and problem: a package can be installed."""
+REPAIRABLE = (MissingExtra, TaskFailed)
+"""Errors of this package that say nothing about method and problem: a package can be installed."""
 SCHEMA = 1
-"""Of the figures of a trial; another one makes other names."""
+"""Of the fields of a trial; another one makes other names."""
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """A solver with its seed on a problem, how the outcome is judged, and the words for it all.
+class PlannedTrial:
+    """A solver with its seed on a problem, how the outcome is judged, and the names of it all.
 
     `truth` are the expectations of the true expert, if they are known; `preparing` are the seconds
     that it took to make the solver for the problem.
@@ -210,14 +208,16 @@ class Task:
 
 def failed(blank: Trial, fault: Exception) -> Trial:
     """The row of a trial without an answer."""
-    if isinstance(fault, JourneymanError) and not isinstance(fault, MENDABLE):
+    if isinstance(fault, JourneymanError) and not isinstance(fault, REPAIRABLE):
         return replace(blank, status=REFUSED, message=str(fault))
     return replace(blank, status=RAISED, message=f"{type(fault).__name__}: {fault}")
 
 
 def _outcome(answer: Answer) -> dict[str, Any]:
-    told = "" if answer.solution is not None else f"{answer.status.message}; {answer.status.remedy}"
-    return {"status": answer.status.name, "engine": answer.engine, "message": told}
+    reason = (
+        "" if answer.solution is not None else f"{answer.status.message}; {answer.status.remedy}"
+    )
+    return {"status": answer.status.name, "engine": answer.engine, "message": reason}
 
 
 def _work(answer: Answer) -> dict[str, Any]:
