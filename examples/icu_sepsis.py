@@ -4,7 +4,7 @@
                                   [--report icu-sepsis.html]
 
 Not for clinical use. First comes what `journeyman demo --case icu-sepsis` prints. Then the
-apprentice that is to surpass the clinicians learns again under each limit, from the same
+apprentice that is to do better than the clinicians learns again under each limit, from the same
 demonstrations; where no policy keeps a limit, the least that is possible is told. Needs
 `pip install 'journeyman[icu]'`.
 """
@@ -67,7 +67,7 @@ def table_of_limits(case: SepsisCase, limits: Sequence[float]) -> str:
 
 def row_of_limit(case: SepsisCase, limit: float) -> str:
     world, basis, _ = case.example
-    (usual,) = case.surpassing.problem.constraints
+    (usual,) = case.improving.problem.constraints
     apprentice = jm.learn(
         world, basis, case.demonstrations, cost_class=jm.Simplex(), solver=jm.ColumnGeneration(),
         constraints=jm.Budget(cost=usual.cost, at_most=limit, name=usual.name),
@@ -81,7 +81,7 @@ def row_of_limit(case: SepsisCase, limit: float) -> str:
 
 def least_dose(case: SepsisCase) -> float:
     """What even the most sparing policy gives."""
-    (usual,) = case.surpassing.problem.constraints
+    (usual,) = case.improving.problem.constraints
     sparing = jm.plan(case.example.world, usual.cost).policy
     return float(jm.occupancy(case.example.world, sparing).measure @ usual.cost)
 

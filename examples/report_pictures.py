@@ -66,7 +66,7 @@ def grid(path: Path) -> None:
 
 
 def driving(path: Path) -> None:
-    """A published expert who collides; the simplex allows to surpass him."""
+    """A published expert who collides; with the simplex a policy can do better."""
     world, basis, expert = jm.gallery.driving()
     learned = jm.learn(world, basis, expert, cost_class=jm.Simplex())
     write_report(learned, path, title="Driving: better than a bad driver")

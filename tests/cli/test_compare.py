@@ -75,7 +75,7 @@ def test_a_study_goes_on_with_resume_only(call, tmp_path):
         "study.json", "trials", "report.html", "trials.csv", ".lock"
     }  # fmt: skip
     refused = call(*EXAMPLE, TWO, "--out", out)
-    assert (refused.code, "Say --resume" in refused.words) == (3, True)
+    assert (refused.code, "Give --resume" in refused.words) == (3, True)
     (before,) = (path.read_bytes() for path in (out / "trials").iterdir())
     went_on = call(*EXAMPLE, TWO, "--out", out, "--resume")
     assert went_on.code == 0, went_on.err

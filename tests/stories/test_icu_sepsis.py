@@ -72,20 +72,20 @@ def test_survival_of_the_known_policies_is_the_published_one(case):
 def test_apprentices_survive_between_clinicians_and_optimum(case):
     clinicians, best = case.survival(case.example.expert), case.survival(case.best)
     assert case.survival(case.matching.policy) == pytest.approx(clinicians, abs=0.002)
-    assert clinicians + 0.08 < case.survival(case.surpassing.policy) < best
+    assert clinicians + 0.08 < case.survival(case.improving.policy) < best
 
 
 def test_survival_is_the_limit_of_discounted_survival(case):
     """By other code: the occupancy measure under a discount of almost one."""
     far = jm.gallery.icu_sepsis(discount=1 - 1e-6).world
     surviving = far.transition[:, [714]].toarray().ravel() * (far.pairs.states < 713)
-    for policy in (case.example.expert, case.surpassing.policy):
+    for policy in (case.example.expert, case.improving.policy):
         discounted = jm.occupancy(far, policy).measure @ surviving
         assert case.survival(policy) == pytest.approx(discounted, abs=1e-4)
 
 
-def test_the_apprentice_to_surpass_is_no_worse_in_any_cost_within_its_certificate(case):
-    learned = case.surpassing
+def test_the_apprentice_to_improve_is_no_worse_in_any_cost_within_its_certificate(case):
+    learned = case.improving
     excess = exact_costs(case, learned.policy) - exact_costs(case, case.example.expert)
     assert learned.certificate.valid
     assert isinstance(learned.problem.cost_class, jm.Simplex)
@@ -105,10 +105,10 @@ def test_the_apprentice_to_match_is_as_near_as_its_certificate_says(case):
 
 def test_the_budget_is_kept_and_the_clinicians_do_not_keep_it(case):
     vasopressors = case.example.basis.names.index("vasopressors")
-    (known,) = case.surpassing.certificate.budgets
+    (known,) = case.improving.certificate.budgets
     assert known.limit == DOSE_LIMIT
     assert known.is_kept
-    assert exact_costs(case, case.surpassing.policy)[vasopressors] <= known.spent <= DOSE_LIMIT
+    assert exact_costs(case, case.improving.policy)[vasopressors] <= known.spent <= DOSE_LIMIT
     assert exact_costs(case, case.example.expert)[vasopressors] > 2 * DOSE_LIMIT
 
 
@@ -118,7 +118,7 @@ def test_every_demonstration_runs_to_the_end_of_a_stay(case):
 
 
 def test_treatments_are_compared_for_the_patients_whom_clinicians_see(case):
-    contrasts = case.contrasts(case.surpassing.policy)
+    contrasts = case.contrasts(case.improving.policy)
     assert sum(row.time for row in contrasts) == pytest.approx(1)
     own = case.contrasts(case.example.expert)
     assert all(row.clinicians == pytest.approx(row.apprentice) for row in own)
@@ -129,9 +129,9 @@ def test_treatments_are_compared_for_the_patients_whom_clinicians_see(case):
 
 
 def test_common_choices_are_shares(case):
-    expert, surpassing = case.example.expert, case.surpassing.policy
+    expert, improving = case.example.expert, case.improving.policy
     assert case.same_choices(expert) == pytest.approx(1)
-    assert 0 < case.same_choices(surpassing) < case.same_choices(case.matching.policy) < 1
+    assert 0 < case.same_choices(improving) < case.same_choices(case.matching.policy) < 1
 
 
 def test_the_text_begins_with_the_warning_and_says_what_is_not_shown(text):
@@ -145,14 +145,14 @@ def test_the_text_begins_with_the_warning_and_says_what_is_not_shown(text):
 def test_the_text_has_the_figures_of_the_case(case, text):
     for name, policy in (
         ("apprentice: match", case.matching),
-        ("apprentice: surpass", case.surpassing),
+        ("apprentice: improve", case.improving),
     ):
         assert re.search(rf"{name} +{case.survival(policy.policy):.4f} +-\n", text)
     assert re.search(r"clinicians +0\.7818 +0\.78\n", text)
     assert re.search(r"uniform actions +0\.7801 +0\.78\n", text)
     assert re.search(r"optimum +0\.8751 +0\.88\n", text)
     words = in_one_line(text)
-    assert f"it costs at least {-case.surpassing.certificate.bound:.4f} less" in words
+    assert f"it costs at least {-case.improving.certificate.bound:.4f} less" in words
     assert f"its four costs are within {case.matching.certificate.bound:.4f} of" in words
     assert "vasopressors: kept." in words
     assert "independent trajectories (declared)" in words
@@ -227,5 +227,5 @@ def test_the_case_is_for_machines_too(case):
     facts = json.loads(json.dumps(case_facts(case), allow_nan=False))
     assert (facts["case"], facts["warning"]) == ("icu-sepsis", WARNING)
     assert facts["survival"]["optimum"] == pytest.approx(0.8751, abs=1e-4)
-    assert facts["surpass"]["bound"] == pytest.approx(case.surpassing.certificate.bound)
+    assert facts["improve"]["bound"] == pytest.approx(case.improving.certificate.bound)
     assert set(facts["costs"]["clinicians"]) == set(case.example.basis.names)

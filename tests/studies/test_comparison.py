@@ -119,7 +119,7 @@ def test_the_page_says_what_was_compared_on(tmp_path):
     assert found.descriptions["ball"].endswith("4 costs, class InfinityBall; expectations")
     assert found.descriptions["limit"].endswith("class Simplex; 1 budget; expectations")
     text = _page(found, tmp_path)
-    assert all(f"{words}." in text for words in found.settings.values())
+    assert all(f"{words}." in text for words in found.descriptions.values())
 
 
 def test_a_bound_whose_premise_failed_is_not_called_certified(tmp_path):

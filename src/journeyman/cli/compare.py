@@ -1,4 +1,7 @@
-"""`journeyman compare`: methods side by side on the same problem, in a study that can go on."""
+"""`journeyman compare`: methods side by side on the same problem, in a study that can be resumed.
+
+What they are compared on are files as of a run, or an example with its expert.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ from typing import Annotated, Any
 import typer
 
 import journeyman as jm
+from journeyman.cli.exit_codes import SIGNALLED
 from journeyman.cli.options import (
-    AnyClass,
-    AnyCosts,
-    AnyDemonstrations,
-    AnyWorld,
     AsJson,
     Budgets,
     DemonstrationsFormat,
+    OptionalCostClass,
+    OptionalCosts,
+    OptionalDemonstrations,
+    OptionalWorld,
     Probability,
     Quiet,
     Rewards,
@@ -26,7 +30,7 @@ from journeyman.cli.options import (
     WorldOption,
     parsed_options,
 )
-from journeyman.runs.description import InvalidSettings, wrong_setting
+from journeyman.cli.output import notifier, notify, progress, show
 
 ALL = "all"
 EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
@@ -45,14 +49,14 @@ def compare(
         str, typer.Option(help="Methods, separated by commas, or all; a wrong name lists them.")
     ] = ALL,
     example: Annotated[str | None, typer.Option(help=EXAMPLE)] = None,
-    world: AnyWorld = None,
+    world: OptionalWorld = None,
     option: WorldOption = None,
-    costs: AnyCosts = None,
-    demonstrations: AnyDemonstrations = None,
+    costs: OptionalCosts = None,
+    demonstrations: OptionalDemonstrations = None,
     demonstrations_format: DemonstrationsFormat = None,
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
-    cost_class: AnyClass = None,
+    cost_class: OptionalCostClass = None,
     rewards: Rewards = None,
     budget: Budgets = None,
     expert: Annotated[
@@ -92,7 +96,7 @@ def compare(
         "terminal_state": terminal_state,
     }  # fmt: skip
     recorded = {"trajectories": trajectories, "horizon": horizon}
-    _refuse_settings(time_limit, failure_probability, resume=resume, out=out)
+    _refuse_limits(time_limit, failure_probability, resume=resume, out=out)
     _refuse_contradictions(example, given | {"budget": budget, "expert": expert}, recorded)
     for path in (report, csv):
         _refuse_place(path)
@@ -131,7 +135,7 @@ def _refuse_contradictions(
             raise typer.BadParameter(f"it contradicts --{option}", param_hint="--example")
 
 
-def _refuse_settings(
+def _refuse_limits(
     time_limit: float | None, probability: float, *, resume: bool, out: Path | None
 ) -> None:
     if resume and out is None:
@@ -145,7 +149,7 @@ def _refuse_settings(
 
 
 def _refuse_place(path: Path | None) -> None:
-    """What cannot be written in the end is told before hours are spent on it."""
+    """What cannot be written in the end is refused before hours are spent on it."""
     from journeyman.errors import InvalidFile
 
     if path is None:
@@ -194,8 +198,6 @@ def _names(solvers: str, *, can_ask: bool) -> Sequence[str]:
 
 def _in_place(out: Path | None, resume: bool, quiet: bool, jobs: int, study: Any) -> Any:
     """Run the study on an executor; Ctrl-C and SIGTERM leave what is done."""
-    from journeyman.cli.exit_codes import SIGNALLED
-    from journeyman.cli.output import progress, say
     from journeyman.runs.interruption import Interrupted, stopping_gently
 
     try:
@@ -204,11 +206,12 @@ def _in_place(out: Path | None, resume: bool, quiet: bool, jobs: int, study: Any
             from journeyman.studies.compare import counting
 
             _refuse_earlier(out, resume)
-            told = counting(observer)
-            return study(Serial(observer=told) if jobs == 1 else Processes(jobs, observer=told))
+            counted = counting(observer)
+            alone = jobs == 1
+            return study(Serial(observer=counted) if alone else Processes(jobs, observer=counted))
     except Interrupted as stop:
         kept = "" if out is None else " Go on with the same command and --resume."
-        say(f"Interrupted.{kept}")
+        notify(f"Interrupted.{kept}")
         raise typer.Exit(SIGNALLED + stop.signal_number) from None
 
 
@@ -219,7 +222,7 @@ def _refuse_earlier(out: Path | None, resume: bool) -> None:
     if out is not None and StudyDirectory(out).was_begun and not resume:
         raise InvalidFile(
             f"{out} holds a study",
-            "Say --resume to go on with it, or give another directory",
+            "Give --resume to continue it, or another directory",
         )
 
 
@@ -237,7 +240,6 @@ def _written(found: Any, out: Path | None, report: Path | None, csv: Path | None
 
 
 def _show(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from journeyman.cli.output import show, teller
     from journeyman.errors import NoSolution
 
     facts = {"trials": [trial.facts() for trial in found.trials], "table": found.table()}
@@ -245,10 +247,8 @@ def _show(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     if not any(trial.has_policy for trial in found.trials):
         raise NoSolution("No method has an answer; the table says why.")
     if out is not None:
-        teller(quiet)(f"Everything is in {out}; open {out / 'report.html'} in a browser.")
+        notifier(quiet)(f"Everything is in {out}; open {out / 'report.html'} in a browser.")
 
-
-# What `journeyman compare` compares on: files as of a run, or an example with its expert.
 
 EXAMPLES = {"grid": "size", "garnet": "num_states", "driving": ""}
 """Examples with an expert, and what the number behind the colon is."""
@@ -279,6 +279,7 @@ def example_of(
     `driving` has published expectations instead of an expert who could be recorded.
     """
     from journeyman.adapters.source_options import arguments_for
+    from journeyman.runs.description import InvalidSettings
 
     name, _, size = source.partition(":")
     if name not in EXAMPLES or (size and not EXAMPLES[name]):
@@ -303,6 +304,7 @@ def example_of(
 def cost_class_of(name: str | None) -> jm.CostClass | None:
     """The class of a name; None leaves it to the problem."""
     from journeyman.costs.registry import COST_CLASSES, cost_class_from
+    from journeyman.runs.description import wrong_setting
 
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""`journeyman demo`: the main job on an embedded example, told in a page of text."""
+"""`journeyman demo`: the main job on an embedded example, as a page of text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import typer
 
 import journeyman as jm
 from journeyman.cli.options import AsJson
+from journeyman.cli.output import WIDTH, show
 
 WIDEST_MAP = 40
 """Cells along each side up to which the policy is drawn."""
-WIDTH = 100
 GRID_SIZE, GRID_TRAJECTORIES, GRID_HORIZON = 16, 2000, 150
 
 
 class Case(Enum):
-    """Worlds with an expert that the demo can tell about."""
+    """Worlds with an expert that the demo can show."""
 
     GRID = "grid"
     ICU_SEPSIS = "icu-sepsis"
@@ -44,12 +44,11 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Record an expert, learn and certify, on an embedded example."""
-    from journeyman.cli.output import show
 
     if case is Case.ICU_SEPSIS:
         from journeyman.cli.sepsis_case import run_case
 
-        _refuse_settings_of_the_grid({"--size": size, "--horizon": horizon})
+        _refuse_options_of_the_grid({"--size": size, "--horizon": horizon})
         result, text = run_case(trajectories, seed, report)
     else:
         sizes = (size or GRID_SIZE, trajectories or GRID_TRAJECTORIES, horizon or GRID_HORIZON)
@@ -57,11 +56,11 @@ def demo(
     show(result, text, as_json=as_json)
 
 
-def _refuse_settings_of_the_grid(given: dict[str, int | None]) -> None:
+def _refuse_options_of_the_grid(given: dict[str, int | None]) -> None:
     for option, value in given.items():
         if value is not None:
             raise typer.BadParameter(
-                "it is a setting of the grid; patients are as they are, and stays have their own "
+                "it is an option of the grid; patients are as they are, and stays have their own "
                 "ends. Leave it out, or choose --case grid",
                 param_hint=option,
             )
@@ -100,7 +99,7 @@ def _text(
             "",
             jm.report.comparison(problem, answer),
             "",
-            *_figures(problem, answer, expert, demos),
+            *_gaps(problem, answer, expert, demos),
             "",
             "The certificate:",
             "",
@@ -115,7 +114,7 @@ def _text(
     )
 
 
-def _figures(
+def _gaps(
     problem: jm.Apprenticeship, answer: jm.Answer, expert: jm.Policy, demos: jm.Demonstrations
 ) -> list[str]:
     """Gaps on the data and to the true expert, who is known in an example."""

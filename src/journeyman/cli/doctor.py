@@ -12,7 +12,9 @@ from typing import Any
 import typer
 
 import journeyman as jm
+from journeyman.cli.exit_codes import LIMIT
 from journeyman.cli.options import AsJson
+from journeyman.cli.output import aligned, show
 
 PACKAGES = ("numpy", "scipy", "numba", "highspy", "highspy-extras", "clarabel", "typer", "rich")
 OPTIONAL = ("gymnasium", "seals", "icu-sepsis", "minari", "pyarrow", "ray", "hypothesis")
@@ -23,8 +25,6 @@ def doctor(as_json: AsJson = False) -> None:
 
     A few seconds of recording, learning, saving and auditing.
     """
-    from journeyman.cli.exit_codes import LIMIT
-    from journeyman.cli.output import aligned, show
 
     result: dict[str, Any] = {
         "journeyman": jm.__version__,

@@ -1,8 +1,8 @@
 """How a command can end, for scripts.
 
     0    done
-    1    a fault of journeyman itself
-    2    the command is not understood, or the settings of a run
+    1    an internal error of journeyman
+    2    the command is not understood, or the description of a run
     3    world, costs, demonstrations, policy or another file are not usable
     4    nothing is certified (a premise failed), the level that was asked for is not reached, a
          budget is not shown to be kept or no policy keeps it, or the audit failed
@@ -37,14 +37,14 @@ BROAD = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 
 
 class Ending(NamedTuple):
-    """An exit code, and what is said on standard error."""
+    """An exit code, and what is printed on standard error."""
 
     code: int
-    words: str
+    message: str
 
 
 def ending_of(fault: BaseException) -> Ending | None:
-    """How a fault ends a command; None for one that nobody thought of."""
+    """How a fault ends a command; None for an internal error."""
     if isinstance(fault, JourneymanError):
         code = _code(fault)
         return Ending(code, str(fault) if code == USAGE else in_options(str(fault)))
@@ -94,12 +94,6 @@ def _of_system(fault: OSError) -> Ending | None:
     return None
 
 
-# Remedies in the language of the command line: options, where the library names arguments.
-#
-# The library does not know who calls it. What it says about an argument that the command line has
-# as an option is said here with the option's name.
-
-
 def _gigabytes(found: re.Match[str]) -> str:
     return f"--option memory_gb={math.ceil(int(found[1]) / 1e8) / 10:g}"
 
@@ -126,15 +120,15 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"; jm\.read_demonstrations\(path, world=world\) does so", ""),
 )
-"""What the library says, and what is said instead."""
+"""How the library names an argument, and the option instead."""
 
 
 def in_options(words: str) -> str:
-    """The same words, with options for arguments.
+    """A message of the library, which names arguments, with the options of the command line.
 
     >>> in_options("If so, give truncated_at=200.")
     'If so, give --truncated-at 200.'
     """
-    for found, said in SPELLINGS:
-        words = re.sub(found, said, words)
+    for found, option in SPELLINGS:
+        words = re.sub(found, option, words)
     return words

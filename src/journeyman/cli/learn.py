@@ -1,4 +1,6 @@
-"""`journeyman learn`: from a description to a certified policy in a run directory."""
+"""`journeyman learn`: from a description to a certified policy in a run directory; and `journeyman
+requirements`: what an accuracy asks for, before anything is recorded.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +11,34 @@ from typing import Annotated, Any
 import typer
 
 import journeyman as jm
+from journeyman.cli.exit_codes import LIMIT, SIGNALLED
 from journeyman.cli.options import (
-    AnyClass,
-    AnyCosts,
-    AnyDemonstrations,
-    AnyWorld,
     AsJson,
     Budgets,
-    CostClass,
-    Costs,
+    CostClassName,
+    CostsSource,
     DemonstrationsFormat,
     Gap,
+    OptionalCostClass,
+    OptionalCosts,
+    OptionalDemonstrations,
+    OptionalWorld,
     Probability,
     Quiet,
     Rewards,
     TerminalState,
     TruncatedAt,
-    World,
     WorldOption,
+    WorldSource,
     parsed_options,
+)
+from journeyman.cli.output import (
+    certificate_text,
+    notifier,
+    notify,
+    progress,
+    require_level,
+    show,
 )
 
 RESUME = "Go on with an interrupted run, to the same answer."
@@ -39,14 +50,14 @@ def learn(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, before what the TOML file says.")
     ] = None,
-    world: AnyWorld = None,
+    world: OptionalWorld = None,
     option: WorldOption = None,
-    costs: AnyCosts = None,
-    demonstrations: AnyDemonstrations = None,
+    costs: OptionalCosts = None,
+    demonstrations: OptionalDemonstrations = None,
     demonstrations_format: DemonstrationsFormat = None,
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
-    cost_class: AnyClass = None,
+    cost_class: OptionalCostClass = None,
     rewards: Rewards = None,
     budget: Budgets = None,
     solver: Annotated[
@@ -103,12 +114,10 @@ class _Learning:
     checkpoint_every: float | None
 
     def go(self, as_json: bool, quiet: bool) -> None:
-        """Learn, show the result, and say what is lacking."""
-        from journeyman.cli.exit_codes import LIMIT
-        from journeyman.cli.output import certificate_text, progress, require_level, show, teller
+        """Learn, show the result, and report what is lacking."""
         from journeyman.runs.interruption import Interrupted, stopping_gently
 
-        tell = teller(quiet)
+        inform = notifier(quiet)
         try:
             with stopping_gently(), progress(quiet) as observer:
                 from journeyman.runs.directory import RunDirectory
@@ -118,19 +127,19 @@ class _Learning:
                 with place.opened(resume=self.resume, overwrite=self.overwrite):
                     description = self._description(place)
                     result = learn_in(
-                        place, description, observer=observer, report=tell,
+                        place, description, observer=observer, report=inform,
                         checkpoint_every=self.checkpoint_every,
                     )  # fmt: skip
         except Interrupted as stop:
-            self._say_goodbye(stop.signal_number)
+            self._exit_interrupted(stop.signal_number)
         show({"run": str(self.run), **result}, certificate_text(result), as_json=as_json)
         limited = result["status"] in LIMITS
         if limited:
-            self._say_limit(result["message"])
+            self._report_limit(result["message"])
         require_level(result, description.gap)
         if limited:
             raise typer.Exit(LIMIT)
-        tell(f"Everything is in {self.run}; next: journeyman audit {self.run}")
+        inform(f"Everything is in {self.run}; next: journeyman audit {self.run}")
 
     def _description(self, place: Any) -> Any:
         """What is stored or in the TOML file, then --set, then the options."""
@@ -165,44 +174,37 @@ class _Learning:
         if source is not None and not any(source in words for words in typed if words):
             raise InvalidFile(
                 f"the description asks to run code: {source}",
-                f"If you trust it, say so: give {source} on the command line as well",
+                f"If you trust it, give {source} on the command line as well",
             )
 
-    def _say_goodbye(self, signal_number: int) -> None:
-        from journeyman.cli.exit_codes import SIGNALLED
-        from journeyman.cli.output import say
+    def _exit_interrupted(self, signal_number: int) -> None:
 
-        say(f"Interrupted. Go on with: journeyman learn {self.run} --resume")
+        notify(f"Interrupted. Go on with: journeyman learn {self.run} --resume")
         raise typer.Exit(SIGNALLED + signal_number)
 
-    def _say_limit(self, message: str) -> None:
-        from journeyman.cli.output import say
+    def _report_limit(self, message: str) -> None:
 
-        say(
+        notify(
             f"What is shown is the best at hand: {message}. Allow more with --time-limit and go on "
             f"with: journeyman learn {self.run} --resume"
         )
 
 
-# `journeyman requirements`: what an accuracy asks for, before anything is recorded.
-
-
 def requirements(
-    world: World,
-    costs: Costs,
+    world: WorldSource,
+    costs: CostsSource,
     accuracy: Annotated[float, typer.Option(help="By how much the policy may be worse.")],
     option: WorldOption = None,
-    cost_class: CostClass = "infinity-ball",
+    cost_class: CostClassName = "infinity-ball",
     rewards: Rewards = None,
     failure_probability: Probability = 0.05,
     cells: Annotated[int, typer.Option(help="Cells of the features of SGD-AL.", min=1)] = 64,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many demonstrations and steps an accuracy needs.
+    """Compute how many demonstrations and steps an accuracy needs.
 
-    Steps are those of SGD-AL; the length of demonstrations is told as well.
+    Steps are those of SGD-AL; the length of demonstrations is computed as well.
     """
-    from journeyman.cli.output import show
     from journeyman.costs.registry import COST_CLASSES, cost_class_from
     from journeyman.runs.description import wrong_setting
     from journeyman.runs.inputs import costs_from, world_from

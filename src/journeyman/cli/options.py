@@ -13,31 +13,38 @@ def _a_number(value: float | None) -> float | None:
     return value
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.", min=0)]
-World = Annotated[
-    str,
-    typer.Option(
-        help="A file (NPZ, UMB, CSV or Parquet of transitions) or gym:ID, seals:ID, icu-sepsis, "
-        "gallery:NAME."
-    ),
+_WORLD = typer.Option(
+    help="A file (NPZ, UMB, CSV or Parquet of transitions) or gym:ID, seals:ID, icu-sepsis, "
+    "gallery:NAME."
+)
+_COSTS = typer.Option(
+    help="A file of cost features, the name of a built-in set, or module:function."
+)
+_DEMONSTRATIONS = typer.Option(help="A file or directory: NPZ, CSV, Parquet, Minari, imitation.")
+_COST_CLASS = typer.Option(
+    help="infinity-ball (match every cost), euclidean-ball, simplex (be no worse in any cost)."
+)
+WorldSource = Annotated[str, _WORLD]
+CostsSource = Annotated[str, _COSTS]
+DemonstrationsSource = Annotated[str, _DEMONSTRATIONS]
+CostClassName = Annotated[str, _COST_CLASS]
+OptionalWorld = Annotated[str | None, _WORLD]
+OptionalCosts = Annotated[str | None, _COSTS]
+OptionalDemonstrations = Annotated[str | None, _DEMONSTRATIONS]
+OptionalCostClass = Annotated[str | None, _COST_CLASS]
+"""The same where the description of a run or an example may give it instead."""
+WorldArgument = Annotated[
+    str, typer.Argument(help="A file, gym:ID, seals:ID, icu-sepsis, gallery:NAME.")
 ]
 WorldOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", "-o", help="Setting of the source as key=value, such as discount=0.95."
+        "--option", "-o", help="Option of the source as key=value, such as discount=0.95."
     ),
-]
-Costs = Annotated[
-    str, typer.Option(help="A file of cost features, the name of a built-in set, module:function.")
-]
-Demonstrations = Annotated[
-    str, typer.Option(help="A file or directory: NPZ, CSV, Parquet, Minari, imitation.")
 ]
 DemonstrationsFormat = Annotated[
     str | None,
-    typer.Option(help="npz, csv, parquet, minari or imitation, if the name does not say it."),
+    typer.Option(help="npz, csv, parquet, minari or imitation, if the file name does not show it."),
 ]
 TruncatedAt = Annotated[
     int | None,
@@ -47,14 +54,6 @@ TerminalState = Annotated[
     int | None,
     typer.Option(help="Where terminated episodes end, instead of their last state.", min=0),
 ]
-CostClass = Annotated[
-    str, typer.Option(help="infinity-ball (match every cost), euclidean-ball, simplex (surpass).")
-]
-AnyWorld = Annotated[str | None, typer.Option(help="A file, gym:ID, gallery:NAME, …")]
-AnyCosts = Annotated[str | None, typer.Option(help="A file, a name, module:function.")]
-AnyDemonstrations = Annotated[str | None, typer.Option(help="A file or directory.")]
-AnyClass = Annotated[str | None, typer.Option(help="infinity-ball, euclidean-ball or simplex.")]
-"""The same where a description or an example may say it instead."""
 Rewards = Annotated[
     bool | None,
     typer.Option("--rewards/--no-rewards", help="Whether the features are rewards, or costs."),
@@ -71,10 +70,13 @@ Gap = Annotated[
         help="Exit with 4 unless the certificate shows a gap of at most this.", callback=_a_number
     ),
 ]
+Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.", min=0)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 
 
 def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
-    """key=value settings as a mapping."""
+    """key=value options as a mapping."""
     parts = [one.partition("=") for one in given or ()]
     for key, sign, _ in parts:
         if not sign or not key:

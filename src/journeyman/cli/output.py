@@ -1,4 +1,6 @@
-"""What a command prints: its result to standard output, as text or as one JSON object."""
+"""What a command prints: its result to standard output, as text or as one JSON object; progress,
+warnings and errors to standard error. Whatever goes wrong ends in a paragraph and an exit code.
+"""
 
 import json
 import sys
@@ -13,10 +15,13 @@ from typer.core import TyperGroup
 
 from journeyman.progress import Observer, Terminal, quiet
 
+WIDTH = 100
+TRACEBACK = "traceback"
+"""Where the global option is kept in the context."""
 MOST_WEIGHTS = 20
 """Costs that are listed on the screen."""
 FAILED = "failed"
-"""The verdict on a premise that the data refute, as it is stored."""
+"""The state of a premise that the data refute, as it is stored."""
 VACUOUS = (
     "Note: the bound is vacuous. It is not below the trivial one, which holds for every policy, so "
     "it shows nothing about this one."
@@ -35,9 +40,9 @@ def show(result: Mapping[str, Any], text: str, *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def teller(be_quiet: bool) -> Callable[[str], None]:
-    """What says a line on standard error, unless silence was asked for."""
-    return (lambda words: None) if be_quiet else say
+def notifier(be_quiet: bool) -> Callable[[str], None]:
+    """What prints a line on standard error, unless silence was asked for."""
+    return (lambda words: None) if be_quiet else notify
 
 
 @contextmanager
@@ -82,7 +87,7 @@ def require_level(
     result: Mapping[str, Any], gap: float | None, advice: Callable[[], str] | None = None
 ) -> None:
     """Raise `NotCertified` unless the stored certificate is valid, shows that budgets are kept, and
-    shows the gap if one was asked for; `advice` tells what would help, if the result does not."""
+    shows the gap if one was asked for; `advice` returns what would help, instead of the result."""
     from journeyman.errors import NotCertified
 
     bound = float(result["bound"])
@@ -94,20 +99,13 @@ def require_level(
         raise NotCertified(f"The budget {broken[0]!r} is not shown to be kept.")
     if gap is None:
         if result["vacuous"] or result["weak"]:
-            say(VACUOUS if result["vacuous"] else WEAK)
+            notify(VACUOUS if result["vacuous"] else WEAK)
     elif not bound <= gap:
         helpful = str(result["advice"]) if advice is None else advice()
         raise NotCertified(
             f"The certificate shows a gap of at most {bound:.6g}, and {gap:g} was asked for.\n"
             f"{helpful}"
         )
-
-
-# The group of commands: whatever goes wrong inside ends in a paragraph and an exit code.
-
-WIDTH = 100
-TRACEBACK = "traceback"
-"""Where the global option is kept in the context."""
 
 
 class Commands(TyperGroup):
@@ -125,28 +123,28 @@ class Commands(TyperGroup):
         except (Exception, KeyboardInterrupt) as fault:
             if hasattr(fault, "exit_code") or (ctx.obj or {}).get(TRACEBACK):
                 raise
-            raise typer.Exit(_told(fault)) from None
+            raise typer.Exit(_report(fault)) from None
 
 
-def _told(fault: BaseException) -> int:
-    """Say what happened; the exit code."""
+def _report(fault: BaseException) -> int:
+    """Print what happened; the exit code."""
     from journeyman.cli.exit_codes import FAULT, SIGNALLED, ending_of
 
     if isinstance(fault, KeyboardInterrupt):
-        say("Interrupted.")
+        notify("Interrupted.")
         return SIGNALLED + 2
     ending = ending_of(fault)
     if ending is None:
-        say(
-            f"Error: a fault that nobody thought of: {type(fault).__name__}: {fault}. "
+        notify(
+            f"Error: internal error: {type(fault).__name__}: {fault}. "
             "journeyman --traceback, before the same command, shows where; please report it."
         )
         return FAULT
-    say(f"Error: {ending.words}")
+    notify(f"Error: {ending.message}")
     return ending.code
 
 
-def say(words: str) -> None:
+def notify(words: str) -> None:
     """A paragraph on standard error; lists keep their lines."""
     wrapped = (
         fill(line, WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -165,4 +163,4 @@ def _show_warning(
 ) -> None:
     from journeyman.cli.exit_codes import in_options
 
-    say(f"Warning: {in_options(str(message))}")
+    notify(f"Warning: {in_options(str(message))}")

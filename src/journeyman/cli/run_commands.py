@@ -1,4 +1,7 @@
-"""`journeyman certify`: a certificate for any policy, wherever it comes from."""
+"""Commands on results: `journeyman certify` (a certificate for any policy, wherever it comes from),
+`journeyman audit` (every number of a run derived again, by code that shares none with it) and
+`journeyman report` (a run as one HTML page).
+"""
 
 import json
 from pathlib import Path
@@ -7,35 +10,37 @@ from typing import Annotated, Any
 import typer
 
 import journeyman as jm
+from journeyman.cli.exit_codes import NOT_CERTIFIED
 from journeyman.cli.options import (
     AsJson,
     Budgets,
-    CostClass,
-    Costs,
-    Demonstrations,
+    CostClassName,
+    CostsSource,
     DemonstrationsFormat,
+    DemonstrationsSource,
     Gap,
     Probability,
     Rewards,
     TerminalState,
     TruncatedAt,
-    World,
     WorldOption,
+    WorldSource,
     parsed_options,
 )
+from journeyman.cli.output import certificate_text, require_level, show
 from journeyman.errors import NotCertified
 
 
 def certify(
     policy: Annotated[Path, typer.Argument(help="A policy file, or a run directory.")],
-    world: World,
-    costs: Costs,
-    demonstrations: Demonstrations,
+    world: WorldSource,
+    costs: CostsSource,
+    demonstrations: DemonstrationsSource,
     demonstrations_format: DemonstrationsFormat = None,
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
     option: WorldOption = None,
-    cost_class: CostClass = "infinity-ball",
+    cost_class: CostClassName = "infinity-ball",
     rewards: Rewards = None,
     budget: Budgets = None,
     failure_probability: Probability = 0.05,
@@ -43,11 +48,10 @@ def certify(
     save: Annotated[Path | None, typer.Option(help="A new directory for the evidence.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far a policy can fall short of the expert, and why.
+    """Certify how far a policy can fall short of the expert.
 
     Exit 4 when nothing is certified, or a budget is not shown to be kept.
     """
-    from journeyman.cli.output import certificate_text, require_level, show
     from journeyman.runs.description import BudgetDescription, RunDescription, parsed_budget
     from journeyman.runs.inputs import Inputs, policy_from
     from journeyman.runs.learning import certificate_result
@@ -75,9 +79,6 @@ def certify(
     require_level(result, gap)
 
 
-# `journeyman audit`: every figure of a run derived again, by code that shares none with it.
-
-
 def audit(
     run: Annotated[Path, typer.Argument(help="A run directory.")],
     gap: Gap = None,
@@ -87,13 +88,11 @@ def audit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Derive every figure of a run again, by other code.
+    """Derive every number of a run again, by other code.
 
     Exit 4 when one does not follow from the saved inputs, when
     nothing is certified, or when a budget is not shown to be kept.
     """
-    from journeyman.cli.exit_codes import NOT_CERTIFIED
-    from journeyman.cli.output import require_level, show
     from journeyman.runs.directory import evidence_in
 
     evidence = evidence_in(run)
@@ -132,9 +131,6 @@ def _claim(facts: dict[str, Any]) -> str:
     return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}{strength}."
 
 
-# `journeyman report`: a run as one HTML page.
-
-
 def report(
     run: Annotated[Path, typer.Argument(help="A run directory.")],
     output: Annotated[
@@ -146,7 +142,6 @@ def report(
 
     There is nothing to install for it, and nothing is fetched.
     """
-    from journeyman.cli.output import show
     from journeyman.report import write_report
     from journeyman.runs.directory import RunDirectory, evidence_in
 
@@ -168,9 +163,9 @@ def _found(place: Any) -> dict[str, str]:
     if not place.has_ended:
         return {}
     result = place.result()
-    told = {
+    outcome = {
         "solver": str(result.get("engine")),
         "status": f"{result.get('status')}: {result.get('message')}",
     }
     elapsed = last_elapsed(place.metrics)
-    return told if elapsed is None else told | {"solving": seconds(elapsed)}
+    return outcome if elapsed is None else outcome | {"solving": seconds(elapsed)}

@@ -1,4 +1,4 @@
-"""The case of ICU-Sepsis: learn from the clinicians of the model, to surpass and to match them.
+"""The case of ICU-Sepsis: learn from the clinicians of the model, to do better and to match them.
 
 Everything beside the two apprentices is known exactly in an example: what the clinicians' policy
 costs, and how many patients of the model survive under any policy. Not for clinical use.
@@ -14,6 +14,7 @@ import numpy as np
 
 import journeyman as jm
 from journeyman.arrays import FloatArray
+from journeyman.cli.output import WIDTH
 
 DEMONSTRATIONS = 50_000
 """So many that the certificate can tell the apprentice from the clinicians."""
@@ -50,7 +51,7 @@ class SepsisCase:
 
     example: jm.gallery.ClinicalExample
     demonstrations: jm.Demonstrations
-    surpassing: jm.Apprentice
+    improving: jm.Apprentice
     """No cost above the clinicians', and vasopressors within a budget."""
     matching: jm.Apprentice
     """Every cost as the clinicians'."""
@@ -123,12 +124,12 @@ def learn_case(demonstrations: int = DEMONSTRATIONS, seed: int = 0) -> SepsisCas
     demos = jm.record(world, clinicians, trajectories=demonstrations, horizon=HORIZON, seed=seed)
     doses = np.asarray(basis.on(world))[:, basis.names.index(BUDGETED)]
     budget = jm.Budget(cost=doses, at_most=DOSE_LIMIT, name=BUDGETED)
-    surpassing = jm.learn(
+    improving = jm.learn(
         world, basis, demos, cost_class=jm.Simplex(), constraints=budget,
         solver=jm.ColumnGeneration(),
     )  # fmt: skip
     matching = jm.learn(world, basis, demos, solver=jm.ColumnGeneration())
-    return SepsisCase(example, demos, surpassing, matching, _most_survivals(world))
+    return SepsisCase(example, demos, improving, matching, _most_survivals(world))
 
 
 def _most_survivals(world: jm.World) -> jm.Policy:
@@ -139,9 +140,6 @@ def _most_survivals(world: jm.World) -> jm.Policy:
     return jm.plan(farsighted, -surviving).policy
 
 
-# The case of ICU-Sepsis in words: a page for a terminal.
-
-WIDTH = 100
 TITLE = "ICU-Sepsis: learning from clinicians"
 WARNING = (
     "NOT FOR CLINICAL USE. This is a model for comparing algorithms, made from the MIMIC-III "
@@ -177,7 +175,7 @@ def run_case(
 
 
 def case_facts(case: SepsisCase) -> dict[str, Any]:
-    """The case in figures; the results of both apprentices as `journeyman learn` gives them."""
+    """The case in numbers; the results of both apprentices as `journeyman learn` gives them."""
     from journeyman.runs.learning import result_of
 
     policies, costs = _policies(case), case.example.basis.names
@@ -190,23 +188,23 @@ def case_facts(case: SepsisCase) -> dict[str, Any]:
             name: dict(zip(costs, case.costs(policy).tolist(), strict=True))
             for name, policy in policies.items()
         },
-        "surpass": result_of(case.surpassing),
+        "improve": result_of(case.improving),
         "match": result_of(case.matching),
     }
 
 
 def write_case_report(case: SepsisCase, path: Path) -> None:
-    """The HTML page about the apprentice to surpass, headed by the warning."""
-    jm.report.write_report(case.surpassing, path, title=TITLE, note=WARNING)
+    """The HTML page about the apprentice to improve, headed by the warning."""
+    jm.report.write_report(case.improving, path, title=TITLE, note=WARNING)
 
 
 def case_text(case: SepsisCase) -> str:
     """What was learned, what is certified, and what is not."""
-    sections = (_setting, _survival, _costs, _certified, _not_certified, _differences)
+    sections = (_introduction, _survival, _costs, _certified, _not_certified, _differences)
     return "\n\n".join("\n".join(section(case)) for section in sections)
 
 
-def _setting(case: SepsisCase) -> list[str]:
+def _introduction(case: SepsisCase) -> list[str]:
     world, demos = case.example.world, case.demonstrations
     treatments = int((world.pairs.states < PATIENTS).sum())
     ended = "all" if demos.terminated.all() else f"{int(demos.terminated.sum())}"
@@ -221,7 +219,7 @@ def _setting(case: SepsisCase) -> list[str]:
             "know them, the model and four costs:",
             WIDTH,
         ),
-        f"  surpass  no cost above the clinicians', vasopressors at most {_limit(case):g} a stay",
+        f"  improve  no cost above the clinicians', vasopressors at most {_limit(case):g} a stay",
         "  match    every cost as the clinicians'",
     ]
 
@@ -231,7 +229,7 @@ def _policies(case: SepsisCase) -> dict[str, jm.Policy]:
         "clinicians": case.example.expert,
         "uniform actions": case.uniform,
         "apprentice: match": case.matching.policy,
-        "apprentice: surpass": case.surpassing.policy,
+        "apprentice: improve": case.improving.policy,
         "optimum": case.best,
     }
 
@@ -249,9 +247,9 @@ def _survival(case: SepsisCase) -> list[str]:
 def _costs(case: SepsisCase) -> list[str]:
     columns = {
         "clinicians": case.costs(case.example.expert),
-        "estimate": case.surpassing.problem.target,
+        "estimate": case.improving.problem.target,
         "match": case.costs(case.matching.policy),
-        "surpass": case.costs(case.surpassing.policy),
+        "improve": case.costs(case.improving.policy),
         "uniform": case.costs(case.uniform),
         "optimum": case.costs(case.best),
     }
@@ -276,21 +274,21 @@ def _costs(case: SepsisCase) -> list[str]:
 def _certified(case: SepsisCase) -> list[str]:
     return [
         "What is certified (each with a probability of its own)",
-        *_entry("surpass", surpassing_in_words(case)),
-        *_terms(case.surpassing.certificate),
+        *_entry("improve", improving_in_words(case)),
+        *_terms(case.improving.certificate),
         *_entry("match", matching_in_words(case)),
         *_terms(case.matching.certificate),
-        *_entry("rests on", premises_in_words(case.surpassing.certificate)),
+        *_entry("rests on", premises_in_words(case.improving.certificate)),
     ]
 
 
-def surpassing_in_words(case: SepsisCase) -> str:
+def improving_in_words(case: SepsisCase) -> str:
     """The bound of the one-sided class, and the budget."""
-    certificate = case.surpassing.certificate
+    certificate = case.improving.certificate
     if certificate.weak or not certificate.valid:
         return certificate.summary()
     (budget,) = certificate.budgets
-    exactly = _bound_in_words(case.exact_gap(case.surpassing))
+    exactly = _bound_in_words(case.exact_gap(case.improving))
     kept = "kept" if budget.is_kept else "NOT SHOWN TO BE KEPT"
     return (
         f"With probability {1 - certificate.failure_probability:g} it costs "
@@ -342,14 +340,14 @@ def _not_certified(case: SepsisCase) -> list[str]:
 def _differences(case: SepsisCase) -> list[str]:
     shares = [
         case.same_choices(policy)
-        for policy in (case.surpassing.policy, case.matching.policy, case.uniform)
+        for policy in (case.improving.policy, case.matching.policy, case.uniform)
     ]
     return [
-        "Where the apprentice to surpass differs from the clinicians (same patients, mean levels "
+        "Where the apprentice to improve differs from the clinicians (same patients, mean levels "
         "0 to 4)",
         f"  {'SOFA score':<14}{'time':>6}{'fluids: clinicians':>22}{'apprentice':>12}"
         f"{'vasopressors: clinicians':>28}{'apprentice':>12}",
-        *map(_contrast, case.contrasts(case.surpassing.policy)),
+        *map(_contrast, case.contrasts(case.improving.policy)),
         *wrap(
             f"  Its choices and the clinicians' have {shares[0]:.0%} in common (to match: "
             f"{shares[1]:.0%}, uniform actions: {shares[2]:.0%}): costs are learned here, not "
@@ -374,5 +372,5 @@ def _entry(name: str, words: str) -> list[str]:
 
 
 def _limit(case: SepsisCase) -> float:
-    (budget,) = case.surpassing.problem.constraints
+    (budget,) = case.improving.problem.constraints
     return budget.at_most

@@ -1,4 +1,7 @@
-"""`journeyman world show`: what a world is like, in a few lines."""
+"""Commands on worlds: `journeyman world show`, `world check` (is it sound, and does it predict what
+an environment does?), `world import` (any source, written as one native file), and `journeyman
+record` (demonstrations of a policy, simulated).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import journeyman as jm
-from journeyman.cli.options import AsJson, Seed, WorldOption, parsed_options
+from journeyman.cli.exit_codes import BAD_DATA
+from journeyman.cli.options import AsJson, Seed, WorldArgument, WorldOption, parsed_options
+from journeyman.cli.output import aligned, show
 from journeyman.errors import InvalidPolicy
 
 if TYPE_CHECKING:
@@ -16,12 +21,11 @@ if TYPE_CHECKING:
 
 
 def show_world(
-    source: Annotated[str, typer.Argument(help="A file, gym:ID, seals:ID, icu-sepsis, gallery:…")],
+    source: WorldArgument,
     option: WorldOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how large a world is and what is known about it."""
-    from journeyman.cli.output import show
+    """Show how large a world is and what is known about it."""
     from journeyman.runs.inputs import world_from
 
     world = world_from(source, parsed_options(option))
@@ -29,7 +33,7 @@ def show_world(
 
 
 def facts_of(world: jm.World) -> dict[str, Any]:
-    """A world in figures."""
+    """A world in numbers."""
     counts = world.transition_counts
     return {
         "states": world.num_states,
@@ -59,7 +63,6 @@ def _action_numbers(world: jm.World) -> list[int]:
 
 def text_of(world: jm.World) -> str:
     """The same for people; what does not apply is left out."""
-    from journeyman.cli.output import aligned
 
     facts = facts_of(world)
     rows = {name.replace("_", " "): value for name, value in facts.items()}
@@ -67,11 +70,8 @@ def text_of(world: jm.World) -> str:
     return aligned({name: value for name, value in rows.items() if value not in (None, [])})
 
 
-# `journeyman world check`: is a world sound, and does it predict what an environment does?
-
-
 def check_world(
-    source: Annotated[str, typer.Argument(help="A file, gym:ID, seals:ID, icu-sepsis, gallery:…")],
+    source: WorldArgument,
     env: Annotated[
         str | None, typer.Option(help="A Gymnasium environment to simulate and compare with.")
     ] = None,
@@ -88,8 +88,6 @@ def check_world(
     Reading refuses laws that do not sum to one, wrong ids, a discount outside (0, 1) and the like.
     """
     from journeyman.adapters.world_check import check_transitions
-    from journeyman.cli.exit_codes import BAD_DATA
-    from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from
 
     world = world_from(source, parsed_options(option))
@@ -115,11 +113,8 @@ def _environment(name: str, options: dict[str, str]) -> Any:
     return make_environment(name.removeprefix(GYMNASIUM), options)
 
 
-# `journeyman world import`: any source of worlds, written as one native file.
-
-
 def import_world(
-    source: Annotated[str, typer.Argument(help="A file, gym:ID, seals:ID, icu-sepsis, gallery:…")],
+    source: WorldArgument,
     target: Annotated[Path, typer.Argument(help="The NPZ file to write.")],
     option: WorldOption = None,
     discount: Annotated[
@@ -146,7 +141,6 @@ def import_world(
     as_json: AsJson = False,
 ) -> None:
     """Read a world from any source, and write it as one file."""
-    from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from
 
     options = parsed_options(option)
@@ -182,11 +176,8 @@ def _note(world: World) -> str:
     )
 
 
-# `journeyman record`: demonstrations of a policy in a world, simulated.
-
-
 def record(
-    world: Annotated[str, typer.Argument(help="A file, gym:ID, seals:ID, icu-sepsis, gallery:…")],
+    world: WorldArgument,
     target: Annotated[Path, typer.Argument(help="The file to write: .npz, .csv, .parquet.")],
     expert: Annotated[
         str,
@@ -196,14 +187,14 @@ def record(
     horizon: Annotated[int, typer.Option(help="Steps of each.", min=1)] = 150,
     option: WorldOption = None,
     named_format: Annotated[
-        str | None, typer.Option("--format", help="If the name does not say it.")
+        str | None,
+        typer.Option("--format", help="npz, csv or parquet, if the file name does not show it."),
     ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a policy and write what it did, to try things out."""
     from journeyman.adapters.demonstration_formats import write_demonstrations
-    from journeyman.cli.output import show
     from journeyman.runs.inputs import world_from
 
     options = parsed_options(option)

@@ -1,4 +1,4 @@
-"""The driving simulator of Syed and Schapire: an expert worth surpassing.
+"""The driving simulator of Syed and Schapire: an expert that can be improved upon.
 
 A blue car drives at one of three speeds on a three-lane road and meets a red car, which approaches
 by 20, 40 or 80 units a step; the only control is to move five units left or right. Three features
