@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     demos = jm.record(
         network.world, network.longer, trajectories=sizes[0], horizon=sizes[1], seed=0
     )
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
     print(
         f"{network.world.num_states:.0e} states, {len(demos)} demonstrations of {sizes[1]} steps, "
         "as many walks\n",

@@ -73,7 +73,7 @@ def measured(queues: int, steps: int, buffer: int | None) -> Figures:
     network = jm.gallery.queues(queues, buffers=[buffer] * queues if buffer else None)
     features = features_of(network)
     # lengths only: their expectations are exact, so that nothing but steps is timed
-    problem = jm.LargeApprenticeship(network.world, lengths_of(network), target_of(network))
+    problem = jm.Apprenticeship(network.world, lengths_of(network), target_of(network))
     jm.solve(problem, jm.StochasticSubgradient(features, steps=10, batch=BATCH, seed=1))
     started = time.process_time()
     jm.solve(problem, jm.StochasticSubgradient(features, steps=steps, batch=BATCH, seed=0))
@@ -112,7 +112,7 @@ def lengths_of(network: jm.gallery.Queues) -> jm.CostFunctions:
 
 def target_of(network: jm.gallery.Queues) -> jm.ExpertExpectation:
     demos = jm.record(network.world, network.longer, trajectories=10, horizon=200, seed=1)
-    problem = jm.LargeApprenticeship(network.world, lengths_of(network), demos)
+    problem = jm.Apprenticeship(network.world, lengths_of(network), demos)
     return jm.ExpertExpectation(problem.target)
 
 

@@ -53,7 +53,7 @@ def _report(
     demos = jm.record(
         network.world, expert, trajectories=DEMONSTRATIONS, horizon=HORIZON, seed=seed
     )
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos, CLASSES[name])
+    problem = jm.Apprenticeship(network.world, network.costs, demos, CLASSES[name])
     started = time.process_time()
     features, cloned = features_for(network, demos, seed)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=steps, seed=seed))

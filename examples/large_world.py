@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     walks = jm.record(world, cloned, trajectories=2000, horizon=HORIZON, seed=1)
     heuristics = [cloned, jm.features.single_actions(world)[-1]]
     features = jm.features.factored(world, world.radix, walks, heuristics, num_knots=2)
-    problem = jm.LargeApprenticeship(world, costs_of(world), demos)
+    problem = jm.Apprenticeship(world, costs_of(world), demos)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=options.steps, seed=2))
     rollouts = jm.Rollouts(trajectories=options.rollouts, horizon=HORIZON)
     lines = [f"{world.num_states:.3g} states; {features}", str(answer)]

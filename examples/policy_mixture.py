@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     demos = jm.record(
         network.world, expert, trajectories=options.demonstrations, horizon=STEPS, seed=0
     )
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos, jm.Simplex())
+    problem = jm.Apprenticeship(network.world, network.costs, demos, jm.Simplex())
     candidates = {
         "LONGER": network.longer,
         "LBFS": network.lbfs,
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
 
 
-def table(problem: jm.LargeApprenticeship, answer: jm.MixtureAnswer, names: list[str]) -> str:
+def table(problem: jm.Apprenticeship, answer: jm.MixtureAnswer, names: list[str]) -> str:
     """Expectations cost by cost, of candidates, mixture and expert."""
     mixed = answer.weights @ answer.expectations
     rows = [*zip(names, answer.expectations, answer.weights, strict=True), ("mixture", mixed, 1.0)]

@@ -91,7 +91,7 @@ def queues(path: Path) -> None:
     demos = jm.record(network.world, network.longer, trajectories=400, horizon=200, seed=0)
     heuristics = [network.longer, network.lbfs]
     features = jm.features.factored(network.world, network.radix, demos, heuristics, num_knots=2)
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
     answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=10_000, seed=2))
     rollouts = jm.Rollouts(trajectories=4000, horizon=200)
     certificate = jm.certify(problem, answer, evaluation=rollouts)

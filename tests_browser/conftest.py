@@ -72,7 +72,7 @@ def driving(path):
 def queues(path):
     network = jm.gallery.queues(4, buffers=(3, 3, 3, 3))
     demos = jm.record(network.world, network.longer, trajectories=40, horizon=60, seed=0)
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
     rollouts = jm.Rollouts(trajectories=400, horizon=60)
     write_report(jm.certify(problem, network.lbfs, evaluation=rollouts), path)
 

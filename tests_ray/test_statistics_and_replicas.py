@@ -47,7 +47,7 @@ def test_the_cluster_changes_no_bit_of_replicas(joined, tmp_path, loses):
 def test_the_cluster_changes_no_bit_of_replicas_in_a_large_world(joined):
     network = jm.gallery.queues(4, buffers=(3, 2, 2, 3), discount=0.9)
     demos = jm.record(network.world, network.longer, trajectories=30, horizon=40, seed=0)
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
     features = jm.features.factored(network.world, network.radix, demos, [network.longer], 2)
     here, there = (
         jm.solve(

@@ -105,14 +105,12 @@ from journeyman.policy.soft_planning import soft_plan as soft_plan
 from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
-from journeyman.problem import Program as Program
 from journeyman.problem import Witness as Witness
 from journeyman.problem import infeasibility_margin as infeasibility_margin
 from journeyman.problem import least_cost_bound as least_cost_bound
 from journeyman.problem import lower_bound as lower_bound
 from journeyman.problem import sharpest_witness as sharpest_witness
 from journeyman.problem import telling_witness as telling_witness
-from journeyman.problem.large_apprenticeship import LargeApprenticeship as LargeApprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.reduced import ExactPenalty as ExactPenalty
 from journeyman.problem.reduced import FeatureMass as FeatureMass
@@ -121,9 +119,6 @@ from journeyman.problem.reduced import Reduced as Reduced
 from journeyman.problem.reduced import RowNorms as RowNorms
 from journeyman.problem.reduced import SinglePenalty as SinglePenalty
 from journeyman.problem.reduced import UniformRows as UniformRows
-from journeyman.problem.simulated_apprenticeship import (
-    SimulatedApprenticeship as SimulatedApprenticeship,
-)
 from journeyman.problem.surrogate import ReducedWitness as ReducedWitness
 from journeyman.problem.surrogate import Surrogate as Surrogate
 from journeyman.problem.surrogate import reduced_lower_bound as reduced_lower_bound

@@ -141,7 +141,7 @@ def test_a_mixture_for_an_environment_without_a_table(kind):
     simulator = jm.GymnasiumSimulator(CART[kind], balance_costs(), 0.8)
     assert simulator.observation_axes == 1
     expert = jm.record_totals(simulator, with_the_swing, trajectories=60, horizon=30, seed=0)
-    problem = jm.SimulatedApprenticeship(simulator, expert, jm.Simplex())
+    problem = jm.Apprenticeship(simulator, None, expert, jm.Simplex())
     candidates = [at_random, towards_the_lean, with_the_swing]
     answer = jm.solve(problem, jm.PolicyMixture(candidates, rollouts=60, horizon=30, seed=1))
     assert answer.status is jm.Status.OPTIMAL
@@ -242,17 +242,19 @@ def test_what_costs_after_the_end_lies_in_the_range():
 def test_experts_that_do_not_fit_are_refused(expert, complaint):
     simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
     with pytest.raises(jm.InvalidProblem, match=complaint):
-        jm.SimulatedApprenticeship(simulator, expert)
-    with pytest.raises(jm.InvalidProblem, match="has no names"):
-        jm.SimulatedApprenticeship(7, expert)
+        jm.Apprenticeship(simulator, None, expert)
+    with pytest.raises(jm.InvalidProblem, match="world is a int"):
+        jm.Apprenticeship(7, None, expert)
 
 
 def test_other_solvers_say_what_they_need():
     simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
-    problem = jm.SimulatedApprenticeship(simulator, jm.EpisodeTotals([[0.0, 0.0]], unrecorded=0))
+    problem = jm.Apprenticeship(simulator, None, jm.EpisodeTotals([[0.0, 0.0]], unrecorded=0))
     for solver in (None, jm.LinearProgram()):
-        with pytest.raises(jm.InvalidSolver, match="is given for a simulator"):
+        with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT") as refusal:
             jm.solve(problem, solver)
+        assert "has the level SAMPLED" in str(refusal.value)
+        assert "PolicyMixture" in str(refusal.value)
 
 
 @pytest.mark.parametrize(

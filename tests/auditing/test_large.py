@@ -51,7 +51,7 @@ def network(discount=0.8):
         "journeyman:features.factored", world=made.world, radix=made.world.radix, walks=demos,
         heuristics=[made.longer, made.uniform], num_knots=2,
     )  # fmt: skip
-    return queues, features, jm.LargeApprenticeship(made.world, made.costs, demos)
+    return queues, features, jm.Apprenticeship(made.world, made.costs, demos)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_mixtures_pass(name, declared, tmp_path):
     expert = jm.record(code.made["stepped"], members[3], trajectories=30, horizon=15, seed=0)
     if declared:
         expert = jm.ExpertExpectation([1.0, 0.3, 2.0])
-    problem = jm.LargeApprenticeship(world, costs, expert, CLASSES[name])
+    problem = jm.Apprenticeship(world, costs, expert, CLASSES[name])
     solver = jm.PolicyMixture(members[:3], rollouts=50, horizon=15, seed=4)
     answer = jm.solve(problem, solver)
     certificate = jm.certify(problem, answer)
@@ -141,7 +141,7 @@ def test_worlds_that_can_only_be_sampled_and_rounds_pass(tmp_path):
     code = jm.Reference("auditing.large_code:small", seed=2)
     made = code.made
     demos = jm.record(made["stepped"], made["members"][0], trajectories=30, horizon=15, seed=0)
-    problem = jm.LargeApprenticeship(made["stepped"], made["costs"], demos)
+    problem = jm.Apprenticeship(made["stepped"], made["costs"], demos)
     mixture = jm.MixturePolicy(made["members"], [0.2, 0.0, 0.5, 0.3])
     rounds = jm.MixtureRollouts(50, 15, rounds=(2, 1, 1), most_rounds=5)
     certificate = jm.certify(problem, mixture, evaluation=rounds)
@@ -159,7 +159,7 @@ def test_simulators_pass(declared, tmp_path):
     expert = jm.record_totals(simulator, rules[0], trajectories=30, horizon=10, seed=0)
     if declared:
         expert = jm.ExpertExpectation([2.0, 4.0])
-    problem = jm.SimulatedApprenticeship(simulator, expert)
+    problem = jm.Apprenticeship(simulator, None, expert)
     mixture = jm.MixturePolicy(rules, [0.5, 0.25, 0.25])
     for evaluation in (ROLLOUTS, jm.MixtureRollouts(40, 10)):
         honest(jm.certify(problem, mixture, evaluation=evaluation), tmp_path / "run", code=code)
@@ -168,7 +168,7 @@ def test_simulators_pass(declared, tmp_path):
 def test_policies_from_tables_and_from_code_pass(tmp_path):
     code = jm.Reference("auditing.large_code:small")
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     uniform = jm.Policy.uniform(world)
     mixture = jm.MixturePolicy([uniform, members[0]], [0.5, 0.5])
     for policy in (members[2], uniform, mixture, one_action_each(world)):
@@ -188,7 +188,7 @@ def one_action_each(world):
 def test_other_action_numbers_are_found(tmp_path):
     code, place = jm.Reference("auditing.large_code:small"), tmp_path / "run"
     world, costs = code.made["world"], code.made["costs"]
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     jm.certify(problem, one_action_each(world), evaluation=ROLLOUTS).save(place, code=code)
     name = "action numbers of the policy"
     for change in (
@@ -207,7 +207,7 @@ def test_costs_that_exclude_each_other_pass(kind, tmp_path):
     code = jm.Reference("auditing.large_code:crowded", share=0.25)
     made = code.made
     demos = jm.record(made.world, made.expert, trajectories=22, horizon=20, seed=1)
-    problem = jm.LargeApprenticeship(made.world, made.costs, demos, kind([1.0, 0.5, 2.0]))
+    problem = jm.Apprenticeship(made.world, made.costs, demos, kind([1.0, 0.5, 2.0]))
     honest(jm.certify(problem, made.expert, evaluation=ROLLOUTS), tmp_path / "run", code=code)
 
 
@@ -251,7 +251,7 @@ def witness(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     code = jm.Reference("witness_of_calls:made", seed=3)
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     jm.certify(problem, members[0], evaluation=ROLLOUTS).save(tmp_path / "run", code=code)
     forget(tmp_path)
     yield tmp_path
@@ -721,9 +721,7 @@ def test_rows_with_other_statistics_are_found(learned, tmp_path):
 def test_weights_of_a_mixture_are_found(tmp_path):
     code = jm.Reference("auditing.large_code:small", seed=1)
     made, place = code.made, tmp_path / "run"
-    problem = jm.LargeApprenticeship(
-        made["world"], made["costs"], jm.ExpertExpectation([1.0, 0.3, 2.0])
-    )
+    problem = jm.Apprenticeship(made["world"], made["costs"], jm.ExpertExpectation([1.0, 0.3, 2.0]))
     mixture = jm.MixturePolicy(made["members"][:2], [0.25, 0.75])
     drawn = jm.MixtureRollouts(50, 15)
     jm.certify(problem, mixture, evaluation=drawn).save(place, code=code)
@@ -783,7 +781,7 @@ def test_a_seed_of_ones_own_choice_is_found(learned, tmp_path, trust):
 def test_a_seed_of_ones_own_choice_is_found_where_the_policy_is_code(tmp_path):
     code = jm.Reference("auditing.large_code:small", seed=3)
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     with drawn_from(7):
         certificate = jm.certify(problem, members[0], evaluation=ROLLOUTS)
     certificate.save(tmp_path / "run", code=code)

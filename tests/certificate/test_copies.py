@@ -284,7 +284,7 @@ class OnlySteps:
 
 
 def large_premise(world, network, demos):
-    problem = jm.LargeApprenticeship(world, network.costs, demos)
+    problem = jm.Apprenticeship(world, network.costs, demos)
     certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20))
     return certificate, {one.name: one for one in certificate.premises}[COPIED]
 
@@ -312,12 +312,12 @@ def test_a_world_that_can_only_be_sampled_declares_copies_unless_starts_tell():
 
 def test_totals_of_episodes_show_equal_ones_and_declare_the_rest():
     network, _ = queues()
-    simulator = jm.LargeApprenticeship(
+    simulator = jm.Apprenticeship(
         network.world, network.costs, jm.ExpertExpectation(np.zeros(network.costs.num_costs))
     ).simulator
     once = jm.record_totals(simulator, network.longer, trajectories=25, horizon=30, seed=0)
     twice = jm.EpisodeTotals(np.vstack([once.totals] * 2), np.tile(once.unrecorded, 2))
-    problem = jm.SimulatedApprenticeship(simulator, twice)
+    problem = jm.Apprenticeship(simulator, None, twice)
     certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20))
     found = {one.name: one for one in certificate.premises}[COPIED]
     assert found.verdict is Verdict.DECLARED

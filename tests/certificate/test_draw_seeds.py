@@ -85,7 +85,7 @@ def test_rollouts_of_another_problem_in_the_same_world_are_the_same():
 
 def test_figures_of_policies_in_large_worlds_decide_the_seed():
     world, costs, _ = small_world()
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     tables = random_policies(world, 2, seed=0)
     rules = [jm.FunctionPolicy(one.probabilities, world.num_actions) for one in tables]
     mixtures = [jm.MixturePolicy(tables, weights) for weights in ([0.5, 0.5], [0.4, 0.6])]

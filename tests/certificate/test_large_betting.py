@@ -92,7 +92,7 @@ def test_sound_starts_are_refused_no_more_often_than_the_level(network, monkeypa
 
 
 def problem_of(network, demos):
-    return jm.LargeApprenticeship(network.world, network.costs, demos)
+    return jm.Apprenticeship(network.world, network.costs, demos)
 
 
 def verdicts(network, demos):

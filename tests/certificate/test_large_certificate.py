@@ -27,7 +27,7 @@ ROWS = jm.LargeRows(rows=500)
 
 
 def problem_of(demos=DEMOS, cost_class=None):
-    return jm.LargeApprenticeship(NETWORK.world, NETWORK.costs, demos, cost_class)
+    return jm.Apprenticeship(NETWORK.world, NETWORK.costs, demos, cost_class)
 
 
 def tabulated(policy):
@@ -40,7 +40,7 @@ def test_a_sum_that_lies_is_met():
         NETWORK.costs.function, NETWORK.costs.names, lowest=0, highest=1, largest=1
     )
     declared = jm.ExpertExpectation(TRUTH.target)
-    problem = jm.LargeApprenticeship(NETWORK.world, costs, declared)
+    problem = jm.Apprenticeship(NETWORK.world, costs, declared)
     policy = jm.FeaturePolicy(FEATURES, THETA)
     for evaluation in (ROWS, ROLLOUTS):
         with pytest.raises(jm.InvalidCosts, match="declared is at most 1"):
@@ -95,8 +95,8 @@ def test_estimated_laws_are_refused():
     costs = jm.CostFunctions(lambda x, a: (x == 2)[:, None], ["bad"], lowest=0, highest=1)
     for expert in (jm.ExpertExpectation([0.9]), forged([0, 1])):
         with pytest.raises(jm.InvalidProblem, match="are estimates") as refusal:
-            jm.LargeApprenticeship(model, costs, expert)
-        assert "jm.Apprenticeship" in str(refusal.value)
+            jm.Apprenticeship(model, costs, expert)
+        assert "jm.CostBasis" in str(refusal.value)
 
 
 class Contrary:
@@ -126,7 +126,7 @@ def test_a_policy_made_of_another_is_certified_itself(kind):
     """Action 1 costs one step of two, action 0 nothing: the gaps are 5 and 0."""
     world = jm.World(np.full((4, 2), 0.5), [0.5, 0.5], 0.9)
     costs = jm.CostFunctions(lambda x, a: (x * a)[:, None], ["bad"], lowest=0, highest=1)
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([0.0]), jm.Simplex())
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([0.0]), jm.Simplex())
     inner = jm.RulePolicy(np.zeros_like, 2)
     outer = kind(inner)
     bounds = [jm.certify(problem, one, evaluation=ROLLOUTS).bound for one in (inner, outer)]
@@ -144,7 +144,7 @@ def test_the_trivial_bounds_hold_for_every_policy(kind, largest, target):
     """Three states, one for each cost; every division of the time among them is possible."""
     world = jm.World(np.tile(np.eye(3), (3, 1)), np.full(3, 1 / 3), 0.9)
     costs = jm.CostFunctions(one_hot, ["a", "b", "c"], lowest=0, highest=1, largest=largest)
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(target), kind())
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation(target), kind())
     certificate = jm.certify(problem, jm.Policy(np.eye(3)), evaluation=ROLLOUTS)
     gaps = [problem.cost_class.gap(corner - np.array(target)) for corner in 10 * np.eye(3)]
     even = problem.cost_class.gap(np.full(3, 10 / 3) - np.array(target))
@@ -182,7 +182,7 @@ def test_impossible_records_certify_nothing():
     (reached,) = empty.radix.states([[1, 0, 0, 0]])
     cases = {"start states": ([reached, reached], "starts in state"), "steps": ([0, 899], "step 0")}
     for name, (states, words) in cases.items():
-        problem = jm.LargeApprenticeship(empty.world, empty.costs, forged(states))
+        problem = jm.Apprenticeship(empty.world, empty.costs, forged(states))
         certificate = jm.certify(problem, empty.longer, evaluation=ROLLOUTS)
         (failed,) = [one for one in certificate.premises if one.verdict is jm.Verdict.FAILED]
         assert name in failed.name
@@ -209,7 +209,7 @@ def test_declared_expectations_have_no_error_and_all_of_delta_goes_to_the_policy
 def test_estimates_without_their_demonstrations_are_not_taken_as_exact():
     totals = np.random.default_rng(0).random((30, 5))
     loose = jm.ExpertExpectation.from_totals(totals, np.zeros(30))
-    with pytest.raises(jm.InvalidProblem, match="their demonstrations are not here"):
+    with pytest.raises(jm.InvalidProblem, match="their episodes are not here"):
         problem_of(loose)
     kept = jm.ExpertExpectation.from_demonstrations(DEMOS, BASIS, EXPLICIT)
     problem = problem_of(kept)

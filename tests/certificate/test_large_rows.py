@@ -25,7 +25,7 @@ ROWS = jm.LargeRows(rows=500)
 
 
 def problem_of(costs=NETWORK.costs):
-    return jm.LargeApprenticeship(NETWORK.world, costs, jm.ExpertExpectation(TARGET))
+    return jm.Apprenticeship(NETWORK.world, costs, jm.ExpertExpectation(TARGET))
 
 
 class Enumerated(LargeFeatures):
@@ -63,7 +63,7 @@ class AtOnce:
 class Seen:
     """As much of a problem as the rows of a certificate look at."""
 
-    costs, world = NETWORK.costs, AtOnce(NETWORK.world)
+    cost_functions, world = NETWORK.costs, AtOnce(NETWORK.world)
 
 
 KNOWN = FEATURES.exact_matching(NETWORK.costs)

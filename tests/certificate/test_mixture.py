@@ -32,7 +32,7 @@ def setting(name="simplex", seed=0, demonstrations=None):
     told = jm.ExpertExpectation(truth)
     if demonstrations is not None:
         told = jm.record(world, expert, trajectories=demonstrations, horizon=30, seed=seed)
-    problem = jm.LargeApprenticeship(world, costs, told, CLASSES[name])
+    problem = jm.Apprenticeship(world, costs, told, CLASSES[name])
     exact = expectations(world, basis, members)
     return problem, members, lambda weights: problem.cost_class.gap(weights @ exact - truth)
 
@@ -215,9 +215,9 @@ def test_wrong_counts_are_refused(settings):
 
 def test_any_policy_is_certified_by_rollouts_in_a_simulator():
     world, costs, _ = small_world()
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(np.zeros(3)), jm.Simplex())
-    simulated = jm.SimulatedApprenticeship(
-        problem.simulator, jm.ExpertExpectation(np.zeros(3)), jm.Simplex()
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation(np.zeros(3)), jm.Simplex())
+    simulated = jm.Apprenticeship(
+        problem.simulator, None, jm.ExpertExpectation(np.zeros(3)), jm.Simplex()
     )
     rule = FunctionPolicy(lambda x: np.eye(3)[x % 3], 3)
     bounds = [
@@ -244,15 +244,15 @@ def test_totals_outside_the_declared_range_are_refused():
     records = Lasting(0.0).totals(None, 9, 9, np.random.default_rng(0))
     rule, expert = (lambda x, rng: np.zeros(len(x))), jm.ExpertExpectation([1.0])
     with pytest.raises(jm.InvalidProblem, match="'steps'; by the declared range it lies between"):
-        jm.SimulatedApprenticeship(Lasting(1.0), records)
+        jm.Apprenticeship(Lasting(1.0), None, records)
     beyond = jm.EpisodeTotals(records.totals + 1, records.unrecorded)
     with pytest.raises(jm.InvalidProblem, match="episode 0 has a total of"):
-        jm.SimulatedApprenticeship(Lasting(0.0), beyond)
-    jm.SimulatedApprenticeship(Lasting(0.0), records)
+        jm.Apprenticeship(Lasting(0.0), None, beyond)
+    jm.Apprenticeship(Lasting(0.0), None, records)
     evaluations = jm.Rollouts(9, 9), jm.MixtureRollouts(9, 9)
     policies = rule, jm.MixturePolicy([rule], [1.0])
     for policy, evaluation in zip(policies, evaluations, strict=True):
-        wide, narrow = (jm.SimulatedApprenticeship(Lasting(low), expert) for low in (0.0, 1.0))
+        wide, narrow = (jm.Apprenticeship(Lasting(low), None, expert) for low in (0.0, 1.0))
         jm.certify(wide, policy, evaluation=evaluation)
         with pytest.raises(jm.InvalidProblem, match=r"between 2\.0 and 2\.0"):
             jm.certify(narrow, policy, evaluation=evaluation)
@@ -263,10 +263,10 @@ def test_unrecorded_time_narrows_what_a_total_can_be():
     for total, possible in ((1.0, True), (1.0 + 1e-6, False)):
         records = jm.EpisodeTotals([[total]], unrecorded=1.0)
         if possible:
-            jm.SimulatedApprenticeship(Lasting(0.0), records)
+            jm.Apprenticeship(Lasting(0.0), None, records)
         else:
             with pytest.raises(jm.InvalidProblem, match=r"between 0\.0 and 1\.0"):
-                jm.SimulatedApprenticeship(Lasting(0.0), records)
+                jm.Apprenticeship(Lasting(0.0), None, records)
 
 
 def test_whether_totals_are_complete_has_to_be_said():
@@ -275,11 +275,11 @@ def test_whether_totals_are_complete_has_to_be_said():
         jm.EpisodeTotals([[1.0]])
     half, one = lambda x, rng: rng.integers(2, size=len(x)), jm.Rollouts(4000, 40)
     cut = jm.record_totals(Counting(), half, trajectories=4000, horizon=4, seed=1)
-    problem = jm.SimulatedApprenticeship(Counting(), jm.EpisodeTotals(cut.totals, cut.unrecorded))
+    problem = jm.Apprenticeship(Counting(), None, jm.EpisodeTotals(cut.totals, cut.unrecorded))
     found = jm.certify(problem, half, evaluation=one)
     lost = [term.value for term in found.terms if term.name == "truncation"]
     assert lost == [pytest.approx(1 * 2 / 16)]
-    complete = jm.SimulatedApprenticeship(Counting(), jm.EpisodeTotals(cut.totals, unrecorded=0))
+    complete = jm.Apprenticeship(Counting(), None, jm.EpisodeTotals(cut.totals, unrecorded=0))
     assert complete.expectation.truncation_mass == 0
 
 
@@ -287,8 +287,8 @@ def test_a_simulator_that_walks_in_an_estimated_world_is_refused():
     world = jm.World.from_transitions([0, 1], [0, 0], [1, 0], 0.5, initial=[1, 0])
     costs = jm.CostFunctions(lambda x, a: x[:, np.newaxis], ["one"], lowest=0, highest=1)
     records = jm.EpisodeTotals([[1.0]], unrecorded=0)
-    with pytest.raises(jm.InvalidProblem, match="whose laws are estimates"):
-        jm.SimulatedApprenticeship(WorldSimulator(world, costs), records)
+    with pytest.raises(jm.InvalidProblem, match="laws of this world are estimates"):
+        jm.Apprenticeship(WorldSimulator(world, costs), None, records)
 
 
 class Copying:
@@ -330,7 +330,7 @@ def drawing_alike(observations, rng):
 
 def test_policies_with_streams_of_their_own_have_no_copies():
     """Workers would repeat each other's episodes, and radii speak of independent ones."""
-    problem = jm.SimulatedApprenticeship(Counting(), jm.ExpertExpectation([1.0]))
+    problem = jm.Apprenticeship(Counting(), None, jm.ExpertExpectation([1.0]))
     policies = Tossing(), jm.MixturePolicy([drawing_alike, Tossing()], [0.5, 0.5]), drawing_alike
     for policy, copied in zip(policies, (0, 0, 3), strict=True):
         for rollouts in (jm.Rollouts(3072, 9), jm.MixtureRollouts(3072, 9)):

@@ -229,21 +229,21 @@ def test_large_and_simulated_certificates_name_their_premises():
     world, costs, expert = network.world, network.costs, network.longer
     demos = jm.record(world, expert, trajectories=20, horizon=15, seed=0)
     rollouts, numbers = jm.Rollouts(40, 20), np.zeros(costs.num_costs)
-    large = jm.LargeApprenticeship(world, costs, demos)
+    large = jm.Apprenticeship(world, costs, demos)
     assert len(named(jm.certify(large, expert, evaluation=rollouts))) == 9
-    known = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(numbers))
+    known = jm.Apprenticeship(world, costs, jm.ExpertExpectation(numbers))
     assert named(jm.certify(known, expert, evaluation=rollouts)) == {
         "costs lie in their declared range", "the declared expectations are those of the expert",
         "the laws of the world are exact", "fresh rollouts are independent of the policy",
         "rollouts are independent of one another",
     }  # fmt: skip
     totals = jm.record_totals(large.simulator, expert, trajectories=20, horizon=15, seed=0)
-    simulated = jm.SimulatedApprenticeship(large.simulator, totals)
+    simulated = jm.Apprenticeship(large.simulator, None, totals)
     mixture = jm.MixturePolicy([expert, network.uniform], [0.5, 0.5])
     drawn = jm.certify(simulated, mixture, evaluation=jm.MixtureRollouts(20, 15))
     assert "rollouts are independent of the candidates" in named(drawn)
     assert "the simulator is the world the expert acted in" in named(drawn)
-    told = jm.SimulatedApprenticeship(large.simulator, jm.ExpertExpectation(numbers))
+    told = jm.Apprenticeship(large.simulator, None, jm.ExpertExpectation(numbers))
     assert "the simulator is the world the expert acted in" in named(
         jm.certify(told, expert, evaluation=rollouts)
     )

@@ -18,7 +18,7 @@ def certified(parts, rows=3000, recorded=False):
     if recorded:
         up = jm.RulePolicy(np.ones_like, 2)
         expert = jm.record(parts["world"], up, trajectories=50, horizon=40, seed=0)
-    problem = jm.LargeApprenticeship(parts["world"], parts["costs"], expert)
+    problem = jm.Apprenticeship(parts["world"], parts["costs"], expert)
     policy = jm.FeaturePolicy(parts["features"], THETA)
     return jm.certify(problem, policy, evaluation=jm.LargeRows(rows))
 
@@ -111,7 +111,7 @@ def test_one_column_of_a_wrong_mass_is_found_by_what_comes_again():
     verdicts = []
     for factor in (0.5, 1.0, 2.0):
         world = Corridor()
-        problem = jm.LargeApprenticeship(world, made()["costs"], jm.ExpertExpectation([0.0]))
+        problem = jm.Apprenticeship(world, made()["costs"], jm.ExpertExpectation([0.0]))
         policy = jm.FeaturePolicy(One(world, factor), [1.0])
         certificate = jm.certify(problem, policy, evaluation=jm.LargeRows(3000))
         verdicts.append(premises_of(certificate)[DRAWN].verdict is jm.Verdict.FAILED)
@@ -124,7 +124,7 @@ def test_a_pair_that_no_column_has_is_refused():
 
 
 def saved(parts, place, code):
-    problem = jm.LargeApprenticeship(parts["world"], parts["costs"], jm.ExpertExpectation([0.0]))
+    problem = jm.Apprenticeship(parts["world"], parts["costs"], jm.ExpertExpectation([0.0]))
     policy = jm.FeaturePolicy(parts["features"], THETA)
     jm.certify(problem, policy, evaluation=jm.LargeRows(2000)).save(place, code=code)
     return jm.audit(place, trust_code=True)

@@ -14,9 +14,9 @@ HALF = jm.ExpertExpectation([1.0, 1.0])
 
 
 def certified(parts, evaluation=ROLLOUTS, simulated=False):
-    problem = jm.LargeApprenticeship(parts["world"], parts["costs"], HALF)
+    problem = jm.Apprenticeship(parts["world"], parts["costs"], HALF)
     if simulated:
-        problem = jm.SimulatedApprenticeship(problem.simulator, HALF)
+        problem = jm.Apprenticeship(problem.simulator, None, HALF)
     return jm.certify(problem, parts["policy"], evaluation=evaluation)
 
 
@@ -81,7 +81,7 @@ def test_a_simulator_that_draws_one_number_a_batch_is_refuted():
 
 
 def test_candidates_of_a_mixture_are_tested_one_by_one():
-    problem = jm.LargeApprenticeship(*(walked()[part] for part in ("world", "costs")), HALF)
+    problem = jm.Apprenticeship(*(walked()[part] for part in ("world", "costs")), HALF)
     good, late = walked("rule")["policy"], walked("changing", shared=True)["policy"]
     evaluation = jm.MixtureRollouts(100, 20)
     for members, valid in (([good, good], True), ([good, late], False)):
@@ -161,7 +161,7 @@ def test_the_audit_finds_walks_that_share_their_luck(tmp_path, monkeypatch):
 
 
 def test_the_certificate_does_not_depend_on_the_executor():
-    problem = jm.LargeApprenticeship(*(walked()[part] for part in ("world", "costs")), HALF)
+    problem = jm.Apprenticeship(*(walked()[part] for part in ("world", "costs")), HALF)
     policy = walked("rule")["policy"]
     found = [
         jm.certify(problem, policy, evaluation=ROLLOUTS, executor=executor)

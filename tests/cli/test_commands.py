@@ -58,7 +58,7 @@ def test_code_of_a_run_is_called_only_when_it_is_trusted(call, tmp_path):
     queues = jm.Reference("journeyman.gallery:queues", queues=4, buffers=[2, 1, 1, 2], discount=0.8)
     made = queues.made
     demos = jm.record(made.world, made.longer, trajectories=25, horizon=20, seed=0)
-    problem = jm.LargeApprenticeship(made.world, made.costs, demos)
+    problem = jm.Apprenticeship(made.world, made.costs, demos)
     drawn = jm.Rollouts(trajectories=60, horizon=20)
     jm.certify(problem, made.longer, evaluation=drawn).save(tmp_path / "run", code=[queues])
     shown = call("audit", tmp_path / "run", "--json")

@@ -105,7 +105,7 @@ def problem_of(cost_class=None, **declared):
         one_hot, [f"cell {i}" for i in range(16)], lowest=0, highest=1, **declared
     )
     world = jm.World(np.eye(16), np.full(16, 1 / 16), 0.9)
-    return jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(np.zeros(16)), cost_class)
+    return jm.Apprenticeship(world, costs, jm.ExpertExpectation(np.zeros(16)), cost_class)
 
 
 def test_the_declared_sum_is_the_largest_cost_of_guarantees():

@@ -7,8 +7,8 @@ import pytest
 
 import journeyman as jm
 from journeyman.demonstrations import large_control_variate as shaping
+from journeyman.demonstrations.large_control_variate import discounted_totals
 from journeyman.gallery.queue_network import QueuePlan
-from journeyman.problem.large_apprenticeship import discounted_totals
 
 TINY = jm.gallery.queues(
     QueuePlan((1, 1), (0.3, 0.0), (0.4, 0.25), (1, None), ((0, 1),)), discount=0.8
@@ -101,7 +101,7 @@ def test_fitted_values_are_what_is_paid_from_a_state_on():
 
 def test_a_problem_blends_completed_and_shaped_totals_cost_by_cost():
     many = jm.record(NETWORK.world, NETWORK.longer, trajectories=60, horizon=60, seed=0)
-    better = jm.LargeApprenticeship(NETWORK.world, NETWORK.costs, many).expectation
+    better = jm.Apprenticeship(NETWORK.world, NETWORK.costs, many).expectation
     assert isinstance(better.method, jm.Blend)
     spread = discounted_totals(many, NETWORK.costs, 0.9).std(axis=0, ddof=1)
     assert (better.spread <= 1.02 * spread).all()
@@ -140,7 +140,7 @@ def test_records_that_are_cut_off_are_completed(count, horizon, world):
         demos = jm.record(
             NETWORK.world, NETWORK.longer, trajectories=count, horizon=horizon, seed=seed
         )
-        target = jm.LargeApprenticeship(world, NETWORK.costs, demos).expectation.values
+        target = jm.Apprenticeship(world, NETWORK.costs, demos).expectation.values
         errors.append(np.abs(target - truth).sum())
         plain.append(
             np.abs(discounted_totals(demos, NETWORK.costs, 0.9).mean(axis=0) - truth).sum()
@@ -153,5 +153,5 @@ def test_known_tails_of_terminated_records_are_exact():
     world = jm.World([[0, 1], [0, 1]], [1, 0], 0.9)
     costs = jm.CostFunctions(lambda x, a: 1.0 * (x == 1)[:, None], ["rest"], lowest=0, highest=1)
     demos = jm.Demonstrations.from_arrays([[0, 1]] * 3, [[0]] * 3, [True] * 3)
-    found = jm.LargeApprenticeship(world, costs, demos).expectation
+    found = jm.Apprenticeship(world, costs, demos).expectation
     np.testing.assert_allclose(found.values, [9.0], rtol=1e-9)

@@ -82,7 +82,7 @@ def test_rollouts_meet_the_same_refusal():
     costs = jm.CostFunctions(
         lambda x, a: (x == 9)[:, None].astype(float), ["top"], lowest=0, highest=1
     )
-    problem = jm.LargeApprenticeship(Ladder([0.5, 0.4]), costs, jm.ExpertExpectation([1.0]))
+    problem = jm.Apprenticeship(Ladder([0.5, 0.4]), costs, jm.ExpertExpectation([1.0]))
     with pytest.raises(InvalidWorld, match=r"state 4, action 1 .* sum to 0.9"):
         jm.certify(problem, UP, evaluation=jm.Rollouts(20, 30))
 

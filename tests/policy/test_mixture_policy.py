@@ -203,7 +203,7 @@ def test_expectations_mix_with_the_weights_and_steps_do_not():
     members, weights = [jm.Policy([[1, 0], [1, 0]]), jm.Policy([[0, 1], [1, 0]])], [0.3, 0.7]
     each = np.array([jm.occupancy(world, one).expectations(basis) for one in members])
     stepwise = jm.occupancy(world, members[0].mixed_with(members[1], 0.7)).expectations(basis)
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation([0.0, 0.0]))
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([0.0, 0.0]))
     record = problem.simulator.totals(
         jm.MixturePolicy(members, weights), 4000, 60, np.random.default_rng(0)
     )

@@ -236,6 +236,7 @@ def test_solvers_measure_their_tolerances_without_plans(monkeypatch):
         raise AssertionError("a plan was made")
 
     problem = jm.Apprenticeship(world, basis, demos)
+    assert problem.target.size == basis.num_costs
     monkeypatch.setattr(attainable, "improve", planned)
     for solver in (jm.LinearProgram(), jm.ColumnGeneration()):
         assert jm.solve(problem, solver).status.name == "OPTIMAL"

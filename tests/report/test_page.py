@@ -82,7 +82,7 @@ def large():
     """A small network of queues, treated as if it were large."""
     network = jm.gallery.queues(4, buffers=(3, 3, 3, 3))
     demos = jm.record(network.world, network.longer, trajectories=40, horizon=40, seed=0)
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
     rollouts = jm.Rollouts(trajectories=200, horizon=60)
     return jm.certify(problem, network.lbfs, evaluation=rollouts)
 

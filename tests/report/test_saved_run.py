@@ -127,7 +127,7 @@ def test_a_run_in_a_large_world_comes_back_without_running_its_code(tmp_path):
     code = jm.Reference("journeyman:gallery.queues", queues=4, buffers=[3, 3, 3, 3])
     network = code.made
     demos = jm.record(network.world, network.longer, trajectories=40, horizon=40, seed=0)
-    problem = jm.LargeApprenticeship(network.world, network.costs, demos)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
     drawn = jm.Rollouts(trajectories=100, horizon=40)
     certificate = jm.certify(problem, network.lbfs, evaluation=drawn)
     certificate.save(tmp_path / "run", code=code)

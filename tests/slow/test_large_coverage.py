@@ -52,7 +52,7 @@ def judge(what, name, failures, untrue):
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_sum_lies_within_its_radius(name, told):
     expert = jm.ExpertExpectation(np.zeros(BASIS.num_costs))
-    problem = jm.LargeApprenticeship(NETWORK.world, costs_of(told), expert, CLASSES[name])
+    problem = jm.Apprenticeship(NETWORK.world, costs_of(told), expert, CLASSES[name])
     N, h = problem.cost_class.pointwise_bound(BASIS.matrix), problem.effective_horizon
     failures = np.zeros(2, dtype=int)
     for seed in range(RUNS):
@@ -78,7 +78,7 @@ def test_every_sum_lies_within_its_radius(name, told):
 def test_sampled_expectations_cost_by_cost():
     """One standard error in the place of a radius is too little for a third of all means."""
     expert = jm.ExpertExpectation(np.zeros(BASIS.num_costs))
-    problem = jm.LargeApprenticeship(NETWORK.world, costs_of(False), expert)
+    problem = jm.Apprenticeship(NETWORK.world, costs_of(False), expert)
     failures, theta = np.zeros(2, dtype=int), coefficients(0)
     exact = BASIS.matrix.T @ (FEATURES.rows(*PAIRS) @ theta)
     for seed in range(RUNS):

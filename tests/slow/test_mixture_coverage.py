@@ -25,7 +25,7 @@ def setting(seed, name):
     world, costs, basis = small_world(seed, discount=0.7)
     members = random_policies(world, CANDIDATES, seed=seed)
     (target,) = expectations(world, basis, random_policies(world, 1, seed=99 + seed))
-    problem = jm.LargeApprenticeship(world, costs, jm.ExpertExpectation(target), CLASSES[name])
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation(target), CLASSES[name])
     return problem, members, expectations(world, basis, members)
 
 

@@ -34,7 +34,7 @@ def _few_pairs(monkeypatch):
 
 def surrogate_of(costs=UNTOLD, cost_class=None, seed=0, features=FEATURES):
     expert = jm.ExpertExpectation(np.ones(5))
-    problem = jm.LargeApprenticeship(NETWORK.world, costs, expert, cost_class)
+    problem = jm.Apprenticeship(NETWORK.world, costs, expert, cost_class)
     return LargeSurrogate(problem, features, jm.ExactPenalty(), seed)
 
 
@@ -97,7 +97,7 @@ def test_what_is_exact_has_no_error():
         lambda states, actions: NETWORK.costs.at(states, actions)[:, :4], list("abcd"),
         lowest=0, highest=1, by_factor=NETWORK.costs.by_factor,
     )  # fmt: skip
-    problem = jm.LargeApprenticeship(NETWORK.world, costs, jm.ExpertExpectation(np.ones(4)))
+    problem = jm.Apprenticeship(NETWORK.world, costs, jm.ExpertExpectation(np.ones(4)))
     ours = LargeSurrogate(problem, FEATURES, jm.ExactPenalty(), 0)
     assert ours.matching_deviation(THETA) == 0
     exactly = np.abs(EXACT[:4] @ THETA - 1).sum()

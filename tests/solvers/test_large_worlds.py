@@ -14,7 +14,7 @@ from journeyman.solvers.reduced import large_surrogate
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
 DEMOS = jm.record(NETWORK.world, NETWORK.longer, trajectories=40, horizon=60, seed=0)
-TARGET = jm.LargeApprenticeship(NETWORK.world, NETWORK.costs, DEMOS).target
+TARGET = jm.Apprenticeship(NETWORK.world, NETWORK.costs, DEMOS).target
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def features_of(world, knots=2):
 
 
 def problem_of(world):
-    return jm.LargeApprenticeship(world, NETWORK.costs, jm.ExpertExpectation(TARGET))
+    return jm.Apprenticeship(world, NETWORK.costs, jm.ExpertExpectation(TARGET))
 
 
 LARGE, FEATURES = problem_of(NETWORK.world), features_of(NETWORK.world)
@@ -174,13 +174,13 @@ def test_what_cannot_be_solved_is_refused(kind):
     )  # fmt: skip
     with pytest.raises(jm.InvalidSolver, match="the features are for 750 states"):
         jm.solve(LARGE, solvers_for(foreign)[kind])
-    sampled = jm.LargeApprenticeship(Sampled(), NETWORK.costs, jm.ExpertExpectation(TARGET))
-    with pytest.raises(jm.InvalidSolver, match="can only be sampled"):
+    sampled = jm.Apprenticeship(Sampled(), NETWORK.costs, jm.ExpertExpectation(TARGET))
+    with pytest.raises(jm.InvalidProblem, match="has the level SAMPLED"):
         jm.solve(sampled, solvers_for(FEATURES)[kind])
     arrays = jm.Apprenticeship(EXPLICIT, BASIS, jm.ExpertExpectation(TARGET))
     with pytest.raises(jm.InvalidSolver, match="features of a large world"):
         jm.solve(arrays, solvers_for(FEATURES)[kind])
-    with pytest.raises(jm.InvalidSolver, match="row for every pair"):
+    with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
         jm.solve(LARGE, solvers_for(jm.Features(np.ones((3600, 1))))[kind])
 
 
@@ -200,7 +200,7 @@ def pipeline(network, monkeypatch):
         walks = jm.record(world, cloned, trajectories=20, horizon=30, seed=1)
         knots = [2, 2, 2, 2, *[1] * (radix.num_factors - 4)]
         features = jm.features.factored(world, radix, walks, [cloned, network.uniform], knots)
-        problem = jm.LargeApprenticeship(world, network.costs, demos)
+        problem = jm.Apprenticeship(world, network.costs, demos)
         answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=64, seed=0))
         actions, _ = answer.policy.seeded(0).predict(demos.step_states[:100])
         for evaluation in (

@@ -33,7 +33,7 @@ INCREMENTAL = replace(
 
 NETWORK = jm.gallery.queues(4, buffers=(3, 2, 2, 3), discount=0.9)
 WALKS = jm.record(NETWORK.world, NETWORK.longer, trajectories=30, horizon=40, seed=0)
-LARGE = jm.LargeApprenticeship(NETWORK.world, NETWORK.costs, WALKS)
+LARGE = jm.Apprenticeship(NETWORK.world, NETWORK.costs, WALKS)
 COLUMNS = jm.features.factored(NETWORK.world, NETWORK.radix, WALKS, [NETWORK.longer], 2)
 LARGE_SOLVER = jm.StochasticSubgradient(COLUMNS, steps=600, seed=5, replicas=3)
 
@@ -63,7 +63,7 @@ def silent(_event):
 
 def bits(answer):
     """All figures of an answer but its times."""
-    if isinstance(answer.problem, jm.LargeApprenticeship):
+    if isinstance(answer.problem, jm.Apprenticeship):
         figures = answer.coefficients, answer.loss, answer.loss_error, answer.trace[:, [0, 2, 3]]
     else:
         found, run = answer.reduced, answer.optimisation
@@ -212,9 +212,7 @@ def test_limits_end_with_a_status_and_a_policy(small_blocks, problem, solver):
 
 
 def loss_of(answer):
-    return (
-        answer.loss if isinstance(answer.problem, jm.LargeApprenticeship) else answer.reduced.loss
-    )
+    return answer.loss if isinstance(answer.problem, jm.Apprenticeship) else answer.reduced.loss
 
 
 def test_steps_that_explode_are_noticed():

@@ -32,7 +32,7 @@ def test_the_example_has_candidates_mixture_and_certificate(shown):
 
 def test_the_page_names_what_exists():
     names = set(re.findall(r"`jm\.(\w+)", PAGE))
-    assert {"PolicyMixture", "MixtureRollouts", "LargeApprenticeship"} <= names
+    assert {"PolicyMixture", "MixtureRollouts", "Apprenticeship"} <= names
     assert all(hasattr(jm, name) for name in names)
     targets = re.findall(r"\]\(([^)#]+)", PAGE)
     assert all((ROOT / "docs" / target).exists() for target in targets)

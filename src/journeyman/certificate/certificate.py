@@ -17,13 +17,13 @@ from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
 from journeyman.certificate.terms import Combination, Premise, Term, Verdict, refuted
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
-from journeyman.problem import Program, Witness
+from journeyman.problem import Apprenticeship, Witness
 from journeyman.problem.trivial import ProvenRanges
 from journeyman.storage import PathLike
 
 if TYPE_CHECKING:
     from journeyman.certificate.sampled_rows import SampledRows
-    from journeyman.problem.cost_problem import CostProblem
+    from journeyman.problem.apprenticeship import Apprenticeship
 
 
 # A bound on a gap with its grounds: what all certificates have in common.
@@ -45,7 +45,7 @@ NEGLIGIBLE = 1e-10
 class GapBound:
     """Reads the bound off combinations and premises."""
 
-    problem: "CostProblem"
+    problem: "Apprenticeship"
     combinations: tuple[Combination, ...]
     trivial_bound: float
     premises: tuple[Premise, ...]
@@ -176,7 +176,7 @@ class Certificate(GapBound):
     `bound` is the figure to rely on; `combinations` lists every way it was sought, the best first.
     """
 
-    problem: Program
+    problem: Apprenticeship
     policy: Policy
     failure_probability: float
     combinations: tuple[Combination, ...]

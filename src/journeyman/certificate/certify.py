@@ -10,7 +10,7 @@ or sampled rows of the evaluation if there are any, and the transition counts of
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from journeyman.certificate.intervals import (
     budget_certificates,
     expert_intervals,
 )
-from journeyman.certificate.large_certificate import LargeCertificate, certify_large
+from journeyman.certificate.large_certificate import certify_large
 from journeyman.certificate.lower_bounds import (
     LowerBounds,
     lower_bounds,
@@ -41,7 +41,7 @@ from journeyman.certificate.model_error import (
 )
 from journeyman.certificate.premises import expert_premises, world_premises
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sampled_rows import LargeRows, SampledRows
+from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import (
     Combination,
     Estimate,
@@ -55,10 +55,9 @@ from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy import Occupancy, Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
-from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
+from journeyman.world.levels import Level
 
 NEARLY = 1e-9
 """A measure whose policy is further off than rounding belongs to another policy."""
@@ -80,31 +79,8 @@ class HasPolicy(Protocol):
     def policy(self) -> Policy: ...
 
 
-@overload
 def certify(
-    problem: Program,
-    answer: Policy | HasPolicy,
-    failure_probability: float = 0.05,
-    *,
-    witness: Witness | None = None,
-    measure: FloatArray | None = None,
-    evaluation: Rollouts | SampledRows | None = None,
-) -> Certificate: ...
-
-
-@overload
-def certify(
-    problem: LargeApprenticeship | SimulatedApprenticeship,
-    answer: AnyPolicy | HasStatePolicy,
-    failure_probability: float = 0.05,
-    *,
-    evaluation: Rollouts | LargeRows | MixtureRollouts | None = None,
-    executor: Executor | None = None,
-) -> LargeCertificate: ...
-
-
-def certify(
-    problem: Program | LargeApprenticeship | SimulatedApprenticeship,
+    problem: Apprenticeship,
     answer: Any,
     failure_probability: float = 0.05,
     *,
@@ -112,7 +88,7 @@ def certify(
     measure: FloatArray | None = None,
     evaluation: Any = None,
     executor: Executor | None = None,
-) -> Certificate | LargeCertificate:
+) -> Any:
     """What is known about the gap of a policy, wherever it came from.
 
     Args:
@@ -138,7 +114,7 @@ def certify(
     >>> certificate.valid, certificate.bound < 0.1 * certificate.trivial_bound
     (True, True)
     """
-    if isinstance(problem, LargeApprenticeship | SimulatedApprenticeship):
+    if _needs_rollouts(problem, answer, evaluation):
         return certify_large(problem, answer, failure_probability, evaluation, executor)
     delta, policy = require_probability(failure_probability), _policy(problem, answer)
     visits = occupancy(problem.world, policy)
@@ -159,11 +135,19 @@ def certify(
     return replace(evidence.certificate(), reduced=reduced_bounds(answer))
 
 
+def _needs_rollouts(problem: Apprenticeship, answer: Any, evaluation: Any) -> bool:
+    """Whether nothing is evaluated exactly: below the explicit level, and for mixtures."""
+    if not isinstance(problem, Apprenticeship) or problem.level < Level.EXPLICIT:
+        return isinstance(problem, Apprenticeship)
+    given = getattr(answer, "rollouts", None) if evaluation is None else evaluation
+    return isinstance(given, MixtureRollouts)
+
+
 @dataclass(frozen=True, eq=False)
 class _Evidence:
     """What a certificate is put together from."""
 
-    problem: Program
+    problem: Apprenticeship
     policy: Policy
     failure_probability: float
     visits: Occupancy
@@ -209,8 +193,8 @@ class _Evidence:
         )
 
 
-def _policy(problem: Program, answer: Policy | HasPolicy) -> Policy:
-    if not isinstance(problem, Program):
+def _policy(problem: Apprenticeship, answer: Policy | HasPolicy) -> Policy:
+    if not isinstance(problem, Apprenticeship):
         raise InvalidProblem(
             f"a {type(problem).__name__} is not a problem",
             "Give certify(problem, policy): an Apprenticeship or a Forward, then a policy",
@@ -226,17 +210,17 @@ def _policy(problem: Program, answer: Policy | HasPolicy) -> Policy:
 
 
 def _shares(
-    problem: Program, evaluation: Rollouts | SampledRows | None, delta: float
+    problem: Apprenticeship, evaluation: Rollouts | SampledRows | None, delta: float
 ) -> tuple[float, float]:
     """Parts of delta for the expert and for the evaluation; what is exact needs none."""
     if evaluation is None:
         return delta, 0.0
-    estimated = isinstance(problem, Apprenticeship) and not problem.expectation.is_declared
+    estimated = problem.expert is not None and not problem.expectation.is_declared
     return (delta / 2, delta / 2) if estimated else (0.0, delta)
 
 
 def _exact(
-    problem: Program, policy: Policy, visits: Occupancy, measure: FloatArray | None
+    problem: Apprenticeship, policy: Policy, visits: Occupancy, measure: FloatArray | None
 ) -> list[Evaluation]:
     """Kind D, and A to C where a measure defines the policy."""
     measured = () if measure is None else measure_evaluations(problem, policy, measure)
@@ -244,7 +228,7 @@ def _exact(
 
 
 def _sampled(
-    problem: Program,
+    problem: Apprenticeship,
     policy: Policy,
     evaluation: Rollouts | SampledRows,
     measure: FloatArray | None,
@@ -264,7 +248,7 @@ def _sampled(
 
 
 def _measure(
-    problem: Program, policy: Policy, answer: Any, given: FloatArray | None
+    problem: Apprenticeship, policy: Policy, answer: Any, given: FloatArray | None
 ) -> FloatArray | None:
     """The given u, or base + Phi theta of an answer with coefficients, if it defines the policy."""
     reduced = getattr(answer, "reduced", None)
@@ -286,7 +270,7 @@ def _measure(
 
 
 def _combinations(
-    problem: Program,
+    problem: Apprenticeship,
     evaluations: list[Evaluation],
     estimates: tuple[Estimate, ...],
     error: ModelError | None,
@@ -310,16 +294,16 @@ def _combinations(
     return tuple(sorted(found, key=lambda combination: combination.bound))
 
 
-def _premises(problem: Program) -> tuple[Premise, ...]:
+def _premises(problem: Apprenticeship) -> tuple[Premise, ...]:
     expert: tuple[Premise, ...] = ()
-    if isinstance(problem, Apprenticeship):
+    if problem.expert is not None:
         expert = expert_premises(problem, PREMISE_LEVEL)
     return *expert, *world_premises(problem)
 
 
-def _alarm(problem: Program, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:
+def _alarm(problem: Apprenticeship, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:
     """Whether the lower bound without budgets refutes the data."""
-    if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
+    if problem.expert is None or problem.expectation.is_declared:
         return ()
     least, radius = bounds.without_budgets, bounds.expert_radius
     detail = (

@@ -19,8 +19,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, require_between
 from journeyman.costs.rates import Rate, Totals
 from journeyman.errors import InvalidProblem
-from journeyman.problem import Apprenticeship, Program
-from journeyman.problem.cost_problem import CostProblem
+from journeyman.problem import Apprenticeship
 from journeyman.problem.surrogate import Surrogate
 
 
@@ -110,7 +109,7 @@ def upper_frequency(seen: int, count: int, failure_probability: float) -> float:
 
 
 def radii(
-    problem: CostProblem, failure_probability: float, *, two_sided: bool = True
+    problem: Apprenticeship, failure_probability: float, *, two_sided: bool = True
 ) -> tuple[Rate, ...]:
     """Every radius s(m, failure_probability) known for the problem's class; none is needed, and
     none returned, when the cost is known."""
@@ -119,20 +118,20 @@ def radii(
     return problem.cost_class.rates(totals, delta, two_sided=two_sided)
 
 
-def truncation(problem: Program, recorded_length: int | None = None) -> float:
+def truncation(problem: Apprenticeship, recorded_length: int | None = None) -> float:
     """N h discount^H: what records of H steps can leave out.
 
     Without a length: what the problem's own records do, N times their mean unrecorded time.
     """
     if recorded_length is not None:
         return problem.gap_scale / 2 * problem.world.discount**recorded_length
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         return 0.0
     unseen = problem.expectation.truncation_mass
     return problem.gap_scale / 2 * unseen / problem.world.effective_horizon
 
 
-def recorded_length(problem: Program, target: float) -> int:
+def recorded_length(problem: Apprenticeship, target: float) -> int:
     """The least H, from 1, with `truncation(problem, H) <= target`."""
     if truncation(problem, 1) <= target:
         return 1

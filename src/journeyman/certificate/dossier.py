@@ -33,7 +33,7 @@ from journeyman.certificate.run_directory import KIND, canonical, digest_of, fin
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo, StoppedShaping
 from journeyman.errors import InvalidInput, InvalidProblem
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.storage import PathLike, save_arrays
 
 __all__ = ["canonical", "certificate_facts", "digest_of", "save_run"]
@@ -142,11 +142,11 @@ def _write_inputs(certificate: Certificate, place: Path) -> list[str]:
     return written
 
 
-def _demonstrations(problem: Program) -> Demonstrations | None:
-    return problem.demonstrations if isinstance(problem, Apprenticeship) else None
+def _demonstrations(problem: Apprenticeship) -> Demonstrations | None:
+    return problem.demonstrations if problem.expert is not None else None
 
 
-def _save_problem(problem: Program, path: Path) -> None:
+def _save_problem(problem: Apprenticeship, path: Path) -> None:
     arrays = {"target": problem.target, "limits": problem.limits}
     arrays |= _matrix("basis", problem.basis.matrix)
     arrays |= {name: np.asarray(given) for name, given in problem.cost_class.parameters().items()}
@@ -161,9 +161,9 @@ def _save_problem(problem: Program, path: Path) -> None:
     )  # fmt: skip
 
 
-def _expectation(problem: Program) -> dict[str, Any]:
+def _expectation(problem: Apprenticeship) -> dict[str, Any]:
     """Where the target comes from."""
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         return {"kind": "known cost"}
     if problem.expectation.is_declared:
         return {"kind": "declared"}

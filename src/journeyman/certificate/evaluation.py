@@ -26,13 +26,13 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.certificate.terms import Evaluation, Term, above, rounding_term
 from journeyman.policy import Occupancy, Policy, extract
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 
 TINY = 1e-100
 """A measure with less mass than this is not worth scaling."""
 
 
-def exact_evaluation(problem: Program, visits: Occupancy) -> Evaluation:
+def exact_evaluation(problem: Apprenticeship, visits: Occupancy) -> Evaluation:
     """Kind D, from the occupancy measure of the policy."""
     residual = largest_cost(problem) * problem.world.effective_horizon * visits.residual
     terms = (
@@ -43,7 +43,7 @@ def exact_evaluation(problem: Program, visits: Occupancy) -> Evaluation:
 
 
 def measure_evaluations(
-    problem: Program, policy: Policy, measure: FloatArray
+    problem: Apprenticeship, policy: Policy, measure: FloatArray
 ) -> tuple[Evaluation, ...]:
     """Kinds A, B, B' and C for the vector u that defines `policy`; none when it does not."""
     if not defines(measure, policy, problem):
@@ -59,13 +59,13 @@ def measure_evaluations(
     )
 
 
-def defines(measure: FloatArray, policy: Policy, problem: Program) -> bool:
+def defines(measure: FloatArray, policy: Policy, problem: Apprenticeship) -> bool:
     """Whether `policy` is the one extracted from `measure`."""
     defined = extract(problem.world, measure).per_pair
     return np.array_equal(defined, policy.on(problem.world))
 
 
-def _lemma_2(problem: Program, measure: FloatArray) -> Evaluation:
+def _lemma_2(problem: Apprenticeship, measure: FloatArray) -> Evaluation:
     negativity = float(np.maximum(-measure, 0.0).sum())
     violation = float(np.abs(problem.world.flow.residual(measure)).sum())
     error = largest_cost(problem) * problem.world.effective_horizon * (2 * negativity + violation)
@@ -73,7 +73,7 @@ def _lemma_2(problem: Program, measure: FloatArray) -> Evaluation:
     return Evaluation("A", _expectations(problem, measure), (term, _rounding(problem, measure)))
 
 
-def _positive_part(problem: Program, kind: str, positive: FloatArray) -> Evaluation:
+def _positive_part(problem: Apprenticeship, kind: str, positive: FloatArray) -> Evaluation:
     residual = float(np.abs(problem.world.flow.residual(positive)).sum())
     error = largest_cost(problem) * problem.world.effective_horizon * residual
     formula = "N h |r|_1" if kind == "B" else "N h |initial - a (B - discount P)' u+|_1"
@@ -81,7 +81,7 @@ def _positive_part(problem: Program, kind: str, positive: FloatArray) -> Evaluat
     return Evaluation(kind, _expectations(problem, positive), (term, _rounding(problem, positive)))
 
 
-def _centred(problem: Program, positive: FloatArray, residual: FloatArray) -> Evaluation:
+def _centred(problem: Apprenticeship, positive: FloatArray, residual: FloatArray) -> Evaluation:
     centre, h = problem.basis.centre, problem.world.effective_horizon
     bound = problem.cost_class.pointwise_bound(problem.basis.centred())
     error = bound * h * float(np.abs(residual).sum())
@@ -90,7 +90,7 @@ def _centred(problem: Program, positive: FloatArray, residual: FloatArray) -> Ev
     return Evaluation("C", moved, (term, _rounding(problem, positive)))
 
 
-def best_scale(problem: Program, positive: FloatArray) -> float:
+def best_scale(problem: Apprenticeship, positive: FloatArray) -> float:
     """The scale a >= 0 with the smallest bound B' on the data (a convex function of a)."""
     from scipy.optimize import minimize_scalar
 
@@ -109,20 +109,20 @@ def best_scale(problem: Program, positive: FloatArray) -> float:
     return min((1.0, float(found.x)), key=bound)
 
 
-def largest_cost(problem: Program) -> float:
+def largest_cost(problem: Apprenticeship) -> float:
     """N."""
     return problem.cost_class.pointwise_bound(problem.basis.matrix)
 
 
-def _expectations(problem: Program, measure: FloatArray) -> FloatArray:
+def _expectations(problem: Apprenticeship, measure: FloatArray) -> FloatArray:
     return np.asarray(problem.cost_matrix.T @ measure)
 
 
-def _rounding(problem: Program, measure: FloatArray) -> Term:
+def _rounding(problem: Apprenticeship, measure: FloatArray) -> Term:
     return rounding(problem, float(np.abs(measure).sum()))
 
 
-def rounding(problem: Program, mass: float, num_features: int = 0) -> Term:
+def rounding(problem: Apprenticeship, mass: float, num_features: int = 0) -> Term:
     """Of expectations under a measure of the given mass, a sum over features if there are any."""
     formula = "2 eps (pairs + branches + 8) (1 + |u|_1) N h"
     return rounding_term(problem.world, mass, largest_cost(problem), formula, num_features)

@@ -50,8 +50,7 @@ from journeyman.demonstrations import (
 )
 from journeyman.demonstrations.control_variate import Shaping, Tails
 from journeyman.policy import occupancy
-from journeyman.problem import Apprenticeship, Program
-from journeyman.problem.cost_problem import CostProblem
+from journeyman.problem import Apprenticeship
 from journeyman.world import World
 
 PLAIN_UP_TO = 20
@@ -79,9 +78,9 @@ def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
     return left, adaptive, independent - left
 
 
-def expert_estimates(problem: Program, failure_probability: float) -> tuple[Estimate, ...]:
+def expert_estimates(problem: Apprenticeship, failure_probability: float) -> tuple[Estimate, ...]:
     """Every estimate the data allow; all hold together with 1 - `failure_probability`."""
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         return (Estimate("known cost", problem.target, (), 0.0),)
     if problem.expectation.is_declared:
         return (Estimate("declared", problem.target, (), 0.0),)
@@ -109,7 +108,7 @@ class PlainMean:
     either sign of the error.
     """
 
-    problem: CostProblem
+    problem: Apprenticeship
     totals: FloatArray
     """Of every record, known tails included: (records x costs)."""
     missing: FloatArray
@@ -117,12 +116,12 @@ class PlainMean:
     noun: str
 
     @classmethod
-    def of(cls, problem: Program, demos: Demonstrations) -> "PlainMean":
+    def of(cls, problem: Apprenticeship, demos: Demonstrations) -> "PlainMean":
         return cls.with_costs(problem, demos, problem.cost_matrix, "demonstrations")
 
     @classmethod
     def with_costs(
-        cls, problem: Program, records: Demonstrations, matrix: Matrix, noun: str
+        cls, problem: Apprenticeship, records: Demonstrations, matrix: Matrix, noun: str
     ) -> "PlainMean":
         """With costs per pair that have the same means and ranges as those of the problem."""
         totals = MonteCarlo().totals(records, matrix, problem.world)

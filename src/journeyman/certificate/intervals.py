@@ -20,7 +20,7 @@ from journeyman.certificate.expert import PlainMean
 from journeyman.certificate.model_error import ModelError, occupancy_distance
 from journeyman.certificate.terms import Term, above, rounding_term, total
 from journeyman.policy import Occupancy, Policy
-from journeyman.problem import Apprenticeship, Budget, Program
+from journeyman.problem import Apprenticeship, Budget
 
 EPSILON = float(np.finfo(float).eps)
 
@@ -34,9 +34,9 @@ class Interval:
     high: float
 
 
-def expert_intervals(problem: Program, failure_probability: float) -> tuple[Interval, ...]:
+def expert_intervals(problem: Apprenticeship, failure_probability: float) -> tuple[Interval, ...]:
     """One for each cost; a point where the expectations were declared."""
-    if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
+    if problem.expert is None or problem.demonstrations is None:
         return _intervals(problem, problem.target, problem.target)
     mean, share = PlainMean.of(problem, problem.demonstrations), failure_probability / 4
     share /= problem.basis.num_costs
@@ -54,7 +54,7 @@ def expert_intervals(problem: Program, failure_probability: float) -> tuple[Inte
 
 
 def apprentice_intervals(
-    problem: Program, visits: Occupancy, error: ModelError | None = None
+    problem: Apprenticeship, visits: Occupancy, error: ModelError | None = None
 ) -> tuple[Interval, ...]:
     """One for each cost, as wide as residual, rounding and the model's error demand."""
     basis, largest = problem.basis, problem.cost_unit
@@ -64,7 +64,9 @@ def apprentice_intervals(
     return _within_range(problem, visits.expectations(problem.basis), width)
 
 
-def _within_range(problem: Program, middle: FloatArray, radius: FloatArray) -> tuple[Interval, ...]:
+def _within_range(
+    problem: Apprenticeship, middle: FloatArray, radius: FloatArray
+) -> tuple[Interval, ...]:
     """Cut where no total can be, with room for rounding."""
     basis, h = problem.basis, problem.world.effective_horizon
     room = EPSILON * (problem.world.num_pairs + 8) * basis.norms * h
@@ -73,7 +75,7 @@ def _within_range(problem: Program, middle: FloatArray, radius: FloatArray) -> t
     return _intervals(problem, *ends)
 
 
-def _intervals(problem: Program, low: FloatArray, high: FloatArray) -> tuple[Interval, ...]:
+def _intervals(problem: Apprenticeship, low: FloatArray, high: FloatArray) -> tuple[Interval, ...]:
     ends = zip(problem.basis.names, low, high, strict=True)
     return tuple(Interval(name, float(least), float(most)) for name, least, most in ends)
 
@@ -119,7 +121,7 @@ class BudgetCertificate:
 
 
 def budget_certificates(
-    problem: Program,
+    problem: Apprenticeship,
     policy: Policy,
     visits: Occupancy,
     model_terms: tuple[Term, ...] = (),
@@ -147,20 +149,20 @@ def budget_certificates(
     return tuple(found)
 
 
-def _is_never_spent(problem: Program, policy: Policy, budget: Budget) -> bool:
+def _is_never_spent(problem: Apprenticeship, policy: Policy, budget: Budget) -> bool:
     """Whether no pair that costs anything is ever chosen: zero then, whatever the world does."""
     cost = budget.on(problem.world)
     return bool((cost >= 0).all() and not policy.on(problem.world)[cost > 0].any())
 
 
-def _residual_term(problem: Program, budget: Budget, residual: FloatArray) -> Term:
+def _residual_term(problem: Apprenticeship, budget: Budget, residual: FloatArray) -> Term:
     lost, made = np.maximum(residual, 0.0).sum(), np.maximum(-residual, 0.0).sum()
     value = float(budget.cost.max() * lost - budget.cost.min() * made)
     value = max(0.0, value) * problem.world.effective_horizon
     return Term("evaluation", above(value), "h (max d |r+|_1 - min d |r-|_1)", "residual")
 
 
-def _rounding_term(problem: Program, budget: Budget, measure: FloatArray) -> Term:
+def _rounding_term(problem: Apprenticeship, budget: Budget, measure: FloatArray) -> Term:
     formula = "2 eps (pairs + branches + 8) (1 + |mu|_1) max|d| h"
     mass = float(np.abs(measure).sum())
     return rounding_term(problem.world, mass, budget.size, formula)

@@ -28,16 +28,15 @@ from journeyman.certificate.terms import (
     refuted,
     total,
 )
+from journeyman.demonstrations.large_control_variate import discounted_totals
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.features.base import LargeFeatures
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.feature_policy import FeaturePolicy
-from journeyman.problem.cost_problem import CostProblem
-from journeyman.problem.large_apprenticeship import LargeApprenticeship, discounted_totals
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.problem.trivial import plain_bound
 from journeyman.storage import PathLike
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 class LargeCertificate(GapBound):
     """An upper bound on the true gap of a policy in a large world, and its grounds."""
 
-    problem: LargeApprenticeship | SimulatedApprenticeship
+    problem: Apprenticeship
     policy: AnyPolicy
     failure_probability: float
     combinations: tuple[Combination, ...]
@@ -146,7 +145,7 @@ class LargeCertificate(GapBound):
 
 
 def certify_large(
-    problem: LargeApprenticeship | SimulatedApprenticeship,
+    problem: Apprenticeship,
     answer: Any,
     failure_probability: float,
     evaluation: Rollouts | LargeRows | MixtureRollouts | None,
@@ -174,9 +173,7 @@ def can_act(answer: Any) -> bool:
     return any(callable(way) for way in ways)
 
 
-def expert_estimates(
-    problem: LargeApprenticeship | SimulatedApprenticeship, delta: float
-) -> tuple[Estimate, ...]:
+def expert_estimates(problem: Apprenticeship, delta: float) -> tuple[Estimate, ...]:
     """The plain mean of the demonstrations with two radii, or what was declared."""
     records = records_of(problem)
     if problem.expectation.is_declared or records is None:
@@ -186,20 +183,20 @@ def expert_estimates(
     return mean.independent(independent), mean.adaptive(adaptive)
 
 
-def records_of(problem: LargeApprenticeship | SimulatedApprenticeship) -> EpisodeTotals | None:
+def records_of(problem: Apprenticeship) -> EpisodeTotals | None:
     """Totals of the demonstrations, added up again where they are there."""
-    if isinstance(problem, SimulatedApprenticeship):
+    if not problem.has_states:
         return problem.records
     demos = problem.demonstrations
     if demos is None:
         return None
-    totals = discounted_totals(demos, problem.costs, problem.world.discount)
+    totals = discounted_totals(demos, problem.cost_functions, problem.world.discount)
     missing = problem.world.discount**demos.lengths * problem.effective_horizon
     return EpisodeTotals(totals, missing)
 
 
 def combinations(
-    problem: CostProblem, evaluation: Evaluation, estimates: tuple[Estimate, ...]
+    problem: Apprenticeship, evaluation: Evaluation, estimates: tuple[Estimate, ...]
 ) -> tuple[Combination, ...]:
     """The evaluation with every estimate, the smallest bound first."""
     found = []
@@ -214,7 +211,7 @@ def combinations(
 
 
 def _evaluation(
-    problem: LargeApprenticeship | SimulatedApprenticeship,
+    problem: Apprenticeship,
     policy: AnyPolicy,
     evaluation: Rollouts | LargeRows | MixtureRollouts | None,
     delta: float,
@@ -224,7 +221,7 @@ def _evaluation(
         return walked(problem, policy, evaluation, delta, executor)
     if isinstance(evaluation, MixtureRollouts):
         return mixed(problem, policy, evaluation, delta, executor)
-    if isinstance(evaluation, LargeRows) and isinstance(problem, LargeApprenticeship):
+    if isinstance(evaluation, LargeRows) and problem.has_states:
         if not isinstance(policy, FeaturePolicy) or not isinstance(policy.features, LargeFeatures):
             raise InvalidProblem(
                 f"a {type(policy).__name__} has no features to draw rows from",

@@ -26,7 +26,6 @@ from journeyman.certificate.saved_policy import CODE, CODE_KIND, CODE_VERSION, P
 from journeyman.certificate.saved_policy import KIND as POLICY_KIND
 from journeyman.errors import InvalidProblem
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.storage import PathLike, save_arrays
 
@@ -49,7 +48,7 @@ def save_large_run(
     cannot be told by reference."""
     problem = certificate.problem
     told = evaluation_facts(certificate, evaluation)
-    demos = problem.demonstrations if isinstance(problem, LargeApprenticeship) else None
+    demos = problem.demonstrations
     index = CodeIndex(code, demos)
     for name, part in _code_of(problem).items():
         index.add(name, part)
@@ -114,7 +113,7 @@ def _is_paid_by(certificate: LargeCertificate, rollouts: MixtureRollouts) -> boo
 
 def _code_of(problem: Any) -> dict[str, Any]:
     """What of a problem is code."""
-    if isinstance(problem, LargeApprenticeship):
+    if problem.has_states:
         return {"world": problem.world, "costs": problem.costs}
     return {"simulator": problem.simulator}
 
@@ -127,7 +126,7 @@ def _facts(certificate: LargeCertificate) -> dict[str, Any]:
 
 def _save_problem(certificate: LargeCertificate, path: Any) -> None:
     problem = certificate.problem
-    basis, world = problem.basis, getattr(problem, "world", None)
+    basis, world = problem.basis, problem.world if problem.has_states else None
     simulator = problem.simulator
     most = float(np.maximum(np.abs(simulator.lowest), np.abs(simulator.highest)).sum())
     arrays = {

@@ -25,7 +25,6 @@ from journeyman.certificate.terms import Estimate, above, total
 from journeyman.policy import Occupancy
 from journeyman.problem import (
     Apprenticeship,
-    Program,
     Witness,
     lower_bound,
     sharpest_witness,
@@ -72,7 +71,7 @@ def reduced_bounds(answer: Any) -> ReducedBounds | None:
 
 
 def witnesses_of(
-    problem: Program,
+    problem: Apprenticeship,
     visits: Occupancy,
     answer: Any,
     given: Witness | None,
@@ -98,7 +97,7 @@ def witnesses_of(
 
 
 def lower_bounds(
-    problem: Program,
+    problem: Apprenticeship,
     witnesses: tuple[Witness, ...],
     estimates: tuple[Estimate, ...],
     error: ModelError | None = None,
@@ -128,20 +127,20 @@ def lower_bounds(
     )
 
 
-def _proven(problem: Program, point: Witness, error: ModelError | None) -> float:
+def _proven(problem: Apprenticeship, point: Witness, error: ModelError | None) -> float:
     if error is None:
         return lower_bound(problem, point)
     return true_world_lower_bound(problem, point, error)
 
 
-def without_budgets(problem: Program) -> Program:
+def without_budgets(problem: Apprenticeship) -> Apprenticeship:
     """The same problem without its constraints."""
-    if not problem.constraints or not isinstance(problem, Apprenticeship):
+    if not problem.constraints or problem.expert is None:
         return problem
     return Apprenticeship(problem.world, problem.basis, problem.expectation, problem.cost_class)
 
 
-def _true(problem: Program, point: Witness, bound: float, estimate: Estimate) -> float:
+def _true(problem: Apprenticeship, point: Witness, bound: float, estimate: Estimate) -> float:
     """A bound on the data moved to the estimate, less its error; a zero cost knows no error."""
     weights = problem.cost_class.admit(point.cost_weights)
     if not weights.any():
@@ -149,23 +148,23 @@ def _true(problem: Program, point: Witness, bound: float, estimate: Estimate) ->
     return bound + _moved(problem, point, estimate) - _error(problem, estimate)
 
 
-def _moved(problem: Program, point: Witness, estimate: Estimate) -> float:
+def _moved(problem: Apprenticeship, point: Witness, estimate: Estimate) -> float:
     """What a bound gains when the estimate takes the place of the target."""
     weights = problem.cost_class.admit(point.cost_weights)
     return float(weights @ (problem.target - estimate.values)) if weights.any() else 0.0
 
 
-def _error(problem: Program, estimate: Estimate) -> float:
+def _error(problem: Apprenticeship, estimate: Estimate) -> float:
     """The error of an estimate, with what rounding can have done to its means."""
     steps = 0
-    if isinstance(problem, Apprenticeship) and problem.demonstrations is not None:
+    if problem.expert is not None and problem.demonstrations is not None:
         steps = int(problem.demonstrations.lengths.max()) + len(problem.demonstrations)
     rounding = (steps + problem.basis.num_costs + 16) * float(np.finfo(float).eps)
     return total(estimate.terms) + rounding * problem.gap_scale
 
 
-def _radius(problem: Program, estimate: Estimate) -> float:
+def _radius(problem: Apprenticeship, estimate: Estimate) -> float:
     """What the expert's own gap to the estimate stays below; none is known of a declared one."""
-    if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
+    if problem.expert is None or problem.expectation.is_declared:
         return math.inf
     return above(_error(problem, estimate))

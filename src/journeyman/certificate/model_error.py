@@ -62,7 +62,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.attainable import WORK_LIMIT, attainable_ranges
-from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
+from journeyman.problem import Apprenticeship, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
 from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
 from journeyman.world import World
@@ -128,7 +128,7 @@ def occupancy_distance(visits: Occupancy, error: ModelError) -> float:
     return distance * (1 + EPSILON * (world.num_pairs + 16))
 
 
-def model_term(problem: Program, visits: Occupancy, error: ModelError) -> float:
+def model_term(problem: Apprenticeship, visits: Occupancy, error: ModelError) -> float:
     """N_c distance: by how much the policy's gap in the true world may exceed that in the model."""
     rounding = EPSILON * (problem.basis.num_costs + 8)
     plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
@@ -136,7 +136,7 @@ def model_term(problem: Program, visits: Occupancy, error: ModelError) -> float:
     return largest * occupancy_distance(visits, error)
 
 
-def greatest_model_term(problem: Program, error: ModelError) -> float:
+def greatest_model_term(problem: Apprenticeship, error: ModelError) -> float:
     """N_c distance of the policy for which it is largest: for bounds made before there is one."""
     world = problem.world
     _check_fit(world, error)
@@ -151,12 +151,12 @@ def greatest_model_term(problem: Program, error: ModelError) -> float:
     return largest * distance * (1 + EPSILON * (world.num_pairs + 16))
 
 
-def budget_terms(problem: Program, visits: Occupancy, error: ModelError) -> FloatArray:
+def budget_terms(problem: Apprenticeship, visits: Occupancy, error: ModelError) -> FloatArray:
     """For every budget, by how much <mu, d_j> may be larger in the true world than in the model."""
     return _half_spans(problem.budget_matrix) * occupancy_distance(visits, error)
 
 
-def true_world_lower_bound(problem: Program, witness: Witness, error: ModelError) -> float:
+def true_world_lower_bound(problem: Apprenticeship, witness: Witness, error: ModelError) -> float:
     """A value that no policy over the offered actions, within the budgets in the true world, can go
     below there. With exact laws it is `lower_bound`."""
     world = problem.world
@@ -182,7 +182,7 @@ def true_world_lower_bound(problem: Program, witness: Witness, error: ModelError
     return in_model + change - initial_loss - 4 * EPSILON * figures
 
 
-def robust_expectations(problem: Program, policy: Policy, error: ModelError) -> FloatArray:
+def robust_expectations(problem: Apprenticeship, policy: Policy, error: ModelError) -> FloatArray:
     """For every cost, what the policy's expected discounted total cannot exceed in the true world.
 
     Robust evaluation, or the model's expectation plus half the cost's span times the distance where
@@ -192,7 +192,7 @@ def robust_expectations(problem: Program, policy: Policy, error: ModelError) -> 
 
 
 def robust_ranges(
-    problem: Program, policy: Policy, error: ModelError
+    problem: Apprenticeship, policy: Policy, error: ModelError
 ) -> tuple[FloatArray, FloatArray]:
     """For every cost, the least and the greatest expected discounted total in the true world."""
     least = -_robust(problem.world, -problem.cost_matrix, policy, error)
@@ -200,20 +200,20 @@ def robust_ranges(
 
 
 def robust_gap(
-    problem: Program, ranges: tuple[FloatArray, FloatArray], expert: FloatArray
+    problem: Apprenticeship, ranges: tuple[FloatArray, FloatArray], expert: FloatArray
 ) -> float:
     """The largest gap to the `expert`'s expectations of an apprentice whose own lie in `ranges`."""
     least, greatest = ranges
     return problem.cost_class.largest_gap(least - expert, greatest - expert)
 
 
-def robust_budgets(problem: Program, policy: Policy, error: ModelError) -> FloatArray:
+def robust_budgets(problem: Apprenticeship, policy: Policy, error: ModelError) -> FloatArray:
     """The same for the cost of every budget: at most its limit proves that the budget is kept."""
     return _robust(problem.world, problem.budget_matrix, policy, error)
 
 
 def transitions_needed(
-    problem: Program,
+    problem: Apprenticeship,
     visits: Occupancy,
     *,
     failure_probability: float,
@@ -246,7 +246,7 @@ def transitions_needed(
     return high
 
 
-def _initial_part(problem: Program, visits: Occupancy, delta: float) -> float:
+def _initial_part(problem: Apprenticeship, visits: Occupancy, delta: float) -> float:
     """The model term when transitions are exact."""
     rows = np.zeros(problem.world.num_pairs)
     known = ModelError(rows, radii_at(problem.world, rows, delta).initial, delta)
@@ -334,7 +334,7 @@ FAR_TOO_MANY = 1 << 40
 """Transitions of a pair: where these do not help, others do not."""
 
 
-def model_error(problem: Program, failure_probability: float) -> ModelError | None:
+def model_error(problem: Apprenticeship, failure_probability: float) -> ModelError | None:
     """How far the true laws may be from the model's; None in an exact world."""
     if not problem.world.is_estimated:
         return None
@@ -342,7 +342,7 @@ def model_error(problem: Program, failure_probability: float) -> ModelError | No
 
 
 def in_the_true_world(
-    problem: Program,
+    problem: Apprenticeship,
     policy: Policy,
     visits: Occupancy,
     evaluations: list[Evaluation],
@@ -360,7 +360,7 @@ def in_the_true_world(
 
 
 def worst_laws_term(
-    problem: Program,
+    problem: Apprenticeship,
     ranges: tuple[FloatArray, FloatArray],
     values: FloatArray,
     gap: float,
@@ -374,7 +374,11 @@ def worst_laws_term(
 
 
 def enough_transitions(
-    problem: Program, policy: Policy, visits: Occupancy, failure_probability: float, share: float
+    problem: Apprenticeship,
+    policy: Policy,
+    visits: Occupancy,
+    failure_probability: float,
+    share: float,
 ) -> int:
     """So many transitions of every pair bring the smaller of the two model terms to `share` of
     2 N/(1 - discount), by an eighth too many at most; `InvalidProblem` where none do."""
@@ -403,7 +407,7 @@ def enough_transitions(
 
 
 def model_terms_of_budgets(
-    problem: Program, policy: Policy, visits: Occupancy, error: ModelError | None
+    problem: Apprenticeship, policy: Policy, visits: Occupancy, error: ModelError | None
 ) -> tuple[Term, ...]:
     """One term for each budget; none in an exact world."""
     if error is None:
@@ -519,7 +523,7 @@ def _reached(laws: SparseMatrix, pairs: IntArray, following: IntArray) -> BoolAr
 
 
 def true_world_trivial_bound(
-    problem: Program, error: ModelError | None, *, valid: bool
+    problem: Apprenticeship, error: ModelError | None, *, valid: bool
 ) -> TrivialBound:
     """No policy has a larger gap, on the event on which the certificate holds."""
     known_cost = problem.cost_class.is_known

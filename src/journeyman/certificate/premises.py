@@ -35,9 +35,7 @@ from journeyman.certificate.terms import Premise, Verdict, declared, failed
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
-from journeyman.problem import Apprenticeship, Program
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
+from journeyman.problem import Apprenticeship
 from journeyman.world import World
 from journeyman.world.estimation import observed_support
 from journeyman.world.large_world import LargeWorld, successor_laws
@@ -129,11 +127,11 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
     return (independence, copied, *found)
 
 
-def world_premises(problem: Program) -> tuple[Premise, ...]:
+def world_premises(problem: Apprenticeship) -> tuple[Premise, ...]:
     """What a bound rests on whoever the expert is: the laws, where no record tests them, and the
     support, where one is given."""
     world, found = problem.world, []
-    if not isinstance(problem, Apprenticeship) or problem.expectation.is_declared:
+    if problem.expert is None or problem.expectation.is_declared:
         found.append(_laws(world))
     if world.support is not None:
         found.append(_support(world))
@@ -272,20 +270,19 @@ LEVEL = 1e-3
 
 
 def sampled_expert_premises(
-    problem: LargeApprenticeship | SimulatedApprenticeship,
+    problem: Apprenticeship,
 ) -> tuple[Premise, ...]:
     """What the expert's side rests on."""
-    demos = problem.demonstrations if isinstance(problem, LargeApprenticeship) else None
+    demos = problem.demonstrations
     costs = declared(
         "costs lie in their declared range", "checked in every pair that was ever evaluated"
     )
-    if isinstance(problem, SimulatedApprenticeship) and problem.records is not None:
+    if problem.records is not None:
         return costs, *_simulator_premises(problem, problem.records)
     if problem.expectation.is_declared or demos is None:
         name = "the declared expectations are those of the expert"
         given = declared(name, "they were given as numbers, and are taken as exact")
         return costs, given, _world(problem)
-    assert isinstance(problem, LargeApprenticeship)
     independence = declared(
         "independent trajectories",
         f"the {len(demos)} episodes are taken to be independent records of one expert, none "
@@ -302,9 +299,9 @@ def sampled_expert_premises(
     return costs, independence, copied, starts, steps, *bets
 
 
-def _world(problem: LargeApprenticeship | SimulatedApprenticeship) -> Premise:
+def _world(problem: Apprenticeship) -> Premise:
     """What is taken for the truth where no record tests it."""
-    if isinstance(problem, LargeApprenticeship):
+    if problem.has_states:
         detail = "they were given, and nothing here tests them"
         return declared("the laws of the world are exact", detail)
     return declared(
@@ -314,7 +311,7 @@ def _world(problem: LargeApprenticeship | SimulatedApprenticeship) -> Premise:
 
 
 def _no_sampled_copies(
-    problem: LargeApprenticeship, demos: Demonstrations, chances: FloatArray | None
+    problem: Apprenticeship, demos: Demonstrations, chances: FloatArray | None
 ) -> Premise:
     starts = np.asarray(problem.world.initial_probability(demos.first_states), dtype=float)
     found = log_or_zero(starts)
@@ -324,9 +321,7 @@ def _no_sampled_copies(
     return no_copies(repetitions(demos, found), LEVEL, cause)
 
 
-def _simulator_premises(
-    problem: SimulatedApprenticeship, records: EpisodeTotals
-) -> tuple[Premise, ...]:
+def _simulator_premises(problem: Apprenticeship, records: EpisodeTotals) -> tuple[Premise, ...]:
     """What can only be declared where there is nothing but a simulator."""
     independence = declared(
         "independent trajectories",
@@ -342,7 +337,7 @@ def _simulator_premises(
     return independence, copied, _world(problem)
 
 
-def _possible_starts(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
+def _possible_starts(problem: Apprenticeship, demos: Demonstrations) -> Premise:
     name = "start states are possible"
     starts = demos.first_states
     impossible = ~(np.asarray(problem.world.initial_probability(starts)) > 0)
@@ -353,7 +348,7 @@ def _possible_starts(problem: LargeApprenticeship, demos: Demonstrations) -> Pre
     return Premise(name, Verdict.TESTED, f"{starts.size} starts have positive probability", 0.0)
 
 
-def _step_chances(problem: LargeApprenticeship, demos: Demonstrations) -> FloatArray | None:
+def _step_chances(problem: Apprenticeship, demos: Demonstrations) -> FloatArray | None:
     """The probability of every recorded step; None where the world does not say."""
     if not hasattr(problem.world, "successors"):
         return None
@@ -382,13 +377,13 @@ def _possible_steps(demos: Demonstrations, chances: FloatArray | None) -> Premis
     return Premise(name, Verdict.TESTED, f"{chances.size} steps have positive probability", 0.0)
 
 
-def _likely_starts(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
+def _likely_starts(problem: Apprenticeship, demos: Demonstrations) -> Premise:
     words, log_value = start_evidence_of_draws(problem.world, demos.first_states)
     sample = f"{len(demos)} starts"
     return judged("start states follow the initial law", sample, log_value, words, LEVEL)
 
 
-def _likely_steps(problem: LargeApprenticeship, demos: Demonstrations) -> Premise:
+def _likely_steps(problem: Apprenticeship, demos: Demonstrations) -> Premise:
     first = slice(0, MOST_STEPS)
     words, log_value = step_evidence_of_laws(
         cast(LargeWorld, problem.world), demos.step_states[first], demos.actions[first],

@@ -13,7 +13,6 @@ from journeyman.certificate.premises import doubt_of_copies, in_words
 from journeyman.certificate.terms import Term, Verdict, refuted
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
-from journeyman.problem import Apprenticeship
 from journeyman.world.estimation import observed_support
 
 ROUNDING = 1e-10
@@ -44,12 +43,12 @@ def _beside(certificate: Certificate) -> str:
     """The gap on the data, and what no policy can be below if that is not known anyway."""
     problem, least = certificate.problem, certificate.lower_bound
     known = 0.0
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
     said = least > known + ROUNDING * problem.gap_scale
     there = " in the model" if problem.world.is_estimated else ""
     floor = f"no policy can be below {_figure(certificate, least)}{there}" if said else ""
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         return f"; {floor}" if floor else ""
     near = f"; on this data its gap{there} is {_figure(certificate, certificate.gap_on_data)}"
     return f"{near}, and {floor}" if floor else near
@@ -87,7 +86,7 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
     if least <= known + ROUNDING * problem.gap_scale:
         return []
     errors = ["model error"] * problem.world.is_estimated
-    if isinstance(problem, Apprenticeship) and not problem.expectation.is_declared:
+    if problem.expert is not None and not problem.expectation.is_declared:
         errors.append("sampling")
     if not errors:
         return []
@@ -100,7 +99,7 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
 def _unobserved(certificate: Certificate) -> list[str]:
     """Demonstrated steps that an estimated world does not know."""
     problem = certificate.problem
-    if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
+    if problem.expert is None or problem.demonstrations is None:
         return []
     demos = problem.demonstrations
     count = num_unobserved(problem.world, demos)
@@ -115,7 +114,7 @@ def _claim(certificate: Certificate) -> str:
     problem, bound = certificate.problem, f"{certificate.bound:.4g}"
     sure = _is_certain(certificate)
     chance = "" if sure else f"With probability {1 - certificate.failure_probability:.4g} "
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         return f"{chance}{'T' if sure else 't'}he policy's expected cost is at most {bound}"
     declared = "If the declared expectations are the expert's, " if sure else chance
     spent = f"at most {bound} more" if certificate.bound >= 0 else f"at least {bound[1:]} less"
@@ -125,7 +124,7 @@ def _claim(certificate: Certificate) -> str:
 def _is_certain(certificate: Certificate) -> bool:
     """Whether nothing was estimated."""
     problem = certificate.problem
-    known = not isinstance(problem, Apprenticeship) or problem.expectation.is_declared
+    known = problem.expert is None or problem.expectation.is_declared
     return known and not certificate.best.statistics and not problem.world.is_estimated
 
 
@@ -162,7 +161,7 @@ def _doubts(certificate: Certificate) -> list[str]:
             "The support equals the observed pattern: if it was taken from the record, the bound "
             "is too small."
         )
-    demos = problem.demonstrations if isinstance(problem, Apprenticeship) else None
+    demos = problem.demonstrations if problem.expert is not None else None
     return [*found, *doubt_of_copies(certificate.premises, demos)]
 
 
@@ -382,7 +381,7 @@ def _large_terms(certificate: Certificate) -> list[Term]:
 def _more(certificate: Certificate) -> str:
     """How many demonstrations halve the bound if nothing else changes."""
     problem, bound = certificate.problem, certificate.best.bound
-    if not isinstance(problem, Apprenticeship) or problem.demonstrations is None:
+    if problem.expert is None or problem.demonstrations is None:
         return ""
     falling = {term.name: term.value for term in certificate.terms if term.name in SAMPLING}
     allowed = bound / 2 - (bound - sum(falling.values()))

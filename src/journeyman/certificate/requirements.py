@@ -53,7 +53,7 @@ from journeyman.errors import (
     InvalidSolver,
 )
 from journeyman.features.base import Features
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.problem.reduced import Penalties, Penalty, Reduced, RowSampling
 from journeyman.problem.surrogate import Surrogate
 
@@ -379,7 +379,7 @@ class Attainable:
 
 
 def requirements(
-    problem: Program,
+    problem: Apprenticeship,
     features: Features,
     *,
     accuracy: float,
@@ -420,7 +420,7 @@ def requirements(
 
 
 def attainable(
-    problem: Program,
+    problem: Apprenticeship,
     features: Features,
     *,
     steps: int,
@@ -446,7 +446,7 @@ def attainable(
     delta, model = _model_share(problem, require_probability(failure_probability))
     require_counts(steps=steps, num_trajectories=num_trajectories, recorded_length=recorded_length)
     surrogate, ball = _setting(problem, features, penalty, sampling, radius)
-    if num_trajectories is None and isinstance(problem, Apprenticeship):
+    if num_trajectories is None and problem.expert is not None:
         num_trajectories = problem.expectation.num_trajectories
     estimated = num_trajectories is not None and bool(radii(problem, delta))
     share = delta / 2 if estimated else delta
@@ -461,7 +461,9 @@ def attainable(
     )
 
 
-def demonstrations_needed(problem: Program, accuracy: float, failure_probability: float) -> int:
+def demonstrations_needed(
+    problem: Apprenticeship, accuracy: float, failure_probability: float
+) -> int:
     """The fewest demonstrations with which a certificate of one policy cannot lose more than
     `accuracy` to them: to sampling, to unrecorded tails and, in an estimated world, to its laws.
 
@@ -497,7 +499,7 @@ def demonstrations_needed(problem: Program, accuracy: float, failure_probability
     return fewest(radii(problem, delta, two_sided=False), target - hidden - lost)
 
 
-def _model_share(problem: Program, delta: float) -> tuple[float, float]:
+def _model_share(problem: Apprenticeship, delta: float) -> tuple[float, float]:
     """What is left of delta, and what the laws of an estimated world may hide of a policy's gap."""
     error = model_error(problem, delta)
     if error is None:
@@ -542,13 +544,13 @@ def _required(
     )
 
 
-def default_radius(problem: Program, features: Features) -> float:
+def default_radius(problem: Apprenticeship, features: Features) -> float:
     """(1/(1 - discount))/smallest column mass: holds every mixture of the columns."""
     return features.mixture_radius(problem.world)
 
 
 def _setting(
-    problem: Program,
+    problem: Apprenticeship,
     features: Features,
     penalty: Penalty | None,
     sampling: RowSampling | None,

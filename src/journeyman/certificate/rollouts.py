@@ -48,10 +48,10 @@ from journeyman.execution import Executor
 from journeyman.policy import Policy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem import Program, draw_seeds
+from journeyman.problem import draw_seeds
+from journeyman.problem.apprenticeship import Apprenticeship, require_possible
 from journeyman.problem.draw_seeds import ignored_seed
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedProblem, require_possible
 
 STREAM = 0x726F6C6C
 """Which of a seed's streams the rollouts are drawn from."""
@@ -84,7 +84,7 @@ class Rollouts:
         assign(self, **whole)
 
     def evaluate(
-        self, problem: Program, policy: Policy, failure_probability: float
+        self, problem: Apprenticeship, policy: Policy, failure_probability: float
     ) -> tuple[Evaluation, ...]:
         """Kind E, with the smaller of the two radii."""
         seed = draw_seeds.explicit_seed(problem.world, policy)
@@ -108,7 +108,7 @@ class Rollouts:
             ),
         )  # fmt: skip
 
-    def _mean(self, problem: Program, policy: Policy, seed: int) -> PlainMean:
+    def _mean(self, problem: Apprenticeship, policy: Policy, seed: int) -> PlainMean:
         from journeyman.demonstrations.recording import record
 
         records = record(
@@ -125,12 +125,12 @@ class Rollouts:
             horizon=self.horizon, unrecorded=float(mean.missing.mean()),
         )  # fmt: skip
 
-    def _rounding(self, problem: Program) -> Term:
+    def _rounding(self, problem: Apprenticeship) -> Term:
         """A rollout visits pairs for 1/(1 - discount) in all, in `horizon` summands at most."""
         return rounding(problem, problem.world.effective_horizon, self.horizon)
 
 
-def resting_costs(problem: Program, policy: Policy) -> Matrix:
+def resting_costs(problem: Apprenticeship, policy: Policy) -> Matrix:
     """Psi, but in absorbing states every action costs what the policy's actions cost on average."""
     pairs, absorbed = problem.world.pairs, problem.world.absorbing[problem.world.pairs.states]
     if not absorbed.any():
@@ -163,7 +163,7 @@ WALK_STREAM = 0x6C77616C
 
 
 def walked(
-    problem: SimulatedProblem,
+    problem: Apprenticeship,
     policy: AnyPolicy,
     rollouts: Rollouts,
     failure_probability: float,
@@ -178,18 +178,16 @@ def walked(
 
 
 def separated(
-    problem: SimulatedProblem, policies: Sequence[AnyPolicy], horizon: int, seed: int
+    problem: Apprenticeship, policies: Sequence[AnyPolicy], horizon: int, seed: int
 ) -> Premise:
     """That walks share nothing: refused where it is plain, then tested."""
-    world = getattr(problem, "world", None)
-    if world is not None:
-        for policy in policies:
-            require_row_by_row(policy, world)
+    for policy in policies if problem.has_states else ():
+        require_row_by_row(policy, problem.world)
     return independence(problem.simulator, policies, horizon, seed, LEVEL)
 
 
 def mean_of_walks(
-    problem: SimulatedProblem,
+    problem: Apprenticeship,
     policy: AnyPolicy,
     rollouts: Rollouts,
     seed: int,
@@ -205,7 +203,7 @@ def mean_of_walks(
 
 
 def evaluation_of_walks(
-    problem: SimulatedProblem,
+    problem: Apprenticeship,
     mean: PlainMean,
     rollouts: Rollouts,
     seed: int,
@@ -233,7 +231,7 @@ def evaluation_of_walks(
     )  # fmt: skip
 
 
-def walk_rounding(problem: SimulatedProblem, summands: int, mass: float = 1.0) -> Term:
+def walk_rounding(problem: Apprenticeship, summands: int, mass: float = 1.0) -> Term:
     """What double precision can have hidden of means of sums of that many products."""
     epsilon = float(np.finfo(float).eps)
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
@@ -345,7 +343,7 @@ def _stream(seed: int, number: int, batch: int) -> np.random.Generator:
 
 
 def mixed(
-    problem: SimulatedProblem,
+    problem: Apprenticeship,
     policy: AnyPolicy,
     rollouts: MixtureRollouts,
     failure_probability: float,

@@ -75,9 +75,8 @@ from journeyman.execution import Executor, Serial
 from journeyman.features.base import Features, LargeFeatures
 from journeyman.policy import Policy
 from journeyman.policy.feature_policy import FeaturePolicy
-from journeyman.problem import Program, draw_seeds
+from journeyman.problem import Apprenticeship, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
 from journeyman.problem.reduced import Reduced, row_norms
 from journeyman.world.large_world import LargeWorld, Predecessors, successor_laws
 from journeyman.world.laws import draw_columns
@@ -128,7 +127,7 @@ class SampledRows:
         assign(self, features=features, coefficients=theta, rows=int(rows))
 
     def evaluate(
-        self, problem: Program, policy: Policy, failure_probability: float
+        self, problem: Apprenticeship, policy: Policy, failure_probability: float
     ) -> tuple[Evaluation, ...]:
         """Kinds A (sampled) and B (sampled); both hold together."""
         if not defines(self.features.on(problem.world).measure(self.coefficients), policy, problem):
@@ -646,7 +645,7 @@ class LargeRows:
 
 
 def from_rows(
-    problem: LargeApprenticeship,
+    problem: Apprenticeship,
     policy: FeaturePolicy,
     drawn: LargeRows,
     failure_probability: float,
@@ -655,7 +654,7 @@ def from_rows(
     """Kind A: the delta is shared by what is sampled of V1, V2 and the expectations."""
     features, theta = policy.features, policy.coefficients
     assert isinstance(features, LargeFeatures)
-    known = features.exact_matching(problem.costs)
+    known = features.exact_matching(problem.cost_functions)
     size, seed = 16 * SHARD, draw_seeds.large_seed(problem, policy)
     tasks = [(seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)]
     run = Serial() if executor is None else executor
@@ -684,14 +683,14 @@ def from_rows(
 
 
 def _row_premises(
-    problem: LargeApprenticeship, drawn: LargeRows, seed: int, known: FloatArray
+    problem: Apprenticeship, drawn: LargeRows, seed: int, known: FloatArray
 ) -> tuple[Premise, ...]:
     fresh = declared(
         "fresh rows are independent of the coefficients",
         f"{drawn.rows} rows for each sum from seed {seed}, a digest of problem and policy; the "
         "coefficients are taken not to have been chosen because of them",
     )
-    exact = [problem.costs.names[i] for i in np.flatnonzero(~np.isnan(known).all(axis=1))]
+    exact = [problem.cost_functions.names[i] for i in np.flatnonzero(~np.isnan(known).all(axis=1))]
     if not exact:
         return (fresh,)
     tables = declared(
@@ -703,7 +702,7 @@ def _row_premises(
 
 def _rows(
     task: tuple[int, int, int],
-    shared: tuple[LargeApprenticeship, LargeFeatures, FloatArray, FloatArray],
+    shared: tuple[Apprenticeship, LargeFeatures, FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray, FloatArray, Steps, Draws]:
     """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
     the rows were examined."""
@@ -714,8 +713,8 @@ def _rows(
     _require_nonnegative(rows, pairs)
     law = features.pair_law(rows)
     require_drawable(law, pairs)
-    costs = problem.costs.at(*pairs)
-    features.require_tables(problem.costs, pairs[0], costs)
+    costs = problem.cost_functions.at(*pairs)
+    features.require_tables(problem.cost_functions, pairs[0], costs)
     expected = costs * np.asarray(rows @ _unknown(theta, known).T) / law[:, np.newaxis]
     world = problem.world
     start = rng.random(count) < 0.5
@@ -746,7 +745,7 @@ def _unknown(theta: FloatArray, known: FloatArray) -> FloatArray:
 
 
 def _ranges(
-    problem: LargeApprenticeship, features: LargeFeatures, theta: FloatArray, known: FloatArray
+    problem: Apprenticeship, features: LargeFeatures, theta: FloatArray, known: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Widths of the ranges of the samples; a product of two ranges is widest at its corners."""
     sampled = _unknown(theta, known)

@@ -37,10 +37,25 @@ STARTS = 1 << 17
 STREAM = 0x73746172
 BLOCK = 1 << 15
 """Steps worked on at a time."""
+COST_BLOCK = 1 << 18
+"""Steps whose costs are evaluated at a time."""
 RIDGE = 1e-6
 """Relative, of the least squares."""
 TAIL = 0.05
 """A step takes part in the fit when its record goes on for all but this share of the horizon."""
+
+
+def discounted_totals(demos: Demonstrations, costs: CostFunctions, discount: float) -> FloatArray:
+    """sum_t discount^t psi(x_t, a_t) of every episode: (episodes x costs)."""
+    totals = np.zeros((len(demos), costs.num_costs))
+    times, states = demos.step_times, demos.step_states
+    episodes = np.repeat(np.arange(len(demos)), demos.lengths)
+    for first in range(0, states.size, COST_BLOCK):
+        part = slice(first, first + COST_BLOCK)
+        values = costs.at(states[part], demos.actions[part])
+        weighed = discount ** times[part].astype(float)[:, np.newaxis] * values
+        np.add.at(totals, episodes[part], weighed)
+    return totals
 
 
 @dataclass(frozen=True, eq=False)

@@ -358,7 +358,7 @@ def tabled(features: Features | LargeFeatures) -> Features:
     if not isinstance(features, Features):
         raise InvalidSolver(
             f"{features!r} are features of a large world",
-            "State the problem as a jm.LargeApprenticeship, or give jm.Features(matrix)",
+            "Give the costs of the problem as jm.CostFunctions(...), or give jm.Features(matrix)",
         )
     return features
 

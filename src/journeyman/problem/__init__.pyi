@@ -1,6 +1,7 @@
 """Types of the public names; `__init__.py` loads them on first use."""
 
 from journeyman.problem.apprenticeship import Apprenticeship as Apprenticeship
+from journeyman.problem.apprenticeship import Forward as Forward
 from journeyman.problem.budget import Budget as Budget
 from journeyman.problem.duality import Witness as Witness
 from journeyman.problem.duality import infeasibility_margin as infeasibility_margin
@@ -8,14 +9,8 @@ from journeyman.problem.duality import least_cost_bound as least_cost_bound
 from journeyman.problem.duality import lower_bound as lower_bound
 from journeyman.problem.duality import sharpest_witness as sharpest_witness
 from journeyman.problem.duality import telling_witness as telling_witness
-from journeyman.problem.forward import Forward as Forward
-from journeyman.problem.large_apprenticeship import LargeApprenticeship as LargeApprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
-from journeyman.problem.program import Program as Program
 from journeyman.problem.reduced import Reduced as Reduced
-from journeyman.problem.simulated_apprenticeship import (
-    SimulatedApprenticeship as SimulatedApprenticeship,
-)
 from journeyman.problem.surrogate import ReducedWitness as ReducedWitness
 from journeyman.problem.surrogate import Surrogate as Surrogate
 from journeyman.problem.surrogate import reduced_lower_bound as reduced_lower_bound

@@ -1,73 +1,445 @@
 """The apprenticeship problem: do at least as well as the expert for every cost of a class.
 
     minimise over policies   max { <mu_pi, c_w> - <mu_E, c_w> : w in W }
+    subject to               <mu_pi, d_j> <= b_j    for every budget j
 
-with the expert's side estimated from demonstrations: program (5) of the paper, or (3) when the
-expectations are exact. By Lemma 1 the inner maximum is the support function of W.
+By Lemma 1 the inner maximum is the support function of W, so with mu an occupancy measure this is
+
+    minimise   gap_W(Psi' mu - target)
+
+where the target holds the expert's expectations, estimated from demonstrations: program (5) of the
+paper, or (3) when they are exact. `Forward` is the same problem with one known cost and target 0.
+
+One class serves every kind of world. How much can be asked of a problem is its `level`
+(`world.levels`): arrays over all pairs in an explicit world, callables in a stepped one, episodes
+of a simulator. Below that level `basis` holds the extreme rows of the costs' declared ranges,
+so that every bound on a cost of the class is the same formula everywhere.
+
+Making a problem checks that its parts fit together, the demonstrated steps included, and computes
+nothing else: estimates are made when they are first asked for, and kept.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+from scipy import sparse
 
-from journeyman.arrays import FloatArray, assign
-from journeyman.costs import CostBasis, CostClass, InfinityBall
-from journeyman.demonstrations import Demonstrations, ExpertExpectation
-from journeyman.errors import InvalidProblem
+from journeyman.arrays import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    assign,
+    read_only,
+    require_in_range,
+)
+from journeyman.costs import CostBasis, CostClass, CostFunctions, InfinityBall, KnownCost
+from journeyman.costs.functions import extreme_rows
+from journeyman.costs.step_costs import StepCosts
+from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, MonteCarlo
+from journeyman.demonstrations.large_control_variate import blended_totals, discounted_totals
+from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, WorldSimulator
+from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
+from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy.attainable import attainable_ranges
 from journeyman.problem.budget import Budget
-from journeyman.problem.program import Program
-from journeyman.world import World
+from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
+from journeyman.world import Pairs, World
+from journeyman.world.large_world import AnyWorld, require_sampled_world
+from journeyman.world.laws import discount as checked_discount
+from journeyman.world.levels import Level, level_of, require_level
+
+Costs: TypeAlias = CostBasis | CostFunctions | StepCosts | Simulator
+Expert: TypeAlias = Demonstrations | EpisodeTotals | ExpertExpectation
+
+SIMULATOR = ("names", "lowest", "highest", "discount", "observation_axes", "totals")
+"""What a simulator has."""
+ORDER = (
+    "Give Apprenticeship(world, costs, expert): a World, a CostBasis, then Demonstrations or an "
+    "ExpertExpectation"
+)
+SLACK = 1e-9
+"""Relative to the largest total: more than sums can lose to rounding."""
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class Apprenticeship(Program):
-    """Imitate an expert under every cost the basis can express.
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Apprenticeship:
+    """Imitate an expert under every cost that the basis costs can express.
 
     Args:
-        world: where both act.
-        basis: the costs that may matter.
-        expert: demonstrations, or expectations (declared, or estimated in a way of your choice).
+        world: where both act: a `World`, a `LargeWorld` or a world that can only be sampled, or a
+            simulator such as `GymnasiumSimulator`.
+        costs: those that may matter: a `CostBasis` in a `World`, `CostFunctions` in a world of
+            callables (or in a `World`, which is then treated as one); None for a simulator, which
+            has its own.
+        expert: `Demonstrations`; an `ExpertExpectation` (declared, or estimated in a way of your
+            choice); for a simulator `EpisodeTotals`.
         cost_class: which weights are possible; `InfinityBall()` by default.
         constraints: budgets that the apprentice must keep (the expert may have broken them).
     """
 
-    expectation: ExpertExpectation
-    demonstrations: Demonstrations | None
+    world: World
+    """Typed as the explicit one. What it really has is told by `level`."""
+    costs: Costs
+    cost_class: CostClass
+    constraints: tuple[Budget, ...]
+    expert: Expert | None
+    """None where the cost is known."""
 
     def __init__(
         self,
-        world: World,
-        basis: CostBasis,
-        expert: Demonstrations | ExpertExpectation,
+        world: AnyWorld | Simulator,
+        costs: Costs | None,
+        expert: Expert,
         cost_class: CostClass | None = None,
         constraints: Iterable[Budget] | Budget = (),
     ) -> None:
-        for name, part, kind in (("world", world, World), ("basis", basis, CostBasis)):
-            if not isinstance(part, kind):
-                raise InvalidProblem(
-                    f"{name} is a {type(part).__name__}",
-                    "Give Apprenticeship(world, basis, expert): a World, a CostBasis, then "
-                    "Demonstrations or an ExpertExpectation",
-                )
-        basis = basis.fitted(world)
-        if isinstance(expert, Demonstrations):
-            expectation = ExpertExpectation.from_demonstrations(expert, basis, world)
-        elif isinstance(expert, ExpertExpectation):
-            expectation = expert
-            _refuse_turned_sign(basis, expectation, world)
-        else:
-            raise InvalidProblem(
-                f"the expert is a {type(expert).__name__}",
-                "Give Demonstrations (jm.record turns a policy into them) or an ExpertExpectation",
-            )
-        assign(self, expectation=expectation, demonstrations=expectation.demonstrations)
+        fitted = _fitted_costs(world, costs)
+        _require_expert(world, fitted, expert)
         chosen = InfinityBall() if cost_class is None else cost_class
-        super().__init__(world, basis, chosen, expectation.values, constraints)
+        self._assemble(world, fitted, expert, chosen, constraints)
+
+    def _assemble(
+        self,
+        world: Any,
+        costs: Costs,
+        expert: Expert | None,
+        cost_class: CostClass,
+        constraints: Iterable[Budget] | Budget,
+    ) -> None:
+        if not isinstance(cost_class, CostClass):
+            raise InvalidProblem(
+                f"cost_class is {cost_class!r}", "Give a value, for example Simplex()"
+            )
+        cost_class.scaling(len(costs.names))
+        assign(self, world=world, costs=costs, cost_class=cost_class, expert=expert)
+        assign(self, constraints=self._budgets(constraints))
+
+    def _budgets(self, constraints: Iterable[Budget] | Budget) -> tuple[Budget, ...]:
+        budgets = (constraints,) if isinstance(constraints, Budget) else tuple(constraints)
+        for budget in budgets:
+            if not isinstance(budget, Budget):
+                raise InvalidProblem(
+                    f"constraints holds a {type(budget).__name__}",
+                    "Give jm.Budget(cost=..., at_most=...)",
+                )
+            require_level(self, Level.EXPLICIT, f"the budget {budget.name!r}")
+            budget.on(self.world)
+        return tuple(budget.fitted(self.world) for budget in budgets)
+
+    @property
+    def num_costs(self) -> int:
+        return len(self.costs.names)
+
+    @property
+    def level(self) -> Level:
+        """How much can be asked of this problem: that of the world, if the costs allow it."""
+        allowed = Level.EXPLICIT if isinstance(self.costs, CostBasis) else Level.STEPPED
+        return min(level_of(self.world), allowed)
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the world has numbered states; a simulator shows observations only."""
+        return not hasattr(self.world, "totals")
+
+    @property
+    def has_known_cost(self) -> bool:
+        """Whether this is a `Forward` problem: no expert, and the gap is the cost itself."""
+        return self.cost_class.is_known
+
+    @property
+    def effective_horizon(self) -> float:
+        """1/(1 - discount): the mass of every occupancy measure."""
+        return 1.0 / (1.0 - self.world.discount)
+
+    # The expert.
+
+    @property
+    def demonstrations(self) -> Demonstrations | None:
+        """What the expert was seen to do, where that is at hand step by step."""
+        if isinstance(self.expert, ExpertExpectation):
+            return self.expert.demonstrations
+        return self.expert if isinstance(self.expert, Demonstrations) else None
+
+    @property
+    def records(self) -> EpisodeTotals | None:
+        """Totals of the expert's episodes, where nothing else of them is at hand."""
+        return self.expert if isinstance(self.expert, EpisodeTotals) else None
+
+    @cached_property
+    def expectation(self) -> ExpertExpectation:
+        """Expected discounted costs of the expert, estimated in the default way unless given.
+
+        In an explicit world by `Blend`; in one of callables likewise, with fitted values behind
+        records that are cut off (`large_control_variate`); in a simulator by plain means. Zero,
+        declared, where the cost is known.
+        """
+        expert = self.expert
+        if expert is None:
+            return ExpertExpectation(np.zeros(self.num_costs))
+        if isinstance(expert, ExpertExpectation):
+            return expert
+        if isinstance(expert, EpisodeTotals):
+            return ExpertExpectation.from_totals(expert.totals, expert.unrecorded, MonteCarlo())
+        if isinstance(self.costs, CostBasis):
+            return ExpertExpectation.from_demonstrations(expert, self.costs, self.world)
+        costs, world = self.cost_functions, self.world
+        unrecorded = np.asarray(world.discount**expert.lengths * self.effective_horizon)
+        plain = discounted_totals(expert, costs, world.discount)
+        totals = blended_totals(expert, plain, costs, world)
+        return ExpertExpectation.from_totals(totals, unrecorded, Blend(num_folds=2), expert)
+
+    @property
+    def target(self) -> FloatArray:
+        """What expectations are compared with: the expert's, or zero."""
+        return self.expectation.values
 
     @property
     def exact_target(self) -> FloatArray | None:
+        """The target where it is taken as exact; None where it was estimated."""
         return self.target if self.expectation.is_declared else None
+
+    # The costs.
+
+    @cached_property
+    def basis(self) -> CostBasis:
+        """Psi; below the explicit level rows as large as any row of costs can be."""
+        if isinstance(self.costs, CostBasis):
+            return self.costs
+        costs, scale = self.costs, self.cost_class.scaling(self.num_costs)
+        if isinstance(costs, CostFunctions) and self.has_states:
+            return CostBasis(costs.extreme_rows(scale), names=costs.names)
+        rows = extreme_rows(costs.lowest, costs.highest, np.inf, scale)
+        return CostBasis(rows, names=costs.names)
+
+    @cached_property
+    def cost_matrix(self) -> Matrix:
+        """Psi with one row per pair; below the explicit level the rows of `basis`."""
+        explicit = self.level is Level.EXPLICIT
+        return self.basis.on(self.world) if explicit else self.basis.matrix
+
+    @cached_property
+    def cost_functions(self) -> CostFunctions:
+        """The costs of given pairs by a function, in every world that has states."""
+        if isinstance(self.costs, CostFunctions):
+            return self.costs
+        require_level(self, Level.EXPLICIT, "a function of states and actions for the costs")
+        basis, matrix = self.basis, self.cost_matrix
+        return CostFunctions(
+            partial(_rows_of, matrix, self.world.pairs), basis.names,
+            lowest=basis.lowest, highest=basis.highest,
+        )  # fmt: skip
+
+    @property
+    def simulator(self) -> Simulator:
+        """Episodes in this world, with these costs."""
+        if not self.has_states:
+            return cast(Simulator, self.world)
+        _refuse_estimated(self.world)
+        return WorldSimulator(self.world, self.cost_functions)
+
+    @cached_property
+    def budget_matrix(self) -> FloatArray:
+        """The budgets' costs as columns (pairs x budgets)."""
+        require_level(self, Level.EXPLICIT, "a matrix of budgets")
+        columns = [budget.on(self.world) for budget in self.constraints]
+        return np.column_stack(columns) if columns else np.zeros((self.world.num_pairs, 0))
+
+    @property
+    def limits(self) -> FloatArray:
+        """The right-hand sides b_j."""
+        return np.array([budget.at_most for budget in self.constraints], dtype=float)
+
+    # Scales, and what bounded costs and plans say about every policy.
+
+    @cached_property
+    def gap_scale(self) -> float:
+        """2 N/(1 - discount): what tolerances of solvers are relative to. It needs no plan, so it
+        is often far above the largest gap that there is, the `trivial_bound`."""
+        return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
+
+    @cached_property
+    def cost_unit(self) -> float:
+        """N, the largest cost of the class in any pair, or 1 when all costs are zero: engines are
+        given numbers in this unit."""
+        return self.cost_class.pointwise_bound(self.basis.matrix) or 1.0
+
+    @cached_property
+    def budget_units(self) -> FloatArray:
+        """max |d_j| of every budget, 1 where that is zero."""
+        return np.array([budget.size or 1.0 for budget in self.constraints], dtype=float)
+
+    @property
+    def trivial_bound(self) -> float:
+        """No policy has a larger gap; a bound that reaches it is vacuous (`problem.trivial`).
+
+        In an explicit world it rests on the attainable ranges of the costs and takes up to two
+        plans per cost, once. Elsewhere, and in an estimated world, it is what bounded costs alone
+        imply; a certificate, which knows with what probability the model may be how wrong, may have
+        a smaller one.
+        """
+        return self.trivial.value
+
+    @cached_property
+    def trivial(self) -> TrivialBound:
+        """The trivial bound with what proves it."""
+        return self._trivial(self.exact_target, known_cost=self.has_known_cost)
+
+    @cached_property
+    def largest_excess(self) -> float:
+        """By how much the gaps of two policies, to whatever target, differ at most: what guarantees
+        about the best policy are compared with."""
+        return self._trivial(None, known_cost=False).value
+
+    def _trivial(self, target: FloatArray | None, *, known_cost: bool) -> TrivialBound:
+        if self.level is Level.EXPLICIT and not self.world.is_estimated:
+            ranges = attainable_ranges(self.world, self.basis)
+            if ranges.planned:
+                return with_ranges(self, target, ranges, known_cost=known_cost)
+        return without_plans(self, target, known_cost=known_cost)
+
+    # Exact evaluation, in an explicit world.
+
+    def cost_of(self, weights: FloatArray) -> FloatArray:
+        """c_w = Psi w per pair."""
+        return np.asarray(self.cost_matrix @ weights)
+
+    def difference(self, measure: FloatArray) -> FloatArray:
+        """Psi' measure - target."""
+        return np.asarray(self.cost_matrix.T @ measure - self.target)
+
+    def gap(self, policy: Policy | Occupancy) -> float:
+        """The objective at a policy (or its occupancy), by exact evaluation."""
+        require_level(self, Level.EXPLICIT, "exact evaluation")
+        visits = policy if isinstance(policy, Occupancy) else occupancy(self.world, policy)
+        return self.cost_class.gap(self.difference(visits.measure))
+
+    def overspending(self, measure: FloatArray) -> FloatArray:
+        """<mu, d_j> - b_j for every budget; positive means broken."""
+        return np.asarray(self.budget_matrix.T @ measure - self.limits)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.world), f"{self.num_costs} costs", repr(self.cost_class)]
+        parts += [repr(self.expert)] * isinstance(self.expert, Demonstrations | EpisodeTotals)
+        parts += [f"{len(self.constraints)} budgets"] * bool(self.constraints)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Forward(Apprenticeship):
+    """Minimise a known cost: per pair, per state, (states x actions), or a one-column basis.
+
+        minimise over policies   E sum_t discount^t c(x_t, a_t)   subject to the budgets
+
+    Without budgets `jm.plan` is faster. With them an optimal policy may have to randomise.
+    """
+
+    def __init__(
+        self, world: World, cost: Any, constraints: Iterable[Budget] | Budget = ()
+    ) -> None:
+        basis = cost if isinstance(cost, CostBasis) else CostBasis(cost)
+        rows, columns = basis.matrix.shape
+        wide = columns >= world.pairs.width if not world.pairs.is_complete else False
+        is_table = rows == world.num_states and (wide or columns == world.pairs.width)
+        if columns > 1 and is_table and not sparse.issparse(basis.matrix):
+            basis = CostBasis(world.pairs.flattened("cost", basis.matrix, InvalidCosts))
+        if basis.num_costs != 1:
+            raise InvalidProblem(
+                f"a forward problem has one cost, not {basis.num_costs}",
+                "Combine the columns with known weights first",
+            )
+        self._assemble(world, _fitted_costs(world, basis), None, KnownCost(), constraints)
+
+
+def _fitted_costs(world: Any, costs: Any) -> Costs:
+    """The costs as the problem keeps them, or what is wrong with world and costs."""
+    if hasattr(world, "totals"):
+        return _own_costs(world, costs)
+    if not hasattr(world, "discount"):
+        raise InvalidProblem(f"world is a {type(world).__name__}", ORDER)
+    if isinstance(world, World) and not isinstance(costs, CostFunctions):
+        if not isinstance(costs, CostBasis):
+            raise InvalidProblem(f"costs is a {type(costs).__name__}", ORDER)
+        fitted = costs.fitted(world)
+        fitted.on(world)
+        return fitted
+    require_sampled_world(world)
+    _refuse_estimated(world)
+    if not isinstance(costs, CostFunctions):
+        raise InvalidProblem(
+            f"costs is a {type(costs).__name__}, and the world is no list of pairs",
+            "Give jm.CostFunctions(function, names, lowest=..., highest=...)",
+        )
+    return costs
+
+
+def _own_costs(simulator: Any, costs: Any) -> Costs:
+    """The costs that a simulator has, which no others can replace."""
+    for name in SIMULATOR:
+        if not hasattr(simulator, name):
+            raise InvalidProblem(
+                f"{type(simulator).__name__} has no {name}, so it is no simulator",
+                "Give for example jm.GymnasiumSimulator(...)",
+            )
+    checked_discount(simulator.discount)
+    _refuse_estimated(getattr(simulator, "world", None))
+    own = getattr(simulator, "costs", None)
+    if costs is not None and costs is not own:
+        raise InvalidProblem(
+            f"costs is a {type(costs).__name__}, and a simulator has costs of its own",
+            "Give Apprenticeship(simulator, None, expert)",
+        )
+    return cast(Costs, simulator if own is None else own)
+
+
+def _refuse_estimated(world: Any) -> None:
+    if getattr(world, "is_estimated", False):
+        raise InvalidProblem(
+            "the laws of this world are estimates, and no bound by rollouts or drawn rows has a "
+            "term for their error",
+            "Give the costs as a jm.CostBasis and evaluate policies exactly: such certificates "
+            "have one",
+        )
+
+
+def _require_expert(world: Any, costs: Costs, expert: Any) -> None:
+    """Refuse what is no expert, or not one of this world and these costs."""
+    simulated = hasattr(world, "totals")
+    shown = EpisodeTotals if simulated else Demonstrations
+    if not isinstance(expert, shown | ExpertExpectation):
+        raise InvalidProblem(
+            f"the expert is a {type(expert).__name__}",
+            "Give EpisodeTotals (jm.record_totals turns a policy into them) or an ExpertExpectation"
+            if simulated
+            else "Give Demonstrations (jm.record turns a policy into them) or an ExpertExpectation",
+        )
+    num_costs = count = len(costs.names)
+    if isinstance(expert, ExpertExpectation):
+        if isinstance(costs, CostBasis):
+            _refuse_turned_sign(costs, expert, world)
+        elif not expert.is_declared and (simulated or expert.demonstrations is None):
+            raise InvalidProblem(
+                "these expectations were estimated, and their episodes are not here",
+                f"Give the {shown.__name__} they were estimated from, or "
+                "jm.ExpertExpectation(values) if they are exact",
+            )
+        count = expert.values.size
+    elif isinstance(expert, EpisodeTotals):
+        count = expert.totals.shape[1]
+    elif isinstance(costs, CostBasis):
+        expert.pairs_in(world)
+    else:
+        require_in_range("states", expert.states, world.num_states, InvalidDemonstrations)
+        require_in_range("actions", expert.actions, world.num_actions, InvalidDemonstrations)
+    if count != num_costs:
+        raise InvalidProblem(
+            f"the expert has {count} expectations, there are {num_costs} costs",
+            "Give one expectation per cost",
+        )
+    if isinstance(expert, EpisodeTotals):
+        require_possible(expert, world)
 
 
 def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: World) -> None:
@@ -85,3 +457,31 @@ def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: Worl
             "a reward where a cost is expected",
             "Declare it with ExpertExpectation.from_rewards(...)",
         )
+
+
+def require_possible(records: EpisodeTotals, simulator: Simulator) -> None:
+    """Refuse totals that the declared ranges rule out.
+
+    lowest (h - unrecorded) <= total <= highest (h - unrecorded), whatever happened: every step
+    counts, those behind the end of a complete episode too. Radii rest on these ranges.
+    """
+    horizon = 1.0 / (1.0 - simulator.discount)
+    low, high = np.asarray(simulator.lowest), np.asarray(simulator.highest)
+    time = np.maximum(horizon - records.unrecorded, 0.0)[:, np.newaxis]
+    slack = SLACK * horizon * np.maximum(np.abs(low), np.abs(high))
+    outside = (records.totals < time * low - slack) | (records.totals > time * high + slack)
+    if outside.any():
+        episode, cost = (int(part[0]) for part in np.nonzero(outside))
+        least, most = (float(time[episode, 0] * end[cost]) for end in (low, high))
+        raise InvalidProblem(
+            f"episode {episode} has a total of {records.totals[episode, cost]} for "
+            f"{simulator.names[cost]!r}; by the declared range it lies between {least} and {most}",
+            "Declare the range that every step has, those behind an end included, and say by "
+            "unrecorded what discounted time is missing",
+        )
+
+
+def _rows_of(matrix: Matrix, pairs: Pairs, states: IntArray, actions: IntArray) -> FloatArray:
+    """Rows of a cost matrix at given pairs."""
+    rows = matrix[pairs.index(states, actions, InvalidCosts)]
+    return read_only(np.asarray(rows.toarray() if sparse.issparse(rows) else rows))

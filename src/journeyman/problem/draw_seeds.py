@@ -28,7 +28,7 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.world import World
 
 if TYPE_CHECKING:
-    from journeyman.problem.simulated_apprenticeship import SimulatedProblem
+    from journeyman.problem.apprenticeship import Apprenticeship
 
 DIGITS = 15
 """Of the digest in hexadecimal."""
@@ -42,7 +42,7 @@ def explicit_seed(world: World, policy: Policy) -> int:
     return content.seed
 
 
-def large_seed(problem: "SimulatedProblem", policy: Any) -> int:
+def large_seed(problem: "Apprenticeship", policy: Any) -> int:
     """For walks and rows of a policy in a world of callables, or in a simulator."""
     content, simulator = _Content("large"), problem.simulator
     content.real([simulator.discount], simulator.lowest, simulator.highest)

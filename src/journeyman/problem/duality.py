@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from journeyman.arrays import FloatArray, assign, read_only, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Plan, plan
-from journeyman.problem.program import Program
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.world import World
 
 EPSILON = float(np.finfo(float).eps)
@@ -59,7 +59,7 @@ def least_cost_bound(world: World, cost: FloatArray, values: FloatArray) -> floa
     return float(bound - EPSILON * (per_pair + (world.num_states + 2) * size))
 
 
-def lower_bound(problem: Program, witness: Witness) -> float:
+def lower_bound(problem: Apprenticeship, witness: Witness) -> float:
     """A value that no policy within the budgets can go below."""
     weights, prices = _repaired(problem, witness.cost_weights, witness.budget_prices)
     values = real_array(
@@ -76,7 +76,7 @@ def lower_bound(problem: Program, witness: Witness) -> float:
     return float(least - weights @ problem.target - prices @ problem.limits - rounding)
 
 
-def infeasibility_margin(problem: Program, prices: ArrayLike) -> float:
+def infeasibility_margin(problem: Apprenticeship, prices: ArrayLike) -> float:
     """If positive, a proof that no policy keeps all the budgets: at these prices every one pays."""
     xi = np.maximum(np.asarray(prices, dtype=float), 0.0)
     cost = np.asarray(problem.budget_matrix @ xi)
@@ -88,7 +88,11 @@ def infeasibility_margin(problem: Program, prices: ArrayLike) -> float:
 
 
 def sharpest_witness(
-    problem: Program, weights: ArrayLike, prices: ArrayLike, *, warm_start: Plan | None = None
+    problem: Apprenticeship,
+    weights: ArrayLike,
+    prices: ArrayLike,
+    *,
+    warm_start: Plan | None = None,
 ) -> Witness:
     """The witness with given weights and prices whose values are optimal for their cost."""
     admitted, positive = _repaired(problem, np.asarray(weights), np.asarray(prices))
@@ -96,7 +100,7 @@ def sharpest_witness(
     return Witness(admitted, best.values, positive)
 
 
-def telling_witness(problem: Program, weights: FloatArray, prices: FloatArray) -> Witness:
+def telling_witness(problem: Apprenticeship, weights: FloatArray, prices: FloatArray) -> Witness:
     """The sharpest witness of a proposed dual point, or the origin where that proves more.
 
     For a class that contains the zero cost the origin proves that no gap is negative.
@@ -110,13 +114,13 @@ def telling_witness(problem: Program, weights: FloatArray, prices: FloatArray) -
     return witness
 
 
-def priced_cost(problem: Program, weights: FloatArray, prices: FloatArray) -> FloatArray:
+def priced_cost(problem: Apprenticeship, weights: FloatArray, prices: FloatArray) -> FloatArray:
     """c = Psi w + D xi per pair."""
     return np.asarray(problem.cost_of(weights) + problem.budget_matrix @ prices)
 
 
 def _repaired(
-    problem: Program, weights: FloatArray, prices: FloatArray
+    problem: Apprenticeship, weights: FloatArray, prices: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The nearest dual point that is allowed to speak."""
     if weights.size != problem.basis.num_costs or prices.size not in (0, len(problem.constraints)):
@@ -129,7 +133,7 @@ def _repaired(
     return read_only(problem.cost_class.admit(weights)), read_only(positive)
 
 
-def _sum_of_sizes(problem: Program, weights: FloatArray, prices: FloatArray) -> float:
+def _sum_of_sizes(problem: Apprenticeship, weights: FloatArray, prices: FloatArray) -> float:
     """A bound on the terms that are added up in a priced cost."""
     budgets = np.array([budget.size for budget in problem.constraints])
     return float(np.abs(weights) @ problem.basis.norms + prices @ budgets)

@@ -22,9 +22,7 @@ from journeyman.arrays import FloatArray, Matrix, SparseMatrix, assign, first_in
 from journeyman.errors import InvalidSolver
 from journeyman.features.base import Features
 from journeyman.policy import occupancy, plan
-from journeyman.problem.cost_problem import CostProblem
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
-from journeyman.problem.program import Program
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.world.laws import probability_vector
 
 
@@ -32,7 +30,7 @@ class ReducedMatrices(Protocol):
     """The reduced problem as solvers see it: all of its rows, or a sample of them."""
 
     @property
-    def problem(self) -> CostProblem: ...
+    def problem(self) -> Apprenticeship: ...
 
     @property
     def num_features(self) -> int: ...
@@ -66,10 +64,10 @@ class ReducedMatrices(Protocol):
 class Reduced:
     """The matrices of the reduced problem, sparse where the features are."""
 
-    problem: Program
+    problem: Apprenticeship
     features: Features
 
-    def __init__(self, problem: Program, features: Features) -> None:
+    def __init__(self, problem: Apprenticeship, features: Features) -> None:
         assign(self, problem=problem, features=features.on(problem.world))
 
     @property
@@ -148,7 +146,7 @@ class Penalty(ABC):
     """A rule that sets the penalties of a problem."""
 
     @abstractmethod
-    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+    def of(self, problem: Apprenticeship) -> Penalties:
         """The multipliers for `problem`."""
 
 
@@ -165,11 +163,11 @@ class ExactPenalty(Penalty):
 
     slack: float | None = None
 
-    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+    def of(self, problem: Apprenticeship) -> Penalties:
         horizon = problem.effective_horizon
         size = problem.cost_class.pointwise_bound(problem.basis.matrix)
         overspending, sizes = 0.0, 0.0
-        if isinstance(problem, Program) and problem.constraints:
+        if problem.constraints:
             slack = common_slack(problem) if self.slack is None else self.slack
             if not slack > 0:
                 raise InvalidSolver(
@@ -196,11 +194,11 @@ class SinglePenalty(Penalty):
         if not (np.isfinite(self.value) and self.value > 0):
             raise InvalidSolver(f"penalty = {self.value}", "Give a positive number")
 
-    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+    def of(self, problem: Apprenticeship) -> Penalties:
         return Penalties(self.value, self.value, self.value)
 
 
-def common_slack(problem: Program) -> float:
+def common_slack(problem: Apprenticeship) -> float:
     """By how much one measure stays within every budget, by multiplicative weights over budgets.
 
     Each round plans against the budgets that are worst off; the average of the occupancies is an

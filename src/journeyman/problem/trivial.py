@@ -22,12 +22,14 @@ when the ranges known so far give the plain bound already, or the others are too
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.problem.cost_problem import CostProblem
+
+if TYPE_CHECKING:
+    from journeyman.problem.apprenticeship import Apprenticeship
 
 EPSILON = float(np.finfo(float).eps)
 
@@ -66,7 +68,7 @@ class TrivialBound:
     """None where bounded costs alone say as much."""
 
 
-def plain_bound(problem: CostProblem, target: FloatArray | None, sign: float = 1.0) -> float:
+def plain_bound(problem: "Apprenticeship", target: FloatArray | None, sign: float = 1.0) -> float:
     """What bounded costs alone say of every gap; with sign -1 of minus every gap.
 
     `target` is one that is taken as exact, None for an expert known from demonstrations.
@@ -92,7 +94,7 @@ def plain_bound(problem: CostProblem, target: FloatArray | None, sign: float = 1
 
 
 def without_plans(
-    problem: CostProblem, target: FloatArray | None, *, known_cost: bool = False
+    problem: "Apprenticeship", target: FloatArray | None, *, known_cost: bool = False
 ) -> TrivialBound:
     """The plain bound, which needs nothing but bounded costs."""
     sided = known_cost or _may_be_negative(problem, target)
@@ -100,13 +102,17 @@ def without_plans(
     return TrivialBound(plain_bound(problem, target), least, None)
 
 
-def _may_be_negative(problem: CostProblem, target: FloatArray | None) -> bool:
+def _may_be_negative(problem: "Apprenticeship", target: FloatArray | None) -> bool:
     """Whether policies can do better than a target under every cost of the class."""
     return target is not None and not problem.cost_class.contains_zero
 
 
 def with_ranges(
-    problem: CostProblem, target: FloatArray | None, ranges: Ranges, *, known_cost: bool = False
+    problem: "Apprenticeship",
+    target: FloatArray | None,
+    ranges: Ranges,
+    *,
+    known_cost: bool = False,
 ) -> TrivialBound:
     """The plain bound or that over the box; plans are made while they can matter."""
     plain = without_plans(problem, target, known_cost=known_cost)
@@ -127,7 +133,9 @@ def with_ranges(
 class _Box:
     """Differences of expectations that are possible, as far as they are known."""
 
-    def __init__(self, problem: CostProblem, target: FloatArray | None, ranges: Ranges) -> None:
+    def __init__(
+        self, problem: "Apprenticeship", target: FloatArray | None, ranges: Ranges
+    ) -> None:
         self.problem, self.target, self.ranges = problem, target, ranges
         self.low, self.high = (end.copy() for end in ranges.widest)
         self.planned: list[int] = []

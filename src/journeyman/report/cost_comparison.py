@@ -81,7 +81,7 @@ def _certified(certificate: Certificate) -> CostComparison:
     """Intervals of the certificate."""
     basis = certificate.problem.basis
     chance = f"{1 - certificate.failure_probability:.4g}"
-    declared = certificate.problem.expectation.is_declared  # type: ignore[attr-defined]
+    declared = certificate.problem.expectation.is_declared
     whole = f"intervals of all costs hold together with probability {chance}"
     exact = not certificate.problem.world.is_estimated
     return CostComparison(

@@ -107,7 +107,7 @@ def sections(data: ReportData, wanted: Iterable[Builder], prefix: str = "") -> l
 def _size(data: ReportData) -> str:
     """World, discount, costs and demonstrations in one line."""
     problem = data.certificate.problem
-    world = data.world or getattr(problem, "world", None)
+    world = data.world or (problem.world if problem.has_states else None)
     size = "" if world is None else f"{int(world.num_states):,} states, "
     if data.world is not None:
         size += f"{data.world.num_pairs:,} state-action pairs, "

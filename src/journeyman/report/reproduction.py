@@ -7,7 +7,7 @@ from journeyman.arrays import IntArray
 from journeyman.certificate.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.policy import Policy
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 from journeyman.report.rendering import Section
 from journeyman.report.report_data import ReportData
 from journeyman.storage import digest
@@ -33,9 +33,7 @@ def reproduction(data: ReportData, prefix: str) -> Section:
 def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
     problem = data.certificate.problem
     yield "problem", type(problem).__name__
-    world = getattr(problem, "world", None)
-    if world is not None:
-        yield "world", repr(world)
+    yield "world" if problem.has_states else "simulator", repr(problem.world)
     yield "costs", repr(problem.basis) if data.explicit else f"{problem.basis.num_costs} costs"
     yield "cost class", _class_name(data)
     demos = data.demonstrations
@@ -86,7 +84,7 @@ def _pairs_parts(pairs: Pairs) -> tuple[IntArray, ...]:
     return (pairs.offsets,) if pairs.numbers is None else (pairs.offsets, pairs.numbers)
 
 
-def _problem_digest(problem: Program) -> str:
+def _problem_digest(problem: Apprenticeship) -> str:
     """Costs, their class, the target and the budgets."""
     chosen, basis = problem.cost_class, problem.basis
     budgets = [(one.name, one.at_most, one.cost) for one in problem.constraints]

@@ -29,7 +29,7 @@ from journeyman.demonstrations import (
 )
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
-from journeyman.problem import Apprenticeship, Budget, Forward, Program, Witness
+from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.report.report_data import ReportData, SavedRun
 from journeyman.report.saved_claims import combinations_of, number, premises_of, terms_of
 from journeyman.report.saved_large_run import large_certificate, saved_class
@@ -139,7 +139,7 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
     )
 
 
-def _problem(place: Path, recorded: bool) -> Program:
+def _problem(place: Path, recorded: bool) -> Apprenticeship:
     path = place / "problem.npz"
     facts, arrays = load_arrays(path, "problem", INPUT_VERSION)
     world = World.load(place / "world.npz")

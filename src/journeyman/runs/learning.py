@@ -14,7 +14,7 @@ from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
 from journeyman.certificate.dossier import certificate_facts
 from journeyman.errors import InvalidFile, InvalidInput, InvalidSolver, NoSolution
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
 from journeyman.runs.directory import Metrics, RunDirectory
@@ -201,7 +201,7 @@ class ResumableSolver:
             if place.name != "solve-1":
                 shutil.rmtree(place)
 
-    def run(self, problem: Program, watch: Watch, /) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch, /) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         self.solves += 1
         watch.task = type(self.solver).__name__
@@ -213,7 +213,9 @@ class ResumableSolver:
             raise Stop
         return answer
 
-    def _continued(self, solver: StochasticSubgradient, problem: Program, watch: Watch) -> Answer:
+    def _continued(
+        self, solver: StochasticSubgradient, problem: Apprenticeship, watch: Watch
+    ) -> Answer:
         self._checkpoints = Checkpoints(self.directory / f"solve-{self.solves}")
         step = self._checkpoints.repair()
         resumable = replace(
@@ -221,7 +223,7 @@ class ResumableSolver:
         )
         if step is not None:
             self.report(f"going on from step {step}")
-        answer = resumable.run(problem, watch)
+        answer: Answer = resumable.run(problem, watch)
         self._checkpoints.keep()
         return answer
 

@@ -7,7 +7,7 @@ from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import NoSolution
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem import Program, Witness, lower_bound
+from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Solution:
     """<mu, d_j> - b_j per budget; positive means broken."""
 
     @classmethod
-    def of(cls, problem: Program, policy: Policy, witness: Witness) -> "Solution":
+    def of(cls, problem: Apprenticeship, policy: Policy, witness: Witness) -> "Solution":
         visits = occupancy(problem.world, policy)
         return cls(
             policy, visits, witness, problem.gap(visits), lower_bound(problem, witness),
@@ -56,7 +56,7 @@ class Solution:
         )  # fmt: skip
 
 
-def total_surplus(problem: Program, solution: Solution) -> float:
+def total_surplus(problem: Apprenticeship, solution: Solution) -> float:
     """How much less the policy costs than the target, summed over scaled costs."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     return -float(scale @ problem.difference(solution.occupancy.measure))
@@ -90,7 +90,7 @@ class Relaxation:
 class Answer:
     """The outcome of `jm.solve`. Asking an answer without a solution for its policy raises."""
 
-    problem: Program
+    problem: Apprenticeship
     status: Status
     engine: str
     """The engine that really ran, with its version."""

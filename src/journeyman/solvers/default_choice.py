@@ -3,7 +3,7 @@
 import numpy as np
 
 from journeyman.policy.linear_systems import is_narrow
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 
@@ -24,7 +24,7 @@ PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
 
-def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]:
+def solver_for(problem: Apprenticeship) -> tuple[LinearProgram | ColumnGeneration, str]:
     """An exact solver for a problem, and the reason in words (none for a small world).
 
     Measured with `InfinityBall` and both asked for 1e-7 of 2N/(1 - discount), CPU seconds, the
@@ -56,7 +56,7 @@ def solver_for(problem: Program) -> tuple[LinearProgram | ColumnGeneration, str]
     return ColumnGeneration(tolerance=_tolerance(problem)), f"a large world, {pairs} pairs"
 
 
-def _size_of_starts(problem: Program) -> float:
+def _size_of_starts(problem: Apprenticeship) -> float:
     """How many times larger a narrow world may be because of where it is started."""
     world = problem.world
     if np.count_nonzero(world.initial) <= FEW_STARTS * world.num_states:
@@ -65,7 +65,7 @@ def _size_of_starts(problem: Program) -> float:
     return SHORT if is_short else 1.0
 
 
-def _tolerance(problem: Program) -> float | None:
+def _tolerance(problem: Apprenticeship) -> float | None:
     """In worlds that a linear program could still serve, columns are as exact as it would be."""
     if problem.world.num_pairs > NARROW:
         return None

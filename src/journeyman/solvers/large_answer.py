@@ -7,7 +7,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.features.base import LargeFeatures
 from journeyman.policy.feature_policy import FeaturePolicy
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.solvers.reduced.solution import hopeless
 from journeyman.solvers.status import Status
 
@@ -21,13 +21,13 @@ OTHER_FEATURES = (
 
 @dataclass(frozen=True, eq=False)
 class LargeAnswer:
-    """The outcome of `jm.solve` for a `LargeApprenticeship`.
+    """The outcome of `jm.solve` for a `Apprenticeship`.
 
     `loss` is an estimate from rows the coefficients have not seen; with exact penalties the loss
     bounds the policy's gap on the data. `jm.certify` proves what it can from rows of its own.
     """
 
-    problem: LargeApprenticeship
+    problem: Apprenticeship
     status: Status
     engine: str
     features: LargeFeatures

@@ -6,9 +6,8 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.solvers.status import Status
 
 
@@ -20,7 +19,7 @@ class MixtureAnswer:
     What they prove `jm.certify(problem, answer)` says, from rollouts of its own.
     """
 
-    problem: LargeApprenticeship | SimulatedApprenticeship
+    problem: Apprenticeship
     status: Status
     engine: str
     policy: MixturePolicy

@@ -26,7 +26,7 @@ policies of a known world; Syed, Schapire, "A game-theoretic approach to apprent
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -40,18 +40,17 @@ from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy, require_policy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.simulated_apprenticeship import SimulatedApprenticeship
 from journeyman.progress import quiet
 from journeyman.solvers.exact.engines import Cone, ConeModel, run_cone
 from journeyman.solvers.mixture_answer import MixtureAnswer
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
+from journeyman.world.levels import Level
 
 BestResponse: TypeAlias = Callable[[FloatArray, int], AnyPolicy]
 """Called with the weights of a cost and the number of the round, from 2; returns a policy."""
-Problem: TypeAlias = LargeApprenticeship | SimulatedApprenticeship
 TOLERANCE = 1e-7
 """Relative to 2N/(1 - discount): how far value and lower bound of an optimum may be apart."""
 
@@ -70,6 +69,8 @@ class PolicyMixture:
         time_limit: seconds. It is looked at after every candidate, one of which is always done.
         executor: rolls out shards; the answer does not depend on it.
     """
+
+    needs: ClassVar[Level] = Level.SAMPLED
 
     candidates: Sequence[AnyPolicy]
     rollouts: int
@@ -96,14 +97,8 @@ class PolicyMixture:
                 "Give both best_response and rounds from 2 on, or neither",
             )
 
-    def run(self, problem: Problem, watch: Watch) -> MixtureAnswer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> MixtureAnswer:
         """Roll out, solve the small program, and ask for best responses."""
-        if not isinstance(problem, LargeApprenticeship | SimulatedApprenticeship):
-            raise InvalidSolver(
-                f"PolicyMixture cannot solve a {type(problem).__name__}",
-                "State the problem as a jm.LargeApprenticeship (an explicit world will do) or a "
-                "jm.SimulatedApprenticeship",
-            )
         search = _Search(self, problem)
         stopped = search.add(self.candidates, watch)
         while not stopped and search.wants_more:
@@ -114,7 +109,7 @@ class PolicyMixture:
 class _Search:
     """The candidates so far, what their rollouts cost, and the best weights for them."""
 
-    def __init__(self, settings: PolicyMixture, problem: Problem) -> None:
+    def __init__(self, settings: PolicyMixture, problem: Apprenticeship) -> None:
         self.settings, self.problem = settings, problem
         self.candidates: list[AnyPolicy] = []
         self.records: list[EpisodeTotals] = []

@@ -171,7 +171,7 @@ def _draws(method: Any, problem: Apprenticeship) -> bool:
 
 def _problem(name: str, given: Any, seed: int) -> Apprenticeship:
     problem = given if isinstance(given, Apprenticeship) else given(seed)
-    if not isinstance(problem, Apprenticeship):
+    if not isinstance(problem, Apprenticeship) or problem.expert is None:
         raise InvalidProblem(
             f"{name!r} is a {type(problem).__name__}",
             "Give an Apprenticeship, or a function that returns one for a seed",

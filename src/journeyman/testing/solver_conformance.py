@@ -11,7 +11,7 @@ import numpy as np
 
 from journeyman.costs import EuclideanBall, InfinityBall, Simplex
 from journeyman.errors import InvalidSolver
-from journeyman.problem import Program, lower_bound
+from journeyman.problem import Apprenticeship, lower_bound
 from journeyman.progress import Event
 from journeyman.solvers import Answer, Solver, Status, solve
 from journeyman.testing.random_worlds import Shape, random_problem
@@ -43,7 +43,7 @@ def check_solver(
         check_limits(solver, random_problem(0, cost_class(), trajectories=trajectories))
 
 
-def _check(solver: Solver, where: str, problem: Program) -> None:
+def _check(solver: Solver, where: str, problem: Apprenticeship) -> None:
     answer, again = solve(problem, solver), solve(problem, solver)
     unit = problem.gap_scale
     require(isinstance(answer.status, Status), where, "status is not a Status")
@@ -85,7 +85,7 @@ def check_hyperparameters(solver: Any) -> None:
         require(False, type(solver).__name__, f"{field.name} = nan is accepted: {changed}")
 
 
-def check_limits(solver: Any, problem: Program) -> None:
+def check_limits(solver: Any, problem: Apprenticeship) -> None:
     """A run that is cut short says so and still has a policy of the problem's world."""
     name = type(solver).__name__
     _check_cut(name, "time limit", solve(problem, solver, time_limit=NO_TIME), Status.TIME_LIMIT)

@@ -35,7 +35,7 @@ from journeyman.arrays import FloatArray, Matrix
 from journeyman.demonstrations import Demonstrations
 from journeyman.features import Features
 from journeyman.policy import Policy
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
@@ -97,7 +97,7 @@ class AdversarialImitation:
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "AdversarialImitation")
         demos = require_demonstrations(problem, "AdversarialImitation")

@@ -7,7 +7,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem import Apprenticeship, Program, telling_witness
+from journeyman.problem import Apprenticeship, telling_witness
 from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
 from journeyman.solvers.status import Status
 
@@ -15,9 +15,9 @@ AGREEMENT = 1e-7
 """Bounds that differ by at most this share of 2N/(1 - discount) are called OPTIMAL."""
 
 
-def require_apprenticeship(problem: Program, method: str) -> Apprenticeship:
+def require_apprenticeship(problem: Apprenticeship, method: str) -> Apprenticeship:
     """The problem as one with an expert and without budgets, which these methods cannot keep."""
-    if not isinstance(problem, Apprenticeship):
+    if problem.expert is None:
         raise InvalidProblem(
             f"{method} learns from an expert, and a {type(problem).__name__} has none",
             "Give an Apprenticeship; LinearProgram() and ColumnGeneration() minimise known costs",

@@ -53,7 +53,7 @@ from journeyman.features import Features
 from journeyman.features.base import LargeFeatures, tabled
 from journeyman.policy import Policy
 from journeyman.policy.table import log_softmax, softmax
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
@@ -179,7 +179,7 @@ class BehaviourCloning:
         if self.features is not None:
             assign(self, features=_checked(self.features))
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "BehaviourCloning")
         demos = require_demonstrations(problem, "BehaviourCloning")

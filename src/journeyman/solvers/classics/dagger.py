@@ -65,7 +65,7 @@ from journeyman.demonstrations.simulation import record_walks
 from journeyman.errors import InvalidPolicy, InvalidSolver
 from journeyman.policy import Policy
 from journeyman.policy.acting import Actor, Predictor, StatePolicy, asked_by_predict, require_policy
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning, labelled
@@ -242,7 +242,7 @@ class DAgger:
         require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "DAgger")
         course = _Course(self, problem, watch)

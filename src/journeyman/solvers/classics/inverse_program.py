@@ -43,7 +43,7 @@ from scipy import sparse
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.policy.policy_evaluation import advantages
-from journeyman.problem import Apprenticeship, Program, least_cost_bound
+from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
@@ -209,7 +209,7 @@ class InverseProgram:
         require_not_negative("penalty", self.penalty)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "InverseProgram")
         known = expert_policy(problem, self.expert, "InverseProgram")
@@ -352,7 +352,7 @@ class SampledInverseProgram:
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "SampledInverseProgram")
         search = _RivalSearch(problem, self.accuracy, watch)

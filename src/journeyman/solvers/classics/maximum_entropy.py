@@ -74,7 +74,7 @@ from journeyman.policy import Plan, plan
 from journeyman.policy.attainable import attainable_ranges
 from journeyman.policy.linear_systems import DiscountedSystem, PolicySystems
 from journeyman.policy.soft_planning import soft_plan
-from journeyman.problem import Apprenticeship, Program, least_cost_bound
+from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.hyperparameters import (
@@ -119,7 +119,7 @@ class MaximumEntropy:
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, type(self).__name__)
         dual = EntropyDual(problem)

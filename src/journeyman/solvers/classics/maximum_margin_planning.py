@@ -50,7 +50,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, occupancy, plan
-from journeyman.problem import Apprenticeship, Program, least_cost_bound
+from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import (
@@ -99,7 +99,7 @@ class MaximumMarginPlanning:
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "MaximumMarginPlanning")
         known = expert_policy(problem, self.expert, "MaximumMarginPlanning")

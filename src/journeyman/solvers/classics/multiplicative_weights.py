@@ -48,7 +48,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.generated_policies import (
@@ -91,7 +91,7 @@ class MultiplicativeWeights:
         require_time_limit(self.time_limit)
         require_count("max_iterations", self.max_iterations)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "MultiplicativeWeights")
         needed = self.iterations_needed(problem)

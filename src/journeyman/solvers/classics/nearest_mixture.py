@@ -38,7 +38,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.costs import EuclideanBall
 from journeyman.policy import Policy, occupancy
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.generated_policies import (
@@ -74,7 +74,7 @@ class NearestMixture(ABC):
         """New shares of the policies, from their differences to the expert (one row each), the
         shares so far, and the number of the policy that was generated last."""
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         name = type(self).__name__
         problem = require_apprenticeship(problem, name)

@@ -52,7 +52,7 @@ from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, plan
 from journeyman.policy.policy_evaluation import action_values
 from journeyman.policy.table import softmax
-from journeyman.problem import Apprenticeship, Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.expert_policy import (
@@ -107,7 +107,7 @@ class PolicyMatching:
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, "PolicyMatching")
         known = expert_policy(problem, self.expert, "PolicyMatching")

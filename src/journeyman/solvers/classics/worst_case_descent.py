@@ -20,7 +20,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.features import Features
 from journeyman.policy import Plan, Policy, plan
-from journeyman.problem import Apprenticeship, Program, Witness, lower_bound
+from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
 from journeyman.solvers.classics.policy_family import PolicyFamily
@@ -170,7 +170,7 @@ class WorstCaseMethod(ABC):
     def search(self, descent: WorstCaseDescent) -> Search:
         """The method's way to go on from where `descent` is."""
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         problem = require_apprenticeship(problem, type(self).__name__)
         visits = VisitOptions(self.rollouts, self.horizon, self.seed)

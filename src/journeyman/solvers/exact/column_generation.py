@@ -33,7 +33,7 @@ import numpy as np
 
 from journeyman.arrays import read_only, require_between
 from journeyman.errors import InvalidSolver
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
@@ -88,7 +88,7 @@ class ColumnGeneration:
                 f"memory_limit = {self.memory_limit}", "Give bytes above 0, or None"
             )
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         tolerance = self._tolerance(problem)
@@ -108,7 +108,7 @@ class ColumnGeneration:
         )  # fmt: skip
 
     def _judge(
-        self, problem: Program, search: ColumnSearch, status: Status, tolerance: float
+        self, problem: Apprenticeship, search: ColumnSearch, status: Status, tolerance: float
     ) -> Answer:
         """The best policy, after a second stage if there is one; its figures say what it is."""
         ended = status in (Status.OPTIMAL, Status.INACCURATE)
@@ -123,12 +123,12 @@ class ColumnGeneration:
         surplus = total_surplus(problem, solution) if one_sided else None
         return Answer(problem, status, search.description, solution, total_surplus=surplus)
 
-    def _tolerance(self, problem: Program) -> float:
+    def _tolerance(self, problem: Apprenticeship) -> float:
         if self.tolerance is not None:
             return float(self.tolerance)
         return RELATIVE_TOLERANCE * (problem.gap_scale or 1.0)
 
-    def _search(self, problem: Program, search: ColumnSearch) -> Status:
+    def _search(self, problem: Apprenticeship, search: ColumnSearch) -> Status:
         """Generate; when budgets stay broken, ask whether they can be kept and raise prices."""
         status = generate(search, self.max_calls)
         broken = status is Status.OPTIMAL and search.excess > search.tolerance
@@ -139,7 +139,7 @@ class ColumnGeneration:
         return keep_budgets(search, self.max_calls, status)
 
 
-def _solution(problem: Program, search: ColumnSearch, tolerance: float) -> Solution:
+def _solution(problem: Apprenticeship, search: ColumnSearch, tolerance: float) -> Solution:
     """The policy of the best mixture, as good as the search has promised."""
     witness = search.task.witness(search.best.dual, search.best.values)
     promised = search.upper * search.task.unit + (1 - SAFETY) / 2 * tolerance

@@ -19,7 +19,7 @@ from journeyman.policy import extract
 from journeyman.policy.linear_systems import BLOCK_BYTES, Chains
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.table import Policy
-from journeyman.problem import Program, Witness
+from journeyman.problem import Apprenticeship, Witness
 from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
 from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
@@ -320,7 +320,7 @@ ROUNDING = 1e-12
 
 
 def evaluated(
-    problem: Program,
+    problem: Apprenticeship,
     search: ColumnSearch,
     witness: Witness,
     is_good: Callable[[Solution], bool],
@@ -338,7 +338,7 @@ def evaluated(
     return min(rough, fine, key=lambda solution: solution.value)
 
 
-def is_optimal(problem: Program, solution: Solution, tolerance: float) -> bool:
+def is_optimal(problem: Apprenticeship, solution: Solution, tolerance: float) -> bool:
     """Whether value and bound agree to the tolerance and budgets are kept as exactly."""
     close = solution.value - solution.lower_bound <= allowance(solution, tolerance)
     return close and bool((solution.overspending <= overdrafts(problem, tolerance)).all())
@@ -349,6 +349,6 @@ def allowance(solution: Solution, tolerance: float) -> float:
     return max(tolerance, ROUNDING * abs(solution.value))
 
 
-def overdrafts(problem: Program, tolerance: float) -> FloatArray:
+def overdrafts(problem: Apprenticeship, tolerance: float) -> FloatArray:
     """By how much each budget may be broken: in its own unit the tolerance of the gap."""
     return np.asarray(tolerance / problem.cost_unit * problem.budget_units)

@@ -16,7 +16,7 @@ from scipy import sparse
 from journeyman.arrays import BoolArray, FloatArray, Matrix
 from journeyman.costs import CostClass
 from journeyman.costs.weight_set import WeightSet
-from journeyman.problem import Program, Witness
+from journeyman.problem import Apprenticeship, Witness
 from journeyman.world import World
 
 PRICE_LIMIT = 10.0
@@ -151,7 +151,7 @@ class UnitProgram:
     never_negative: bool
 
     @classmethod
-    def of(cls, problem: Program) -> "UnitProgram":
+    def of(cls, problem: Apprenticeship) -> "UnitProgram":
         """The problem itself, with budgets that can be broken at a price."""
         scale = problem.cost_class.scaling(problem.basis.num_costs)
         cost, horizon = problem.cost_unit, problem.world.effective_horizon
@@ -168,7 +168,7 @@ class UnitProgram:
         )
 
     @classmethod
-    def of_budgets(cls, problem: Program) -> "UnitProgram":
+    def of_budgets(cls, problem: Apprenticeship) -> "UnitProgram":
         """The first phase: minimise sum_j t_j (1 - discount)/(max d_j - min d_j) over increases t
         of the limits. The optimum is positive exactly when no policy keeps the budgets."""
         horizon, units = problem.world.effective_horizon, problem.budget_units
@@ -208,7 +208,7 @@ class UnitProgram:
         return Witness(both[:count], values * self.unit, both[count:])
 
 
-def _first_weights(problem: Program) -> FloatArray:
+def _first_weights(problem: Apprenticeship) -> FloatArray:
     """The worst case against staying where one starts and acting at random."""
     world = problem.world
     law = world.pairs.spread(world.initial) * world.pairs.uniform * world.effective_horizon

@@ -33,7 +33,6 @@ from journeyman.errors import InvalidSolver
 from journeyman.policy import Policy, extract
 from journeyman.problem import (
     Apprenticeship,
-    Program,
     Witness,
     infeasibility_margin,
     lower_bound,
@@ -84,7 +83,7 @@ class Candidate:
     surplus_bound: float | None = None
     """For `Simplex`: no policy of the same gap has a larger total surplus."""
 
-    def witness(self, problem: Program) -> Witness:
+    def witness(self, problem: Apprenticeship) -> Witness:
         """The dual point as it is, or the origin where that proves more.
 
         For a class that contains the zero cost the origin proves that no gap is negative.
@@ -97,7 +96,7 @@ class Candidate:
             return Witness(*nothing)
         return witness
 
-    def _proves_nothing(self, problem: Program, witness: Witness) -> bool:
+    def _proves_nothing(self, problem: Apprenticeship, witness: Witness) -> bool:
         gains = problem.world.initial @ self.values - self.weights @ problem.target
         gains -= self.prices @ problem.limits
         if gains > NEXT_TO_NOTHING * problem.gap_scale:
@@ -106,7 +105,7 @@ class Candidate:
 
 
 def candidate_of_linear(
-    problem: Program, model: LinearModel, engine: Engine, effort: Effort, watch: Watch
+    problem: Apprenticeship, model: LinearModel, engine: Engine, effort: Effort, watch: Watch
 ) -> Candidate:
     """The optimum of a linear program; for `Simplex` the one that surpasses most."""
     first = _proposal(problem, run_engine(model, engine, effort, watch))
@@ -121,13 +120,13 @@ def candidate_of_linear(
 
 
 def candidate_of_ball(
-    problem: Program, model: LinearModel, effort: Effort, watch: Watch
+    problem: Apprenticeship, model: LinearModel, effort: Effort, watch: Watch
 ) -> Candidate:
     """The optimum for a Euclidean ball by Clarabel."""
     return _proposal(problem, run_dual(model, effort, watch, normed_rows(problem)))
 
 
-def _proposal(problem: Program, found: Result) -> Candidate:
+def _proposal(problem: Apprenticeship, found: Result) -> Candidate:
     measure, dual = found.columns[: problem.world.num_pairs], dual_point(problem, found.row_duals)
     return Candidate(found.status, measure, *dual, found.engine, found.log)
 
@@ -162,7 +161,7 @@ class LinearProgram:
         require_time_limit(self.time_limit)
         require_between("tolerance", self.tolerance, 0, 1, InvalidSolver, "Use for example 1e-7")
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         engines = self._engines(problem)
@@ -177,7 +176,7 @@ class LinearProgram:
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
         )
 
-    def _engines(self, problem: Program) -> Iterator[Callable[..., Candidate]]:
+    def _engines(self, problem: Apprenticeship) -> Iterator[Callable[..., Candidate]]:
         """Ways to propose a solution, the first one best; the model is built once."""
         once = self._effort(problem)
         efforts = dict.fromkeys((once, replace(once, careful=True)))
@@ -192,11 +191,11 @@ class LinearProgram:
         for engine in engines_for(problem.world.num_pairs, self.engine):
             yield partial(candidate_of_linear, problem, model, engine, once)
 
-    def _effort(self, problem: Program) -> Effort:
+    def _effort(self, problem: Apprenticeship) -> Effort:
         careful = problem.world.num_pairs <= SMALL_PROGRAM
         return Effort(self.tolerance, self.threads, problem.world.effective_horizon, careful)
 
-    def _judge(self, problem: Program, proposal: Candidate, watch: Watch) -> Answer:
+    def _judge(self, problem: Apprenticeship, proposal: Candidate, watch: Watch) -> Answer:
         """Re-derive every figure from the data, and let the figures decide about the status."""
         status = proposal.status
         if status is Status.INFEASIBLE:
@@ -215,7 +214,7 @@ class LinearProgram:
             solution = _best_at_hand(problem, proposal.measure, witness)
         return _answer(problem, status, proposal, solution)
 
-    def _infeasible(self, problem: Program, proposal: Candidate, watch: Watch) -> Answer:
+    def _infeasible(self, problem: Apprenticeship, proposal: Candidate, watch: Watch) -> Answer:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
         relaxation = relax(problem, self.engine, self._effort(problem), watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
@@ -229,18 +228,18 @@ class LinearProgram:
             status = watch.verdict
         return replace(_answer(problem, status, proposal, solution), relaxation=relaxation)
 
-    def _keeps_budgets(self, problem: Program, solution: Solution) -> bool:
+    def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
         sizes = np.array([budget.size for budget in problem.constraints])
         allowed = self.tolerance * 2 * sizes * problem.world.effective_horizon
         return bool((solution.overspending <= allowed).all())
 
-    def _allowed(self, problem: Program, solution: Solution) -> float:
+    def _allowed(self, problem: Apprenticeship, solution: Solution) -> float:
         return max(self.tolerance * problem.gap_scale, ROUNDING * abs(solution.value))
 
-    def _is_close(self, problem: Program, solution: Solution) -> bool:
+    def _is_close(self, problem: Apprenticeship, solution: Solution) -> bool:
         return solution.value - solution.lower_bound <= self._allowed(problem, solution)
 
-    def _is_optimal(self, problem: Program, solution: Solution, proposal: Candidate) -> bool:
+    def _is_optimal(self, problem: Apprenticeship, solution: Solution, proposal: Candidate) -> bool:
         if not problem.cost_class.has_surplus:
             return self._is_close(problem, solution)
         if proposal.surplus_bound is None:
@@ -250,7 +249,7 @@ class LinearProgram:
         return self._is_close(problem, solution) and is_largest
 
 
-def _sharpened(problem: Program, proposal: Candidate, solution: Solution) -> Solution:
+def _sharpened(problem: Apprenticeship, proposal: Candidate, solution: Solution) -> Solution:
     """The same policy, with values that are optimal for the proposed weights."""
     witness = telling_witness(problem, proposal.weights, proposal.prices)
     bound = lower_bound(problem, witness)
@@ -259,13 +258,13 @@ def _sharpened(problem: Program, proposal: Candidate, solution: Solution) -> Sol
     return replace(solution, witness=witness, lower_bound=bound)
 
 
-def _wants_vertex(problem: Program) -> bool:
+def _wants_vertex(problem: Apprenticeship) -> bool:
     """A vertex keeps budgets to the last digit; a small program can afford one."""
     return bool(problem.constraints) and problem.world.num_pairs <= SMALL_PROGRAM
 
 
 def _answer(
-    problem: Program, status: Status, proposal: Candidate, solution: Solution | None
+    problem: Apprenticeship, status: Status, proposal: Candidate, solution: Solution | None
 ) -> Answer:
     surplus = None
     if problem.cost_class.has_surplus and solution is not None:
@@ -275,10 +274,10 @@ def _answer(
     )
 
 
-def _best_at_hand(problem: Program, measure: FloatArray, witness: Witness) -> Solution:
+def _best_at_hand(problem: Apprenticeship, measure: FloatArray, witness: Witness) -> Solution:
     """The best of an unfinished measure's policy, the cloned one and the uniform one."""
     candidates = [Policy.uniform(problem.world)]
-    if isinstance(problem, Apprenticeship) and problem.demonstrations is not None:
+    if problem.demonstrations is not None:
         candidates.append(clone(problem.demonstrations, problem.world))
     if measure.size == problem.world.num_pairs and np.isfinite(measure).all():
         candidates.append(extract(problem.world, measure))

@@ -25,7 +25,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
 from journeyman.costs.weight_set import WeightSet
-from journeyman.problem import Program
+from journeyman.problem import Apprenticeship
 
 INFINITY = float("inf")
 
@@ -58,7 +58,7 @@ class Matching:
     row_upper: FloatArray
 
 
-def exact_program(problem: Program) -> LinearModel:
+def exact_program(problem: Apprenticeship) -> LinearModel:
     """The exact program of a problem.
 
     For a ball it asks the measures to match the target in every scaled cost. Seldom there is one;
@@ -67,12 +67,12 @@ def exact_program(problem: Program) -> LinearModel:
     return _assemble(problem, _matching(problem, _weight_set(problem)))
 
 
-def normed_rows(problem: Program) -> slice | None:
+def normed_rows(problem: Apprenticeship) -> slice | None:
     """The rows whose prices share a ball, if the cost class is one."""
     return None if _weight_set(problem).axes is None else matching_rows(problem)
 
 
-def second_stage_program(problem: Program, model: LinearModel, gap: float) -> LinearModel:
+def second_stage_program(problem: Apprenticeship, model: LinearModel, gap: float) -> LinearModel:
     """With a surplus: least sum of scaled costs among the measures with at most the given gap."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     num_pairs, limits = problem.world.num_pairs, model.row_upper.copy()
@@ -87,7 +87,7 @@ def second_stage_program(problem: Program, model: LinearModel, gap: float) -> Li
     )
 
 
-def tilted_program(problem: Program, model: LinearModel, tilt: float) -> LinearModel:
+def tilted_program(problem: Apprenticeship, model: LinearModel, tilt: float) -> LinearModel:
     """With a surplus: the exact program with `tilt` times the sum of scaled costs on top."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     cost = model.cost.copy()
@@ -95,12 +95,12 @@ def tilted_program(problem: Program, model: LinearModel, tilt: float) -> LinearM
     return replace(model, cost=cost)
 
 
-def flow_program(problem: Program) -> LinearModel:
+def flow_program(problem: Apprenticeship) -> LinearModel:
     """The measures that keep the budgets, without an objective."""
     return _assemble(problem, _nothing(problem))
 
 
-def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
+def relaxed_program(problem: Apprenticeship, prices: FloatArray) -> LinearModel:
     """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j.
 
     The column of t_j is in the budget's unit max|d_j|.
@@ -121,7 +121,7 @@ def relaxed_program(problem: Program, prices: FloatArray) -> LinearModel:
     )
 
 
-def least_spending_program(problem: Program, budget: int) -> LinearModel:
+def least_spending_program(problem: Apprenticeship, budget: int) -> LinearModel:
     """minimise <mu, d_budget> while all the other budgets are kept."""
     model = flow_program(problem)
     others = np.arange(model.row_upper.size) != problem.world.num_states + budget
@@ -134,14 +134,14 @@ def least_spending_program(problem: Program, budget: int) -> LinearModel:
     )
 
 
-def matching_rows(problem: Program) -> slice:
+def matching_rows(problem: Apprenticeship) -> slice:
     """The rows of the cost class in `exact_program` that belong to one cost each."""
     first = problem.world.num_states
     return slice(first, first + problem.basis.num_costs)
 
 
 def dual_point(
-    problem: Program, row_duals: FloatArray
+    problem: Apprenticeship, row_duals: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Cost weights, values and budget prices behind the row duals of the exact program."""
     unit, chosen = problem.cost_unit, _weight_set(problem)
@@ -161,11 +161,11 @@ def dual_point(
     return weights, values, prices * unit / problem.budget_units
 
 
-def _weight_set(problem: Program) -> WeightSet:
+def _weight_set(problem: Apprenticeship) -> WeightSet:
     return problem.cost_class.weight_set(problem.basis.num_costs)
 
 
-def _matching(problem: Program, chosen: WeightSet) -> Matching:
+def _matching(problem: Apprenticeship, chosen: WeightSet) -> Matching:
     if not chosen.size:
         found = _nothing(problem)
     elif chosen.axes is not None:
@@ -181,7 +181,7 @@ def _matching(problem: Program, chosen: WeightSet) -> Matching:
     return replace(found, pair_cost=problem.cost_of(chosen.centre) / problem.cost_unit)
 
 
-def _round(problem: Program, axes: FloatArray) -> Matching:
+def _round(problem: Apprenticeship, axes: FloatArray) -> Matching:
     scale = axes / problem.cost_unit
     target = scale * problem.target
     return replace(
@@ -191,7 +191,7 @@ def _round(problem: Program, axes: FloatArray) -> Matching:
     )  # fmt: skip
 
 
-def _two_sided(problem: Program, half: FloatArray) -> Matching:
+def _two_sided(problem: Apprenticeship, half: FloatArray) -> Matching:
     count, units = problem.basis.num_costs, _column_units(problem)
     prices = half * units / problem.cost_unit
     identity = sparse.eye_array(count, format="csr")
@@ -206,7 +206,7 @@ def _two_sided(problem: Program, half: FloatArray) -> Matching:
     )
 
 
-def _one_sided(problem: Program, sizes: FloatArray) -> Matching:
+def _one_sided(problem: Apprenticeship, sizes: FloatArray) -> Matching:
     count, scale = sizes.size, sizes / problem.cost_unit
     return Matching(
         pair_rows=_scaled_costs(problem, scale),
@@ -219,7 +219,7 @@ def _one_sided(problem: Program, sizes: FloatArray) -> Matching:
     )
 
 
-def _lifted(problem: Program, chosen: WeightSet) -> Matching:
+def _lifted(problem: Apprenticeship, chosen: WeightSet) -> Matching:
     """z, t, p and q of `costs.weight_set` as auxiliary columns; a row for each cost and each v.
 
     A lower bound of zero leaves an inequality behind instead of a column q, a bound that is implied
@@ -253,7 +253,7 @@ def _lifted(problem: Program, chosen: WeightSet) -> Matching:
     )  # fmt: skip
 
 
-def _nothing(problem: Program) -> Matching:
+def _nothing(problem: Apprenticeship) -> Matching:
     empty = np.zeros(0)
     return Matching(
         pair_rows=sparse.csr_array((problem.world.num_pairs, 0)),
@@ -266,17 +266,17 @@ def _nothing(problem: Program) -> Matching:
     )
 
 
-def _column_units(problem: Program) -> FloatArray:
+def _column_units(problem: Apprenticeship) -> FloatArray:
     """m_i, or 1 for a cost that is zero everywhere."""
     norms = problem.basis.norms
     return np.where(norms > 0, norms, 1.0)
 
 
-def _scaled_costs(problem: Program, scale: FloatArray) -> SparseMatrix:
+def _scaled_costs(problem: Apprenticeship, scale: FloatArray) -> SparseMatrix:
     return sparse.csr_array(problem.cost_matrix) @ sparse.diags_array(scale, format="csr")
 
 
-def _assemble(problem: Program, matching: Matching) -> LinearModel:
+def _assemble(problem: Apprenticeship, matching: Matching) -> LinearModel:
     world, units, limits = problem.world, problem.budget_units, problem.limits
     num_auxiliary, num_budgets = matching.auxiliary_cost.size, limits.size
     beside, below = [world.flow.matrix(), matching.pair_rows], [matching.auxiliary]

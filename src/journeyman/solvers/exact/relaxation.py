@@ -4,7 +4,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.policy import Policy, extract, occupancy
-from journeyman.problem import Forward, Program, infeasibility_margin
+from journeyman.problem import Apprenticeship, Forward, infeasibility_margin
 from journeyman.solvers.answer import Relaxation
 from journeyman.solvers.exact.column_search import ColumnSearch, generate, keep_budgets
 from journeyman.solvers.exact.dual_set import UnitProgram
@@ -19,7 +19,7 @@ from journeyman.solvers.watch import Watch
 
 
 def relax(
-    problem: Program, engine: Engine | None, effort: Effort, watch: Watch
+    problem: Apprenticeship, engine: Engine | None, effort: Effort, watch: Watch
 ) -> Relaxation | None:
     """The least weighted increase of the limits, and each budget's least limit alone.
 
@@ -49,7 +49,7 @@ def relax(
 
 
 def _solve(
-    problem: Program, model: LinearModel, engine: Engine | None, effort: Effort, watch: Watch
+    problem: Apprenticeship, model: LinearModel, engine: Engine | None, effort: Effort, watch: Watch
 ) -> Result:
     """The first engine's result that is an optimum or a proof that there is none."""
     for candidate in engines_for(problem.world.num_pairs, engine):
@@ -59,11 +59,11 @@ def _solve(
     return result
 
 
-def _policy_of(problem: Program, result: Result) -> Policy:
+def _policy_of(problem: Apprenticeship, result: Result) -> Policy:
     return extract(problem.world, result.columns[: problem.world.num_pairs])
 
 
-def _spending(problem: Program, policy: Policy) -> FloatArray:
+def _spending(problem: Apprenticeship, policy: Policy) -> FloatArray:
     return np.asarray(problem.budget_matrix.T @ occupancy(problem.world, policy).measure)
 
 
@@ -78,7 +78,7 @@ SHARE = 0.1
 
 
 def budgets_exclude_each_other(
-    problem: Program, tolerance: float, watch: Watch, max_calls: int
+    problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int
 ) -> bool:
     """Whether it can be proven that no policy keeps all the budgets."""
     search = _first_phase(problem, tolerance, watch, max_calls)
@@ -86,7 +86,7 @@ def budgets_exclude_each_other(
 
 
 def relax_by_columns(
-    problem: Program, tolerance: float, watch: Watch, max_calls: int
+    problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int
 ) -> Relaxation:
     """The least weighted increase of the limits, and each budget's least limit alone."""
     search = _first_phase(problem, tolerance, watch, max_calls)
@@ -105,7 +105,9 @@ def relax_by_columns(
     )
 
 
-def _first_phase(problem: Program, tolerance: float, watch: Watch, max_calls: int) -> ColumnSearch:
+def _first_phase(
+    problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int
+) -> ColumnSearch:
     search = ColumnSearch(UnitProgram.of_budgets(problem), SHARE * tolerance, watch)
     with watch.aside("least increase of the limits"):
         generate(search, max_calls)
@@ -117,7 +119,7 @@ def _budget_prices(search: ColumnSearch) -> FloatArray:
 
 
 def _least_spending(
-    problem: Program, budget: int, tolerance: float, watch: Watch, max_calls: int
+    problem: Apprenticeship, budget: int, tolerance: float, watch: Watch, max_calls: int
 ) -> float:
     """min <mu, d_budget> while all the others are kept: infinite if impossible, NaN if unknown."""
     others = [other for j, other in enumerate(problem.constraints) if j != budget]

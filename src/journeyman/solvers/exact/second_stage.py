@@ -26,7 +26,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.policy import extract, occupancy
-from journeyman.problem import Program, Witness, least_cost_bound, lower_bound
+from journeyman.problem import Apprenticeship, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
 from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
@@ -82,7 +82,7 @@ STOPPED = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 EPSILON = float(np.finfo(float).eps)
 
 
-def has_second_stage(problem: Program) -> bool:
+def has_second_stage(problem: Apprenticeship) -> bool:
     """Whether policies of the same gap can differ in their surplus."""
     return problem.cost_class.has_surplus and problem.basis.num_costs > 1
 
@@ -93,7 +93,7 @@ def near(search: ColumnSearch, tolerance: float) -> float:
 
 
 def second_stage_by_columns(
-    problem: Program, first: ColumnSearch, tolerance: float, most: int
+    problem: Apprenticeship, first: ColumnSearch, tolerance: float, most: int
 ) -> Answer:
     """Among the policies that `first` and the tolerance allow, one of largest total surplus."""
     task, count = first.task, problem.basis.num_costs
@@ -122,7 +122,9 @@ def second_stage_by_columns(
     )  # fmt: skip
 
 
-def surplus_bound(problem: Program, task: UnitProgram, level: float, point: DualPoint) -> float:
+def surplus_bound(
+    problem: Apprenticeship, task: UnitProgram, level: float, point: DualPoint
+) -> float:
     """What the total surplus of no policy with a gap of at most `level` exceeds."""
     count = problem.basis.num_costs
     dual = point.dual.copy()
@@ -152,7 +154,7 @@ def _generate(search: ColumnSearch, room: float, most: int) -> Status:
 
 
 def _solution(
-    problem: Program, first: ColumnSearch, second: ColumnSearch, tolerance: float
+    problem: Apprenticeship, first: ColumnSearch, second: ColumnSearch, tolerance: float
 ) -> Solution:
     """The second stage's policy if it keeps the level, else a mixture with the first one's."""
     witness = first.task.witness(first.best.dual, first.best.values)
@@ -169,7 +171,7 @@ def _solution(
 
 
 def _boldest_mixture(
-    problem: Program, safe: Solution, bold: Solution, witness: Witness, tolerance: float
+    problem: Apprenticeship, safe: Solution, bold: Solution, witness: Witness, tolerance: float
 ) -> Solution:
     """As much of `bold` as gap and budgets bear; occupancy measures may be mixed."""
     highest = np.append(
@@ -184,7 +186,7 @@ def _boldest_mixture(
     return Solution.of(problem, extract(problem.world, measure), witness)
 
 
-def _differences(problem: Program, solution: Solution) -> FloatArray:
+def _differences(problem: Apprenticeship, solution: Solution) -> FloatArray:
     """Scaled differences to the target, then overspending."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     difference = scale * problem.difference(solution.occupancy.measure)
@@ -211,7 +213,7 @@ class Stage:
 
 
 def second_stage_of(
-    problem: Program,
+    problem: Apprenticeship,
     model: LinearModel,
     first: FloatArray,
     engine: Engine,
@@ -232,7 +234,7 @@ def second_stage_of(
     return _sliced(problem, model, least, engine, effort, watch)
 
 
-def _constant(problem: Program) -> float | None:
+def _constant(problem: Apprenticeship) -> float | None:
     """What every policy surpasses by, when the scaled costs add up to the same in every pair."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     total = problem.cost_of(scale)
@@ -245,7 +247,12 @@ def _constant(problem: Program) -> float | None:
 
 
 def _tilted(
-    problem: Program, model: LinearModel, least: float, tilt: float, effort: Effort, watch: Watch
+    problem: Apprenticeship,
+    model: LinearModel,
+    least: float,
+    tilt: float,
+    effort: Effort,
+    watch: Watch,
 ) -> Stage | None:
     """The optimum of the tilted program, if its gap is the least one and its surplus is proven."""
     share = tilt / problem.basis.num_costs
@@ -264,7 +271,9 @@ def _tilted(
     return Stage(Status.OPTIMAL, measure, bound, found.engine, found.log)
 
 
-def _tilted_bound(problem: Program, gap: float, share: float, row_duals: FloatArray) -> float:
+def _tilted_bound(
+    problem: Apprenticeship, gap: float, share: float, row_duals: FloatArray
+) -> float:
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     weights, values, prices = dual_point(problem, row_duals)
     weights, prices = problem.cost_class.admit(weights), np.maximum(prices, 0.0)
@@ -274,7 +283,7 @@ def _tilted_bound(problem: Program, gap: float, share: float, row_duals: FloatAr
 
 
 def _sliced(
-    problem: Program,
+    problem: Apprenticeship,
     model: LinearModel,
     least: float,
     engine: Engine,
@@ -289,7 +298,7 @@ def _sliced(
     return Stage(found.status, found.columns, bound, found.engine, found.log)
 
 
-def _sliced_bound(problem: Program, gap: float, found: Result) -> float:
+def _sliced_bound(problem: Apprenticeship, gap: float, found: Result) -> float:
     """Weak duality: gap rows priced at eta, budgets at xi."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     rows = matching_rows(problem)
@@ -301,6 +310,6 @@ def _sliced_bound(problem: Program, gap: float, found: Result) -> float:
     return float(scale @ problem.target - least + rights)
 
 
-def _surplus(problem: Program, measure: FloatArray) -> float:
+def _surplus(problem: Apprenticeship, measure: FloatArray) -> float:
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     return -float(scale @ problem.difference(measure))

@@ -18,7 +18,7 @@ from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor, Serial
 from journeyman.features.base import LargeFeatures
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.reduced import Penalty
 from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.reduced.descent import engine_of, pooled
@@ -64,7 +64,7 @@ class LargeDescent:
     executor: Executor | None = None
     replicas: int = 1
 
-    def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> LargeAnswer:
         """Descend until a limit."""
         started = time.perf_counter()
         require_same_world(problem, self.features)
@@ -96,7 +96,7 @@ class _State:
     def __init__(self, descent: LargeDescent, surrogate: LargeSurrogate) -> None:
         self.descent, self.surrogate = descent, surrogate
         problem, size = surrogate.problem, surrogate.num_features
-        count = problem.costs.num_costs
+        count = problem.num_costs
         radius = RADIUS if descent.radius is None else descent.radius
         rate = descent.step_rule.rate_for(surrogate, radius, descent.steps)
         form = problem.cost_class.kernel_form(count)
@@ -210,7 +210,7 @@ def _flow(rows: DrawnRows, penalty: float) -> Rows:
     return table_of(rows.flow_rows, rows.initial, penalty, rows.flow_law)
 
 
-def require_same_world(problem: LargeApprenticeship, features: LargeFeatures) -> None:
+def require_same_world(problem: Apprenticeship, features: LargeFeatures) -> None:
     """Refuse features of another world, and a world whose rows cannot be drawn."""
     if not hasattr(problem.world, "predecessors"):
         raise InvalidSolver(

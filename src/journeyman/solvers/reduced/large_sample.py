@@ -7,7 +7,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, SparseMatrix, read_only
 from journeyman.features.base import LargeFeatures
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.reduced import Penalty
 from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.large_answer import LargeAnswer
@@ -24,7 +24,7 @@ from journeyman.solvers.watch import Watch
 class DrawnReduced:
     """The reduced problem as it shows on drawn rows."""
 
-    problem: LargeApprenticeship
+    problem: Apprenticeship
     rows: DrawnRows
     matching: FloatArray
 
@@ -74,7 +74,7 @@ class LargeSample:
     tolerance: float
     seed: int
 
-    def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> LargeAnswer:
         """Draw, solve, and estimate the loss on fresh rows."""
         started = time.perf_counter()
         require_same_world(problem, self.features)

@@ -26,7 +26,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.features.base import LargeFeatures
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.reduced import Penalties, Penalty
 from journeyman.solvers.reduced.rows import MATCHING, DrawnRows, block_stream
 
@@ -40,7 +40,7 @@ FRESH_BLOCKS = 16
 class LargeSurrogate:
     """L for a problem, features and a penalty; `seed` decides the pairs behind G."""
 
-    problem: LargeApprenticeship
+    problem: Apprenticeship
     features: LargeFeatures
     penalty: Penalty
     seed: int
@@ -56,7 +56,7 @@ class LargeSurrogate:
     @cached_property
     def known(self) -> FloatArray:
         """What is exact of G, NaN elsewhere."""
-        return self.features.exact_matching(self.problem.costs)
+        return self.features.exact_matching(self.problem.cost_functions)
 
     @cached_property
     def matching(self) -> FloatArray:
@@ -81,8 +81,11 @@ class LargeSurrogate:
         """mean of psi(s) Phi_s / q1(s) over pairs s ~ q1."""
         rng = block_stream(self.seed, MATCHING, block)
         states, actions = self.features.draw(rng, MATCHING_BLOCK)
-        rows, costs = self.features.rows(states, actions), self.problem.costs.at(states, actions)
-        self.features.require_tables(self.problem.costs, states, costs)
+        rows, costs = (
+            self.features.rows(states, actions),
+            self.problem.cost_functions.at(states, actions),
+        )
+        self.features.require_tables(self.problem.cost_functions, states, costs)
         weighed = costs / self.features.pair_law(rows)[:, np.newaxis]
         return np.asarray((rows.T @ weighed).T / MATCHING_BLOCK)
 

@@ -40,8 +40,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, require_between
 from journeyman.errors import InvalidSolver
 from journeyman.features.base import Features
-from journeyman.problem import Forward, Program
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem import Apprenticeship, Forward
 from journeyman.problem.reduced import ExactPenalty, Penalties, Penalty, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
@@ -111,7 +110,7 @@ class ReducedProgram:
             )
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
-    def run(self, problem: Program, watch: Watch) -> Answer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         reduced = Reduced(problem, self.features)
@@ -264,7 +263,7 @@ class _Multipliers(Penalty):
 
     penalties: Penalties
 
-    def of(self, problem: Program | LargeApprenticeship) -> Penalties:
+    def of(self, problem: Apprenticeship) -> Penalties:
         return self.penalties
 
 

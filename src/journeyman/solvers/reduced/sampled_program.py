@@ -26,21 +26,19 @@ Reference: Shapiro, Dentcheva and Ruszczynski, "Lectures on stochastic programmi
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidSolver
 from journeyman.features.base import Features, LargeFeatures, called, tabled
-from journeyman.problem import Program
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem import Apprenticeship
 from journeyman.problem.reduced import ExactPenalty, Penalty, Reduced, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.hyperparameters import require_count
-from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.reduced.large_sample import LargeSample
 from journeyman.solvers.reduced.reduced_program import (
@@ -51,6 +49,7 @@ from journeyman.solvers.reduced.reduced_program import (
 from journeyman.solvers.reduced.solution import policy_solution
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
+from journeyman.world.levels import Level
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class SampledProgram:
     """Minimise the surrogate loss as it shows on sampled rows.
 
     Args:
-        features: the columns to combine; `LargeFeatures` for a `LargeApprenticeship` (there
+        features: the columns to combine; `LargeFeatures` for a `Apprenticeship` (there
             `sampling` is of no use: rows are drawn from the features).
         seed: of the draws; the same seed gives the same answer.
         num_rows: pairs drawn, and states drawn.
@@ -100,15 +99,14 @@ class SampledProgram:
         require_count("fresh_rows", self.fresh_rows, least=2)
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
-    @overload
-    def run(self, problem: Program, watch: Watch) -> Answer: ...
+    @property
+    def needs(self) -> Level:
+        """Arrays for features that are a matrix, callables for features of a large world."""
+        return Level.EXPLICIT if isinstance(self.features, Features) else Level.STEPPED
 
-    @overload
-    def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer: ...
-
-    def run(self, problem: Program | LargeApprenticeship, watch: Watch) -> Answer | LargeAnswer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Any:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        if isinstance(problem, LargeApprenticeship):
+        if problem.level < Level.EXPLICIT:
             return self._in_large_world().run(problem, watch)
         started = time.perf_counter()
         surrogate = Surrogate(Reduced(problem, tabled(self.features)), self.penalty, self.sampling)

@@ -29,7 +29,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import overload
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -38,8 +38,7 @@ from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor, Serial, seeds_of
 from journeyman.features import Features
 from journeyman.features.base import LargeFeatures, called, tabled
-from journeyman.problem import Program
-from journeyman.problem.large_apprenticeship import LargeApprenticeship
+from journeyman.problem import Apprenticeship
 from journeyman.problem.reduced import ExactPenalty, Penalty, Reduced, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Work
@@ -49,7 +48,6 @@ from journeyman.solvers.hyperparameters import (
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.reduced.descent import (
     ROUND,
     Replicas,
@@ -68,6 +66,7 @@ from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 from journeyman.storage import PathLike
+from journeyman.world.levels import Level
 
 BLOCK = 2048
 """Steps between two looks at the clock."""
@@ -88,7 +87,7 @@ class StochasticSubgradient:
     """SGD-AL with the given features; good without tuning.
 
     Args:
-        features: Phi; `LargeFeatures` for a `LargeApprenticeship` (there `sampling`, `accuracy` and
+        features: Phi; `LargeFeatures` for a `Apprenticeship` (there `sampling`, `accuracy` and
             `checkpoint` are of no use: rows are drawn from the features, the loss is estimated).
         penalty: of the surrogate; exact by default, `SinglePenalty(1/accuracy)` is the paper's.
         sampling: laws of the rows.
@@ -144,15 +143,14 @@ class StochasticSubgradient:
                 "A checkpoint holds one descent: leave it out, or set replicas=1",
             )
 
-    @overload
-    def run(self, problem: Program, watch: Watch) -> Answer: ...
+    @property
+    def needs(self) -> Level:
+        """Arrays for features that are a matrix, callables for features of a large world."""
+        return Level.EXPLICIT if isinstance(self.features, Features) else Level.STEPPED
 
-    @overload
-    def run(self, problem: LargeApprenticeship, watch: Watch) -> LargeAnswer: ...
-
-    def run(self, problem: Program | LargeApprenticeship, watch: Watch) -> Answer | LargeAnswer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Any:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        if isinstance(problem, LargeApprenticeship):
+        if problem.level < Level.EXPLICIT:
             return self._in_large_world().run(problem, watch)
         started = time.perf_counter()
         surrogate = Surrogate(Reduced(problem, tabled(self.features)), self.penalty, self.sampling)

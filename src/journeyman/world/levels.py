@@ -1,0 +1,78 @@
+"""What a world can do: four levels, each including the ones before.
+
+    RECORDED    nothing but episodes that were recorded
+    SAMPLED     a simulator: episodes can be started and run, or their totals asked for
+    STEPPED     the laws of steps and of the start at given states, by callables (`LargeWorld`)
+    EXPLICIT    all laws as arrays (`World`)
+
+A problem has the level of its world, or a lower one where its costs allow no more: costs that
+are functions have no matrix. Solvers and evaluations declare the level they `needs`, and
+`require_level` is the one place that refuses.
+"""
+
+from enum import IntEnum
+from typing import Any
+
+from journeyman.errors import InvalidProblem
+
+
+class Level(IntEnum):
+    """How much of a world is at hand; levels can be compared."""
+
+    RECORDED = 0
+    SAMPLED = 1
+    STEPPED = 2
+    EXPLICIT = 3
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self]
+
+
+MEANINGS = {
+    Level.RECORDED: "nothing but recorded episodes",
+    Level.SAMPLED: "episodes can be drawn, laws cannot be asked for",
+    Level.STEPPED: "laws at given states by callables, no arrays over all states",
+    Level.EXPLICIT: "all laws and costs as arrays",
+}
+SAMPLING = "PolicyMixture(...), certified by Rollouts(...) or MixtureRollouts(...)"
+ROWS = (
+    "StochasticSubgradient(features), SampledProgram(features), certified by Rollouts(...) or "
+    "LargeRows(...)"
+)
+WORKS = {
+    Level.RECORDED: "no solver works at this level: give a simulator or the laws of the world",
+    Level.SAMPLED: f"at this level work {SAMPLING}",
+    Level.STEPPED: f"at this level work {ROWS}; {SAMPLING}",
+    Level.EXPLICIT: "all solvers and evaluations work at this level",
+}
+
+
+def level_of(world: Any) -> Level:
+    """The level of a world, by the members it has.
+
+    >>> from journeyman.world import World
+    >>> level_of(World([[1.0]], [1.0], 0.9)).name
+    'EXPLICIT'
+    """
+    if hasattr(world, "transition") and hasattr(world, "pairs"):
+        return Level.EXPLICIT
+    if hasattr(world, "successors") and hasattr(world, "predecessors"):
+        return Level.STEPPED
+    if hasattr(world, "step") or hasattr(world, "totals"):
+        return Level.SAMPLED
+    return Level.RECORDED
+
+
+def require_level(given: Any, needed: Level, by_whom: str) -> None:
+    """Refuse a problem or a world of a level below `needed`."""
+    level = getattr(given, "level", None)
+    found = level if isinstance(level, Level) else level_of(given)
+    if found >= needed:
+        return
+    kind = type(getattr(given, "world", given)).__name__
+    raise InvalidProblem(
+        f"{by_whom} needs the level {needed.name} ({needed.meaning}), and this problem in a {kind} "
+        f"has the level {found.name} ({found.meaning})",
+        WORKS[found][0].upper() + WORKS[found][1:],
+    )
