@@ -33,9 +33,7 @@ from typing import ClassVar
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.solvers.classics.policy_visits import ExactEvaluator
 from journeyman.solvers.classics.worst_case_descent import (
-    BOUND_EVERY,
     Search,
     WorstCaseDescent,
     WorstCaseMethod,
@@ -105,7 +103,7 @@ class _Search:
         _, weights = descent.smoothed(descent.visits.difference)
         signal = descent.visits.signal(descent.problem.cost_of(weights))
         self._remember(descent.family.gradient(descent.law, signal))
-        self._bound(weights)
+        descent.bound_by(weights)
         return Advance(objective, descent.bound if descent.is_exact else None, descent.is_proven)
 
     def _remember(self, gradient: FloatArray) -> None:
@@ -120,12 +118,3 @@ class _Search:
         size = np.sqrt(self.second / (1 - SECOND_MOMENT**count)) + NEGLIGIBLE * self.largest
         length = self.step_size / np.sqrt(1 + count / SLOWING)
         return np.asarray(length * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0))
-
-    def _bound(self, weights: FloatArray) -> None:
-        """A lower bound from the policy's own values, and now and then from optimal ones."""
-        descent = self.descent
-        if not isinstance(descent.evaluator, ExactEvaluator):
-            return
-        descent.prove(weights, descent.evaluator.values)
-        if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
-            descent.prove_by_plan(weights)

@@ -37,9 +37,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.solvers.classics.policy_family import Step, TrustRegion
-from journeyman.solvers.classics.policy_visits import ExactEvaluator
 from journeyman.solvers.classics.worst_case_descent import (
-    BOUND_EVERY,
     Search,
     WorstCaseDescent,
     WorstCaseMethod,
@@ -94,7 +92,7 @@ class _Search:
     def __init__(self, descent: WorstCaseDescent, radius: float) -> None:
         self.descent = descent
         self.region = TrustRegion(descent.family, radius, is_smooth=descent.is_exact)
-        self.idle, self.iteration = 0, 0
+        self.idle = 0
 
     def conclude(self) -> None:
         """Judge the policy that the last step led to."""
@@ -106,11 +104,7 @@ class _Search:
         value, weights = descent.smoothed(descent.visits.difference)
         signal = descent.visits.signal(descent.problem.cost_of(weights))
         step = self._step(value, signal)
-        if isinstance(descent.evaluator, ExactEvaluator):
-            descent.prove(weights, descent.evaluator.values)
-            self.iteration += 1
-            if self.iteration % BOUND_EVERY == 0 and not descent.is_proven:
-                descent.prove_by_plan(weights)
+        descent.bound_by(weights)
         done = descent.is_proven or self._stalls(value - step.value)
         left = _improvable(descent.problem.world.pairs, descent.law, signal)
         descent.move(step.theta, step.law)

@@ -63,7 +63,7 @@ class WorstCaseDescent:
         self.best_law, self.least = self.law, np.inf
         self.bound = 0.0 if problem.cost_class.contains_zero else -np.inf
         self.witness: FloatArray | None = None
-        self.plans = 0
+        self.plans, self._bounds = 0, 0
         self._plan: Plan | None = None
         self._average, self._weight = np.zeros(num_costs), 0.0
 
@@ -106,22 +106,28 @@ class WorstCaseDescent:
             self.least, self.best_law = value, self.law
         return value
 
-    def prove(self, weights: FloatArray, values: FloatArray) -> None:
+    def bound_by(self, weights: FloatArray) -> None:
+        """With exact visits: prove by the policy's own values, and now and then by a plan's.
+
+        A policy's own values prove little while states that it rarely visits still change; values
+        that are optimal for the weights are sharper, for one forward solve.
+        """
+        if not isinstance(self.evaluator, ExactEvaluator):
+            return
+        self._prove(weights, self.evaluator.values)
+        self._bounds += 1
+        if self._bounds % BOUND_EVERY == 0 and not self.is_proven:
+            cost = self.problem.cost_of(weights)
+            self._plan = plan(self.problem.world, cost, warm_start=self._plan)
+            self.plans += 1
+            self._prove(weights, self._plan.values)
+
+    def _prove(self, weights: FloatArray, values: FloatArray) -> None:
         """Keep a dual point if it proves more than the ones before."""
         proven = lower_bound(self.problem, Witness(weights, values))
         if self.witness is None or proven > self.bound:
             self.witness = weights
         self.bound = max(self.bound, proven)
-
-    def prove_by_plan(self, weights: FloatArray) -> None:
-        """Keep a dual point whose values are optimal: sharper, for one forward solve.
-
-        A policy's own values prove little while states that it rarely visits still change.
-        """
-        cost = self.problem.cost_of(weights)
-        self._plan = plan(self.problem.world, cost, warm_start=self._plan)
-        self.plans += 1
-        self.prove(weights, self._plan.values)
 
     def answer(self, status: Status, engine: str, work: Work, seconds: float) -> Answer:
         """With the best policy; what was proven on the way has to hold for the answer's bounds,
