@@ -22,7 +22,7 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
 from journeyman.features import Features
 from journeyman.progress import quiet
-from journeyman.solvers.reduced.rows import FIGURES, IMPORTANCE, THRESHOLD, Rows
+from journeyman.solvers.reduced.rows import FIGURES, IMPORTANCE, THRESHOLD, Rows, Tables
 from journeyman.solvers.reduced.stochastic_subgradient import _Run
 from journeyman.solvers.watch import Watch
 
@@ -57,6 +57,11 @@ def _run_of(problem: jm.Apprenticeship, solver: jm.StochasticSubgradient) -> _Ru
     return _Run(solver, surrogate, Watch("benchmark", quiet))
 
 
+def _tables(run: _Run) -> Tables:
+    assert isinstance(run.state.source, Tables)
+    return run.state.source
+
+
 def _incremental(size: int) -> None:
     problem = _problem(size, 8, jm.InfinityBall())
     features = _features(problem, 16, dense=True)
@@ -65,9 +70,10 @@ def _incremental(size: int) -> None:
     )
     runs = [_run_of(problem, solver) for _ in range(4)]
     run = _run_of(problem, solver)
-    kernel = 300_000 / _best_cpu(lambda: runs.pop()._take(300_000))
+    kernel = 300_000 / _best_cpu(lambda: runs.pop().descent.take(300_000))
     numpy_loop = 5000 / _best_cpu(lambda: _numpy_steps(run, 5000))
-    positions = run.state.source.draw(run.state.rng, 300_000)
+    source = _tables(run)
+    positions = source.positions(source.rng, 300_000)
     pairs, flow = (run.surrogate.reduced.pair_rows, run.surrogate.reduced.flow_rows)
     out = np.zeros((2, features.num_features))
     gather = 300_000 / _best_cpu(lambda: _gather(pairs, flow, *positions, out))
@@ -97,8 +103,8 @@ def _defaults(size: int) -> None:
             for dense in (False, True):
                 features = _features(problem, cells, dense=dense)
                 run = _run_of(problem, jm.StochasticSubgradient(features))
-                run._take(10)
-                rates[dense] = 3000 / _best_cpu(lambda run=run: run._take(3000))  # type: ignore[misc]
+                run.descent.take(10)
+                rates[dense] = 3000 / _best_cpu(lambda run=run: run.descent.take(3000))  # type: ignore[misc]
             peer = 1000 / _best_cpu(lambda run=run: _numpy_steps(run, 1000))  # type: ignore[misc]
             figures = [rates[False] / 1e3, rates[True] / 1e3, peer / 1e3]
             ratios = [rates[False] / peer, rates[True] / peer]
@@ -113,21 +119,21 @@ def _growth(sizes: Sequence[int]) -> None:
     for size in sizes:
         problem = _problem(size, 4, jm.InfinityBall())
         run = _run_of(problem, jm.StochasticSubgradient(_features(problem, 64, dense=False)))
-        run._take(10)
-        cost = _best_cpu(lambda run=run: run._take(20_000)) / 20_000  # type: ignore[misc]
+        run.descent.take(10)
+        cost = _best_cpu(lambda run=run: run.descent.take(20_000)) / 20_000  # type: ignore[misc]
         first = first or cost
         print(f"  {size * size:>7} states {cost * 1e6:8.2f} us   {cost / first:.2f}x")
 
 
 def _numpy_steps(run: _Run, steps: int) -> None:
     """The same update, vectorised over the batch, with tables precomputed."""
-    source, exact, motion = run.state.source, run.exact, run.motion
+    source, exact, motion = _tables(run), run.descent.steps.exact, run.motion
     size = run.state.iterate.theta.size
     Phi, floor, pair_weight = _dense_table(source.pairs)
     D, target, flow_weight = _dense_table(source.flow)
     G, theta, squares = exact.matching, np.zeros(size), np.zeros(size)
     average, regret = np.zeros(size), np.zeros(())
-    pair_at, state_at = source.draw(run.state.rng, steps * motion.batch)
+    pair_at, state_at = source.positions(source.rng, steps * motion.batch)
     cost_class = run.surrogate.reduced.problem.cost_class
     for t in range(steps):
         rows = slice(t * motion.batch, (t + 1) * motion.batch)

@@ -21,7 +21,7 @@ import numpy as np
 import journeyman as jm
 from benchmarks.machine import describe_machine
 from journeyman.features import FactoredFeatures
-from journeyman.solvers.reduced.rows import draw_rows
+from journeyman.problem.drawn import draw_rows
 
 NETWORKS = (4, 8)
 BATCH, MANY, ALONE = 32, 1 << 14, 1000

@@ -23,8 +23,9 @@ from benchmarks.exact_program import OURS, OWN_PATIENCE
 from benchmarks.exact_program import Row as ExactRow
 from benchmarks.large_worlds import features_of, in_fresh_process
 from benchmarks.machine import describe_machine
+from journeyman.problem.drawn import LEARNING
 from journeyman.report.line_chart import Axis, Panel, Series, line_chart
-from journeyman.solvers.reduced.large_descent import _block
+from journeyman.solvers.reduced.rows import _block
 
 BUFFERS = (2, 4, 9, 20, 45, 99)
 EXACT = {
@@ -105,7 +106,7 @@ def exact_chart() -> str:
 def workers_chart() -> str:
     network = jm.gallery.queues(8)
     features = features_of(network)
-    tasks = [(0, block, BLOCK_ROWS) for block in range(BLOCKS)]
+    tasks = [(0, BLOCK_ROWS, LEARNING, block) for block in range(BLOCKS)]
     print(f"\n{BLOCKS} blocks of {BLOCK_ROWS} rows\n{'workers':>8}{'seconds':>9}{'times':>7}")
     alone, seconds = 0.0, []
     counts = range(os.cpu_count() or 1)

@@ -5,9 +5,9 @@ import pytest
 
 import journeyman as jm
 from journeyman.features.base import every_action
-from journeyman.solvers.reduced import large_surrogate
-from journeyman.solvers.reduced.large_surrogate import LargeSurrogate
-from journeyman.solvers.reduced.rows import FRESH, MATCHING, block_stream, draw_rows
+from journeyman.problem import drawn
+from journeyman.problem.drawn import FRESH, MATCHING, DrawnReduced, block_stream
+from journeyman.problem.surrogate import Surrogate
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
@@ -27,15 +27,15 @@ CLASSES = {
 
 @pytest.fixture(autouse=True)
 def _few_pairs(monkeypatch):
-    monkeypatch.setattr(large_surrogate, "MATCHING_BLOCKS", 2)
-    monkeypatch.setattr(large_surrogate, "FRESH_BLOCKS", 5)
-    monkeypatch.setattr(large_surrogate, "MATCHING_BLOCK", 200)
+    monkeypatch.setattr(drawn, "MATCHING_BLOCKS", 2)
+    monkeypatch.setattr(drawn, "FRESH_BLOCKS", 5)
+    monkeypatch.setattr(drawn, "MATCHING_BLOCK", 200)
 
 
 def surrogate_of(costs=UNTOLD, cost_class=None, seed=0, features=FEATURES):
     expert = jm.ExpertExpectation(np.ones(5))
     problem = jm.Apprenticeship(NETWORK.world, costs, expert, cost_class)
-    return LargeSurrogate(problem, features, jm.ExactPenalty(), seed)
+    return Surrogate(DrawnReduced(problem, features, seed))
 
 
 def block_by_hand(number, seed=0):
@@ -50,9 +50,9 @@ def block_by_hand(number, seed=0):
 def test_sampled_entries_are_means_over_numbered_blocks():
     ours = surrogate_of()
     learnt = (block_by_hand(0) + block_by_hand(1)) / 2
-    np.testing.assert_allclose(ours.matching, learnt, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ours.reduced.matching, learnt, rtol=1e-10, atol=1e-12)
     fresh = np.array([block_by_hand(number) for number in range(2, 7)])
-    np.testing.assert_allclose(ours.fresh_matching, fresh, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ours.reduced.fresh, fresh, rtol=1e-10, atol=1e-12)
 
 
 def test_entries_are_exact_where_they_can_be():
@@ -66,9 +66,9 @@ def test_entries_are_exact_where_they_can_be():
     silent = Silent(NETWORK.world, NETWORK.radix, FEATURES.axes, FEATURES.heuristics)
     both = surrogate_of(NETWORK.costs, features=jm.features.JoinedFeatures(FEATURES, silent))
     half = FEATURES.num_features
-    for matrix in (told.matching, *told.fresh_matching, both.matching[:, :half]):
+    for matrix in (told.reduced.matching, *told.reduced.fresh, both.reduced.matching[:, :half]):
         np.testing.assert_allclose(matrix[:4], EXACT[:4], rtol=1e-12)
-    for sampled in (told.matching[4], both.matching[:4, half:]):
+    for sampled in (told.reduced.matching[4], both.reduced.matching[:4, half:]):
         wanted = EXACT[4] if sampled.ndim == 1 else EXACT[:4]
         assert not np.allclose(sampled, wanted, rtol=1e-3)
         assert np.abs(sampled - wanted).max() < 10
@@ -80,13 +80,13 @@ def test_the_error_of_the_loss_is_that_of_its_parts(name):
     blocks = np.array([block_by_hand(number) @ THETA for number in range(2, 7)])
     errors = SCALE * np.sqrt(((blocks - blocks.mean(axis=0)) ** 2).sum(axis=0) / 4 / 5)
     wanted = errors.sum() if name == "l1" else np.sqrt((errors**2).sum())
-    assert ours.matching_deviation(THETA) == pytest.approx(wanted, rel=1e-9)
+    assert ours.reduced.deviation(THETA, 0.0) == pytest.approx(wanted, rel=1e-9)
     gap = CLASSES[name].gap(blocks.mean(axis=0) - 1)
     assert ours.matching_error(THETA) == pytest.approx(gap, rel=1e-9)
-    rows = draw_rows(FEATURES, 500, block_stream(0, FRESH, 0))
-    negative, missed = ours.penalties_on(rows, THETA)
+    rows = ours.reduced.drawn(500, FRESH, 0)
+    negative, missed = ours.estimated_parts(THETA, rows)
     noise = np.sqrt((negative.var(ddof=1) + missed.var(ddof=1)) / 500)
-    loss, error = ours.estimate(rows, THETA)
+    loss, error = ours.estimate(THETA, rows)
     assert error == pytest.approx(np.hypot(noise, wanted), rel=1e-9)
     penalties = negative.mean() + missed.mean() + ours.penalties.flow
     assert loss == pytest.approx(gap + penalties, rel=1e-9)
@@ -98,8 +98,8 @@ def test_what_is_exact_has_no_error():
         lowest=0, highest=1, by_factor=NETWORK.costs.by_factor,
     )  # fmt: skip
     problem = jm.Apprenticeship(NETWORK.world, costs, jm.ExpertExpectation(np.ones(4)))
-    ours = LargeSurrogate(problem, FEATURES, jm.ExactPenalty(), 0)
-    assert ours.matching_deviation(THETA) == 0
+    ours = Surrogate(DrawnReduced(problem, FEATURES, 0))
+    assert ours.reduced.deviation(THETA, 0.0) == 0
     exactly = np.abs(EXACT[:4] @ THETA - 1).sum()
     assert ours.matching_error(THETA) == pytest.approx(exactly, rel=1e-12)
 
@@ -109,8 +109,8 @@ def test_the_stated_error_is_the_one_that_is_made():
     stated, made = [], []
     for seed in range(150):
         ours = surrogate_of(cost_class=jm.EuclideanBall(), seed=seed)
-        stated.append(ours.matching_deviation(THETA) ** 2)
-        mean = ours.fresh_matching.mean(axis=0)
+        stated.append(ours.reduced.deviation(THETA, 0.0) ** 2)
+        mean = ours.reduced.fresh.mean(axis=0)
         made.append(((mean @ THETA - EXACT @ THETA) ** 2).sum())
     assert 0.7 < np.mean(stated) / np.mean(made) < 1.4
 
@@ -121,4 +121,4 @@ def test_tables_that_contradict_the_costs_are_refused_where_pairs_are_drawn():
         by_factor={0: (3, NETWORK.costs.by_factor[0][1])},
     )  # fmt: skip
     with pytest.raises(jm.InvalidCosts, match="by_factor says"):
-        surrogate_of(wrong).matching  # noqa: B018
+        surrogate_of(wrong).reduced.matching  # noqa: B018

@@ -9,7 +9,9 @@ import pytest
 
 import journeyman as jm
 from journeyman.features.base import every_action
-from journeyman.solvers.reduced import large_surrogate
+from journeyman.problem import drawn
+from journeyman.problem.drawn import DrawnReduced
+from journeyman.problem.surrogate import Surrogate
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
@@ -20,8 +22,8 @@ TARGET = jm.Apprenticeship(NETWORK.world, NETWORK.costs, DEMOS).target
 @pytest.fixture(autouse=True)
 def _fewer_pairs(monkeypatch):
     """Behind the expected overflow of the columns."""
-    monkeypatch.setattr(large_surrogate, "MATCHING_BLOCKS", 4)
-    monkeypatch.setattr(large_surrogate, "FRESH_BLOCKS", 4)
+    monkeypatch.setattr(drawn, "MATCHING_BLOCKS", 4)
+    monkeypatch.setattr(drawn, "FRESH_BLOCKS", 4)
 
 
 def features_of(world, knots=2):
@@ -76,10 +78,10 @@ def test_the_estimated_loss_is_the_exact_one_within_its_error(kind, surrogate):
 
 
 def test_the_surrogate_of_callables_is_that_of_arrays(surrogate):
-    ours = large_surrogate.LargeSurrogate(LARGE, FEATURES, jm.ExactPenalty(), seed=0)
+    ours, theirs = Surrogate(DrawnReduced(LARGE, FEATURES, seed=0)), surrogate.reduced
     assert ours.penalties == surrogate.penalties
-    np.testing.assert_allclose(ours.matching[:4], surrogate.reduced.matching[:4], rtol=1e-12)
-    np.testing.assert_allclose(ours.matching[4], surrogate.reduced.matching[4], rtol=0.1)
+    np.testing.assert_allclose(ours.reduced.matching[:4], theirs.matching[:4], rtol=1e-12)
+    np.testing.assert_allclose(ours.reduced.matching[4], theirs.matching[4], rtol=0.1)
 
 
 def test_more_rows_come_closer_to_the_exact_program(surrogate):
@@ -186,12 +188,12 @@ def test_what_cannot_be_solved_is_refused(kind):
 
 def pipeline(network, monkeypatch):
     """From demonstrations to a certificate; the peak of what was allocated for it, in bytes."""
-    monkeypatch.setattr(large_surrogate, "MATCHING_BLOCKS", 1)
-    monkeypatch.setattr(large_surrogate, "FRESH_BLOCKS", 2)
-    monkeypatch.setattr(large_surrogate, "MATCHING_BLOCK", 1 << 11)
+    monkeypatch.setattr(drawn, "MATCHING_BLOCKS", 1)
+    monkeypatch.setattr(drawn, "FRESH_BLOCKS", 2)
+    monkeypatch.setattr(drawn, "MATCHING_BLOCK", 1 << 11)
     monkeypatch.setattr("journeyman.demonstrations.large_control_variate.STARTS", 1 << 10)
-    monkeypatch.setattr("journeyman.solvers.reduced.large_descent.BLOCK_ROWS", 1 << 11)
-    monkeypatch.setattr("journeyman.solvers.reduced.large_descent.FRESH_ROWS", 1 << 11)
+    monkeypatch.setattr("journeyman.solvers.reduced.rows.BLOCK_ROWS", 1 << 11)
+    monkeypatch.setattr("journeyman.solvers.reduced.stochastic_subgradient.FRESH_ROWS", 1 << 11)
     tracemalloc.start()
     try:
         world, radix = network.world, network.radix

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 import journeyman as jm
 import task_work as work
 from journeyman.execution import seeds_of
-from journeyman.problem.reduced import Reduced
+from journeyman.problem import drawn
+from journeyman.problem.drawn import reduced_of
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.reduced import descent as replicas
-from journeyman.solvers.reduced import large_descent, large_surrogate
+from journeyman.solvers.reduced import descent, rows
+from journeyman.solvers.reduced import stochastic_subgradient as module
 from journeyman.solvers.reduced.descent import SubgradientState
+from journeyman.solvers.reduced.rows import source_of
 from journeyman.solvers.reduced.step_rules import WEIGHT
 from journeyman.solvers.reduced.stochastic_subgradient import _Run
 from journeyman.solvers.watch import Watch
@@ -41,14 +43,14 @@ LARGE_SOLVER = jm.StochasticSubgradient(COLUMNS, steps=600, seed=5, replicas=3)
 @pytest.fixture(autouse=True)
 def _fewer_rows(monkeypatch):
     """Behind the estimates of a large world, which are not made by the workers."""
-    monkeypatch.setattr(large_surrogate, "MATCHING_BLOCK", 1 << 10)
-    monkeypatch.setattr(large_descent, "FRESH_ROWS", 1 << 11)
+    monkeypatch.setattr(drawn, "MATCHING_BLOCK", 1 << 10)
+    monkeypatch.setattr(module, "FRESH_ROWS", 1 << 11)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """For runs in this process; workers have their own blocks."""
-    monkeypatch.setattr(large_descent, "BLOCK_ROWS", 1 << 12)
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 1 << 12)
 
 
 @pytest.fixture(scope="module")
@@ -109,39 +111,44 @@ def test_seed_and_number_decide(small_blocks, problem, solver):
 def test_the_length_of_rounds_and_blocks_does_not_change_the_answer(monkeypatch, solver, length):
     solver = replace(solver, steps=2600 if length > 1 else 40)
     expected = bits(jm.solve(PROBLEM, solver))
-    monkeypatch.setattr("journeyman.solvers.reduced.stochastic_subgradient.ROUND", length)
-    monkeypatch.setattr(replicas, "BLOCK", 3 * length)
+    monkeypatch.setattr(descent, "ROUND", length)
+    monkeypatch.setattr(rows, "BLOCK", 3 * length)
     assert bits(jm.solve(PROBLEM, solver)) == expected
 
 
+def average_of(arrays):
+    return arrays["weighted_theta"] / arrays["totals"][WEIGHT]
+
+
 def run_of(solver, problem=PROBLEM):
-    surrogate = Surrogate(Reduced(problem, solver.features), solver.penalty, solver.sampling)
+    reduced = reduced_of(problem, solver.features, solver.seed)
+    surrogate = Surrogate(reduced, solver.penalty, solver.sampling)
     return _Run(solver, surrogate, Watch("test", silent))
 
 
 @pytest.mark.parametrize("solver", [SOLVER, INCREMENTAL], ids=["plain", "incremental"])
 def test_each_replica_is_the_descent_of_its_own_seed(solver):
     run = run_of(solver)
-    run._take(500)
-    for replica, seed in zip(run.replicas.replicas, seeds_of(5, 3), strict=True):
+    run.descent.take(500)
+    for (arrays, facts), seed in zip(run.descent.replicas, seeds_of(5, 3), strict=True):
         alone = run_of(replace(solver, replicas=1))
-        alone.state.rng = np.random.Generator(np.random.PCG64(seed))
-        alone._take(500)
-        for mine, expected in zip(replica.iterate, alone.state.iterate, strict=True):
-            assert mine.tobytes() == expected.tobytes()
-        assert replica.pair_counts.tobytes() == alone.state.source.pairs.counts.tobytes()
-        assert replica.step == alone.state.step == run.state.step == 500
+        alone.state.source.rng = np.random.Generator(np.random.PCG64(seed))
+        alone.descent.take(500)
+        for name, expected in alone.state.iterate._asdict().items():
+            assert arrays[name].tobytes() == expected.tobytes()
+        assert arrays["pairs"].tobytes() == alone.state.source.pairs.counts.tobytes()
+        assert facts["step"] == alone.state.step == run.state.step == 500
 
 
 def test_sums_of_the_replicas_make_the_answer():
     run = run_of(SOLVER)
-    run._take(300)
-    parts = run.replicas.replicas
-    averages = [part.iterate.weighted_theta / part.iterate.totals[WEIGHT] for part in parts]
+    run.descent.take(300)
+    parts = [arrays for arrays, _ in run.descent.replicas]
+    averages = [average_of(part) for part in parts]
     assert run.state.average == pytest.approx(np.mean(averages, axis=0), rel=1e-12, abs=1e-15)
-    seen = np.sum([part.flow_counts for part in parts], axis=0)
+    seen = np.sum([part["flow"] for part in parts], axis=0)
     assert run.state.source.flow.counts == pytest.approx(seen)
-    costs = [part.iterate.weighted_costs / part.iterate.totals[WEIGHT] for part in parts]
+    costs = [part["weighted_costs"] / part["totals"][WEIGHT] for part in parts]
     assert run.state.witness.cost_weights == pytest.approx(np.mean(costs, axis=0))
 
 
@@ -162,9 +169,9 @@ def test_the_average_loses_no_more_than_the_replicas_on_average(
         jm.Features(columns), jm.ExactPenalty(slack=1.0), seed=seed, replicas=count
     )
     run = run_of(solver, problem)
-    run._take(steps)
+    run.descent.take(steps)
     value = run.surrogate.value
-    losses = [value(part.resumed(run.surrogate).average) for part in run.replicas.replicas]
+    losses = [value(average_of(arrays)) for arrays, _ in run.descent.replicas]
     assert value(run.state.average) <= np.mean(losses) * (1 + 1e-9)
     assert len(set(losses)) == count or steps == 1
 
@@ -226,27 +233,27 @@ def test_large_replicas_take_all_their_steps_from_rows_of_their_own(small_blocks
         answer = jm.solve(LARGE, replace(LARGE_SOLVER, batch=batch, steps=steps))
         assert answer.steps == steps
         assert answer.engine == "SGD-AL, 3 replicas"
-    state = large_descent._State(
-        LARGE_SOLVER._in_large_world(),
-        large_surrogate.LargeSurrogate(LARGE, COLUMNS, LARGE_SOLVER.penalty, 5),
-    )
-    large_descent._take_replicas(state, 1, jm.Serial())
-    assert len({iterate.theta.tobytes() for iterate in state.replicas}) == 3
-    averages = [part.weighted_theta / part.totals[WEIGHT] for part in state.replicas]
-    assert state.average == pytest.approx(np.mean(averages, axis=0), rel=1e-12, abs=1e-15)
-    joint, _ = state.estimate()
-    losses = [state.surrogate.estimate(state._fresh, average)[0] for average in averages]
+    run = run_of(LARGE_SOLVER, LARGE)
+    run.descent.take(128)
+    parts = [arrays for arrays, _ in run.descent.replicas]
+    assert len({part["theta"].tobytes() for part in parts}) == 3
+    averages = [average_of(part) for part in parts]
+    assert run.state.average == pytest.approx(np.mean(averages, axis=0), rel=1e-12, abs=1e-15)
+    joint, _ = run.surrogate.estimate(run.state.average, run._fresh)
+    losses = [run.surrogate.estimate(average, run._fresh)[0] for average in averages]
     assert joint < np.mean(losses)
 
 
 def test_a_replica_is_left_as_it_is_by_the_steps_of_its_copy():
-    """Otherwise a lost shard could not be run again on another worker, nor in this process."""
+    """Otherwise a lost task could not be run again on another worker, nor in this process."""
     run = run_of(SOLVER)
-    run._take(10)
-    before = run.replicas.replicas[0]
-    kept = [part.copy() for part in before.iterate]
-    shared = run.surrogate, run.motion, 20
-    first, second = (replicas._advanced(before, shared) for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(before.iterate, kept, strict=True))
-    assert first.iterate.theta.tobytes() == second.iterate.theta.tobytes()
-    assert isinstance(before.resumed(run.surrogate), SubgradientState)
+    run.descent.take(10)
+    before, _ = run.descent.replicas[0]
+    kept = {name: part.copy() for name, part in before.items()}
+    shared = run.surrogate, run.motion, 5, 20
+    first, second = (descent._advanced((0, run.descent.replicas[0]), shared) for _ in range(2))
+    assert all(np.array_equal(before[name], part) for name, part in kept.items())
+    assert first[0]["theta"].tobytes() == second[0]["theta"].tobytes()
+    state = SubgradientState.fresh(run.surrogate, source_of(run.surrogate, 32, 5, 0, None))
+    state.unpack(*first)
+    assert state.step == 30

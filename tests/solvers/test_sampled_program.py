@@ -15,7 +15,8 @@ from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram
 from journeyman.solvers.reduced.sampled_program import (
     SampledProgram,
     draw,
-    estimate_loss,
+    fresh_rows,
+    listed_rows,
     sampled_box,
 )
 from journeyman.testing import random_problem
@@ -55,8 +56,9 @@ def test_the_sampled_loss_is_unbiased_by_enumeration(surrogate, seed):
     for pair in np.flatnonzero(laws.pair_sampling):
         for state in np.flatnonzero(laws.state_sampling):
             q1, q2 = laws.pair_sampling[pair], laws.state_sampling[state]
+            at = np.array([pair]), np.array([state])
             rows = SelectedRows(
-                np.array([pair]), np.array([1 / q1]), np.array([state]), np.array([1 / q2])
+                listed_rows(surrogate, *at), np.array([1 / q1]), np.array([1 / q2]), *at
             )
             mean += q1 * q2 * loss_of(sampled_box(surrogate, rows), theta)
     expected = surrogate.value(theta)
@@ -75,10 +77,9 @@ def loss_of(box, theta):
 @given(surrogates(), seeds)
 def test_all_rows_at_weight_one_are_the_reduced_program(surrogate, seed):
     world, theta = surrogate.reduced.problem.world, np.random.default_rng(seed).normal(size=3)
-    rows = SelectedRows(
-        np.arange(world.num_pairs), np.ones(world.num_pairs),
-        np.arange(world.num_states), np.ones(world.num_states),
-    )  # fmt: skip
+    at = np.arange(world.num_pairs), np.arange(world.num_states)
+    weights = np.ones(world.num_pairs), np.ones(world.num_states)
+    rows = SelectedRows(listed_rows(surrogate, *at), *weights, *at)
     sampled = sampled_box(surrogate, rows)
     full = box_dual(surrogate.reduced, surrogate.penalties)
     assert loss_of(sampled, theta) == pytest.approx(loss_of(full, theta))
@@ -128,7 +129,9 @@ def test_the_standard_error_is_that_of_repeated_estimates():
     surrogate = Surrogate(Reduced(problem, features_of(problem)), ExactPenalty())
     theta = np.array([0.3, -0.2, 0.4])
     rng = np.random.default_rng(0)
-    estimates = np.array([estimate_loss(surrogate, theta, 200, rng) for _ in range(400)])
+    estimates = np.array(
+        [surrogate.estimate(theta, fresh_rows(surrogate, 200, rng)) for _ in range(400)]
+    )
     error = estimates[:, 0].std()
     assert abs(estimates[:, 0].mean() - surrogate.value(theta)) <= 4 * error / 20
     assert estimates[:, 1].mean() == pytest.approx(error, rel=0.15)

@@ -15,7 +15,7 @@ from journeyman.features import Features, occupancies, partition
 from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty, UniformRows
 from journeyman.problem.surrogate import Surrogate
 from journeyman.runs.learning import step_of
-from journeyman.solvers.reduced import dual_repair
+from journeyman.solvers.reduced import dual_repair, rows
 from journeyman.solvers.reduced import stochastic_subgradient as module
 from journeyman.solvers.reduced.descent import SubgradientSteps
 from journeyman.solvers.reduced.dual_repair import DualRepair
@@ -81,9 +81,9 @@ def test_the_golden_trace():
     )  # fmt: skip
     surrogate = Surrogate(Reduced(problem, solver.features), solver.penalty, solver.sampling)
     run = module._Run(solver, surrogate, Watch("test", silent))
-    source, iterate = run.state.source, run.state.iterate
+    source, iterate, exact = run.state.source, run.state.iterate, run.descent.steps.exact
     positions = [np.array(golden[key]) for key in ("samples_s", "samples_y")]
-    advance(0, *positions, source.pairs, source.flow, run.exact, run.motion, iterate)
+    advance(0, *positions, source.pairs, source.flow, exact, run.motion, iterate)
     assert iterate.theta == pytest.approx(golden["theta_6"], abs=1e-12)
     average = iterate.weighted_theta / iterate.totals[WEIGHT]
     assert average == pytest.approx(golden["theta_hat"], abs=1e-12)
@@ -108,9 +108,9 @@ def test_a_step_of_the_kernel_follows_the_sampled_subgradient(cost_class, sparse
     )
     surrogate = Surrogate(Reduced(problem, features), solver.penalty)
     run = module._Run(solver, surrogate, Watch("test", silent))
-    source, iterate = run.state.source, run.state.iterate
-    pairs, states = source.draw(np.random.default_rng(1), count * batch)
-    advance(0, pairs, states, source.pairs, source.flow, run.exact, run.motion, iterate)
+    source, iterate, exact = run.state.source, run.state.iterate, run.descent.steps.exact
+    pairs, states = source.positions(np.random.default_rng(1), count * batch)
+    advance(0, pairs, states, source.pairs, source.flow, exact, run.motion, iterate)
     theta, average = np.zeros(4), np.zeros(4)
     for t in range(count):
         average += (t + 1) * theta
@@ -167,7 +167,7 @@ def test_the_trace_tells_the_story(grid_problem, grid_features):
 def test_the_block_size_does_not_change_the_answer(monkeypatch, grid_problem, grid_features, block):
     solver = StochasticSubgradient(grid_features, steps=600, seed=3)
     whole = jm.solve(grid_problem, solver)
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(rows, "BLOCK", block)
     assert same(jm.solve(grid_problem, solver), whole)
 
 
@@ -301,7 +301,6 @@ def test_alias_tables_hold_the_law_exactly():
         ({"seed": -1}, "seed = -1"),
         ({"replicas": 0}, "replicas = 0"),
         ({"checkpoint_every": 0.0}, "checkpoint_every = 0"),
-        ({"replicas": 2, "checkpoint": "state.npz"}, "checkpoint = 'state.npz' with 2 replicas"),
     ],
 )
 def test_wrong_settings_are_refused(grid_features, wrong, message):
@@ -338,7 +337,7 @@ def test_a_state_written_between_evaluations_leads_to_the_same_bits(
 
     def keep(event):
         step = step_of(path) if event.iteration > 20_000 and not kept.exists() else None
-        if step is not None and module.next_evaluation(step - 1) != step:
+        if step is not None and module.Schedule().after(step - 1) != step:
             kept.write_bytes(path.read_bytes())
 
     whole = jm.solve(grid_problem, solver, observer=keep)
@@ -388,9 +387,9 @@ def test_what_is_said_about_a_loss(loss, least, words):
 
 def test_proofs_are_spaced_by_what_they_cost():
     """Each is made at an evaluation, `between` steps after the last, however the run is cut."""
-    evaluations = [module.next_evaluation(0)]
+    evaluations = [module.Schedule().after(0)]
     while evaluations[-1] < 3_000_000:
-        evaluations.append(module.next_evaluation(evaluations[-1]))
+        evaluations.append(module.Schedule().after(evaluations[-1]))
     for between in (0, 1, 3000, 50_000, 10**6):
         proven = [step for step in evaluations if module.proves_at(step, between)]
         assert all(b - a >= between for a, b in zip([0, *proven], proven, strict=False))

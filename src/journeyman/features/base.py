@@ -10,7 +10,7 @@ measure. Sparse columns stay sparse. The paper's Assumption 2 (positive entries,
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +28,11 @@ from journeyman.arrays import (
     real_matrix,
 )
 from journeyman.costs.functions import CostFunctions
-from journeyman.errors import InvalidCosts, InvalidSolver
+from journeyman.errors import InvalidCosts
 from journeyman.policy import Policy, occupancy
 from journeyman.world import World
 from journeyman.world.large_world import LargeWorld, effective_horizon_of, sampled_step
+from journeyman.world.levels import Level
 
 BLOCK = 1 << 16
 """Pairs evaluated at a time when features are given as a callable."""
@@ -46,6 +47,8 @@ class Features:
     (2, [1.0, 1.0])
     """
 
+    needs: ClassVar[Level] = Level.EXPLICIT
+    """The level of the worlds that these features are for."""
     matrix: Matrix
     base: FloatArray | None
 
@@ -190,6 +193,7 @@ class FlowRows(NamedTuple):
 class LargeFeatures(ABC):
     """Nonnegative columns of mass 1/(1 - discount) over the pairs of `world`."""
 
+    needs: ClassVar[Level] = Level.STEPPED
     world: LargeWorld
     num_features: int
 
@@ -348,26 +352,3 @@ def occupancies(world: World, policies: Sequence[Policy]) -> Features:
     if np.count_nonzero(columns) <= SPARSE_BELOW * columns.size:
         return Features(sparse.csr_array(columns)).normalised(world)
     return Features(columns).normalised(world)
-
-
-# Features of the kind that a problem calls for, or a refusal that names the other kind.
-
-
-def tabled(features: Features | LargeFeatures) -> Features:
-    """Features for a problem with a row for every pair."""
-    if not isinstance(features, Features):
-        raise InvalidSolver(
-            f"{features!r} are features of a large world",
-            "Give the costs of the problem as jm.CostFunctions(...), or give jm.Features(matrix)",
-        )
-    return features
-
-
-def called(features: Features | LargeFeatures) -> LargeFeatures:
-    """Features for a problem that has callables instead."""
-    if not isinstance(features, LargeFeatures):
-        raise InvalidSolver(
-            f"features is a {type(features).__name__}, which holds a row for every pair",
-            "Give features by callables, such as jm.features.factored(...)",
-        )
-    return features

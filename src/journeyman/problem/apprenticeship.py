@@ -77,7 +77,9 @@ class Apprenticeship:
         expert: `Demonstrations`; an `ExpertExpectation` (declared, or estimated in a way of your
             choice); for a simulator `EpisodeTotals`.
         cost_class: which weights are possible; `InfinityBall()` by default.
-        constraints: budgets that the apprentice must keep (the expert may have broken them).
+        constraints: budgets that the apprentice must keep (the expert may have broken them); in a
+            world of callables their costs are `CostFunctions`, solvers over features keep them as
+            far as drawn rows show, and no certificate speaks about them.
     """
 
     world: World
@@ -125,9 +127,17 @@ class Apprenticeship:
                     f"constraints holds a {type(budget).__name__}",
                     "Give jm.Budget(cost=..., at_most=...)",
                 )
-            require_level(self, Level.EXPLICIT, f"the budget {budget.name!r}")
-            budget.on(self.world)
-        return tuple(budget.fitted(self.world) for budget in budgets)
+            if self.level is Level.EXPLICIT:
+                budget.on(self.world)
+                continue
+            require_level(self, Level.STEPPED, f"the budget {budget.name!r}")
+            if budget.function is None:
+                raise InvalidProblem(
+                    f"the cost of budget {budget.name!r} is an array, and the costs are functions",
+                    "Give jm.Budget(cost=jm.CostFunctions(...), at_most=...)",
+                )
+        explicit = self.level is Level.EXPLICIT
+        return tuple(one.fitted(self.world) if explicit else one for one in budgets)
 
     @property
     def num_costs(self) -> int:

@@ -12,7 +12,7 @@ initial - (B - discount P)' base, -base, limits - <base, d_j>.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,40 +24,18 @@ from journeyman.features.base import Features
 from journeyman.policy import occupancy, plan
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.world.laws import probability_vector
+from journeyman.world.levels import Level
 
 
-class ReducedMatrices(Protocol):
-    """The reduced problem as solvers see it: all of its rows, or a sample of them."""
+class DrawnRows(NamedTuple):
+    """Pairs from q1 and states from q2: rows, what they are compared to, and probabilities."""
 
-    @property
-    def problem(self) -> Apprenticeship: ...
-
-    @property
-    def num_features(self) -> int: ...
-
-    @property
-    def pair_rows(self) -> Matrix: ...
-
-    @property
-    def floor(self) -> FloatArray: ...
-
-    @property
-    def flow_rows(self) -> Matrix: ...
-
-    @property
-    def flow_target(self) -> FloatArray: ...
-
-    @property
-    def matching(self) -> FloatArray: ...
-
-    @property
-    def matching_target(self) -> FloatArray: ...
-
-    @property
-    def budget_rows(self) -> FloatArray: ...
-
-    @property
-    def budget_limits(self) -> FloatArray: ...
+    pair_rows: Matrix
+    floor: FloatArray
+    pair_law: FloatArray
+    flow_rows: Matrix
+    flow_target: FloatArray
+    flow_law: FloatArray
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -73,6 +51,28 @@ class Reduced:
     @property
     def num_features(self) -> int:
         return self.features.num_features
+
+    def laws(self, rule: "RowSampling") -> "SamplingLaws":
+        """Laws of the rows, by a rule."""
+        return rule.laws(self)
+
+    @property
+    def mixture_radius(self) -> float:
+        """A ball of coefficients that holds every mixture of the columns."""
+        return self.features.mixture_radius(self.problem.world)
+
+    @property
+    def penalised_at_zero(self) -> tuple[float, float]:
+        """V1 and V2 where all coefficients are zero."""
+        return float(np.maximum(self.floor, 0.0).sum()), float(np.abs(self.flow_target).sum())
+
+    def expected(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """G theta and C theta."""
+        return self.matching @ coefficients, self.budget_rows @ coefficients
+
+    def deviation(self, coefficients: FloatArray, budget_penalty: float) -> float:
+        """The error of what `expected` adds to a loss: none, it is exact."""
+        return 0.0
 
     @property
     def pair_rows(self) -> Matrix:
@@ -175,7 +175,7 @@ class ExactPenalty(Penalty):
                     "Give ExactPenalty(slack=...), or loosen the budgets",
                 )
             overspending = 2 * size * horizon / slack
-            sizes = sum(float(np.abs(budget.cost).max()) for budget in problem.constraints)
+            sizes = sum(budget.size for budget in problem.constraints)
         total = size + overspending * sizes
         return Penalties(2 * total * horizon, total * horizon, overspending)
 
@@ -204,6 +204,12 @@ def common_slack(problem: Apprenticeship) -> float:
     Each round plans against the budgets that are worst off; the average of the occupancies is an
     occupancy, so what is returned is attained by a policy, if not the best there is.
     """
+    if problem.level < Level.EXPLICIT:
+        raise InvalidSolver(
+            "in a world too large to enumerate no policy can be looked for that stays strictly "
+            "within all the budgets",
+            "Give ExactPenalty(slack=...): by how much some policy stays within them",
+        )
     world, D = problem.world, problem.budget_matrix
     scale = np.abs(D).max(axis=0) * world.effective_horizon + np.finfo(float).tiny
     weights = np.ones(len(problem.constraints))

@@ -22,6 +22,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, Matrix, assign, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.problem.reduced import (
+    DrawnRows,
     ExactPenalty,
     Penalties,
     Penalty,
@@ -52,7 +53,7 @@ class Surrogate:
             self,
             reduced=reduced,
             penalties=chosen.of(reduced.problem),
-            laws=rule.laws(reduced),
+            laws=reduced.laws(rule),
         )
 
     @property
@@ -82,6 +83,51 @@ class Surrogate:
             + self.penalties.pairs * self.negativity(coefficients)
             + self.penalties.flow * self.flow_violation(coefficients)
             + self.penalties.budgets * self.overspending(coefficients)
+        )
+
+    def estimate(self, coefficients: FloatArray, rows: DrawnRows) -> tuple[float, float]:
+        """An unbiased estimate of L(theta) from rows that theta has not seen; its standard error.
+
+        What is averaged is the difference to theta = 0, whose penalties are known,
+
+            [Phi_s theta - floor_s]- - [-floor_s]-,      |D_y theta - nu_y| - |nu_y|,
+
+        so a term is at most its row norm times |theta|_2, and rows that are zero need not be drawn.
+        """
+        parts = self.estimated_parts(coefficients, rows)
+        V1, V2 = self.reduced.penalised_at_zero
+        penalties = self.penalties
+        known = (
+            self.matching_error(coefficients)
+            + penalties.budgets * self.overspending(coefficients)
+            + penalties.pairs * V1
+            + penalties.flow * V2
+        )
+        variance = sum(float(np.var(part, ddof=1)) for part in parts) / rows.pair_law.size
+        variance += self.reduced.deviation(coefficients, penalties.budgets) ** 2
+        return float(known + sum(part.mean() for part in parts)), float(np.sqrt(variance))
+
+    def estimated_parts(
+        self, coefficients: FloatArray, rows: DrawnRows
+    ) -> tuple[FloatArray, FloatArray]:
+        """What each drawn pair and state adds to both penalties, beyond what it does at zero."""
+        floor, nu, penalties = rows.floor, rows.flow_target, self.penalties
+        negativity = np.maximum(floor - rows.pair_rows @ coefficients, 0.0)
+        violation = np.abs(rows.flow_rows @ coefficients - nu)
+        return (
+            penalties.pairs * (negativity - np.maximum(floor, 0.0)) / rows.pair_law,
+            penalties.flow * (violation - np.abs(nu)) / rows.flow_law,
+        )
+
+    def estimated_violations(
+        self, coefficients: FloatArray, rows: DrawnRows
+    ) -> tuple[float, float]:
+        """V1 and V2 from drawn rows."""
+        V1, V2 = self.reduced.penalised_at_zero
+        pairs, flow = self.estimated_parts(coefficients, rows)
+        return (
+            V1 + float(pairs.mean()) / (self.penalties.pairs or 1.0),
+            V2 + float(flow.mean()) / (self.penalties.flow or 1.0),
         )
 
     def subgradient(self, coefficients: ArrayLike) -> FloatArray:
@@ -134,8 +180,8 @@ class Surrogate:
         return float(np.sqrt(pairs + flow))
 
     def _difference(self, coefficients: ArrayLike) -> FloatArray:
-        theta = np.asarray(coefficients, dtype=float)
-        return np.asarray(self.reduced.matching @ theta - self.reduced.matching_target)
+        found, _ = self.reduced.expected(np.asarray(coefficients, dtype=float))
+        return np.asarray(found - self.reduced.matching_target)
 
     def _above_floor(self, coefficients: ArrayLike) -> FloatArray:
         return np.asarray(self.reduced.pair_rows @ np.asarray(coefficients) - self.reduced.floor)
@@ -145,8 +191,8 @@ class Surrogate:
         return np.asarray(self.reduced.flow_rows @ theta - self.reduced.flow_target)
 
     def _over_budget(self, coefficients: ArrayLike) -> FloatArray:
-        theta = np.asarray(coefficients, dtype=float)
-        return np.asarray(self.reduced.budget_rows @ theta - self.reduced.budget_limits)
+        _, found = self.reduced.expected(np.asarray(coefficients, dtype=float))
+        return np.asarray(found - self.reduced.budget_limits)
 
     def _exact_part(self, coefficients: ArrayLike) -> FloatArray:
         """The part of a subgradient that is never sampled: matching and budgets."""

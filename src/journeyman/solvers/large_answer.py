@@ -1,27 +1,24 @@
 """What a solver returns for a world too large to enumerate."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, read_only
 from journeyman.features.base import LargeFeatures
 from journeyman.policy.feature_policy import FeaturePolicy
 from journeyman.problem.apprenticeship import Apprenticeship
-from journeyman.solvers.reduced.solution import hopeless
+from journeyman.solvers.reduced.solution import ReducedSolution
 from journeyman.solvers.status import Status
 
-ERRORS = 3.0
-"""Standard errors that an estimated loss may be off by."""
-OTHER_FEATURES = (
-    "Take other features: jm.features.cloned and jm.features.factored with more knots where the "
-    "expert goes; jm.SampledProgram(features) finds about the least loss that features allow"
-)
+if TYPE_CHECKING:
+    from journeyman.solvers.reduced.descent import Optimisation
 
 
 @dataclass(frozen=True, eq=False)
 class LargeAnswer:
-    """The outcome of `jm.solve` for a `Apprenticeship`.
+    """The outcome of `jm.solve` in a world too large to enumerate.
 
     `loss` is an estimate from rows the coefficients have not seen; with exact penalties the loss
     bounds the policy's gap on the data. `jm.certify` proves what it can from rows of its own.
@@ -30,18 +27,50 @@ class LargeAnswer:
     problem: Apprenticeship
     status: Status
     engine: str
-    features: LargeFeatures
-    coefficients: FloatArray
-    loss: float
-    loss_error: float
-    """The standard error of `loss`."""
-    matching_error: float
-    """gap_W(G theta - target): the loss without penalties."""
-    steps: int = 0
-    trace: FloatArray | None = None
-    """For descents: step, seconds, loss and its standard error, row by row."""
+    reduced: ReducedSolution
+    """The coefficients and their loss."""
+    optimisation: "Optimisation | None" = None
+    """For descents: the trace, and the bound in probability on the error."""
     build_seconds: float = 0.0
     solve_seconds: float = 0.0
+
+    @property
+    def features(self) -> LargeFeatures:
+        features = self.reduced.surrogate.reduced.features
+        assert isinstance(features, LargeFeatures)
+        return features
+
+    @property
+    def coefficients(self) -> FloatArray:
+        return self.reduced.coefficients
+
+    @property
+    def loss(self) -> float:
+        return self.reduced.loss
+
+    @property
+    def loss_error(self) -> float:
+        """The standard error of `loss`."""
+        assert self.reduced.sampled_error is not None
+        return self.reduced.sampled_error
+
+    @property
+    def matching_error(self) -> float:
+        """gap_W(G theta - target): the loss without penalties."""
+        return self.reduced.matching_error
+
+    @property
+    def steps(self) -> int:
+        return 0 if self.optimisation is None else self.optimisation.steps
+
+    @property
+    def trace(self) -> FloatArray | None:
+        """For descents: step, seconds, loss and its standard error, row by row."""
+        if self.optimisation is None:
+            return None
+        points = self.optimisation.trace
+        rows = [(one.step, one.seconds, one.loss, one.error) for one in points]
+        return read_only(np.array(rows, dtype=float).reshape(-1, 4))
 
     @property
     def policy(self) -> FeaturePolicy:
@@ -50,8 +79,7 @@ class LargeAnswer:
     @property
     def advice(self) -> str:
         """What to change where the loss, less its error, is not below the trivial bound."""
-        fault = hopeless(self.loss - ERRORS * self.loss_error, 0.0, self.problem.trivial_bound)
-        return f"{fault}. {OTHER_FEATURES}" if fault else ""
+        return self.reduced.advice
 
     def __repr__(self) -> str:
         return (

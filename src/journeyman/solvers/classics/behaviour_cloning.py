@@ -49,8 +49,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix, assign, dense
 from journeyman.demonstrations import Demonstrations, clone
 from journeyman.errors import InvalidDemonstrations, InvalidSolver
-from journeyman.features import Features
-from journeyman.features.base import LargeFeatures, tabled
+from journeyman.features.base import Features, LargeFeatures
 from journeyman.policy import Policy
 from journeyman.policy.table import log_softmax, softmax
 from journeyman.problem import Apprenticeship
@@ -255,10 +254,11 @@ def labelled(world: World, decisions: Demonstrations) -> Demonstrations:
 
 def _checked(features: Any) -> Features:
     """Features as columns over pairs."""
-    if isinstance(features, Features | LargeFeatures):
-        columns = tabled(features)
-    else:
-        columns = Features(features)
+    if isinstance(features, LargeFeatures):
+        raise InvalidSolver(
+            f"{features!r} are features of a large world", "Give jm.Features(matrix)"
+        )
+    columns = features if isinstance(features, Features) else Features(features)
     if columns.base is not None:
         raise InvalidSolver(
             "the features have a base measure, which no log-linear policy has",

@@ -25,7 +25,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.costs.weight_set import WeightSet
-from journeyman.problem.reduced import Penalties, ReducedMatrices
+from journeyman.problem.reduced import DrawnRows, Penalties, Reduced
 from journeyman.problem.surrogate import ReducedWitness
 from journeyman.solvers.exact.engines import Engine, HighsModel, conic_form, run_cone
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
@@ -35,12 +35,14 @@ from journeyman.solvers.watch import Watch
 
 @dataclass(frozen=True, eq=False)
 class SelectedRows:
-    """Some pairs and states, without repetition, and how often each counts."""
+    """Some rows of pairs and states, and how often each counts."""
 
-    pairs: IntArray
+    rows: DrawnRows
     pair_weights: FloatArray
-    states: IntArray
     state_weights: FloatArray
+    pairs: IntArray
+    """Positions of the pairs among all rows; empty where these are not listed."""
+    states: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class BoxDual:
     the extra column.
     """
 
-    reduced: ReducedMatrices
+    reduced: Reduced
     rows: SelectedRows | None
     blocks: tuple[Matrix, Matrix, FloatArray]
     target: FloatArray
@@ -195,16 +197,12 @@ class BoxPoint:
     log: str = ""
 
 
-def box_dual(
-    reduced: ReducedMatrices, penalties: Penalties, rows: SelectedRows | None = None
-) -> BoxDual:
+def box_dual(reduced: Reduced, penalties: Penalties, rows: SelectedRows | None = None) -> BoxDual:
     """The box program of a surrogate, over all rows or a weighted selection."""
-    Phi, floor = reduced.pair_rows, reduced.floor
-    D, nu = reduced.flow_rows, reduced.flow_target
+    shown = reduced if rows is None else rows.rows
+    Phi, floor, D, nu = shown.pair_rows, shown.floor, shown.flow_rows, shown.flow_target
     pair_size, flow_size = np.full(floor.size, penalties.pairs), np.full(nu.size, penalties.flow)
     if rows is not None:
-        Phi, floor, pair_size = Phi[rows.pairs], floor[rows.pairs], pair_size[rows.pairs]
-        D, nu, flow_size = D[rows.states], nu[rows.states], flow_size[rows.states]
         pair_size, flow_size = pair_size * rows.pair_weights, flow_size * rows.state_weights
     chosen = reduced.problem.cost_class.weight_set(reduced.matching_target.size)
     matching, target, low, high, slope, constant = _matching(reduced, chosen)
@@ -288,7 +286,7 @@ def _in_units(box: BoxDual) -> tuple[LinearModel, FloatArray, FloatArray]:
 
 
 def _matching(
-    reduced: ReducedMatrices, chosen: WeightSet
+    reduced: Reduced, chosen: WeightSet
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
     """Rows, targets and box of the cost class; slope and constant."""
     G, target, extras = reduced.matching, reduced.matching_target, chosen.right.size

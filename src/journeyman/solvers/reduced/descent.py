@@ -1,21 +1,39 @@
-"""The state of a run of SGD-AL: what the next step needs, and nothing else.
+"""Descents of SGD-AL: what the next step needs, the steps, replicas, and what a run proves.
 
-It can be written to a checkpoint and read back; a run continued from there takes the very same
-steps. The checkpoint carries a digest of everything the run depends on and is refused elsewhere.
+A state can be written to a checkpoint and read back, that of a single descent and those of its
+replicas; a run continued from there takes the very same steps. The checkpoint carries a digest of
+what the run depends on and is refused elsewhere. Code is not part of the digest: of a stepped world
+and its features it holds what they answered for the rows that estimate the loss.
+
+Replicas are independent descents on one loss, averaged:
+
+    theta_hat = (1/K) sum_k theta_hat_k,        replica k draws rows from a seed of its own
+
+All that a descent keeps of its steps are sums: of omega_t theta_t, omega_t g_t, <g_t, theta_t>, and
+of what was active when a row was seen. Added up over the replicas they are sums over K T steps, and
+average, dual point and bounds are read off them as for one descent.
+
+*Guarantee*: the loss is convex, so L(theta_hat) <= (1/K) sum_k L(theta_hat_k), in every run. The
+dual point is repaired whatever it was made from. The realised-regret bound holds for the sums: one
+replica after the other, the errors of the sampled subgradients are still a martingale. What K
+replicas of T steps average out is noise, by sqrt(K); their regret stays that of T steps, so one
+descent of K T steps has the better bound. Replicas are for workers that would otherwise be idle.
+
+*Cost*: of a round, K T steps on the executor, and for each replica the tables of rows anew.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs.weight_set import BOX
 from journeyman.errors import InvalidFile
-from journeyman.execution import Executor, ranges_of, sum_in_order
+from journeyman.execution import Executor, Serial, sum_in_order
+from journeyman.problem.drawn import FRESH, DrawnReduced
 from journeyman.problem.surrogate import ReducedWitness, Surrogate
 from journeyman.solvers.reduced.kernels import (
     Exact,
@@ -26,7 +44,7 @@ from journeyman.solvers.reduced.kernels import (
     advance,
     advance_incrementally,
 )
-from journeyman.solvers.reduced.rows import Rows, RowSource
+from journeyman.solvers.reduced.rows import ALL, Blocks, Rows, RowSource, Tables, source_of
 from journeyman.solvers.reduced.step_rules import (
     CONSTANT,
     INVERSE_ROOT,
@@ -36,37 +54,37 @@ from journeyman.solvers.reduced.step_rules import (
 )
 from journeyman.storage import PathLike, digest, load_arrays, save_arrays, take
 
-SCHEMA_VERSION = 2
-TRACE_FIELDS = ("step", "seconds", "loss", "matching", "negativity", "flow", "bound")
+SCHEMA_VERSION = 3
+TRACE_FIELDS = ("step", "seconds", "loss", "matching", "negativity", "flow", "bound", "error")
+ROUND = 1 << 16
+"""Steps of replicas between two looks at the clock, at most; workers build their tables once a
+round."""
+IDENTIFYING_ROWS = 64
+"""Rows of a stepped world whose content identifies a run."""
+
+Packed: TypeAlias = tuple[dict[str, FloatArray], dict[str, Any]]
+"""The arrays and the other facts of a state."""
 
 
 @dataclass(eq=False)
 class SubgradientState:
-    """Iterate, visit counts of the rows, random stream, number of steps, and the trace so far."""
+    """Iterate, rows to learn from, and number of steps: all that the next step needs."""
 
     iterate: Iterate
     matched: Matched
     source: RowSource
-    rng: np.random.Generator
-    step: int
-    trace: list[tuple[float, ...]]
+    step: int = 0
 
     @classmethod
-    def fresh(cls, surrogate: Surrogate, seed: int) -> "SubgradientState":
+    def fresh(cls, surrogate: Surrogate, source: RowSource) -> "SubgradientState":
         """theta_1 = 0, as in the paper."""
-        reduced = surrogate.reduced
-        size = reduced.num_features
-        iterate = Iterate(
-            np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size),
-            np.zeros(4), np.zeros(reduced.matching_target.size),
-            np.zeros(reduced.budget_limits.size),
-        )  # fmt: skip
-        count = reduced.matching_target.size
-        matched = Matched(
-            np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(size), np.zeros(count)
-        )
-        rng = np.random.Generator(np.random.PCG64(seed))
-        return cls(iterate, matched, RowSource.of(surrogate), rng, 0, [])
+        size, count = surrogate.num_features, surrogate.reduced.matching_target.size
+        budgets = surrogate.reduced.budget_limits.size
+        sizes = {"totals": 4, "weighted_costs": count, "weighted_budgets": budgets}
+        iterate = Iterate(**{name: np.zeros(sizes.get(name, size)) for name in Iterate._fields})
+        sizes = {"slope": size}
+        matched = Matched(**{name: np.zeros(sizes.get(name, count)) for name in Matched._fields})
+        return cls(iterate, matched, source)
 
     @property
     def average(self) -> FloatArray:
@@ -77,12 +95,12 @@ class SubgradientState:
     @property
     def witness(self) -> ReducedWitness:
         """The average of what was active: of the cost weights, and of each row when it was seen."""
+        assert isinstance(self.source, Tables)
         total = max(self.iterate.totals[WEIGHT], np.finfo(float).tiny)
-        flow, pairs = self.source.flow, self.source.pairs
         return ReducedWitness(
             self.iterate.weighted_costs / total,
-            _share_active(flow),
-            _share_active(pairs),
+            _share_active(self.source.flow),
+            _share_active(self.source.pairs),
             self.iterate.weighted_budgets / total,
         )
 
@@ -90,35 +108,21 @@ class SubgradientState:
     def is_finite(self) -> bool:
         return all(np.isfinite(part).all() for part in self.iterate)
 
-    def save(self, path: PathLike, identity: str) -> None:
-        """Write a checkpoint, atomically."""
-        facts = {"rng": self.rng.bit_generator.state, "step": self.step, "identity": identity}
-        save_arrays(path, "subgradient-state", SCHEMA_VERSION, self._arrays(), **facts)
+    @property
+    def packed(self) -> Packed:
+        """To be stored, or sent to a worker."""
+        arrays, facts = self.source.state
+        return {**self._moving, **arrays}, {**facts, "step": self.step}
 
-    def restore(self, path: PathLike, identity: str) -> None:
-        """Continue from a checkpoint of the same run; the state's arrays are overwritten."""
-        facts, arrays = load_arrays(path, "subgradient-state", SCHEMA_VERSION)
-        if facts.get("identity") != identity:
-            raise InvalidFile(
-                f"{path} is the checkpoint of another run: world, costs, expert, features, seed or "
-                "settings differ",
-                "Give another path, or remove the file to start anew",
-            )
-        trace = take(path, arrays, "trace")
-        for name, target in self._moving_arrays().items():
-            target[...] = take(path, arrays, name)
-        self.source.pairs.recount(take(path, arrays, "pairs"))
-        self.source.flow.recount(take(path, arrays, "flow"))
-        self.trace = [tuple(row) for row in trace.tolist()]
+    def unpack(self, arrays: Mapping[str, FloatArray], facts: Mapping[str, Any]) -> None:
+        """Go on from a `packed` state, which is left as it is."""
+        for name, target in self._moving.items():
+            target[...] = arrays[name]
+        self.source.put_back(arrays, facts)
         self.step = int(facts["step"])
-        self.rng.bit_generator.state = facts["rng"]
 
-    def _arrays(self) -> dict[str, FloatArray]:
-        counts = {"pairs": self.source.pairs.counts, "flow": self.source.flow.counts}
-        trace = np.array(self.trace, dtype=float).reshape(-1, len(TRACE_FIELDS))
-        return {**self._moving_arrays(), **counts, "trace": trace}
-
-    def _moving_arrays(self) -> dict[str, FloatArray]:
+    @property
+    def _moving(self) -> dict[str, FloatArray]:
         matched = {f"matched_{name}": part for name, part in self.matched._asdict().items()}
         return {**self.iterate._asdict(), **matched}
 
@@ -128,30 +132,8 @@ def _share_active(rows: Rows) -> FloatArray:
     return np.divide(active, seen, out=np.zeros_like(seen), where=seen > 0)
 
 
-def identity_of(surrogate: Surrogate, settings: str, seed: int) -> str:
-    """A digest of everything that decides which steps a run takes."""
-    reduced = surrogate.reduced
-    world = reduced.problem.world
-    return digest(
-        world.transition, world.initial, world.discount, reduced.problem.cost_matrix,
-        reduced.matching_target, reduced.budget_rows, reduced.budget_limits, reduced.pair_rows,
-        reduced.floor, json.dumps(settings), seed,
-    )  # fmt: skip
-
-
-def exists(path: PathLike | None) -> bool:
-    """Whether there is a checkpoint to continue from."""
-    return path is not None and Path(path).exists()
-
-
-# The steps of SGD-AL in an explicit world: what they are made of, and the loop that suits them.
-#
-# Everything here follows from the surrogate and the `Motion`; a `SubgradientState` is what the
-# steps change.
-
-
 class SubgradientSteps:
-    """Takes steps on the states of one surrogate."""
+    """Takes steps on the states of one surrogate, by the compiled loop that suits them."""
 
     def __init__(self, surrogate: Surrogate, source: RowSource, motion: Motion) -> None:
         self.motion = motion
@@ -179,17 +161,16 @@ class SubgradientSteps:
         return plain and scalar and unbudgeted and source.is_dense and matched
 
     def take(self, state: SubgradientState, count: int) -> None:
-        """`count` steps, on rows drawn by the state's own stream."""
-        drawn = state.source.draw(state.rng, count * self.motion.batch)
-        tables = state.source.pairs, state.source.flow
-        if self.images is None:
-            advance(state.step, *drawn, *tables, self.exact, self.motion, state.iterate)
-        else:
-            advance_incrementally(
-                state.step, *drawn, *tables, self.exact, self.motion, self.images, state.iterate,
-                state.matched,
-            )  # fmt: skip
-        state.step += count
+        """`count` steps, on rows of the state's own source."""
+        for drawn in state.source.draw(state.step, count):
+            if self.images is None:
+                advance(state.step, *drawn, self.exact, self.motion, state.iterate)
+            else:
+                advance_incrementally(
+                    state.step, *drawn, self.exact, self.motion, self.images, state.iterate,
+                    state.matched,
+                )  # fmt: skip
+            state.step += drawn[0].size // self.motion.batch
 
 
 def _images(surrogate: Surrogate) -> Images:
@@ -203,123 +184,129 @@ def _images(surrogate: Surrogate) -> Images:
     )
 
 
-# Replicas of SGD-AL: independent descents on one loss, averaged.
-#
-#     theta_hat = (1/K) sum_k theta_hat_k,        replica k draws rows from a seed of its own
-#
-# All that a descent keeps of its steps are sums: of omega_t theta_t, omega_t g_t, <g_t, theta_t>,
-# and of what was active when a row was seen. Added up over the replicas they are sums over K T
-# steps, and average, dual point and bounds are read off them as for one descent.
-#
-# *Guarantee*: the loss is convex, so L(theta_hat) <= (1/K) sum_k L(theta_hat_k), in every run. The
-# dual point is repaired whatever it was made from. The realised-regret bound holds for the sums:
-# one replica after the other, the errors of the sampled subgradients are still a martingale. What K
-# replicas of T steps average out is noise, by sqrt(K); their regret stays that of T steps, so one
-# descent of K T steps has the better bound. Replicas are for workers that would otherwise be idle.
-#
-# *Cost*: of a round, K T steps on the executor, and for each replica the tables of rows anew.
-
-ROUND = 1 << 16
-"""Steps between two looks at the clock, at most; workers build their tables once a round."""
-BLOCK = 2048
-"""Steps whose rows are drawn at a time."""
-
-
-class Replica(NamedTuple):
-    """What a descent carries from one round to the next."""
-
-    iterate: Iterate
-    matched: Matched
-    pair_counts: FloatArray
-    flow_counts: FloatArray
-    stream: Any
-    """The state of its bit generator."""
-    step: int
-
-    @classmethod
-    def of(cls, state: SubgradientState) -> "Replica":
-        counts = state.source.pairs.counts, state.source.flow.counts
-        stream = state.rng.bit_generator.state
-        return cls(state.iterate, state.matched, *counts, stream, state.step)
-
-    def resumed(self, surrogate: Surrogate) -> SubgradientState:
-        """A state to take steps on; the replica itself is left as it is."""
-        state = SubgradientState.fresh(surrogate, 0)
-        for target, kept in zip(
-            (*state.iterate, *state.matched), (*self.iterate, *self.matched), strict=True
-        ):
-            target[...] = kept
-        state.source.pairs.recount(self.pair_counts)
-        state.source.flow.recount(self.flow_counts)
-        state.rng.bit_generator.state = self.stream
-        state.step = self.step
-        return state
-
-
-class Replicas:
-    """Descents that go on together; `pooled` is the state with the sums of all."""
+class Descent:
+    """One descent, or replicas whose sums `state` holds; and the trace of both."""
 
     def __init__(
         self,
         surrogate: Surrogate,
         motion: Motion,
-        pooled: SubgradientState,
-        seeds: Sequence[np.random.SeedSequence],
-        executor: Executor,
+        seed: int,
+        replicas: int = 1,
+        executor: Executor | None = None,
     ) -> None:
-        """`pooled` has taken no step yet."""
-        self.surrogate, self.motion, self.pooled, self.executor = (
-            surrogate, motion, pooled, executor,
-        )  # fmt: skip
-        streams = [np.random.PCG64(seed).state for seed in seeds]
-        self.replicas = [Replica.of(pooled)._replace(stream=stream) for stream in streams]
+        self.surrogate, self.motion, self.seed = surrogate, motion, seed
+        self.executor = Serial() if executor is None else executor
+        source = source_of(surrogate, motion.batch, seed, None, executor)
+        self.state = SubgradientState.fresh(surrogate, source)
+        self.steps = SubgradientSteps(surrogate, source, motion)
+        self.replicas: list[Packed | None] = [None] * (replicas if replicas > 1 else 0)
+        self.trace: list[tuple[float, ...]] = []
+
+    @property
+    def stride(self) -> int:
+        """How many steps are best taken at a time."""
+        if not self.replicas:
+            return self.state.source.stride(self.state.step)
+        return ALL if isinstance(self.state.source, Blocks) else ROUND
 
     def take(self, count: int) -> None:
-        """`count` steps of every replica."""
-        shared = self.surrogate, self.motion, count
-        self.replicas = self.executor.map(_advanced, self.replicas, shared=shared)
-        sums = pooled([replica.iterate for replica in self.replicas])
-        for target, total in zip(self.pooled.iterate, sums, strict=True):
-            target[...] = total
-        source = self.pooled.source
-        source.pairs.recount(sum_in_order(replica.pair_counts for replica in self.replicas))
-        source.flow.recount(sum_in_order(replica.flow_counts for replica in self.replicas))
-        self.pooled.step += count
+        """`count` steps, of every replica."""
+        if not self.replicas:
+            self.steps.take(self.state, count)
+            return
+        shared = self.surrogate, self.motion, self.seed, count
+        tasks = list(enumerate(self.replicas))
+        self._pool(self.executor.map(_advanced, tasks, shared=shared))
+
+    def _pool(self, replicas: list[Packed]) -> None:
+        """The sums of all replicas, in the order of the replicas."""
+        self.replicas = list(replicas)
+        state, source = self.state, self.state.source
+        parts = [arrays for arrays, _ in replicas]
+        for name, target in state.iterate._asdict().items():
+            target[...] = sum_in_order(part[name] for part in parts)
+        if isinstance(source, Tables):
+            source.pairs.recount(sum_in_order(part["pairs"] for part in parts))
+            source.flow.recount(sum_in_order(part["flow"] for part in parts))
+        state.step = replicas[0][1]["step"]
+
+    def save(self, path: PathLike, identity: str) -> None:
+        """Write a checkpoint, atomically."""
+        arrays, facts = self.state.packed
+        if self.replicas:
+            kept = [one for one in self.replicas if one is not None]
+            arrays = {
+                f"{k}_{name}": part for k, one in enumerate(kept) for name, part in one[0].items()
+            }
+            facts = {"step": self.state.step, "replicas": [facts for _, facts in kept]}
+        trace = np.array(self.trace, dtype=float).reshape(-1, len(TRACE_FIELDS))
+        save_arrays(
+            path, "subgradient-state", SCHEMA_VERSION, {**arrays, "trace": trace},
+            **facts, identity=identity,
+        )  # fmt: skip
+
+    def restore(self, path: PathLike, identity: str) -> None:
+        """Continue from a checkpoint of the same run."""
+        facts, arrays = load_arrays(path, "subgradient-state", SCHEMA_VERSION)
+        if facts.get("identity") != identity:
+            raise InvalidFile(
+                f"{path} is the checkpoint of another run: world, costs, expert, features, seed or "
+                "settings differ",
+                "Give another path, or remove the file to start anew",
+            )
+        trace = take(path, arrays, "trace")
+        names = self.state.packed[0]
+        if self.replicas:
+            self._pool(
+                [
+                    ({name: take(path, arrays, f"{k}_{name}") for name in names}, part)
+                    for k, part in enumerate(facts["replicas"])
+                ]
+            )
+        else:
+            self.state.unpack({name: take(path, arrays, name) for name in names}, facts)
+        self.trace = [tuple(row) for row in trace.tolist()]
 
 
-def pooled(iterates: Sequence[Iterate]) -> Iterate:
-    """The sums of all replicas, in the order of the replicas."""
-    return Iterate(*(sum_in_order(parts) for parts in zip(*iterates, strict=True)))
+def _advanced(
+    task: tuple[int, Packed | None], shared: tuple[Surrogate, Motion, int, int]
+) -> Packed:
+    """A replica some steps later; what it was is left as it is."""
+    (number, packed), (surrogate, motion, seed, count) = task, shared
+    source = source_of(surrogate, motion.batch, seed, number, None)
+    state = SubgradientState.fresh(surrogate, source)
+    if packed is not None:
+        state.unpack(*packed)
+    steps, goal = SubgradientSteps(surrogate, source, motion), state.step + count
+    while state.step < goal:
+        steps.take(state, min(source.stride(state.step), goal - state.step))
+    return state.packed
+
+
+def identity_of(surrogate: Surrogate, settings: str, seed: int) -> str:
+    """A digest of everything that decides which steps a run takes."""
+    reduced, problem = surrogate.reduced, surrogate.reduced.problem
+    if isinstance(reduced, DrawnReduced):
+        rows = reduced.drawn(IDENTIFYING_ROWS, FRESH, 0)
+        content: tuple[Any, ...] = (
+            problem.world.num_states, problem.world.num_actions, problem.world.discount,
+            repr(problem.cost_class), reduced.matching, reduced.matching_target,
+            reduced.budget_rows, reduced.budget_limits, *rows,
+        )  # fmt: skip
+    else:
+        world = problem.world
+        content = (
+            world.transition, world.initial, world.discount, problem.cost_matrix,
+            reduced.matching_target, reduced.budget_rows, reduced.budget_limits,
+            reduced.pair_rows, reduced.floor,
+        )  # fmt: skip
+    return digest(*content, json.dumps(settings), seed)
 
 
 def engine_of(replicas: int) -> str:
     """How an answer names its solver."""
     return "SGD-AL" if replicas == 1 else f"SGD-AL, {replicas} replicas"
-
-
-def _advanced(replica: Replica, shared: tuple[Surrogate, Motion, int]) -> Replica:
-    """The replica some steps later."""
-    surrogate, motion, count = shared
-    state = replica.resumed(surrogate)
-    steps = SubgradientSteps(surrogate, state.source, motion)
-    for first, last in ranges_of(count, BLOCK):
-        steps.take(state, last - first)
-    return Replica.of(state)
-
-
-# What a run of a stochastic method proves about its own optimisation error.
-#
-# Deterministic: L(average) minus the lower bound of a dual point (see `ReducedSolution`).
-# In probability, for any step rule (expert data fixed, weights w_t fixed in advance): with
-# probability at least 1 - delta
-#
-#     L(average) - min L <= [sum_t w_t <g_t, theta_t> + rho |sum_t w_t g_t|_2
-#                            + 2 rho sigma sqrt(2 log(1/delta) sum_t w_t^2)] / sum_t w_t
-#
-# the realised regret plus the noise of the estimates. A run that may end at any of its evaluations,
-# because it is accurate enough there, pays for having looked: at the j-th one delta/(j (j + 1))
-# takes the place of delta. The clock and Ctrl-C are taken to know nothing of the draws. It often
-# exceeds 2N/(1 - discount) and is then called vacuous.
 
 
 @dataclass(frozen=True)
@@ -333,11 +320,28 @@ class TracePoint:
     negativity: float
     flow: float
     bound: float
+    error: float = 0.0
+    """The standard error of the loss where it is an estimate."""
 
 
 @dataclass(frozen=True)
 class Optimisation:
-    """The trace of a run and the bound in probability on its optimisation error."""
+    """The trace of a run and the bound in probability on its optimisation error.
+
+    For any step rule (expert data fixed, weights w_t fixed in advance), with probability at least
+    1 - delta
+
+        L(average) - min L <= [sum_t w_t <g_t, theta_t> + rho |sum_t w_t g_t|_2
+                               + 2 rho sigma sqrt(2 log(1/delta) sum_t w_t^2)] / sum_t w_t
+
+    the realised regret plus the noise of the estimates. A run that may end at any of its
+    evaluations, because it is accurate enough there, pays for having looked: at the j-th one
+    delta/(j (j + 1)) takes the place of delta. The clock and Ctrl-C are taken to know nothing of
+    the draws. It often exceeds 2N/(1 - discount) and is then called vacuous.
+
+    In a stepped world L is the loss with the matrices G and C that the steps use; where these are
+    means over drawn pairs, their own error is not part of the bound.
+    """
 
     steps: int
     trace: tuple[TracePoint, ...]
@@ -364,21 +368,17 @@ class Optimisation:
 
 
 def optimisation_of(
-    surrogate: Surrogate,
-    state: SubgradientState,
-    radius: float,
-    batch: int,
-    failure_probability: float,
-    looks: int = 0,
+    descent: Descent, radius: float, failure_probability: float, looks: int = 0
 ) -> Optimisation:
-    """Read the figures off the state of a run that could have ended at `looks` evaluations."""
+    """Of a run that could have ended at `looks` evaluations."""
+    state, surrogate, batch = descent.state, descent.surrogate, descent.motion.batch
     totals = state.iterate.totals
     weight = max(float(totals[WEIGHT]), np.finfo(float).tiny)
     regret = totals[REGRET] + radius * np.linalg.norm(state.iterate.weighted_gradient)
     share = failure_probability / (looks * (looks + 1) if looks else 1)
     spread = np.sqrt(2 * np.log(1 / share) * totals[SQUARED_WEIGHT])
     noise = 2 * radius * surrogate.noise_bound(batch, batch) * spread
-    rows = [dict(zip(TRACE_FIELDS, row, strict=True)) for row in state.trace]
+    rows = [dict(zip(TRACE_FIELDS, row, strict=True)) for row in descent.trace]
     return Optimisation(
         state.step,
         tuple(TracePoint(int(row.pop("step")), **row) for row in rows),

@@ -1,22 +1,34 @@
-"""Rows to learn from: blocks of positions in tables of rows, drawn independently of theta.
+"""Rows to learn from: tables of rows and positions in them, drawn independently of theta.
 
-A table holds the rows of Phi (one per pair) or of D (one per state), dense or sparse, with what a
-row is compared to (its threshold) and its importance weight, penalty/probability. Positions are
-drawn by the alias method, one uniform number each, in the order (step, row, pair before state), so
-the stream depends on the seed alone and not on how it is cut into blocks.
+A table holds rows of Phi (one per pair) or of D (one per state), dense or sparse, with what a row
+is compared to (its threshold) and its importance weight, penalty/probability. Where all rows are
+known (`Tables`) positions are drawn by the alias method, one uniform number each, in the order
+(step, row, pair before state), so the stream depends on the seed alone and not on how it is cut.
+Where rows can only be drawn (`Blocks`) every block of them is a table of its own, read from its
+beginning to its end.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix
+from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.compiled import kernel
+from journeyman.execution import Executor, seeds_of
 from journeyman.features.base import LargeFeatures
+from journeyman.problem.drawn import LEARNING, REPLICA, DrawnReduced, block_stream, draw_rows
+from journeyman.problem.reduced import DrawnRows, Penalties
 from journeyman.problem.surrogate import Surrogate
 
+BLOCK = 2048
+"""Steps whose positions are drawn at a time."""
+ALL = 1 << 62
+BLOCK_ROWS = 1 << 14
+"""Rows of a block, rounded down to a multiple of the batch."""
 THRESHOLD, IMPORTANCE, SEEN, ACTIVE = range(4)
 """Where a record holds what its row is compared to, its importance weight, and how much weight the
 row was seen and active with."""
@@ -69,33 +81,145 @@ class Alias:
         return _draw(self.keep, self.other, uniforms)
 
 
-@dataclass(frozen=True, eq=False)
-class RowSource:
-    """The tables of a surrogate and the laws to draw from them."""
+Drawn: TypeAlias = tuple[IntArray, IntArray, Rows, Rows]
+"""Positions of pairs and states, and the tables they are positions in."""
 
-    pairs: Rows
-    flow: Rows
-    pair_law: Alias
-    state_law: Alias
 
-    @classmethod
-    def of(cls, surrogate: Surrogate) -> "RowSource":
-        reduced, laws, penalties = surrogate.reduced, surrogate.laws, surrogate.penalties
-        return cls(
-            table_of(reduced.pair_rows, reduced.floor, penalties.pairs, laws.pair_sampling),
-            table_of(reduced.flow_rows, reduced.flow_target, penalties.flow, laws.state_sampling),
-            Alias.of(laws.pair_sampling),
-            Alias.of(laws.state_sampling),
-        )
+class RowSource(ABC):
+    """Hands out the rows of the steps, which do not depend on the coefficients."""
+
+    is_dense = False
+    """Whether rows are stored with their zeros."""
+
+    @abstractmethod
+    def stride(self, step: int) -> int:
+        """How many steps after the first `step` are best taken at a time."""
+
+    @abstractmethod
+    def draw(self, step: int, count: int) -> Iterator[Drawn]:
+        """The rows of `count` steps after the first `step`: tables, and positions in them."""
 
     @property
-    def is_dense(self) -> bool:
-        return not self.pairs.is_sparse
+    @abstractmethod
+    def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        """Arrays and facts that change as rows are drawn; whoever puts them back goes on there."""
 
-    def draw(self, rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
-        """Positions of `count` pairs and `count` states."""
+    @abstractmethod
+    def put_back(self, arrays: Mapping[str, FloatArray], facts: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+
+
+class Tables(RowSource):
+    """All rows of a surrogate, drawn by position from its laws; a row counts when it was active."""
+
+    def __init__(
+        self, surrogate: Surrogate, batch: int, seed: int | np.random.SeedSequence
+    ) -> None:
+        reduced, laws, penalties = surrogate.reduced, surrogate.laws, surrogate.penalties
+        self.batch, self.rng = batch, np.random.Generator(np.random.PCG64(seed))
+        self.pairs = table_of(reduced.pair_rows, reduced.floor, penalties.pairs, laws.pair_sampling)
+        self.flow = table_of(
+            reduced.flow_rows, reduced.flow_target, penalties.flow, laws.state_sampling
+        )
+        self.pair_law = Alias.of(laws.pair_sampling)
+        self.state_law = Alias.of(laws.state_sampling)
+        self.is_dense = not self.pairs.is_sparse
+
+    def stride(self, step: int) -> int:
+        return BLOCK
+
+    def draw(self, step: int, count: int) -> Iterator[Drawn]:
+        yield *self.positions(self.rng, count * self.batch), self.pairs, self.flow
+
+    def positions(self, rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
+        """Of `count` pairs and `count` states."""
         uniforms = rng.random((count, 2))
         return self.pair_law.draw(uniforms[:, 0]), self.state_law.draw(uniforms[:, 1])
+
+    @property
+    def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        arrays = {"pairs": self.pairs.counts, "flow": self.flow.counts}
+        return arrays, {"rng": self.rng.bit_generator.state}
+
+    def put_back(self, arrays: Mapping[str, FloatArray], facts: Mapping[str, Any]) -> None:
+        self.pairs.recount(arrays["pairs"])
+        self.flow.recount(arrays["flow"])
+        self.rng.bit_generator.state = facts["rng"]
+
+
+class Blocks(RowSource):
+    """Rows of a stepped world, drawn block by block and never seen again.
+
+    A block has its number in a stream, so steps are the same however a run is cut; an executor may
+    draw all blocks of a request at once.
+    """
+
+    def __init__(
+        self,
+        reduced: DrawnReduced,
+        penalties: Penalties,
+        batch: int,
+        stream: Sequence[int] = (LEARNING,),
+        executor: Executor | None = None,
+    ) -> None:
+        self.reduced, self.penalties, self.batch = reduced, penalties, batch
+        self.stream, self.executor = tuple(stream), executor
+        self.steps_per_block = max(1, BLOCK_ROWS // batch)
+
+    def stride(self, step: int) -> int:
+        """To the end of a block; an executor is given all blocks up to the next evaluation."""
+        left = self.steps_per_block - step % self.steps_per_block
+        return left if self.executor is None else ALL
+
+    def draw(self, step: int, count: int) -> Iterator[Drawn]:
+        first, last = step // self.steps_per_block, -(-(step + count) // self.steps_per_block)
+        size = self.steps_per_block * self.batch
+        tasks = [(self.reduced.seed, size, *self.stream, number) for number in range(first, last)]
+        features = self.reduced.features
+        blocks = (
+            (_block(task, features) for task in tasks)
+            if self.executor is None
+            else self.executor.map(_block, tasks, shared=features)
+        )
+        for number, rows in zip(range(first, last), blocks, strict=True):
+            start = number * self.steps_per_block
+            places = np.arange(
+                max(step - start, 0) * self.batch,
+                min(step + count - start, self.steps_per_block) * self.batch,
+            )
+            pairs, flow = rows_to_tables(rows, self.penalties)
+            yield places, places, pairs, flow
+
+    @property
+    def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        return {}, {}
+
+    def put_back(self, arrays: Mapping[str, FloatArray], facts: Mapping[str, Any]) -> None:
+        """Nothing: the number of a step says where its rows are."""
+
+
+def source_of(
+    surrogate: Surrogate, batch: int, seed: int, replica: int | None, executor: Executor | None
+) -> RowSource:
+    """The rows that a descent learns from, or one of its replicas."""
+    reduced = surrogate.reduced
+    if isinstance(reduced, DrawnReduced):
+        stream = (LEARNING,) if replica is None else (REPLICA, replica)
+        return Blocks(reduced, surrogate.penalties, batch, stream, executor)
+    return Tables(surrogate, batch, seed if replica is None else seeds_of(seed, replica + 1)[-1])
+
+
+def _block(task: tuple[int, ...], features: LargeFeatures) -> DrawnRows:
+    seed, size, *block = task
+    return draw_rows(features, size, block_stream(seed, *block))
+
+
+def rows_to_tables(rows: DrawnRows, penalties: Penalties) -> tuple[Rows, Rows]:
+    """Tables of drawn pairs and states."""
+    return (
+        table_of(rows.pair_rows, rows.floor, penalties.pairs, rows.pair_law),
+        table_of(rows.flow_rows, rows.flow_target, penalties.flow, rows.flow_law),
+    )
 
 
 def table_of(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArray) -> Rows:
@@ -166,45 +290,3 @@ def _alias_tables(scaled: FloatArray) -> tuple[FloatArray, IntArray]:
         if scaled[small[k]] <= 0.0 and num_large > 0:
             keep[small[k]], other[small[k]] = 0.0, large[0]
     return keep, other
-
-
-# Rows of a world too large to enumerate, drawn block by block.
-#
-# A block is a function of the features and of its seed alone, whoever draws it and when: descents
-# consume blocks one after the other, the sampled program keeps one, and an executor may draw many
-# at once without changing a bit.
-
-LEARNING, FRESH, MATCHING = 1, 2, 3
-"""Streams of a seed: rows to learn from, rows to estimate the loss on, pairs for Psi' Phi."""
-
-
-class DrawnRows(NamedTuple):
-    """Pairs from q1 and states from q2 with their rows and probabilities."""
-
-    pair_rows: SparseMatrix
-    pair_law: FloatArray
-    flow_rows: SparseMatrix
-    flow_law: FloatArray
-    initial: FloatArray
-    """Initial probabilities of the states."""
-
-
-def block_stream(seed: int, stream: int, block: int) -> np.random.Generator:
-    """The generator of one block, independent of all the others."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, block)))
-
-
-def draw_rows(features: LargeFeatures, count: int, rng: np.random.Generator) -> DrawnRows:
-    """`count` rows of Phi and as many of D."""
-    pair_rows = features.rows(*features.draw(rng, count))
-    states = features.draw_flow(rng, count)
-    flow = features.flow(states)
-    return DrawnRows(
-        pair_rows, features.pair_law(pair_rows), flow.rows, flow.law,
-        initial_at(features, states),
-    )  # fmt: skip
-
-
-def initial_at(features: LargeFeatures, states: IntArray) -> FloatArray:
-    """Initial probabilities."""
-    return np.asarray(features.world.initial_probability(states), dtype=float)

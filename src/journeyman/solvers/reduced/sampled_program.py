@@ -32,21 +32,18 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidSolver
-from journeyman.features.base import Features, LargeFeatures, called, tabled
+from journeyman.features.base import Features, LargeFeatures
 from journeyman.problem import Apprenticeship
-from journeyman.problem.reduced import ExactPenalty, Penalty, Reduced, RowNorms, RowSampling
+from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced, reduced_of
+from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.hyperparameters import require_count
+from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
-from journeyman.solvers.reduced.large_sample import LargeSample
-from journeyman.solvers.reduced.reduced_program import (
-    check_limits,
-    reduced_solution,
-    solve_box,
-)
-from journeyman.solvers.reduced.solution import policy_solution
+from journeyman.solvers.reduced.reduced_program import check_limits, reduced_solution, solve_box
+from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 from journeyman.world.levels import Level
@@ -57,7 +54,7 @@ class SampledProgram:
     """Minimise the surrogate loss as it shows on sampled rows.
 
     Args:
-        features: the columns to combine; `LargeFeatures` for a `Apprenticeship` (there
+        features: the columns to combine; `LargeFeatures` in a world of callables (there
             `sampling` is of no use: rows are drawn from the features).
         seed: of the draws; the same seed gives the same answer.
         num_rows: pairs drawn, and states drawn.
@@ -102,75 +99,76 @@ class SampledProgram:
     @property
     def needs(self) -> Level:
         """Arrays for features that are a matrix, callables for features of a large world."""
-        return Level.EXPLICIT if isinstance(self.features, Features) else Level.STEPPED
+        return self.features.needs
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Any:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        if problem.level < Level.EXPLICIT:
-            return self._in_large_world().run(problem, watch)
         started = time.perf_counter()
-        surrogate = Surrogate(Reduced(problem, tabled(self.features)), self.penalty, self.sampling)
+        reduced = reduced_of(problem, self.features, int(self.seed))
+        surrogate = Surrogate(reduced, self.penalty, self.sampling)
         rng = np.random.default_rng(self.seed)
         box = sampled_box(surrogate, draw(surrogate, self.num_rows, rng))
         built = time.perf_counter()
         found = solve_box(box, watch, self.engine, self.threads, self.tolerance)
-        solution = reduced_solution(surrogate, box, found)
-        mean, error = estimate_loss(surrogate, solution.coefficients, self.fresh_rows, rng)
-        solution = replace(solution, sampled_loss=mean, sampled_error=error)
         status = Status.CONVERGED if found.status is Status.OPTIMAL else found.status
+        if isinstance(reduced, DrawnReduced):
+            theta, fresh = box.coefficients(found.x), fresh_rows(surrogate, self.fresh_rows, rng)
+            solution = ReducedSolution.estimated(surrogate, theta, fresh, box.radius(found.x))
+            return LargeAnswer(
+                problem, status, found.engine, solution, build_seconds=built - started,
+                solve_seconds=time.perf_counter() - built,
+            )  # fmt: skip
+        solution = reduced_solution(surrogate, box, found)
+        fresh = fresh_rows(surrogate, self.fresh_rows, rng)
+        mean, error = surrogate.estimate(solution.coefficients, fresh)
+        solution = replace(solution, sampled_loss=mean, sampled_error=error)
         return Answer(
             problem, status, found.engine, policy_solution(solution),
             build_seconds=built - started, solve_seconds=time.perf_counter() - built,
             log=found.log, reduced=solution,
         )  # fmt: skip
 
-    def _in_large_world(self) -> LargeSample:
-        return LargeSample(
-            called(self.features), self.penalty, self.num_rows, self.fresh_rows, self.engine,
-            self.threads, self.tolerance, int(self.seed),
-        )  # fmt: skip
-
 
 def draw(surrogate: Surrogate, num_rows: int, rng: np.random.Generator) -> SelectedRows:
     """`num_rows` pairs and as many states, each with the sum of its weights 1/(n q)."""
-    laws = surrogate.laws
+    reduced, laws = surrogate.reduced, surrogate.laws
+    if isinstance(reduced, DrawnReduced):
+        rows, nowhere = reduced.drawn(num_rows, LEARNING, 0), np.zeros(0, dtype=np.int64)
+        return SelectedRows(
+            rows, 1 / (num_rows * rows.pair_law), 1 / (num_rows * rows.flow_law), nowhere, nowhere
+        )
     pairs, pair_weights = _merged(_indices(laws.pair_sampling, num_rows, rng), laws.pair_sampling)
     states, weights = _merged(_indices(laws.state_sampling, num_rows, rng), laws.state_sampling)
-    return SelectedRows(pairs, pair_weights, states, weights)
+    return SelectedRows(listed_rows(surrogate, pairs, states), pair_weights, weights, pairs, states)
 
 
-def sampled_box(surrogate: Surrogate, rows: SelectedRows) -> BoxDual:
+def fresh_rows(surrogate: Surrogate, count: int, rng: np.random.Generator) -> DrawnRows:
+    """Further rows, which coefficients have not seen."""
+    if isinstance(surrogate.reduced, DrawnReduced):
+        return surrogate.reduced.drawn(count, FRESH, 0)
+    laws = surrogate.laws
+    pairs = _indices(laws.pair_sampling, count, rng)
+    return listed_rows(surrogate, pairs, _indices(laws.state_sampling, count, rng))
+
+
+def sampled_box(surrogate: Surrogate, selected: SelectedRows) -> BoxDual:
     """The box program of the rows; its constant makes the sampled loss exact at theta = 0."""
-    reduced, penalties = surrogate.reduced, surrogate.penalties
-    box = box_dual(reduced, penalties, rows)
-    negative, violated = np.maximum(reduced.floor, 0.0), np.abs(reduced.flow_target)
-    missing = penalties.pairs * (negative.sum() - rows.pair_weights @ negative[rows.pairs])
-    missing += penalties.flow * (violated.sum() - rows.state_weights @ violated[rows.states])
+    penalties, rows = surrogate.penalties, selected.rows
+    box = box_dual(surrogate.reduced, penalties, selected)
+    V1, V2 = surrogate.reduced.penalised_at_zero
+    negative, violated = np.maximum(rows.floor, 0.0), np.abs(rows.flow_target)
+    missing = penalties.pairs * (V1 - selected.pair_weights @ negative)
+    missing += penalties.flow * (V2 - selected.state_weights @ violated)
     return replace(box, constant=box.constant + float(missing))
 
 
-def estimate_loss(
-    surrogate: Surrogate, coefficients: FloatArray, num_rows: int, rng: np.random.Generator
-) -> tuple[float, float]:
-    """An unbiased estimate of L from `num_rows` pairs and states, and its standard error."""
-    reduced, laws, penalties = surrogate.reduced, surrogate.laws, surrogate.penalties
-    pairs = _indices(laws.pair_sampling, num_rows, rng)
-    states = _indices(laws.state_sampling, num_rows, rng)
-    floor, nu = reduced.floor[pairs], reduced.flow_target[states]
-    negativity = np.maximum(floor - reduced.pair_rows[pairs] @ coefficients, 0.0)
-    violation = np.abs(reduced.flow_rows[states] @ coefficients - nu)
-    parts = (
-        penalties.pairs * (negativity - np.maximum(floor, 0.0)) / laws.pair_sampling[pairs],
-        penalties.flow * (violation - np.abs(nu)) / laws.state_sampling[states],
-    )
-    known = (
-        surrogate.matching_error(coefficients)
-        + penalties.budgets * surrogate.overspending(coefficients)
-        + penalties.pairs * np.maximum(reduced.floor, 0.0).sum()
-        + penalties.flow * np.abs(reduced.flow_target).sum()
-    )
-    variance = sum(float(np.var(part, ddof=1)) for part in parts) / num_rows
-    return float(known + sum(part.mean() for part in parts)), float(np.sqrt(variance))
+def listed_rows(surrogate: Surrogate, pairs: IntArray, states: IntArray) -> DrawnRows:
+    """Rows at given positions among all of them."""
+    reduced, laws = surrogate.reduced, surrogate.laws
+    return DrawnRows(
+        reduced.pair_rows[pairs], reduced.floor[pairs], laws.pair_sampling[pairs],
+        reduced.flow_rows[states], reduced.flow_target[states], laws.state_sampling[states],
+    )  # fmt: skip
 
 
 def _indices(law: FloatArray, count: int, rng: np.random.Generator) -> IntArray:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, real_array
+from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import extract
 from journeyman.problem import telling_witness
+from journeyman.problem.drawn import DrawnReduced
+from journeyman.problem.reduced import DrawnRows
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.answer import Solution
 
@@ -25,6 +27,12 @@ OTHER_FEATURES = (
     "where the expert goes, and more of them lower the loss; jm.ReducedProgram(features) finds the "
     "least loss that features allow, without steps"
 )
+OTHER_DRAWN_FEATURES = (
+    "Take other features: jm.features.cloned and jm.features.factored with more knots where the "
+    "expert goes; jm.SampledProgram(features) finds about the least loss that features allow"
+)
+ERRORS = 3.0
+"""Standard errors that an estimated loss may be off by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +79,29 @@ class ReducedSolution:
             sampled_error,
         )  # fmt: skip
 
+    @classmethod
+    def estimated(
+        cls, surrogate: Surrogate, coefficients: FloatArray, rows: DrawnRows, radius: float
+    ) -> "ReducedSolution":
+        """Where rows can only be drawn: the loss is an estimate from rows that the coefficients
+        have not seen, and nothing is proven of the least one but that costs of a class with the
+        zero cost have no negative loss."""
+        theta = read_only(coefficients)
+        loss, error = surrogate.estimate(theta, rows)
+        nothing = ReducedWitness(np.zeros(surrogate.reduced.matching_target.size), (), ())
+        least = 0.0 if surrogate.reduced.problem.cost_class.contains_zero else -np.inf
+        return cls(surrogate, theta, nothing, loss, least, radius, loss, error)
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether `loss` is an estimate, `sampled_error` its standard error."""
+        return isinstance(self.surrogate.reduced, DrawnReduced)
+
+    @property
+    def matching_error(self) -> float:
+        """gap_W(G theta - target): the loss without penalties."""
+        return self.surrogate.matching_error(self.coefficients)
+
     @property
     def optimisation_error(self) -> float:
         """loss - loss_lower_bound: by how much the coefficients can be worse than the best ones."""
@@ -90,12 +121,15 @@ class ReducedSolution:
     @property
     def advice(self) -> str:
         """What is wrong with the features and what to do, where the loss says nothing."""
-        return f"{self.fault}. {OTHER_FEATURES}" if self.fault else ""
+        others = OTHER_DRAWN_FEATURES if self.is_estimate else OTHER_FEATURES
+        return f"{self.fault}. {others}" if self.fault else ""
 
     @property
     def fault(self) -> str:
         """Words for a loss that is not below the trivial bound; empty for any other."""
         trivial = self.surrogate.reduced.problem.trivial_bound
+        if self.is_estimate:
+            return hopeless(self.loss - ERRORS * (self.sampled_error or 0.0), 0.0, trivial)
         return hopeless(self.loss, self.loss_lower_bound, trivial)
 
     def __repr__(self) -> str:

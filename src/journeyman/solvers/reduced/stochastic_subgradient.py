@@ -29,17 +29,18 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.errors import InvalidSolver
-from journeyman.execution import Executor, Serial, seeds_of
-from journeyman.features import Features
-from journeyman.features.base import LargeFeatures, called, tabled
+from journeyman.execution import Executor
+from journeyman.features.base import Features, LargeFeatures
 from journeyman.problem import Apprenticeship
-from journeyman.problem.reduced import ExactPenalty, Penalty, Reduced, RowNorms, RowSampling
+from journeyman.problem.drawn import FRESH, DrawnReduced, reduced_of
+from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.hyperparameters import (
@@ -48,19 +49,11 @@ from journeyman.solvers.hyperparameters import (
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.reduced.descent import (
-    ROUND,
-    Replicas,
-    SubgradientState,
-    SubgradientSteps,
-    engine_of,
-    exists,
-    identity_of,
-    optimisation_of,
-)
+from journeyman.solvers.large_answer import LargeAnswer
+from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
 from journeyman.solvers.reduced.dual_repair import DualRepair
 from journeyman.solvers.reduced.kernels import Motion
-from journeyman.solvers.reduced.large_descent import LargeDescent
+from journeyman.solvers.reduced.rows import Blocks
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
 from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
 from journeyman.solvers.status import Status
@@ -68,10 +61,10 @@ from journeyman.solvers.watch import Watch
 from journeyman.storage import PathLike
 from journeyman.world.levels import Level
 
-BLOCK = 2048
-"""Steps between two looks at the clock."""
 FIRST_EVALUATION, GROWTH = 2000, 1.25
 """Steps before the first evaluation, and the factor from each to the next."""
+FIRST_BLOCKS, BLOCK_GROWTH, FRESH_ROWS = 4, 1.4, 1 << 15
+"""The same in blocks of drawn rows, and the rows that the loss is then estimated on."""
 PROOF_SHARE = 0.25
 """Time for the repair of dual points, as a share of the time for steps."""
 STEP_OVERHEAD, DRAW_SECONDS, PRODUCT_SECONDS = 5e-7, 3e-8, 2e-10
@@ -87,8 +80,8 @@ class StochasticSubgradient:
     """SGD-AL with the given features; good without tuning.
 
     Args:
-        features: Phi; `LargeFeatures` for a `Apprenticeship` (there `sampling`, `accuracy` and
-            `checkpoint` are of no use: rows are drawn from the features, the loss is estimated).
+        features: Phi; `LargeFeatures` in a world of callables (there `sampling` and `accuracy` are
+            of no use: rows are drawn from the features, the loss is estimated).
         penalty: of the surrogate; exact by default, `SinglePenalty(1/accuracy)` is the paper's.
         sampling: laws of the rows.
         step_rule: see `step_rules`.
@@ -137,37 +130,22 @@ class StochasticSubgradient:
         if self.accuracy is not None:
             require_not_negative("accuracy", self.accuracy)
         require_time_limit(self.time_limit)
-        if self.replicas > 1 and self.checkpoint is not None:
-            raise InvalidSolver(
-                f"checkpoint = {str(self.checkpoint)!r} with {self.replicas} replicas",
-                "A checkpoint holds one descent: leave it out, or set replicas=1",
-            )
 
     @property
     def needs(self) -> Level:
         """Arrays for features that are a matrix, callables for features of a large world."""
-        return Level.EXPLICIT if isinstance(self.features, Features) else Level.STEPPED
+        return self.features.needs
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Any:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        if problem.level < Level.EXPLICIT:
-            return self._in_large_world().run(problem, watch)
         started = time.perf_counter()
-        surrogate = Surrogate(Reduced(problem, tabled(self.features)), self.penalty, self.sampling)
-        run = _Run(self, surrogate, watch)
+        reduced = reduced_of(problem, self.features, int(self.seed))
+        run = _Run(self, Surrogate(reduced, self.penalty, self.sampling), watch)
         built = time.perf_counter()
-        status = run.descend()
-        answer = run.answer(status)
+        answer = run.answer(run.descend())
         return replace(
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
         )
-
-    def _in_large_world(self) -> LargeDescent:
-        return LargeDescent(
-            called(self.features), self.penalty, self.step_rule, self.batch, self.average_power,
-            self.radius, self.nonnegative, self.steps, int(self.seed), self.executor,
-            int(self.replicas),
-        )  # fmt: skip
 
     def settings(self) -> str:
         """What decides the steps, in words; when to stop is not part of it."""
@@ -179,7 +157,8 @@ class StochasticSubgradient:
         words = [
             f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in ignored
         ]
-        return ", ".join([*words, f"steps={self.steps}" if rule_needs_steps else ""])
+        words.append(f"steps={self.steps}" if rule_needs_steps else "")
+        return ", ".join([*words, f"replicas={self.replicas}"] if self.replicas > 1 else words)
 
 
 class _Run:
@@ -187,33 +166,30 @@ class _Run:
 
     def __init__(self, solver: StochasticSubgradient, surrogate: Surrogate, watch: Watch) -> None:
         self.solver, self.surrogate, self.watch = solver, surrogate, watch
-        self.radius = (
-            surrogate.reduced.features.mixture_radius(surrogate.reduced.problem.world)
-            if solver.radius is None
-            else solver.radius
-        )
-        self.state = SubgradientState.fresh(surrogate, int(solver.seed))
-        self.identity = identity_of(surrogate, solver.settings(), int(solver.seed))
-        if exists(solver.checkpoint):
-            assert solver.checkpoint is not None
-            self.state.restore(solver.checkpoint, self.identity)
+        reduced = surrogate.reduced
+        self.radius = float(reduced.mixture_radius if solver.radius is None else solver.radius)
         rate = solver.step_rule.rate_for(surrogate, self.radius, solver.steps)
         self.motion = Motion(
-            int(solver.batch), solver.step_rule.code, float(rate), float(self.radius),
+            int(solver.batch), solver.step_rule.code, float(rate), self.radius,
             bool(solver.nonnegative), float(solver.average_power),
         )  # fmt: skip
-        self.steps = SubgradientSteps(surrogate, self.state.source, self.motion)
-        self.exact = self.steps.exact
-        self.replicas = self._replicas() if solver.replicas > 1 else None
-        self.repair = DualRepair(surrogate, float(self.radius))
-        self.between_proofs = steps_between_proofs(self.repair, self.motion)
-        self.reduced_solution, self.saved = self._evaluate(), watch.elapsed
-
-    def _replicas(self) -> Replicas:
-        solver, executor = self.solver, self.solver.executor
-        seeds = seeds_of(int(solver.seed), solver.replicas)
-        chosen = Serial() if executor is None else executor
-        return Replicas(self.surrogate, self.motion, self.state, seeds, chosen)
+        seed, replicas = int(solver.seed), int(solver.replicas)
+        self.descent = Descent(surrogate, self.motion, seed, replicas, solver.executor)
+        self.state, self.saved = self.descent.state, watch.elapsed
+        if solver.checkpoint is not None:
+            self.identity = identity_of(surrogate, solver.settings(), seed)
+            if Path(solver.checkpoint).exists():
+                self.descent.restore(solver.checkpoint, self.identity)
+        self.found: ReducedSolution | None = None
+        if isinstance(reduced, DrawnReduced):
+            assert isinstance(self.state.source, Blocks)
+            self.repair, self.between_proofs = None, 0
+            self.schedule = Schedule(FIRST_BLOCKS, BLOCK_GROWTH, self.state.source.steps_per_block)
+        else:
+            self.repair = DualRepair(surrogate, self.radius)
+            self.between_proofs = steps_between_proofs(self.repair, self.motion)
+            self.schedule = Schedule()
+            self.found = self._evaluate()
 
     def descend(self) -> Status:
         """Take steps until one of the limits."""
@@ -230,16 +206,16 @@ class _Run:
                     return Status.CONVERGED
             if state.step >= solver.steps:
                 return Status.STEP_LIMIT
-            if not self._advance(min(next_evaluation(state.step), solver.steps)):
+            if not self._advance(min(self.schedule.after(state.step), solver.steps)):
                 return self._stopped()
 
     def _advance(self, goal: int) -> bool:
         """Steps up to `goal`; False when it was time to stop."""
-        stride = BLOCK if self.replicas is None else ROUND
         while self.state.step < goal:
-            self._take(min(stride, goal - self.state.step))
-            found = self.reduced_solution
-            if self.watch.report(self.state.step, found.loss, found.loss_lower_bound):
+            self.descent.take(min(self.descent.stride, goal - self.state.step))
+            found = self.found
+            figures = () if found is None else (found.loss, found.loss_lower_bound)
+            if self.watch.report(self.state.step, *figures):
                 return False
             self._save(self.solver.checkpoint_every)
         return True
@@ -249,39 +225,35 @@ class _Run:
         """Whether the loss is to be evaluated here and was not: a run may have been stopped at the
         very step, or in the middle of its proof."""
         step = self.state.step
-        meant = step == self.solver.steps or (step > 0 and next_evaluation(step - 1) == step)
+        meant = step == self.solver.steps or (step > 0 and self.schedule.after(step - 1) == step)
         return meant and not self._continues_from_evaluation
 
     @property
     def _continues_from_evaluation(self) -> bool:
         """Whether the state was saved where its loss had just been evaluated."""
-        trace = self.state.trace
+        trace = self.descent.trace
         return bool(trace) and trace[-1][0] == self.state.step
 
     @property
     def _is_accurate(self) -> bool:
-        return self.reduced_solution.optimisation_error <= self._wanted_accuracy()
-
-    def _take(self, count: int) -> None:
-        if self.replicas is None:
-            self.steps.take(self.state, count)
-        else:
-            self.replicas.take(count)
+        """Whether the error is proven to be small; estimates prove nothing."""
+        found = self.found
+        if found is None or self.repair is None:
+            return False
+        return found.optimisation_error <= self._wanted_accuracy(found.loss)
 
     def _stopped(self) -> Status:
         if not self.state.is_finite:
             return Status.NOT_FINITE
         self._save()
-        before = self.reduced_solution
-        enough = self.watch.elapsed * (1 + OVERTIME)
+        before, enough = self.found, self.watch.elapsed * (1 + OVERTIME)
         found = self._evaluation(lambda: self.watch.elapsed > enough or self.watch.insisted)
-        self.reduced_solution = max(
-            found,
-            ReducedSolution.of(
+        if before is not None and self.repair is not None:
+            again = ReducedSolution.of(
                 self.surrogate, found.coefficients, before.witness, radius=self.radius
-            ),
-            key=lambda solution: solution.loss_lower_bound,
-        )
+            )
+            found = max(found, again, key=lambda solution: solution.loss_lower_bound)
+        self.found = found
         return self.watch.verdict
 
     def _evaluate(self) -> ReducedSolution:
@@ -292,12 +264,23 @@ class _Run:
 
     @property
     def _proves_here(self) -> bool:
+        if self.repair is None:
+            return False
         step = self.state.step
         return step >= self.solver.steps or proves_at(step, self.between_proofs)
 
     def _evaluation(self, stop: Callable[[], bool]) -> ReducedSolution:
+        average = self.state.average
+        if self.repair is None:
+            return ReducedSolution.estimated(self.surrogate, average, self._fresh, self.radius)
         witness, _ = self.repair.sharpened(self.state.witness, stop)
-        return ReducedSolution.of(self.surrogate, self.state.average, witness, radius=self.radius)
+        return ReducedSolution.of(self.surrogate, average, witness, radius=self.radius)
+
+    @cached_property
+    def _fresh(self) -> DrawnRows:
+        """Rows that no step has seen, the same ones for every estimate."""
+        assert isinstance(self.surrogate.reduced, DrawnReduced)
+        return self.surrogate.reduced.drawn(FRESH_ROWS, FRESH, 0)
 
     def _evaluate_and_keep(self) -> bool:
         """Evaluate and enter it into the trace; False when a limit may have cut the proof short,
@@ -305,13 +288,16 @@ class _Run:
         found, surrogate = self._evaluate(), self.surrogate
         if self._proves_here and self.watch.must_stop:
             return False
-        self.reduced_solution = found
+        self.found = found
         theta = found.coefficients
-        self.state.trace.append(
+        if self.repair is None:
+            negativity, flow = surrogate.estimated_violations(theta, self._fresh)
+        else:
+            negativity, flow = surrogate.negativity(theta), surrogate.flow_violation(theta)
+        self.descent.trace.append(
             (
-                self.state.step, self.watch.elapsed, found.loss, surrogate.matching_error(theta),
-                surrogate.negativity(theta), surrogate.flow_violation(theta),
-                found.loss_lower_bound,
+                self.state.step, self.watch.elapsed, found.loss, found.matching_error, negativity,
+                flow, found.loss_lower_bound, found.sampled_error or 0.0,
             )
         )  # fmt: skip
         self._save()
@@ -321,26 +307,32 @@ class _Run:
         """Write the state, if `every` seconds have passed since it was; None is never."""
         path = self.solver.checkpoint
         if path is not None and every is not None and self.watch.elapsed >= self.saved + every:
-            self.state.save(path, self.identity)
+            self.descent.save(path, self.identity)
             self.saved = self.watch.elapsed
 
-    def _wanted_accuracy(self) -> float:
+    def _wanted_accuracy(self, loss: float) -> float:
         if self.solver.accuracy is not None:
             return self.solver.accuracy if self.solver.accuracy > 0 else -np.inf
         scale = self.surrogate.reduced.problem.gap_scale
-        return max(RELATIVE_ACCURACY * self.reduced_solution.loss, SCALE_ACCURACY * scale)
+        return max(RELATIVE_ACCURACY * loss, SCALE_ACCURACY * scale)
 
-    def answer(self, status: Status) -> Answer:
+    def answer(self, status: Status) -> Answer | LargeAnswer:
         """The policy of the average, with everything that is known about it."""
-        found, problem = self.reduced_solution, self.surrogate.reduced.problem
+        found, problem = self.found, self.surrogate.reduced.problem
+        if found is None:
+            found = self._evaluation(lambda: True)
+        looked = self.repair is not None and self.solver.accuracy != 0
         optimisation = optimisation_of(
-            self.surrogate, self.state, self.radius, self.motion.batch, FAILURE_PROBABILITY,
-            looks=0 if self.solver.accuracy == 0 else max(len(self.state.trace), 1),
+            self.descent, self.radius, FAILURE_PROBABILITY,
+            looks=max(len(self.descent.trace), 1) if looked else 0,
         )  # fmt: skip
+        engine = engine_of(self.solver.replicas)
+        if found.is_estimate:
+            return LargeAnswer(problem, status, engine, found, optimisation)
         return Answer(
             problem,
             status,
-            engine_of(self.solver.replicas),
+            engine,
             policy_solution(found),
             reduced=found,
             optimisation=optimisation,
@@ -348,22 +340,31 @@ class _Run:
         )
 
 
-def next_evaluation(step: int) -> int:
-    """The first evaluation step after `step`; the same for a run in one piece and in many."""
-    goal = FIRST_EVALUATION
-    while goal <= step:
-        goal = max(goal + 1, int(goal * GROWTH))
-    return goal
+@dataclass(frozen=True)
+class Schedule:
+    """The steps at which a run evaluates its loss: the same for a run in one piece and in many."""
+
+    first: int = FIRST_EVALUATION
+    growth: float = GROWTH
+    unit: int = 1
+
+    def after(self, step: int) -> int:
+        """The first evaluation step after `step`."""
+        goal = self.first
+        while goal * self.unit <= step:
+            goal = max(goal + 1, int(goal * self.growth))
+        return goal * self.unit
 
 
 def proves_at(step: int, between: int) -> bool:
     """Whether the dual point is repaired at an evaluation step: not until `between` steps after
     the last repair; the same for a run in one piece and in many."""
-    proven, here = 0, next_evaluation(0)
+    schedule = Schedule()
+    proven, here = 0, schedule.after(0)
     while here <= step:
         if here - proven >= between:
             proven = here
-        here = next_evaluation(here)
+        here = schedule.after(here)
     return step > 0 and proven == step
 
 
