@@ -150,7 +150,7 @@ def test_equal_values_give_equal_text():
         (lambda: line_chart("t", "d", []), "no panel"),
         (lambda: parsed(panel(Series("s", [0, 1], [1, 1]))), "0 has no place.*'steps'"),
         (lambda: parsed(panel(STEADY, levels=[Level("l", -1.0)])), "-1 has no place.*'loss'"),
-        (lambda: parsed(panel(*(Series(f"s{i}", [1], [1]) for i in range(7)))), "tell apart"),
+        (lambda: parsed(panel(*(Series(f"s{i}", [1], [1]) for i in range(7)))), "distinguish"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(build, complaint):

@@ -236,7 +236,7 @@ BROKEN = {
     "mass lost": (lambda: with_probability([0.7, 0.2]), r"\[0.7, 0.2\], which do not sum to 1"),
     "other probability backwards": (
         lambda: with_probability([0.6, 0.4]),
-        "successors lead from state .* with probability 0.[46], predecessors of that state say",
+        "successors lead from state .* with probability 0.[46], predecessors of that state give",
     ),
     "missing predecessor": (
         lambda: without_pairs_of(4),
@@ -298,7 +298,7 @@ BROKEN = {
                 rng.random(x.size) < 0.5, (x + 1 - 2 * a) % 50, x
             )
         ),
-        "step leads from state .* times of .*, successors say with probability 0.[37]",
+        "step leads from state .* times of .*, successors lead there with probability 0.[37]",
     ),
     "step with dice of its own": (
         lambda: step_by(lambda self, rng, x, a: Stepping.step(self, DICE, x, a)),

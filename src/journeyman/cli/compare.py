@@ -86,7 +86,7 @@ def compare(
 ) -> None:
     """Compare methods: true gap, certificate, time and work.
 
-    Every trial is a method with a seed. One that cannot be used is a row that says why; exit 4
+    Every trial is a method with a seed. One that cannot be used is a row with the reason; exit 4
     when no method has an answer. In an example every seed has demonstrations of its own.
     """
     given = {
@@ -173,7 +173,7 @@ def _inputs(
     return example_of(example, given["world_options"], given["cost_class"], Recording(*recording))
 
 
-def _compared(inputs: Any, solvers: str, cells: int, **settings: Any) -> Any:
+def _compared(inputs: Any, solvers: str, cells: int, **limits: Any) -> Any:
     """The study itself."""
     from journeyman.runs.solver_choice import compared_solver
     from journeyman.studies import compare as compare_methods
@@ -183,7 +183,7 @@ def _compared(inputs: Any, solvers: str, cells: int, **settings: Any) -> Any:
         raise typer.BadParameter("no method given; a wrong name lists them", param_hint="--solvers")
     methods = {name: compared_solver(name, cells=cells, expert=inputs.expert) for name in names}
     return compare_methods(
-        inputs.problem, methods, expert=inputs.expert, truth=inputs.truth, **settings
+        inputs.problem, methods, expert=inputs.expert, truth=inputs.truth, **limits
     )
 
 
@@ -245,7 +245,7 @@ def _show(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     facts = {"trials": [trial.facts() for trial in found.trials], "table": found.table()}
     show(facts | {"out": None if out is None else str(out)}, found.table(), as_json=as_json)
     if not any(trial.has_policy for trial in found.trials):
-        raise NoSolution("No method has an answer; the table says why.")
+        raise NoSolution("No method has an answer; the table has the reasons.")
     if out is not None:
         notifier(quiet)(f"Everything is in {out}; open {out / 'report.html'} in a browser.")
 

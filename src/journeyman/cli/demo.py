@@ -77,8 +77,8 @@ def run_demo(
     apprentice = jm.learn(world, basis, demos)
     if report is not None:
         apprentice.report(report)
-    settings = {"size": size, "trajectories": trajectories, "horizon": horizon}
-    result = {"case": Case.GRID.value, **settings, **result_of(apprentice)}
+    sizes = {"size": size, "trajectories": trajectories, "horizon": horizon}
+    result = {"case": Case.GRID.value, **sizes, **result_of(apprentice)}
     result |= {"seed": seed, "report": None if report is None else str(report)}
     return result, _text(apprentice, expert, demos, size, report)
 

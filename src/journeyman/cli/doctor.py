@@ -43,7 +43,7 @@ def doctor(as_json: AsJson = False) -> None:
             else {name: value}
         )
     sound = result["self_test"]["outcome"] == "passed" and "works" in result["engines"].values()
-    rows["verdict"] = "all is well" if sound else "something is wrong: see above"
+    rows["result"] = "all is well" if sound else "something is wrong: see above"
     show(result | {"sound": sound}, aligned(rows), as_json=as_json)
     if not sound:
         raise typer.Exit(LIMIT)

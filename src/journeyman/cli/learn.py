@@ -48,7 +48,8 @@ def learn(
     run: Annotated[Path, typer.Argument(help="The run directory to make, or to go on in.")],
     config: Annotated[Path | None, typer.Option(help="A TOML file that describes the run.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value, before what the TOML file says.")
+        list[str] | None,
+        typer.Option("--set", help="key=value, which overrides the TOML file."),
     ] = None,
     world: OptionalWorld = None,
     option: WorldOption = None,
@@ -106,7 +107,7 @@ class _Learning:
 
     run: Path
     config: Path | None
-    settings: list[str]
+    overrides: list[str]
     given: dict[str, Any]
     budgets: list[str] | None
     resume: bool
@@ -159,7 +160,7 @@ class _Learning:
             table = place.stored()
         if self.budgets is not None:
             table["budgets"] = [parsed_budget(one) for one in self.budgets]
-        table = overlaid(overridden(table, self.settings), self.given)
+        table = overlaid(overridden(table, self.overrides), self.given)
         described = RunDescription.of(table).with_paths_from(Path.cwd())
         self._refuse_code(described)
         return described
@@ -170,7 +171,7 @@ class _Learning:
         from journeyman.runs.inputs import code_named_in
 
         source = code_named_in(description)
-        typed = [self.given["world"], self.given["costs"], *(self.budgets or ()), *self.settings]
+        typed = [self.given["world"], self.given["costs"], *(self.budgets or ()), *self.overrides]
         if source is not None and not any(source in words for words in typed if words):
             raise InvalidFile(
                 f"the description asks to run code: {source}",

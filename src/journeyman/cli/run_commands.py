@@ -124,7 +124,7 @@ def _advice(evidence: Path) -> str:
 
 def _claim(facts: dict[str, Any]) -> str:
     if not facts["valid"]:
-        return "The certificate says that a premise is refuted: it shows nothing."
+        return "A premise of the certificate is refuted: it shows nothing."
     level = 1 - facts["failure_probability"]
     word = "vacuous" if facts["vacuous"] else "weak"
     strength = f", which is {word}" if facts["weak"] else ""

@@ -17,7 +17,7 @@ from journeyman.arrays import FloatArray
 from journeyman.cli.output import WIDTH
 
 DEMONSTRATIONS = 50_000
-"""So many that the certificate can tell the apprentice from the clinicians."""
+"""So many that the certificate can distinguish the apprentice from the clinicians."""
 HORIZON = 1000
 """Steps after which a recording stops; the stays of the model last nine on average."""
 DISCOUNT = 0.99
@@ -157,7 +157,7 @@ LIMITS_OF_IT = (
     "rare for its effect to be known. The model gives it the mean effect of the others, and the "
     "clinicians here draw one of the others instead: as many survive, but a stay has less than "
     "half of the vasopressors.",
-    "Nothing about other costs, nor about a single stay: it speaks of expected discounted totals.",
+    "Nothing about other costs, nor about a single stay: it is about expected discounted totals.",
 )
 
 

@@ -26,13 +26,11 @@ class PublishedExample(NamedTuple):
     expert: ExpertExpectation
 
 
-# Experts that follow a cost which the apprentice does not know.
-
-
 def expert_of_hidden_cost(
     world: World, basis: CostBasis, rng: np.random.Generator, randomness: float
 ) -> Policy:
-    """Optimal for weights drawn from U[-1, 1], mixed with a share of uniform actions."""
+    """An expert that follows a cost which the apprentice does not know: optimal for weights drawn
+    from U[-1, 1], mixed with a share of uniform actions."""
     weights = rng.uniform(-1.0, 1.0, basis.num_costs)
     best = plan(world, basis.on(world) @ weights).policy
     return best.mixed_with(Policy.uniform(world), randomness)

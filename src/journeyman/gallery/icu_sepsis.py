@@ -3,8 +3,8 @@ comparing algorithms, *not for clinical use*.
 
 713 states are clusters of patients' conditions in the MIMIC-III records. Each step gives fluids and
 vasopressors, both at one of five levels, until the patient dies or survives. The choices of the
-clinicians are published with it. Survival hardly tells them from uniform ones (.7818 and .7801,
-exact and undiscounted; the best policy has .8751), so there are four costs:
+clinicians are published with it. By survival they are hardly better than uniform ones (.7818 and
+.7801, exact and undiscounted; the best policy has .8751), so there are four costs:
 
     death          probability that the next state is death
     fluids         level / 4
@@ -19,7 +19,7 @@ So its states, deaths and SOFA scores are the published ones, but not its doses:
 undiscounted, it gives 0.36 of vasopressors instead of 0.81, and 4.24 of fluids instead of 4.25.
 
 The laws are estimates whose counts were not published, and the world counts as exact: what a
-certificate says here, it says about the model and not about patients.
+certificate shows here, it shows about the model and not about patients.
 
 Reference: Choudhary, Gupta, Thomas, "ICU-Sepsis: a benchmark MDP built from real medical data",
 2024. The data are read from the package icu-sepsis (MIT), whose code is not run.
@@ -43,14 +43,6 @@ from journeyman.gallery.example import Example
 from journeyman.policy import Policy
 from journeyman.world import World
 
-# The data of the icu-sepsis package, read without running any of its code.
-#
-# `dynamics.npz` holds a law for each of 716 states and 25 actions. Actions that were taken too
-# rarely to be estimated, the inadmissible ones, got the mean law of their state's admissible
-# actions; that is checked here and their rows are left behind. Nothing is read before its
-# announced shape and size are the published ones, and the laws are read state by state: their 102
-# MB are never in memory.
-
 PATIENTS, ACTIONS = 713, 25
 DEATH, SURVIVAL, END = range(PATIENTS, PATIENTS + 3)
 STATES = END + 1
@@ -58,14 +50,22 @@ KNOWN_VERSIONS = "2."
 TEXT_LIMIT = 1 << 17
 """Bytes; all 25 actions in every state would take 50,000."""
 MEAN_TOLERANCE = 1e-12
-MEND = "Install it again: pip install --force-reinstall 'icu-sepsis>=2.0.1,<3'"
+REINSTALL = "Install it again: pip install --force-reinstall 'icu-sepsis>=2.0.1,<3'"
 
 Shape: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class SepsisFiles:
-    """What was published: `laws` has one row per admissible action of a patient's state."""
+    """The data of the icu-sepsis package, read without running any of its code; `laws` has one row
+    per admissible action of a patient's state.
+
+    `dynamics.npz` holds a law for each of 716 states and 25 actions. Actions that were taken too
+    rarely to be estimated, the inadmissible ones, got the mean law of their state's admissible
+    actions; that is checked here and their rows are left behind. Nothing is read before its
+    announced shape and size are the published ones, and the laws are read state by state: their
+    102 MB are never in memory.
+    """
 
     admissible: BoolArray
     initial: FloatArray
@@ -90,9 +90,11 @@ def read_sepsis_files() -> SepsisFiles:
     except InvalidFile:
         raise
     except FileNotFoundError as fault:
-        raise InvalidFile(f"icu-sepsis lacks its file {fault.filename}", MEND) from fault
-    except Exception as fault:  # zipfile, zlib and numpy have many ways to say "damaged"
-        raise InvalidFile(f"icu-sepsis has damaged files in {folder}: {fault}", MEND) from fault
+        raise InvalidFile(f"icu-sepsis lacks its file {fault.filename}", REINSTALL) from fault
+    except Exception as fault:  # zipfile, zlib and numpy report damage in many ways
+        raise InvalidFile(
+            f"icu-sepsis has damaged files in {folder}: {fault}", REINSTALL
+        ) from fault
 
 
 def _assets() -> Path:
@@ -110,7 +112,7 @@ def _assets() -> Path:
         version = KNOWN_VERSIONS  # a bare copy: its files are checked all the same
     if not version.startswith(KNOWN_VERSIONS):
         raise InvalidFile(
-            f"icu-sepsis {version} is installed, but only the files of 2.x are known", MEND
+            f"icu-sepsis {version} is installed, but only the files of 2.x are known", REINSTALL
         )
     return Path(next(iter(spec.submodule_search_locations)), "envs", "assets")
 
@@ -126,7 +128,7 @@ def _admissible(path: Path) -> BoolArray:
     if not sound or [len(chosen) for chosen in actions] != [int(word) for word in counts.split()]:
         raise InvalidFile(
             f"{path} of icu-sepsis does not list actions from 0 to 24 for each of {STATES} states",
-            MEND,
+            REINSTALL,
         )
     mask = np.zeros((STATES, ACTIONS), dtype=bool)
     for state, chosen in enumerate(actions):
@@ -140,12 +142,14 @@ def _laws(archive: ZipFile, admissible: BoolArray) -> SparseMatrix:
     for state, laws in enumerate(_slices(archive, "tx_mat", (STATES, ACTIONS, STATES))):
         offered, filled_in = laws[admissible[state]], laws[~admissible[state]]
         if (laws[:, END] != (state >= PATIENTS)).any():
-            raise InvalidFile(f"tx_mat of icu-sepsis: state {state} does not end as known", MEND)
+            raise InvalidFile(
+                f"tx_mat of icu-sepsis: state {state} does not end as known", REINSTALL
+            )
         if not (np.abs(filled_in - offered.mean(axis=0)) <= MEAN_TOLERANCE).all():
             raise InvalidFile(
                 f"tx_mat of icu-sepsis: state {state} has an inadmissible action whose law is not "
                 "the mean of the admissible ones",
-                MEND,
+                REINSTALL,
             )
         if state < PATIENTS:
             kept.append(sparse.csr_array(offered))
@@ -166,10 +170,10 @@ def _slices(archive: ZipFile, name: str, shape: Shape) -> Iterator[FloatArray]:
             raise InvalidFile(
                 f"{name} of icu-sepsis is an array {found[0]} of {found[2]}"
                 f"{' in Fortran order' * found[1]}, known is {shape} of float64",
-                MEND,
+                REINSTALL,
             )
         if member.file_size - stream.tell() != shape[0] * size:
-            raise InvalidFile(f"{name} of icu-sepsis does not hold what it announces", MEND)
+            raise InvalidFile(f"{name} of icu-sepsis does not hold what it announces", REINSTALL)
         for _ in range(shape[0]):
             yield np.frombuffer(stream.read(size), dtype="<f8").reshape(shape[1:])
 

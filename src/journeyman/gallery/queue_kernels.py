@@ -88,7 +88,7 @@ def rest_of_rates(
 def longest_queues(lengths: IntArray, servers: IntArray, choices: IntArray) -> IntArray:
     """The action in which every server works on the first of its longest queues.
 
-    Row k of `servers` has the queues of server k, filled up with -1; `choices` says by how much the
+    Row k of `servers` has the queues of server k, filled up with -1; `choices` is by how much the
     number of an action grows with the position of each server's choice.
     """
     actions = np.zeros(lengths.shape[0], np.int64)

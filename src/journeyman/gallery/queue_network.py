@@ -4,7 +4,7 @@ Time is uniformised: at most one event happens in a step,
 
     a job arrives at queue i                      with probability arrivals[i]
     server k ends a service at the queue i that
-      the action tells it to work on              with probability services[i]
+      the action assigns it                       with probability services[i]
     nothing                                       otherwise
 
 A served job goes to queue routes[i] or leaves. Serving an empty queue does nothing. A job that
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from journeyman.gallery.queue_kernels import Ways
 
 
-# What a network of queues consists of: buffers, rates, routes and servers.
-
 ROUNDING = 1e-12
 """By this much the rates of all events may exceed one."""
 
@@ -61,7 +59,7 @@ class QueuePlan:
     """A network of queues, numbered from 0.
 
     Args:
-        buffers: how many jobs have room in each queue, the one in service included.
+        buffers: how many jobs each queue can hold, the one in service included.
         arrivals: probability per step that a job arrives from outside, for each queue.
         services: probability per step that a service ends, for each queue while it is served.
         routes: the queue where a job goes next, None when it leaves; without cycles.
@@ -187,11 +185,9 @@ class QueuePlan:
             self._way(queue)
 
 
-# How many jobs wait at the start: every queue by itself, so that the law is a product.
-
-
 class Start(Protocol):
-    """The law of the first length of a queue with room for `buffer` jobs: buffer + 1 entries."""
+    """How many jobs wait at the start, every queue by itself, so that the law is a product: the law
+    of the first length of a queue that holds `buffer` jobs, buffer + 1 entries."""
 
     def law(self, buffer: int) -> FloatArray: ...
 
@@ -225,14 +221,6 @@ class EmptyStart:
         return np.asarray(np.eye(buffer + 1)[0])
 
 
-# The ways into a state of a queue network: its events read backwards.
-#
-# arrival at i         y = x + e_i              when y_i >= 1
-# service at i, out    y = x - e_i              when y_i < buffer_i
-# service at i to j    y = x - e_i + e_j        when y_i < buffer_i and y_j >= 1
-# the same, j full     y = x - e_i              when y_i < buffer_i and y_j = buffer_j
-# no change            y = x
-
 MOST_BOUNDS = 2
 """A move bounds the queue that is left and the one that is joined."""
 
@@ -249,8 +237,15 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Entrances:
-    """All moves of a plan, and one column for each of their actions in the order of the pairs
-    that are left."""
+    """The ways into a state: all moves of a plan, its events read backwards, and one column for
+    each of their actions in the order of the pairs that are left.
+
+        arrival at i         y = x + e_i              when y_i >= 1
+        service at i, out    y = x - e_i              when y_i < buffer_i
+        service at i to j    y = x - e_i + e_j        when y_i < buffer_i and y_j >= 1
+        the same, j full     y = x - e_i              when y_i < buffer_i and y_j = buffer_j
+        no change            y = x
+    """
 
     plan: QueuePlan
     strides: IntArray
@@ -315,7 +310,7 @@ class Entrances:
 class QueueNetwork:
     """The `LargeWorld` of a `QueuePlan`; a state is the lengths of its queues.
 
-    Actions are numbered as in `plan.serving`: row a says which queue each server works on.
+    Actions are numbered as in `plan.serving`: row a holds the queue that each server works on.
 
     Args:
         plan: buffers, rates, routes and servers.

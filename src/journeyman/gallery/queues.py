@@ -14,7 +14,7 @@ Eight queues and three servers have 100^8 = 10^16 states. Two lines of four queu
     queues 5, 6, 7, 8   at servers 2, 3, 1, 2   arrivals .05, services .12, .12, .20, .28
 
 with loads .85, .85 and .83. The rates are our own. Queues are named from 1, and numbered from 0 in
-the code. `queue_network` says what happens in a step.
+the code. `queue_network` describes what happens in a step.
 
 Costs are the lengths, each as a share of its buffer, and the overflow: the probability that the
 next event loses a job, as a share of the largest there is.
@@ -131,24 +131,20 @@ def queues(
 
 def costs_of(network: QueueNetwork) -> CostFunctions:
     """Every length as a share of its buffer, and the overflow."""
-    rooms = network.plan.buffers
+    buffers = network.plan.buffers
     return CostFunctions(
         QueueCosts(network),
-        [*(f"queue {number}" for number, _ in enumerate(rooms, 1)), "overflow"],
+        [*(f"queue {number}" for number, _ in enumerate(buffers, 1)), "overflow"],
         lowest=0.0,
         highest=1.0,
-        by_factor={k: (k, np.arange(room + 1) / room) for k, room in enumerate(rooms)},
+        by_factor={k: (k, np.arange(most + 1) / most) for k, most in enumerate(buffers)},
     )
-
-
-# Rules of thumb for servers, as policies of a queue network.
-#
-# All of them look at the lengths of a server's own queues only.
 
 
 @dataclass(frozen=True, eq=False)
 class ServerTable:
-    """The queues of every server in rows filled up with -1, and how actions are numbered."""
+    """The queues of every server in rows filled up with -1, and how actions are numbered: what
+    rules of thumb for servers look up, which see the lengths of a server's own queues only."""
 
     network: QueueNetwork
 

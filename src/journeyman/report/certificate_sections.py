@@ -1,4 +1,4 @@
-"""What a certificate says, section by section: the result, the terms of the bound, budgets,
+"""What a certificate shows, section by section: the result, the terms of the bound, budgets,
 premises, advice, and the cost that the method has inferred. Their HTML is in templates/sections.
 """
 

@@ -1,4 +1,9 @@
-"""Maps of a grid world: where expert and apprentice spend their time, and where they go."""
+"""Maps of a grid world: where expert and apprentice spend their time, and where they go.
+
+A world is drawn as a map when its states are on the points of a plane grid, one on each. Large maps
+are drawn in squares of several cells, each with the sum of their visits and the mean of their
+directions.
+"""
 
 import math
 from dataclasses import dataclass
@@ -17,11 +22,6 @@ from journeyman.report.rendering import Section
 from journeyman.report.report_data import ReportData
 from journeyman.world import World
 
-# Which worlds are drawn as maps: states on the points of a plane grid, one on each.
-#
-# Large maps are drawn in squares of several cells, each with the sum of their visits and the mean
-# of their directions.
-
 DIRECTIONS = {
     "up": (-1.0, 0.0), "right": (0.0, 1.0), "down": (1.0, 0.0), "left": (0.0, -1.0),
     "north": (-1.0, 0.0), "east": (0.0, 1.0), "south": (1.0, 0.0), "west": (0.0, -1.0),
@@ -33,6 +33,15 @@ LARGEST_SIDE = 1000
 SPARSEST = 0.2
 """Share of cells that are states, below which a world is no map."""
 ROUNDING = 1e-9
+CELL = 40
+"""Units of the drawing along a square."""
+LEVELS = 8
+"""Shades of the time spent, each a step of its square root."""
+UNDECIDED = 0.15
+"""Mean directions shorter than this are drawn as a dot."""
+SHOWN_LEVELS = (1, 2, 4, 6, LEVELS)
+"""Those of the legend."""
+MOST_LISTED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +68,7 @@ class GridLayout:
         return np.asarray(np.ravel_multi_index((self.cells // self.step).T, self.shape))
 
     def total(self, values: FloatArray) -> FloatArray:
-        """Sums over squares of a figure per state of the world."""
+        """Sums over squares of a value per state of the world."""
         size = math.prod(self.shape)
         sums = np.bincount(self.squares, weights=values[self.states], minlength=size)
         return np.asarray(sums, dtype=float)
@@ -108,17 +117,6 @@ def directions(world: World) -> FloatArray:
     sizes = np.linalg.norm(moved, axis=1, keepdims=True)
     unit = np.divide(moved, sizes, out=np.zeros_like(moved), where=sizes > ROUNDING)
     return np.asarray(unit)
-
-
-CELL = 40
-"""Units of the drawing along a square."""
-LEVELS = 8
-"""Shades of the time spent, each a step of its square root."""
-UNDECIDED = 0.15
-"""Mean directions shorter than this are drawn as a dot."""
-SHOWN_LEVELS = (1, 2, 4, 6, LEVELS)
-"""Those of the legend."""
-MOST_LISTED = 8
 
 
 @dataclass(frozen=True, eq=False)

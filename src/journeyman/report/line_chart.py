@@ -2,9 +2,9 @@
 
     Series (x, y)  +  Level (a horizontal line)   ->   Panel with two Axes   ->   line_chart(...)
 
-A name has the same colour, marker and dash in every panel, and no line is told apart by colour
+A name has the same colour, marker and dash in every panel, and no line is distinguished by colour
 alone. The text is written from an XML tree, so whatever a name contains is escaped; the chart has a
-background of its own and follows `prefers-color-scheme`; title and description speak to screen
+background of its own and follows `prefers-color-scheme`; title and description are for screen
 readers. No script, no font, no link. Equal values give equal text.
 
 >>> loss = Series("loss", [1, 10, 100], [8.0, 4.0, 2.0])
@@ -51,7 +51,7 @@ MARKERS = (
 DASHES = ("7 4", "2 3", "10 3 2 3")
 PANEL_WIDTH, LEFT, RIGHT = 420, 62, 402
 BOTTOM, TOP, LEGEND_TOP, LEGEND_ROW = 334, 84, 394, 22
-ROOM = 0.04
+FREE = 0.04
 """Share of an axis that is left free at both ends."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -167,7 +167,7 @@ def _draw(parent: ET.Element, panel: Panel, legend: "_Legend") -> None:
 
 
 class _Scale:
-    """From values to pixels: the range of the values with some room, and round figures in it."""
+    """From values to pixels: the range of the values with some space, and round numbers in it."""
 
     def __init__(self, axis: Axis, values: Iterable[FloatArray], start: float, end: float) -> None:
         together = np.concatenate(list(values))
@@ -182,8 +182,8 @@ class _Scale:
         self.log, self.start, self.end = axis.log, start, end
         low, high = self._place(least), self._place(most)
         alike = high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-280)
-        room = (abs(low) / 10 or 1.0) if alike else ROOM * (high - low)
-        self.low, self.high = low - room, high + room
+        free = (abs(low) / 10 or 1.0) if alike else FREE * (high - low)
+        self.low, self.high = low - free, high + free
         self.ticks = (log_ticks if axis.log else linear_ticks)(self.low, self.high)
 
     def _place(self, value: float) -> float:
@@ -217,13 +217,13 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
     if len(decades) >= 3:
         return tuple(float(f"1e{power}") for power in decades[:: math.ceil(len(decades) / 7)])
     powers = range(math.floor(low), math.floor(high) + 1)
-    figures = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    ticks = tuple(tick for tick in figures if low <= math.log10(tick) <= high)
+    numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    ticks = tuple(tick for tick in numbers if low <= math.log10(tick) <= high)
     return ticks if len(ticks) > 1 else linear_ticks(10.0**low, 10.0**high)
 
 
 def tick_label(value: float) -> str:
-    """A short figure; a power of ten where it is very large or small.
+    """A short number; a power of ten where it is very large or small.
 
     >>> [tick_label(value) for value in (0.0, 0.25, 5000.0, 1e5, -2e-7)]
     ['0', '0.25', '5000', '10⁵', '-2·10⁻⁷']
@@ -245,7 +245,7 @@ class _Legend:
         for names, styles in ((series, MARKERS), (levels, DASHES)):
             if len(names) > len(styles):
                 remedy = f"Give at most {len(styles)} names to lines of this kind"
-                raise InvalidInput(f"{', '.join(names)}: too many to tell apart", remedy)
+                raise InvalidInput(f"{', '.join(names)}: too many to distinguish", remedy)
         self.series = {name: index for index, name in enumerate(series)}
         self.levels = {name: index for index, name in enumerate(levels)}
 

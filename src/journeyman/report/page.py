@@ -38,7 +38,7 @@ TITLE = "What is certified about this policy"
 
 
 def write_report(
-    subject: Reportable | PathLike,
+    result: Reportable | PathLike,
     path: PathLike,
     *,
     answer: AnyAnswer | None = None,
@@ -50,7 +50,7 @@ def write_report(
     and screen readers.
 
     Args:
-        subject: what `jm.learn` or `jm.certify` returned, or the directory of a saved run.
+        result: what `jm.learn` or `jm.certify` returned, or the directory of a saved run.
         path: of the file, which is replaced in one step.
         answer: with a certificate, what it certifies, so that the report can show how it was
             found; an apprentice brings its own.
@@ -59,10 +59,10 @@ def write_report(
         found: with a directory, how the answer was found: what it does not keep, such as solver,
             status and time, as names and words.
     """
-    if isinstance(subject, str | os.PathLike):
-        text = report_of_run(subject, title=title, note=note, found=found)
+    if isinstance(result, str | os.PathLike):
+        text = report_of_run(result, title=title, note=note, found=found)
     else:
-        text = page(ReportData.of(subject, answer), title, note)
+        text = page(ReportData.of(result, answer), title, note)
     write_text(path, text)
 
 
@@ -72,14 +72,14 @@ def report_of_run(
     """The page about a run saved by `Apprentice.save` or `Certificate.save`.
 
     Its files are compared with the digests in `certificate.json`; whether the numbers follow from
-    them, `jm.audit` says.
+    them, `jm.audit` checks.
     """
     return page(subject_of_run(directory, found), title, note)
 
 
-def as_html(subject: Reportable) -> str:
+def as_html(result: Reportable) -> str:
     """The main sections as one element, for notebooks."""
-    return fragment(ReportData.of(subject))
+    return fragment(ReportData.of(result))
 
 
 def page(data: ReportData, title: str = TITLE, note: str = "") -> str:

@@ -42,7 +42,7 @@ class SavedRun:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A certificate with all that a report may say about it."""
+    """A certificate with all that a report may show about it."""
 
     certificate: AnyCertificate
     answer: AnyAnswer | None = None

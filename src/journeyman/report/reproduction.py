@@ -80,7 +80,7 @@ def _explicit_digests(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _pairs_parts(pairs: Pairs) -> tuple[IntArray, ...]:
-    """What tells pairs apart; numbers of actions only where they are not 0, 1, 2, ..."""
+    """What distinguishes pairs; numbers of actions only where they are not 0, 1, 2, ..."""
     return (pairs.offsets,) if pairs.numbers is None else (pairs.offsets, pairs.numbers)
 
 

@@ -30,7 +30,7 @@ def comparison(problem: Apprenticeship, answer: Answer) -> str:
 
 
 def expert_in_words(problem: Apprenticeship) -> str:
-    """Where the expert's figures come from, and what they leave open."""
+    """Where the expert's numbers come from, and what they leave open."""
     expectation = problem.expectation
     if expectation.num_trajectories is None:
         return "expert: expectations declared exact"

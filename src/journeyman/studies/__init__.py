@@ -1,6 +1,6 @@
 """Studies: several methods on the same problems, measured alike, that survive being killed.
 
-    study.json      says that the directory is one of a study, and by which version
+    study.json      marks the directory of a study, with the version that made it
     trials/         one JSON file per finished trial, named by the content of what was tried
     report.html     the page of `journeyman compare`, and trials.csv with every number
     .lock           which process works here

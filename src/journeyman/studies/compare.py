@@ -273,7 +273,7 @@ def compare(
         time_limit: seconds for each solver, before its own.
         observer: is notified of finished trials. An executor that is given has its own.
 
-    A trial whose method refuses the problem or fails is a row that says why. Ctrl-C raises
+    A trial whose method refuses the problem or fails is a row with the reason. Ctrl-C raises
     `KeyboardInterrupt`; what was finished is kept in the directory.
 
     >>> import journeyman as jm

@@ -170,7 +170,7 @@ class Comparison:
 
 
 def _shown(rows: Sequence[Summary]) -> dict[str, str]:
-    """Columns in which at least one row has something to say."""
+    """Columns in which at least one row has something to show."""
     columns = GAPS | {name: name.replace("_", " ") for name in COUNTS}
     return {
         name: words

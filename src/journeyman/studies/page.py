@@ -1,7 +1,7 @@
 """A study as one page, in the style of the reports: pictures, tables, and why rows are empty.
 
-A method has the same number in both pictures and in the tables, so that names of any length find
-room and nothing depends on colour alone. Trials are marks, the median is what the text speaks of.
+A method has the same number in both pictures and in the tables, so that names of any length fit
+and nothing depends on colour alone. Trials are marks, the text is about medians.
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ from journeyman.solvers import Answer, solve
 from journeyman.storage import digest
 
 REFUSED, RAISED = "REFUSED", "RAISED"
-"""States of trials without an answer: the method said no, or something went wrong in it."""
+"""States of trials without an answer: the method refused, or something went wrong in it."""
 COUNTS = ("iterations", "forward_solves", "environment_steps", "expert_queries")
 """What methods spend, by the names of the fields."""
 
@@ -112,7 +112,7 @@ WARM_UP = 0.5
 _warm: set[type] = set()
 """Methods that have run in this process; what they answered depends on nothing here."""
 REPAIRABLE = (MissingExtra, TaskFailed)
-"""Errors of this package that say nothing about method and problem: a package can be installed."""
+"""Errors of this package that are not about method and problem: a package can be installed."""
 SCHEMA = 1
 """Of the fields of a trial; another one makes other names."""
 
@@ -151,7 +151,7 @@ class PlannedTrial:
         """Solve, evaluate, certify. Whatever the method does wrong is its own row, not the end.
 
         A solver that was interrupted comes back with a policy, but it was the study that was to
-        stop: `Stop` says so, an exception that travels from workers like any other.
+        stop: hence `Stop`, an exception that travels from workers like any other.
         """
         blank = Trial(*self.names, status="")
         started = time.perf_counter()
@@ -181,11 +181,11 @@ class PlannedTrial:
         if type(self.solver) in _warm:
             return
         _warm.add(type(self.solver))
-        with suppress(Exception):  # what is wrong with the method, the trial itself will tell
+        with suppress(Exception):  # what is wrong with the method, the trial itself will show
             solve(self.problem, self.solver, time_limit=WARM_UP, observer=quiet)
 
     def _judged(self, measured: Trial, answer: Answer) -> Trial:
-        """With what exact evaluation and the certificate say about the policy."""
+        """With what exact evaluation and the certificate show about the policy."""
         problem, true_gap = self.problem, None
         if self.truth is not None:
             reached = answer.occupancy.expectations(problem.basis)

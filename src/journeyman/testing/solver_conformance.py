@@ -16,6 +16,10 @@ from journeyman.progress import Event
 from journeyman.solvers import Answer, Solver, Status, solve
 from journeyman.testing.random_worlds import Shape, random_problem
 
+NO_TIME = 1e-9
+"""Seconds that are over before anything has begun."""
+FINISHED = (Status.OPTIMAL, Status.CONVERGED, Status.INACCURATE)
+
 
 def check_solver(
     solver: Solver, *, classes: tuple[type, ...] = (), seeds: int = 3, trajectories: int = 0
@@ -59,15 +63,8 @@ def _check(solver: Solver, where: str, problem: Apprenticeship) -> None:
     require(same, where, "two runs gave different policies")
 
 
-# What `check_solver` asks about limits: time, iterations, Ctrl-C, figures that are not finite.
-
-NO_TIME = 1e-9
-"""Seconds that are over before anything has begun."""
-FINISHED = (Status.OPTIMAL, Status.CONVERGED, Status.INACCURATE)
-
-
 def require(holds: bool, where: str, what: str) -> None:
-    """Fail with words when a promise is broken."""
+    """Fail with a message when a promise is broken."""
     if not holds:
         raise AssertionError(f"{where}: {what}")
 
@@ -86,7 +83,7 @@ def check_hyperparameters(solver: Any) -> None:
 
 
 def check_limits(solver: Any, problem: Apprenticeship) -> None:
-    """A run that is cut short says so and still has a policy of the problem's world."""
+    """A run that is cut short has the status for it and a policy of the problem's world."""
     name = type(solver).__name__
     _check_cut(name, "time limit", solve(problem, solver, time_limit=NO_TIME), Status.TIME_LIMIT)
     if hasattr(solver, "max_iterations"):

@@ -1,4 +1,11 @@
-"""The promises every large world makes, as one call: `check_world(MyWorld())`."""
+"""The promises every large world makes, as one call: `check_world(MyWorld())`.
+
+Answers are examined for form before they are used, and every question is asked with copies of its
+arrays, so that a world which changes what it is given is found out, and does no harm. Whether draws
+follow their law is decided by exact tests that refuse a sound world with probability `LEVEL` each
+at most: binomial tails for outcomes that were chosen before the draws that are counted, Markov's
+inequality for laws that are too thin to show an outcome twice.
+"""
 
 import math
 from dataclasses import dataclass
@@ -13,19 +20,34 @@ from journeyman.world import LargeWorld, Predecessors, SampledWorld, Successors
 from journeyman.world.large_world import STEPS, AnyWorld, require_sampled_world
 from journeyman.world.laws import ROW_SUM_TOLERANCE, draw_columns
 
-# Possible steps (state, action, next state) with their probabilities, to be compared.
+WALK = 32
+"""Steps of the walks on which states are probed."""
+STEPS_PER_PROBE = 10
+"""So many steps per probe are followed there and back, drawn from all that were seen."""
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+"""By how much the probabilities of a step forwards and backwards may differ."""
+REPEATED_PAIRS = 5
+"""Pairs from which `step` is drawn often enough to count."""
+FOLLOW = "Draw next states from the law that successors give"
+LEVEL = 1e-6
+"""Probability that one of the tests refuses a sound law."""
+MOST_OUTCOMES = 20
+"""How many of the most frequent outcomes are counted."""
+MASS_TOLERANCE = 1e-9
+ONE_LAW = "Let draw_initial and initial_probability describe one law, which sums to 1"
 
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """`keys` is (steps x 3): state, action, next state."""
+    """Possible steps with their probabilities, to be compared; `keys` is (steps x 3): state,
+    action, next state."""
 
     keys: IntArray
     probabilities: FloatArray
 
     @classmethod
     def forwards(cls, states: IntArray, actions: IntArray, answer: Successors) -> "StepTable":
-        """What `successors` says of given pairs; steps named several times are added up."""
+        """What `successors` returns for given pairs; steps named several times are added up."""
         used = answer.probabilities > 0
         counts = used.sum(axis=1)
         named = np.column_stack(
@@ -37,7 +59,7 @@ class StepTable:
 
     @classmethod
     def backwards(cls, states: IntArray, answer: Predecessors) -> "StepTable":
-        """What `predecessors` says of given states, in its order."""
+        """What `predecessors` returns for given states, in its order."""
         reached = np.repeat(states, np.diff(answer.offsets))
         return cls(np.column_stack([answer.states, answer.actions, reached]), answer.probabilities)
 
@@ -52,11 +74,11 @@ class StepTable:
         return self.only(np.flatnonzero(np.isin(self.keys[:, 0], states)))
 
     def probabilities_of(self, other: "StepTable") -> FloatArray:
-        """What this table says of the steps of another one; 0 of steps it does not have."""
+        """What this table gives to the steps of another one; 0 to steps that it does not have."""
         which, first = numbered(np.vstack([self.keys, other.keys]))
-        said = np.zeros(first.size)
-        said[which[: len(self)]] = self.probabilities
-        return np.asarray(said[which[len(self) :]])
+        known = np.zeros(first.size)
+        known[which[: len(self)]] = self.probabilities
+        return np.asarray(known[which[len(self) :]])
 
     def sorted(self) -> "StepTable":
         return self.only(np.lexsort(self.keys.T[::-1]))
@@ -78,17 +100,6 @@ def numbered(rows: IntArray) -> tuple[IntArray, IntArray]:
 
 def distinct(rows: IntArray) -> IntArray:
     return np.asarray(rows[numbered(rows)[1]])
-
-
-WALK = 32
-"""Steps of the walks on which states are probed."""
-STEPS_PER_PROBE = 10
-"""So many steps per probe are followed there and back, drawn from all that were seen."""
-RELATIVE, ABSOLUTE = 1e-9, 1e-12
-"""By how much the probabilities of a step forwards and backwards may differ."""
-REPEATED_PAIRS = 5
-"""Pairs from which `step` is drawn often enough to count."""
-FOLLOW = "Draw next states from the law that successors give"
 
 
 def check_world(world: AnyWorld, *, probes: int = 1000, seed: int = 0) -> None:
@@ -199,11 +210,11 @@ def _check_back_and_there(world: LargeWorld, states: IntArray, rng: np.random.Ge
 
 
 def _require_agreement(one: str, other: str, steps: StepTable, table: StepTable) -> None:
-    said = table.probabilities_of(steps)
-    wrong = ~_close(said, steps.probabilities)
+    given = table.probabilities_of(steps)
+    wrong = ~_close(given, steps.probabilities)
     if wrong.any():
         row = int(np.argmax(wrong))
-        contrary = f"say {said[row]}" if said[row] > 0 else "do not know of it"
+        contrary = f"give {given[row]}" if given[row] > 0 else "do not know of it"
         raise InvalidWorld(
             f"{one} lead {steps.words(row)} with probability {steps.probabilities[row]}, {other} "
             f"{contrary}",
@@ -252,15 +263,9 @@ def _check_law_of_draws(world: Any, states: IntArray, actions: IntArray, seed: i
         if found is not None:
             raise InvalidWorld(
                 f"step leads {steps.words(found)} {hits[found]} times of {drawn.size}, successors "
-                f"say with probability {steps.probabilities[found]:.6g}",
+                f"lead there with probability {steps.probabilities[found]:.6g}",
                 FOLLOW,
             )
-
-
-# Questions to a world, whose answers are examined for form before anyone uses them.
-#
-# Every question is asked with copies of its arrays, so that a world which changes what it is given
-# is found out, and does no harm.
 
 
 def draw_initial(world: AnyWorld, seed: int, count: int) -> IntArray:
@@ -411,20 +416,6 @@ def _require_all(holds: BoolArray, refusal: Any) -> None:
         raise refusal(int(np.argmin(holds)))
 
 
-# Whether draws follow the law they are said to follow, by exact tests that hardly ever err.
-#
-# A sound world is refused with probability `LEVEL` per test at most: binomial tails for outcomes
-# that were chosen before the draws that are counted, Markov's inequality for laws that are too
-# thin to show an outcome twice.
-
-LEVEL = 1e-6
-"""Probability that one of the tests refuses a sound law."""
-MOST_OUTCOMES = 20
-"""How many of the most frequent outcomes are counted."""
-MASS_TOLERANCE = 1e-9
-ONE_LAW = "Let draw_initial and initial_probability speak of one law, which sums to 1"
-
-
 def check_initial_law(world: AnyWorld, probes: int, seeds: list[int]) -> None:
     """Draws and probabilities of the first state describe one law."""
     for count in (0, 1):
@@ -458,7 +449,7 @@ def check_initial_law(world: AnyWorld, probes: int, seeds: list[int]) -> None:
 def _check_frequencies(
     states: IntArray, law: FloatArray, first: IntArray, second: IntArray
 ) -> None:
-    """States that were frequent among the first draws are as frequent as said among the second."""
+    """States that were frequent among the first draws have their probability among the second."""
     counts = np.bincount(first, minlength=states.size)
     chosen = np.argsort(-counts, kind="stable")[: min(MOST_OUTCOMES, np.count_nonzero(counts))]
     hits = np.bincount(second, minlength=states.size)[chosen]
