@@ -84,7 +84,7 @@ def test_an_impossible_step_is_named_by_its_episode_among_all(small_shards, pool
     for executor in (None, pools[1]):
         with pytest.raises(jm.InvalidDemonstrations, match="episode 41, step 4") as caught:
             of(bad, BASIS, method, executor)
-        assert caught.value.__suppress_context__
+        assert caught.value.__context__ is None
 
 
 def test_other_refusals_are_passed_on():

@@ -6,6 +6,7 @@ endless tail is known exactly; a *truncated* one was merely not recorded any fur
 """
 
 import warnings
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -229,6 +230,9 @@ class Demonstrations:
             self.states[visits], self.actions[steps], offsets, self.terminated[chosen],
             choice_offsets=self.pairs,
         )  # fmt: skip
+        if "_possible" in vars(self):
+            checked_in, pairs = vars(self)["_possible"]
+            assign(part, _possible=(checked_in, read_only(pairs[steps])))
         return part._coming_from(None if self.origin is None else self.origin.subset(chosen))
 
     def __len__(self) -> int:
@@ -283,8 +287,16 @@ class Demonstrations:
         return self.states[start + j : stop + j + 1], self.actions[start:stop]
 
     def pairs_in(self, world: World) -> IntArray:
-        """The pair of `world` behind every step; every step is checked to be possible there."""
-        return possible_pairs(self, world)
+        """The pair of `world` behind every step; every step is checked to be possible there, once
+        for the world that was asked for last."""
+        checked_in, pairs = vars(self).get("_possible", (None, None))
+        if checked_in is None or checked_in() is not world:
+            pairs = read_only(possible_pairs(self, world))
+            assign(self, _possible=(weakref.ref(world), pairs))
+        return np.asarray(pairs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "_possible"}
 
     def save(self, path: PathLike) -> None:
         """Write to a file: comma-separated text for `*.csv`, otherwise the native format."""

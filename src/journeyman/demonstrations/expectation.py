@@ -86,10 +86,8 @@ class ExpertExpectation:
                 f"method is {method!r}", "Give Blend(), ControlVariate() or MonteCarlo()"
             )
         matrix = basis.on(world)
-        try:
-            totals = chosen.totals(demos, matrix, world, executor=executor)
-        except InvalidDemonstrations as fault:
-            raise _told_of_all(fault, demos, world) from None
+        demos.pairs_in(world)
+        totals = chosen.totals(demos, matrix, world, executor=executor)
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
         found = cls.from_totals(totals, unrecorded, chosen, demos)
         completed = isinstance(chosen, MonteCarlo) and chosen.completed
@@ -134,14 +132,3 @@ class ExpertExpectation:
     @property
     def is_declared(self) -> bool:
         return self.num_trajectories is None
-
-
-def _told_of_all(
-    fault: InvalidDemonstrations, demos: Demonstrations, world: World
-) -> InvalidDemonstrations:
-    """The fault of a fold or shard, with the episode's number among all of them."""
-    try:
-        demos.pairs_in(world)
-    except InvalidDemonstrations as whole:
-        return whole
-    return fault
