@@ -99,9 +99,9 @@ from journeyman.policy import expected_cost as expected_cost
 from journeyman.policy import extract as extract
 from journeyman.policy import occupancy as occupancy
 from journeyman.policy import plan as plan
-from journeyman.policy.feature_policy import FeaturePolicy as FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy as FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy as MixturePolicy
-from journeyman.policy.soft_planning import soft_plan as soft_plan
+from journeyman.policy.planning import soft_plan as soft_plan
 from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.policy.soft_planning import soft_plan
+from journeyman.policy.planning import soft_plan
 from journeyman.testing import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 from naive import soft_planning as naive

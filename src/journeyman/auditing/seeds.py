@@ -22,7 +22,7 @@ from journeyman.auditing.tables import Floats
 HEAD = b"journeyman draws\n"
 BITS = 60
 FEATURES, TABLE, MIXTURE = (
-    "journeyman.policy.feature_policy.FeaturePolicy", "journeyman.policy.table.Policy",
+    "journeyman.policy.function_policy.FeaturePolicy", "journeyman.policy.table.Policy",
     "journeyman.policy.mixture_policy.MixturePolicy",
 )  # fmt: skip
 

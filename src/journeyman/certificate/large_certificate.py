@@ -34,7 +34,7 @@ from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.features.base import LargeFeatures
 from journeyman.policy.acting import AnyPolicy
-from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.problem.trivial import plain_bound

@@ -74,7 +74,7 @@ from journeyman.errors import InvalidCosts, InvalidProblem, InvalidWorld
 from journeyman.execution import Executor, Serial
 from journeyman.features.base import Features, LargeFeatures
 from journeyman.policy import Policy
-from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem import Apprenticeship, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed
 from journeyman.problem.reduced import Reduced, row_norms

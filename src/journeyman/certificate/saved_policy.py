@@ -19,7 +19,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile
 from journeyman.policy import Policy
 from journeyman.policy.acting import AnyPolicy
-from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.storage import Arrays, PathLike, load_arrays, take
 from journeyman.world import Pairs

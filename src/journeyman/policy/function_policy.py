@@ -1,11 +1,15 @@
-"""Policies by a function of states: of laws (`FunctionPolicy`) or of actions (`RulePolicy`).
+"""Policies that are asked state by state; nothing about them has the length of the state space.
 
-Nothing about them has the length of the state space.
+| class            | the law of a state comes from                         |
+|------------------|-------------------------------------------------------|
+| `FunctionPolicy` | a function of states that returns laws                |
+| `RulePolicy`     | a function of states that returns actions             |
+| `FeaturePolicy`  | a combination of features, u = Phi theta              |
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,15 +18,18 @@ from journeyman.arrays import (
     FloatArray,
     IntArray,
     Seed,
+    SparseMatrix,
     assign,
     generator,
     integer_array,
     plain_array,
+    real_array,
     require_in_range,
 )
 from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting, StatePolicy
 from journeyman.policy.table import SUM_TOLERANCE
+from journeyman.world.large_world import LargeWorld
 from journeyman.world.laws import draw_columns, mended
 
 StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
@@ -164,3 +171,57 @@ def drawn_actions(policy: StatePolicy, states: IntArray, uniforms: FloatArray) -
     if isinstance(policy, RulePolicy):
         return policy.actions(states)
     return draw_columns(policy.probabilities(states), uniforms)
+
+
+class PairFeatures(Protocol):
+    """Rows of Phi at any pairs of a world."""
+
+    world: LargeWorld
+    num_features: int
+
+    def rows(self, states: IntArray, actions: IntArray) -> SparseMatrix: ...
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class FeaturePolicy(Predicting):
+    """The policy of coefficients over features, evaluated state by state.
+
+        pi(a | x) = u+(x, a) / sum_b u+(x, b),   u = Phi theta,   uniform where that sum is zero
+
+    Nothing is stored: asking for a state costs the rows of its pairs.
+
+    Args:
+        features: rows at pairs, such as `features.factored(...)`.
+        coefficients: theta.
+    """
+
+    features: PairFeatures
+    coefficients: FloatArray
+
+    def __init__(self, features: PairFeatures, coefficients: ArrayLike) -> None:
+        theta = real_array(
+            "coefficients", coefficients, ndim=1, size=features.num_features,
+            refusal=InvalidPolicy,
+        )  # fmt: skip
+        assign(self, features=features, coefficients=theta)
+
+    @property
+    def num_actions(self) -> int:
+        return self.features.world.num_actions
+
+    def measure(self, states: IntArray, actions: IntArray) -> FloatArray:
+        """u at given pairs."""
+        return np.asarray(self.features.rows(states, actions) @ self.coefficients)
+
+    def probabilities(self, states: ArrayLike) -> FloatArray:
+        """(len(states) x actions) laws."""
+        asked = np.asarray(states, dtype=np.int64).ravel()
+        count = self.num_actions
+        pairs = np.repeat(asked, count), np.tile(np.arange(count), asked.size)
+        positive = np.maximum(self.measure(*pairs), 0.0).reshape(-1, count)
+        total = positive.sum(axis=1, keepdims=True)
+        uniform = np.full(positive.shape, 1 / count)
+        return np.asarray(np.divide(positive, total, out=uniform, where=total > 0))
+
+    def __repr__(self) -> str:
+        return f"FeaturePolicy({self.coefficients.size} coefficients over {self.features!r})"

@@ -1,11 +1,27 @@
 """Planning: an optimal policy for a known cost, with a proven error.
 
-    minimise over policies   E sum_t discount^t c(x_t, a_t)
+    minimise over policies   E sum_t discount^t c(x_t, a_t)                                 (plan)
+    minimise over policies   E sum_t discount^t ( c(x_t, a_t) + temperature log pi(a_t | x_t) )
+                                                                                       (soft_plan)
 
-Policy iteration: evaluate the policy at hand (`DiscountedSystem`), then act greedily on its values.
-Evaluations are rough while the policy still changes and as exact as float64 allows at the end.
+`plan` is policy iteration: evaluate the policy at hand (`DiscountedSystem`), then act greedily on
+its values. Evaluations are rough while the policy still changes and as exact as float64 allows at
+the end.
 
-Guarantee. With T the Bellman operator, any V and its greedy policy pi satisfy in every state
+`soft_plan` trades cost against entropy: -log pi is the surprise of an action, and a policy is paid
+for staying random. The soft values solve the soft Bellman equation V = TV with
+
+    TV(x) = -temperature log sum_a exp( -Q(x, a)/temperature ),      Q = c + discount P V
+    pi(a | x) = exp( (V(x) - Q(x, a))/temperature )
+
+and the policy is unique; at temperature zero it is that of `plan`. The method is Newton's on
+V = TV, which is soft policy iteration: evaluate the policy at hand, its entropy included, then take
+the soft-greedy policy of its values. One step is one linear system (`PolicySystems`), and
+convergence is quadratic once the policy hardly changes, at whatever discount. Systems are solved
+roughly while much is still to be gained.
+
+Guarantee. Either operator T is monotone and T(V + k) = TV + discount k, so any V and its (soft-)
+greedy policy pi satisfy in every state
 
     V + min(TV - V)/(1 - discount)  <=  V*  <=  V_pi  <=  V + max(TV - V)/(1 - discount)
 
@@ -14,7 +30,8 @@ Iteration stops when this is below `tolerance`, or when float64 cannot improve t
 `Plan.error` is what was proven either way. Cost: one sparse solve and one pass over the transitions
 per iteration.
 
-Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6.
+Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6; Ziebart, Bagnell and Dey,
+"Modeling interaction via the principle of maximum causal entropy", ICML 2010.
 """
 
 from dataclasses import dataclass
@@ -22,10 +39,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, read_only
+from journeyman.arrays import FloatArray, IntArray, read_only, require_between
 from journeyman.errors import InvalidCosts
-from journeyman.policy.linear_systems import Chains, DiscountedSystem
-from journeyman.policy.table import Policy
+from journeyman.policy.linear_systems import Chains, DiscountedSystem, PolicySystems
+from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
 
 RELATIVE_TOLERANCE = 1e-11
@@ -172,3 +189,94 @@ def _deterministic(world: World, choice: IntArray) -> Policy:
     probabilities = np.zeros(world.num_pairs)
     probabilities[choice] = 1.0
     return Policy(probabilities, world.pairs)
+
+
+SOFT_ROUGH, SOFT_FINE = 1e-2, 1e-10
+"""Of `soft_plan`: shares of their residual up to which systems are solved, less as it falls."""
+PATIENCE = 20
+"""Steps without a better error before float64 is held responsible."""
+
+
+def soft_plan(
+    world: World,
+    cost: ArrayLike,
+    *,
+    temperature: float = 1.0,
+    tolerance: float | None = None,
+    warm_start: Plan | None = None,
+    systems: PolicySystems | None = None,
+) -> Plan:
+    """The soft-optimal policy for a cost per pair, per state, or (states x actions).
+
+    `warm_start` is a plan for a similar cost; `systems` spares those who plan often in one world a
+    look at its structure every time.
+
+    >>> world = World([[1.0], [1.0]], [1.0], 0.5, choice_offsets=[0, 2])
+    >>> found = soft_plan(world, [0.0, np.log(3)])
+    >>> found.policy.probabilities([0]).round(9).tolist(), found.values.round(9).tolist()
+    ([[0.75, 0.25]], [-0.575364145])
+    """
+    costs = world.pairs.flattened("cost", cost, InvalidCosts)
+    require_between(
+        "temperature", temperature, 0, np.inf, InvalidCosts,
+        "Give a positive temperature; jm.plan is for temperature zero",
+    )  # fmt: skip
+    operator = _SoftBellman(world, costs, float(temperature))
+    if tolerance is None:
+        tolerance = RELATIVE_TOLERANCE * operator.size * world.effective_horizon
+    values = np.zeros(world.num_states) if warm_start is None else warm_start.values
+    found = operator.at(values)
+    best, plan, accuracy, idle = found, found.plan(world, 0), SOFT_ROUGH, 0
+    systems = PolicySystems(world) if systems is None else systems
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        if plan.error <= tolerance or best.span <= 2 * best.rounding or idle >= PATIENCE:
+            break
+        system = systems.of(found.policy)
+        values = values + system.solve(found.change, reduction=accuracy).x
+        previous, found = found.span, operator.at(values)
+        accuracy = max(SOFT_FINE, min(SOFT_ROUGH, (found.span / previous) ** 2))
+        idle += 1
+        if found.span + found.rounding < best.span + best.rounding:
+            best, plan, idle = found, found.plan(world, iteration), 0
+    return plan
+
+
+class _SoftBellman:
+    """T for one cost and temperature."""
+
+    def __init__(self, world: World, costs: FloatArray, temperature: float) -> None:
+        self.world, self.costs, self.temperature = world, costs, temperature
+        self.bonus = temperature * float(np.log(world.pairs.max_actions))
+        self.size = float(np.abs(costs).max()) + self.bonus
+
+    def at(self, values: FloatArray) -> "_Step":
+        """The soft-greedy policy of `values`, and TV - V."""
+        world, pairs = self.world, self.world.pairs
+        backup = self.costs + world.discount * (world.transition @ values)
+        surprise = -log_softmax(pairs, -backup / self.temperature)
+        new = pairs.smallest(backup) - self.temperature * pairs.smallest(surprise)
+        terms = int(np.diff(world.transition.indptr).max()) + pairs.max_actions + 8
+        rounding = EPSILON * terms * (self.size + self.temperature + 2 * np.abs(values).max())
+        policy = Policy(np.exp(-surprise), pairs)
+        return _Step(values, new - values, policy, float(rounding))
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """Values, TV - V, the soft-greedy policy, and what rounding can have done to TV - V."""
+
+    values: FloatArray
+    change: FloatArray
+    policy: Policy
+    rounding: float
+
+    @property
+    def span(self) -> float:
+        return float(self.change.max() - self.change.min())
+
+    def plan(self, world: World, iterations: int) -> Plan:
+        """The values are moved to the middle of what is proven of V*."""
+        middle = float(self.change.max() + self.change.min()) / 2
+        values = self.values + middle * world.effective_horizon
+        error = (self.span + 2 * self.rounding) * world.effective_horizon
+        return Plan(self.policy, read_only(values), error, iterations)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from journeyman.policy import Policy
-from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.world import World
 

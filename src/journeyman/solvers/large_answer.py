@@ -7,7 +7,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.features.base import LargeFeatures
-from journeyman.policy.feature_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.solvers.reduced.solution import ReducedSolution
 from journeyman.solvers.status import Status

@@ -9,7 +9,7 @@ causal entropy of mu's policy. Its Lagrangian dual is smooth and convex,
     minimise over w   <w, target> - <initial, V_w>,        gradient   target - Psi' mu_w
 
 with V_w the soft values and mu_w the occupancy of the soft-optimal policy of the cost Psi w at
-temperature 1 (`policy.soft_planning`): the answer's policy is that policy, and `answer.recovered`
+temperature 1 (`soft_plan`): the answer's policy is that policy, and `answer.recovered`
 is w, the cost under which that policy is soft-optimal.
 
 *Not maximum likelihood.* w is the cost with the largest likelihood when every decision at time t of
@@ -73,7 +73,7 @@ from journeyman.costs import EuclideanBall
 from journeyman.policy import Plan, plan
 from journeyman.policy.attainable import attainable_ranges
 from journeyman.policy.linear_systems import DiscountedSystem, PolicySystems
-from journeyman.policy.soft_planning import soft_plan
+from journeyman.policy.planning import soft_plan
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
@@ -158,7 +158,7 @@ class EntropyDual:
 
         f(u) = <u, t> - rate <initial, V_u>,        grad f(u) = t - m(u)
 
-    where V_u are the soft values (`policy.soft_planning`, temperature 1) of the cost Psi_n u, m(u)
+    where V_u are the soft values (`soft_plan` at temperature 1) of the cost Psi_n u, m(u)
     = rate Psi_n' mu_u the expectations of its soft-optimal policy, and t those of the expert. All
     is of size one: Psi_n is Psi in the scale of the cost class, divided by the largest Euclidean
     norm N of a row, and U = N/rate the size of what is to be matched, at most N/(1 - discount): the
