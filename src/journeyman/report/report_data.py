@@ -89,7 +89,7 @@ class ReportData:
     @property
     def has_expert(self) -> bool:
         """Whether costs are compared with those of an expert; a known cost is not."""
-        return hasattr(self.certificate.problem, "expectation")
+        return not self.certificate.problem.cost_class.is_known
 
     @property
     def software(self) -> dict[str, str]:

@@ -45,6 +45,10 @@ class SavedProblem:
     discount: float
 
     @property
+    def has_states(self) -> bool:
+        return self.world is not None
+
+    @property
     def target(self) -> FloatArray:
         return self.expectation.values
 
