@@ -12,6 +12,8 @@ import journeyman as jm
 CLARABEL = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
 SCS = {"solver": cp.SCS, "eps_abs": 1e-10, "eps_rel": 1e-10, "max_iters": 1_000_000}
 
+DUAL_NORMS = {"infinity": 1, "euclidean": 2, "l1": "inf"}
+
 
 def optimal_value(problem):
     measure, rules = measures_within_budgets(problem)
@@ -58,23 +60,35 @@ def measures_within_budgets(problem, increase=None):
     return measure, rules
 
 
+def difference(problem, measure):
+    return problem.basis.matrix.T @ measure - problem.target
+
+
 def scaled_difference(problem, measure):
-    scale = problem.cost_class.scale
-    difference = problem.basis.matrix.T @ measure - problem.target
-    return difference if scale is None else cp.multiply(scale, difference)
+    return scaled(problem.cost_class.describe(), difference(problem, measure))
+
+
+def scaled(told, z):
+    return cp.multiply(told["scale"], z) if "scale" in told else z
 
 
 def gap(problem, measure):
-    z = scaled_difference(problem, measure)
-    match problem.cost_class:
-        case jm.InfinityBall():
-            return cp.norm1(z)
-        case jm.EuclideanBall():
-            return cp.norm2(z)
-        case jm.Simplex():
-            return cp.max(z)
-        case jm.KnownCost():
-            return cp.sum(z)
+    return gap_of(problem.cost_class, difference(problem, measure))
+
+
+def gap_of(cost_class, z):
+    """The support function of a class at an expression, from the definition of the class."""
+    told = cost_class.describe()
+    own = scaled(told, z)
+    forms = {
+        "infinity-ball": cp.norm1, "euclidean-ball": cp.norm2, "simplex": cp.max,
+        "known-cost": cp.sum, "l1-ball": cp.norm_inf,
+        "polytope": lambda own: cp.max(cost_class.vertices @ own),
+        "prior-ball": lambda own: (
+            np.array(told["prior"]) @ z + told["radius"] * cp.norm(own, DUAL_NORMS[told["norm"]])
+        ),
+    }  # fmt: skip
+    return forms[told["name"]](own)
 
 
 def solved(objective, rules, engine):

@@ -6,6 +6,9 @@ from journeyman.costs.euclidean_ball import EuclideanBall as EuclideanBall
 from journeyman.costs.functions import CostFunctions as CostFunctions
 from journeyman.costs.infinity_ball import InfinityBall as InfinityBall
 from journeyman.costs.known_cost import KnownCost as KnownCost
+from journeyman.costs.l1_ball import L1Ball as L1Ball
+from journeyman.costs.polytope import Polytope as Polytope
+from journeyman.costs.prior_ball import PriorBall as PriorBall
 from journeyman.costs.simplex import Simplex as Simplex
 from journeyman.costs.step_costs import StepCosts as StepCosts
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign, first_index, real_array
+from journeyman.arrays import FloatArray, Matrix, assign, dense, first_index, real_array
 from journeyman.costs.basis import CostBasis
 from journeyman.costs.functions import extreme_rows
 from journeyman.costs.rates import Rate, Totals
@@ -272,6 +272,23 @@ class Ball(ScaledClass):
     def contains_zero(self) -> bool:
         return True
 
+    def norm(self, weights: FloatArray) -> float:
+        """How far the ball must be stretched to hold the weights."""
+        return self._norm(weights / self.scaling(weights.size))
+
+    def row_gaps(self, matrix: Matrix) -> FloatArray:
+        """The gap of every row."""
+        return self._row_gaps(_scaled(matrix, self.scaling(matrix.shape[1])))
+
+    @abstractmethod
+    def _norm(self, w: FloatArray) -> float: ...
+
+    @abstractmethod
+    def _row_gaps(self, matrix: Matrix) -> FloatArray: ...
+
+    def _pointwise_bound(self, matrix: Matrix) -> float:
+        return float(self._row_gaps(matrix).max())
+
     def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
         return self._gap(np.maximum(np.abs(low), np.abs(high)))
 
@@ -297,7 +314,3 @@ def soft_maximum(scores: FloatArray, temperature: float) -> tuple[float, FloatAr
 
 def _scaled(matrix: Matrix, scale: FloatArray) -> Matrix:
     return matrix @ sparse.diags_array(scale) if sparse.issparse(matrix) else matrix * scale
-
-
-def dense(matrix: Matrix) -> FloatArray:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

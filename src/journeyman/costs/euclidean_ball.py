@@ -29,8 +29,11 @@ class EuclideanBall(Ball):
     def _admit(self, w: FloatArray) -> FloatArray:
         return np.asarray(w / max(1.0, float(np.linalg.norm(w))))
 
-    def _pointwise_bound(self, matrix: Matrix) -> float:
-        return float(np.sqrt((matrix * matrix).sum(axis=1).max()))
+    def _norm(self, w: FloatArray) -> float:
+        return float(np.linalg.norm(w))
+
+    def _row_gaps(self, matrix: Matrix) -> FloatArray:
+        return np.asarray(np.sqrt((matrix * matrix).sum(axis=1)))
 
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix, ord=2))

@@ -33,8 +33,11 @@ class InfinityBall(Ball):
     def _admit(self, w: FloatArray) -> FloatArray:
         return np.clip(w, -1.0, 1.0)
 
-    def _pointwise_bound(self, matrix: Matrix) -> float:
-        return float(abs(matrix).sum(axis=1).max())
+    def _norm(self, w: FloatArray) -> float:
+        return float(np.abs(w).max())
+
+    def _row_gaps(self, matrix: Matrix) -> FloatArray:
+        return np.asarray(abs(matrix).sum(axis=1))
 
     def _image_bound(self, matrix: FloatArray) -> float:
         """The largest norm over all signs; beyond 20 costs the sum of the column norms."""

@@ -8,11 +8,14 @@ from typing import Any
 from journeyman.costs.cost_class import CostClass
 from journeyman.costs.euclidean_ball import EuclideanBall
 from journeyman.costs.infinity_ball import InfinityBall
+from journeyman.costs.l1_ball import L1Ball
+from journeyman.costs.polytope import Polytope
+from journeyman.costs.prior_ball import PriorBall
 from journeyman.costs.simplex import Simplex
 from journeyman.errors import InvalidCosts
 
 COST_CLASSES: dict[str, type[CostClass]] = {
-    kind.name: kind for kind in (InfinityBall, EuclideanBall, Simplex)
+    kind.name: kind for kind in (InfinityBall, EuclideanBall, Simplex, L1Ball, PriorBall, Polytope)
 }
 """Every class that an apprenticeship can have: a new one is a file, and a word here."""
 

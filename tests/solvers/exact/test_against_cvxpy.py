@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from class_examples import NAMES, example
 from journeyman.testing import Shape, random_problem
 from naive.exact_program import optimal_value
 
@@ -33,6 +34,32 @@ def test_value_is_the_optimum_and_proven(kind, scale, shape, discount, num_budge
     assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
     assert answer.value - answer.lower_bound <= allowance
     assert_budgets_are_kept(problem, answer.policy)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.ABSORBING], ids=lambda shape: shape.name)
+@every_count
+@pytest.mark.parametrize("solver", [jm.LinearProgram(), jm.ColumnGeneration()], ids=["LP", "CG"])
+def test_other_classes_are_solved_as_well(name, shape, num_budgets, solver):
+    problem = random_problem(
+        7, example(name, NUM_COSTS), shape=shape, num_costs=NUM_COSTS, num_budgets=num_budgets
+    )
+    answer = jm.solve(problem, solver)
+    allowance = 20 * TOLERANCE * problem.gap_scale
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
+    assert answer.value - answer.lower_bound <= allowance
+    assert_budgets_are_kept(problem, answer.policy)
+
+
+@pytest.mark.parametrize("name", ["l1", "prior-infinity", "prior-l1", "box", "ratios", "flat"])
+@pytest.mark.parametrize("engine", list(jm.Engine))
+def test_every_engine_solves_other_classes(name, engine):
+    problem = random_problem(8, example(name, NUM_COSTS), num_costs=NUM_COSTS, num_budgets=2)
+    answer = jm.solve(problem, jm.LinearProgram(engine=engine))
+    allowance = TOLERANCE * problem.gap_scale
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.value == pytest.approx(optimal_value(problem), abs=allowance, rel=0)
 
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall, jm.Simplex])
