@@ -7,8 +7,8 @@ import journeyman as jm
 from journeyman.solvers.answer import Work
 from journeyman.solvers.classics.answering import (
     answer_of,
-    require_apprenticeship,
     require_demonstrations,
+    require_suitable,
 )
 from journeyman.solvers.classics.generated_policies import GeneratedPolicies
 from journeyman.testing import random_problem
@@ -70,10 +70,10 @@ def test_a_mixture_and_its_stationary_policy_have_equal_expectations():
 
 def test_budgets_and_known_costs_are_refused():
     with pytest.raises(jm.InvalidProblem, match="Projection cannot keep budgets"):
-        require_apprenticeship(random_problem(0, num_budgets=2), "Projection")
+        require_suitable(random_problem(0, num_budgets=2), "Projection")
     world = random_problem(0).world
     with pytest.raises(jm.InvalidProblem, match="a Forward has none"):
-        require_apprenticeship(jm.Forward(world, np.ones(world.num_pairs)), "Projection")
+        require_suitable(jm.Forward(world, np.ones(world.num_pairs)), "Projection")
 
 
 def test_a_method_that_needs_demonstrations_says_so():

@@ -39,8 +39,8 @@ from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
-    require_apprenticeship,
     require_demonstrations,
+    require_suitable,
 )
 from journeyman.solvers.classics.policy_family import PolicyFamily, TrustRegion
 from journeyman.solvers.classics.policy_visits import VisitOptions
@@ -99,7 +99,7 @@ class AdversarialImitation:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "AdversarialImitation")
+        require_suitable(problem, "AdversarialImitation")
         demos = require_demonstrations(problem, "AdversarialImitation")
         game = _Game(problem, demonstrated_measure(demos, problem.world), self)
         status, iterations = iterate(game.advance, watch, self.max_iterations)

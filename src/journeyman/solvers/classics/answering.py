@@ -15,8 +15,8 @@ AGREEMENT = 1e-7
 """Bounds that differ by at most this share of 2N/(1 - discount) are called OPTIMAL."""
 
 
-def require_apprenticeship(problem: Apprenticeship, method: str) -> Apprenticeship:
-    """The problem as one with an expert and without budgets, which these methods cannot keep."""
+def require_suitable(problem: Apprenticeship, method: str) -> None:
+    """A problem with an expert and without budgets, which these methods cannot keep."""
     if problem.expert is None:
         raise InvalidProblem(
             f"{method} learns from an expert, and a {type(problem).__name__} has none",
@@ -27,7 +27,6 @@ def require_apprenticeship(problem: Apprenticeship, method: str) -> Apprenticesh
             f"{method} cannot keep budgets, and the problem has {len(problem.constraints)}",
             "Use LinearProgram() or ColumnGeneration(), or leave the budgets out",
         )
-    return problem
 
 
 def require_demonstrations(problem: Apprenticeship, method: str) -> Demonstrations:

@@ -56,8 +56,8 @@ from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
-    require_apprenticeship,
     require_demonstrations,
+    require_suitable,
 )
 from journeyman.solvers.hyperparameters import (
     require_count,
@@ -180,7 +180,7 @@ class BehaviourCloning:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "BehaviourCloning")
+        require_suitable(problem, "BehaviourCloning")
         demos = require_demonstrations(problem, "BehaviourCloning")
         cloned = self.fit(problem.world, demos, watch)
         columns = "counts" if self.features is None else f"{self.features.num_features} features"

@@ -67,7 +67,7 @@ from journeyman.policy import Policy
 from journeyman.policy.acting import Actor, Predictor, StatePolicy, asked_by_predict, require_policy
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning, labelled
 from journeyman.solvers.classics.policy_visits import default_horizon
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
@@ -244,7 +244,7 @@ class DAgger:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "DAgger")
+        require_suitable(problem, "DAgger")
         course = _Course(self, problem, watch)
         status, iterations = iterate(course.advance, watch, self.max_iterations)
         best, log = course.conclude(is_complete=status is Status.STEP_LIMIT)

@@ -45,7 +45,7 @@ from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
 from journeyman.solvers.exact.engines import Engine, Result, run_highs
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
@@ -211,7 +211,7 @@ class InverseProgram:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "InverseProgram")
+        require_suitable(problem, "InverseProgram")
         known = expert_policy(problem, self.expert, "InverseProgram")
         table = advantages(problem.world, known.policy, problem.cost_matrix)
         explained = self._explain(problem, rivals_of(known.policy, table, known.seen), table, watch)
@@ -354,7 +354,7 @@ class SampledInverseProgram:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "SampledInverseProgram")
+        require_suitable(problem, "SampledInverseProgram")
         search = _RivalSearch(problem, self.accuracy, watch)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         return answer_of(

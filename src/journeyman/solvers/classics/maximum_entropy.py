@@ -76,7 +76,7 @@ from journeyman.policy.linear_systems import DiscountedSystem, PolicySystems
 from journeyman.policy.planning import soft_plan
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_positive,
@@ -121,7 +121,7 @@ class MaximumEntropy:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, type(self).__name__)
+        require_suitable(problem, type(self).__name__)
         dual = EntropyDual(problem)
         path = RidgePath(dual, self.tolerance, watch, self.max_iterations)
         try:

@@ -52,7 +52,7 @@ from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.expert_policy import (
     ExpertPolicy,
     expert_policy,
@@ -101,7 +101,7 @@ class MaximumMarginPlanning:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "MaximumMarginPlanning")
+        require_suitable(problem, "MaximumMarginPlanning")
         known = expert_policy(problem, self.expert, "MaximumMarginPlanning")
         margin = MarginObjective(problem, loss_of(known), float(self.regulariser))
         search = _Search(margin, self)

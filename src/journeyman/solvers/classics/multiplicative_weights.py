@@ -50,7 +50,7 @@ from journeyman.costs import Simplex
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.generated_policies import (
     GeneratedPolicies,
     in_class,
@@ -93,7 +93,7 @@ class MultiplicativeWeights:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "MultiplicativeWeights")
+        require_suitable(problem, "MultiplicativeWeights")
         needed = self.iterations_needed(problem)
         own = in_class(problem, Simplex)
         game = _Game(own, self.accuracy, needed, self.stop_early)

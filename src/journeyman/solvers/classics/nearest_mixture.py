@@ -40,7 +40,7 @@ from journeyman.costs import EuclideanBall
 from journeyman.policy import Policy, occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.generated_policies import (
     GeneratedPolicies,
     in_class,
@@ -77,7 +77,7 @@ class NearestMixture(ABC):
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         name = type(self).__name__
-        problem = require_apprenticeship(problem, name)
+        require_suitable(problem, name)
         course = Approach(problem, self)
         status, iterations = iterate(course.advance, watch, self.max_iterations)
         policy, mixture = course.generated.mixture(course.shares)

@@ -54,7 +54,7 @@ from journeyman.policy.policy_evaluation import action_values
 from journeyman.policy.table import softmax
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.expert_policy import (
     ExpertPolicy,
     expert_policy,
@@ -109,7 +109,7 @@ class PolicyMatching:
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, "PolicyMatching")
+        require_suitable(problem, "PolicyMatching")
         known = expert_policy(problem, self.expert, "PolicyMatching")
         search = _Search(Mismatch(problem, known, float(self.sharpness)), self.accuracy, watch)
         status, iterations = iterate(search.advance, watch, self.max_iterations)

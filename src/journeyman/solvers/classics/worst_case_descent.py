@@ -22,7 +22,7 @@ from journeyman.features import Features
 from journeyman.policy import Plan, Policy, plan
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_apprenticeship
+from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.policy_family import PolicyFamily
 from journeyman.solvers.classics.policy_visits import (
     ExactEvaluator,
@@ -178,7 +178,7 @@ class WorstCaseMethod(ABC):
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
-        problem = require_apprenticeship(problem, type(self).__name__)
+        require_suitable(problem, type(self).__name__)
         visits = VisitOptions(self.rollouts, self.horizon, self.seed)
         family = PolicyFamily(problem.world, self.features)
         descent = WorstCaseDescent(problem, family, visits, self.accuracy)
