@@ -169,7 +169,11 @@ def imitation_directories(folder, root):
     for name, columns in cases.items():
         _imitation(folder / name, pa.table(columns))
     _lengthen(folder / "offsets" / "data-00000-of-00001.arrow", 11)
-    _imitation(folder / "compressed", pa.table(lists), pa.ipc.IpcWriteOptions(compression="zstd"))
+    packed = pa.ipc.IpcWriteOptions(compression="zstd")
+    _imitation(folder / "compressed", pa.table(lists), packed)
+    zeros = pa.ListArray.from_arrays([0, BLOCK], pa.array(np.zeros(BLOCK, np.int8)))
+    _imitation(folder / "bomb", pa.table(lists | {"obs": zeros}), packed)
+    _imitation(folder / "elsewhere-bomb", pa.table(lists | {"infos": zeros}), packed)
     for name, state in {
         "elsewhere": {"_data_files": [{"filename": "../code/data-00000-of-00001.arrow"}]},
         "selected": {"_data_files": [{"filename": "x"}], "_indices_data_files": [{}]},
@@ -179,7 +183,8 @@ def imitation_directories(folder, root):
         (folder / name / "state.json").write_text(json.dumps(state))
     (folder / "json" / "state.json").write_text("[" * 100_000)
     (folder / "link" / "link").symlink_to(folder / "code" / "data-00000-of-00001.arrow")
-    return {path: READ if path.name == "code" else REFUSED for path in folder.iterdir()}
+    read = ("code", "compressed", "elsewhere-bomb")
+    return {path: READ if path.name in read else REFUSED for path in folder.iterdir()}
 
 
 def _imitation(folder, table, options=None):
@@ -286,10 +291,15 @@ def truncated_files(root):
 
 
 def peak_of_memory():
-    """Bytes this process has held at most; `getrusage` would count those of its parent, too."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (peak,) = [line.split()[1] for line in lines if line.startswith("VmHWM")]
-    return int(peak) * 1024
+    """Bytes this process, or one it has started, has held at most; `getrusage` would count those
+    of its parent, too."""
+    started = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return max(_peak_of(process) for process in ["self", *started])
+
+
+def _peak_of(process):
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def read_all(root):

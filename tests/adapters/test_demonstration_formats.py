@@ -215,7 +215,7 @@ def test_parquet_tables_of_either_layout_are_read(tmp_path):
         ("state", ["0", "1", "0"], "state holds string"),
         ("state", pa.array([0, 2**63, 0], pa.uint64()), "state is 9223372036854775808"),
         ("terminated", [0, 2, 0], "row 1: terminated is 2"),
-        ("terminated", ["no", "yes", "no"], "terminated holds text"),
+        ("terminated", ["no", "yes", "no"], "terminated holds string"),
         ("episode", ["a", None, "b"], "row 1: episode is empty"),
     ],
 )

@@ -339,17 +339,17 @@ def table(tmp_path, **columns):
         ({"state": [0], "action": [0]}, "lacks the column.s. next_state"),
         (
             {"state": [0], "action": [None], "next_state": [0]},
-            "action has 1 empty cells, the first in row 0",
+            "row 0: action is empty",
         ),
         (
             {"state": [0], "action": [0.5], "next_state": [0]},
-            "not whole numbers only, the first other in row 0",
+            "row 0: action is 0.5, expected a whole number",
         ),
-        ({"state": [0], "action": [float("nan")], "next_state": [0]}, "not whole numbers only"),
+        ({"state": [0], "action": [float("nan")], "next_state": [0]}, "row 0: action is empty"),
         ({"state": [0], "action": ["0"], "next_state": [0]}, "holds string"),
         ({"state": [0], "action": [[0]], "next_state": [0]}, "holds list"),
         ({"state": [0], "action": [-1], "next_state": [0]}, "row 0 has action -1"),
-        ({"state": [], "action": [], "next_state": []}, "holds no step|lies at 0"),
+        ({"state": [], "action": [], "next_state": []}, "holds no step"),
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path, columns, message):

@@ -119,7 +119,7 @@ def test_arguments_reach_a_world_of_seals():
     [
         ("gymnasium", "gym:FrozenLake-v1", "gymnasium"),
         ("seals", "seals:RiskyPath-v0", "seals"),
-        ("pyarrow.parquet", "steps.parquet", "parquet"),
+        ("pyarrow", "steps.parquet", "parquet"),
     ],
 )
 def test_a_missing_package_is_named_with_its_remedy(package, source, extra, monkeypatch):

@@ -9,12 +9,13 @@ a time limit has ended the episode: give a world to have it checked, `truncated_
 """
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.arrow_files import column, filled, open_arrow
+from journeyman.adapters.arrow_files import Batch, open_arrow
 from journeyman.adapters.demonstration_reading import (
     Allowance,
     EpisodeList,
@@ -22,12 +23,12 @@ from journeyman.adapters.demonstration_reading import (
     read_json,
     write_directory,
 )
-from journeyman.arrays import IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, MissingExtra
 
 STATE_FILE, INFO_FILE = "state.json", "dataset_info.json"
 DATA_FILE = "data-00000-of-00001.arrow"
+LISTS = ("obs", "acts")
 EMPTY_INFO = "{}"
 """What the package writes for a step about which there is nothing more to say."""
 REMEDY = "Save trajectories of an environment whose observations and actions are numbers"
@@ -37,11 +38,16 @@ def read_imitation(path: Path, allowance: Allowance) -> Demonstrations:
     """The trajectories of a directory."""
     episodes = EpisodeList(path, allowance)
     for name in _data_files(path):
-        file = member(path, name)
-        with open_arrow(file) as batches:
-            for batch in batches:
-                _take(file, batch, episodes)
+        found = member(path, name)
+        with open_arrow(found, "Arrow", memory=allowance.limit, lists=LISTS) as file:
+            for batch in file.batches([*LISTS, "terminal"], partial(_allow, episodes)):
+                _take(batch, episodes)
     return episodes.joined(_place)
+
+
+def _allow(episodes: EpisodeList, rows: int, numbers: int) -> None:
+    """Allow for the observations of a batch, of which there are as many as of actions and rows."""
+    episodes.allow(max(numbers - rows, 0), rows)
 
 
 def _place(trajectory: int, step: int) -> str:
@@ -64,32 +70,18 @@ def _data_files(path: Path) -> list[str]:
     return [str(one) for one in names]
 
 
-def _take(file: Path, batch: Any, episodes: EpisodeList) -> None:
-    observed, num_observed = _lists(file, batch, "obs")
-    taken, num_taken = _lists(file, batch, "acts")
-    ended = filled(file, "terminal", column(file, batch, "terminal"))
+def _take(batch: Batch, episodes: EpisodeList) -> None:
+    observed, taken = (np.asarray(batch.columns[name].lengths) for name in LISTS)
+    ended, file = batch.filled("terminal"), batch.file.path
     first = sum(part.size for part in episodes.lengths)
     for wrong, what in (
-        (num_taken < 1, "has no action"),
-        (num_observed != num_taken + 1, "does not have one observation more than actions"),
+        (taken < 1, "has no action"),
+        (observed != taken + 1, "does not have one observation more than actions"),
         ((ended != 0) & (ended != 1), "has a flag that is neither true nor false"),
     ):
         if wrong.any():
             raise InvalidFile(f"{file}: trajectory {first + int(np.argmax(wrong))} {what}", REMEDY)
-    episodes.allow(len(taken), num_taken.size)
-    states, actions = filled(file, "obs", observed), filled(file, "acts", taken)
-    episodes.add(states, actions, num_taken, ended.astype(bool))
-
-
-def _lists(file: Path, batch: Any, name: str) -> tuple[Any, IntArray]:
-    """(all numbers one after the other, how many of them each row has)."""
-    import pyarrow
-
-    found = column(file, batch, name)
-    kind = pyarrow.types
-    if not (kind.is_list(found.type) or kind.is_large_list(found.type)) or found.null_count:
-        raise InvalidFile(f"{file}: {name} holds {str(found.type)[:80]}, not lists", REMEDY)
-    return found.flatten(), found.value_lengths().to_numpy().astype(np.int64)
+    episodes.add(batch.filled("obs"), batch.filled("acts"), taken, ended.astype(bool))
 
 
 def write_imitation(demonstrations: Demonstrations, path: Path) -> None:

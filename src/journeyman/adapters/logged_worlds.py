@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.adapters.arrow_files import open_parquet
+from journeyman.adapters.arrow_files import open_arrow
 from journeyman.adapters.source_options import (
     Options,
     discount_of,
@@ -88,6 +88,9 @@ class EpisodeNames:
             self.num_bytes += self.PER_NAME + len(name)
         return self._numbers[name]
 
+    def __len__(self) -> int:
+        return len(self._numbers)
+
     def name(self, number: int) -> str:
         if number < self.FIRST:
             return str(number)
@@ -132,6 +135,31 @@ def read_csv_columns(
     kept[LINE] = lines
     columns = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
     return Columns(columns, episodes)
+
+
+def read_parquet_columns(
+    path: str, required: Collection[str], optional: Collection[str], limit: int
+) -> Columns:
+    """The named columns; how many rows there are is known before they are unpacked."""
+    known = [*required, *optional]
+    with open_arrow(Path(path), "Parquet", memory=limit, texts=[EPISODE]) as file:
+        names = list(places_of(path, file.names, required, optional))
+        if not file.num_rows:
+            raise InvalidFile(f"{path} holds no step", "Give one row per step")
+        needed = PER_ENTRY * file.num_rows * len(known)
+        require_memory(f"{path}, with {file.num_rows} rows,", needed, limit)
+        parts: dict[str, list[IntArray]] = {name: [] for name in names}
+        episodes = EpisodeNames()
+        for batch in file.batches(names):
+            for name in file.texts[len(episodes) :]:
+                episodes.number(name)
+            require_memory(path, needed + episodes.num_bytes, limit)
+            for name in names:
+                values = batch.filled(name)
+                is_text = batch.columns[name].is_text
+                parts[name].append(values + EpisodeNames.FIRST if is_text else values)
+    columns = {name: np.concatenate(parts[name]) for name in names}
+    return Columns({**columns, ROW: np.arange(file.num_rows)}, episodes)
 
 
 def place_of(path: str, columns: Columns, row: int) -> str:
@@ -523,71 +551,3 @@ def _broken(path: str, columns: Columns, before: int, after: int) -> InvalidFile
 def _named(path: str, columns: Columns, row: int) -> str:
     time = f", t = {columns['t'][row]}" if "t" in columns else ""
     return f"{place_of(path, columns, row)} (episode {columns.episode_name(row)}{time})"
-
-
-# Columns of whole numbers from a Parquet file, the form in which long logs are kept.
-
-EXACT = 2.0**53
-"""Whole numbers below this are exact as floating-point numbers."""
-
-
-def read_parquet_columns(
-    path: str, required: Collection[str], optional: Collection[str], limit: int
-) -> Columns:
-    """The named columns; how many rows there are is known before they are unpacked."""
-    known = [*required, *optional]
-
-    def allow_rows(count: int) -> None:
-        if not count:
-            raise InvalidFile(f"{path} holds no step", "Give one row per step")
-        require_memory(f"{path}, with {count} rows,", PER_ENTRY * count * len(known), limit)
-
-    with open_parquet(Path(path), known, allow_rows, as_codes=[EPISODE]) as file:
-        names = list(places_of(path, file.names, required, optional))
-        parts: dict[str, list[IntArray]] = {name: [] for name in names}
-        first, episodes = 0, EpisodeNames()
-        for batch in file.batches(names):
-            for name in names:
-                column = batch.column(name)
-                if name == EPISODE and _is_text(column):
-                    parts[name].append(_numbered(column, episodes))
-                    needed = PER_ENTRY * file.num_rows * len(known) + episodes.num_bytes
-                    require_memory(path, needed, limit)
-                else:
-                    parts[name].append(_whole(path, name, column, first))
-            first += batch.num_rows
-        columns = {name: np.concatenate(parts[name]) for name in names}
-        return Columns({**columns, ROW: np.arange(columns[names[0]].size)}, episodes)
-
-
-def _is_text(column: Any) -> bool:
-    """Whether names are given as codes of a dictionary, and none is empty."""
-    kind = getattr(column.type, "value_type", None)
-    return not column.null_count and str(kind) in ("string", "large_string")
-
-
-def _numbered(column: Any, episodes: EpisodeNames) -> IntArray:
-    used, places = np.unique(column.indices.to_numpy(), return_inverse=True)
-    names = column.dictionary.take(used).to_pylist()
-    return np.array([episodes.number(name) for name in names], dtype=np.int64)[places]
-
-
-def _whole(path: str, name: str, column: Any, first: int) -> IntArray:
-    """Whole numbers of a part of the table that begins with row `first`."""
-    if column.null_count:
-        row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InvalidFile(
-            f"{path}: {name} has {column.null_count} empty cells, the first in row {row}",
-            "Fill them in",
-        )
-    values = column.to_numpy(zero_copy_only=False)
-    kind = values.dtype.kind
-    whole = kind in "bi" or (kind in "uf" and bool((np.abs(values) < EXACT).all()))
-    if not whole or (kind == "f" and (values != np.floor(values)).any()):
-        odd = values != np.floor(values) if kind == "f" else np.zeros(0, dtype=bool)
-        where = f", the first other in row {first + int(np.argmax(odd))}" if odd.any() else ""
-        raise InvalidFile(
-            f"{path}: {name} holds {column.type} and not whole numbers only{where}",
-            "Number states and actions from 0",
-        )
-    return np.asarray(values, dtype=np.int64)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.arrow_files import column, filled, open_arrow, open_parquet
+from journeyman.adapters.arrow_files import open_arrow
 from journeyman.adapters.demonstration_reading import (
     Allowance,
     EpisodeList,
@@ -286,30 +286,16 @@ def read_episode(
     parts: list[dict[str, IntArray]] = []
     for found in files:
         file = member(directory, f"{episode}/{found.name}")
-        with _open(file, suffix, episodes) as batches:
-            for batch in batches:
-                columns = {name: column(file, batch, name) for name in NAMES}
-                parts.append({name: filled(file, name, one) for name, one in columns.items()})
+        kind = "Parquet" if suffix == ".parquet" else "Arrow"
+        with open_arrow(file, kind, memory=episodes.allowance.limit) as columns:
+            parts += [
+                {name: batch.filled(name) for name in NAMES}
+                for batch in columns.batches(NAMES, lambda rows, _: episodes.allow(rows, 0))
+            ]
     if not parts:
         raise InvalidFile(f"{folder} holds no rows", "Copy the data set again")
     whole = {name: np.concatenate([part[name] for part in parts]) for name in NAMES}
     return {name: one if name == NAMES[0] else one[:-1] for name, one in whole.items()}
-
-
-@contextmanager
-def _open(file: Path, suffix: str, episodes: EpisodeList) -> Iterator[Any]:
-    if suffix == ".parquet":
-        with open_parquet(file, NAMES, lambda rows: episodes.allow(rows, 0)) as columns:
-            yield columns.batches(NAMES)
-    else:
-        with open_arrow(file) as batches:
-            yield _allowed(batches, episodes)
-
-
-def _allowed(batches: Iterator[Any], episodes: EpisodeList) -> Iterator[Any]:
-    for batch in batches:
-        episodes.allow(batch.num_rows, 0)
-        yield batch
 
 
 # Demonstrations as a Minari data set, written by Minari itself.

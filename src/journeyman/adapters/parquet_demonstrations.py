@@ -7,22 +7,17 @@ row per visited state are read as well (`journeyman.demonstrations.files` has bo
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
-from journeyman.adapters.arrow_files import filled, open_parquet, place, whole_numbers
+from journeyman.adapters.arrow_files import ArrowFile, open_arrow
 from journeyman.adapters.demonstration_reading import Allowance
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.files import COLUMNS, NEXT_STATE, Source, require_columns, wrong_time
 from journeyman.errors import InvalidFile, MissingExtra
 from journeyman.storage import write_atomically
-
-# A table of demonstrations, as columns, cut into episodes.
-#
-# The columns are those of `journeyman.demonstrations.files`, in either layout. The first row that
-# does not fit is named, counted from 0.
 
 BYTES_PER_ROW = 112
 """What a row takes at the peak: the columns, the flat arrays, and those of the value."""
@@ -34,7 +29,11 @@ REMEDY = (
 
 @dataclass
 class StepTable:
-    """Columns of equal length; `empty` are the rows without an action."""
+    """A table in either layout, as columns of equal length, to be cut into episodes.
+
+    `empty` are the rows without an action. The first row that does not fit is named; rows count
+    from 0.
+    """
 
     path: Path
     episode: IntArray
@@ -122,88 +121,35 @@ NAME_BYTES = 200
 
 def read_parquet(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a Parquet file."""
-
-    def allow(rows: int) -> None:
-        allowance.require(BYTES_PER_ROW * rows)
-
-    with open_parquet(path, [*COLUMNS, NEXT_STATE], allow, as_codes=[EPISODE]) as columns:
-        require_columns(path, columns.names)
-        names = [name for name in (*COLUMNS, NEXT_STATE) if name in columns.names]
-        return _table(
-            path, columns.batches(names), columns.num_rows, names, allowance
-        ).demonstrations()
+    with open_arrow(path, "Parquet", memory=allowance.limit, texts=[EPISODE]) as file:
+        require_columns(path, file.names)
+        return _table(file, allowance).demonstrations()
 
 
-def _table(
-    path: Path, batches: Any, num_rows: int, names: list[str], allowance: Allowance
-) -> StepTable:
-    columns = {name: np.zeros(num_rows, dtype=np.int64) for name in names if name != FLAG}
-    empty, terminated = np.zeros(num_rows, dtype=bool), np.zeros(num_rows, dtype=bool)
-    codes = _Codes(path, allowance, BYTES_PER_ROW * num_rows)
-    at = 0
-    for batch in batches:
-        part = slice(at, at + batch.num_rows)
-        at = part.stop
-        columns[EPISODE][part] = codes.of(batch.column(EPISODE), part.start)
-        for name in ("t", "state", *([NEXT_STATE] if NEXT_STATE in names else [])):
-            columns[name][part] = filled(path, name, batch.column(name), part.start)
-        columns["action"][part], empty[part] = whole_numbers(
-            path, "action", batch.column("action"), part.start
-        )
-        if FLAG in names:
-            terminated[part] = _flags(path, batch.column(FLAG), part.start)
+def _table(file: ArrowFile, allowance: Allowance) -> StepTable:
+    num_rows = file.num_rows or 0
+    allowance.require(BYTES_PER_ROW * num_rows)
+    names = [name for name in (*COLUMNS, NEXT_STATE) if name in file.names]
+    columns = {name: np.zeros(num_rows, dtype=np.int64) for name in names}
+    empty = np.zeros(num_rows, dtype=bool)
+    for batch in file.batches(names):
+        named = sum(NAME_BYTES + len(name) for name in file.texts)
+        allowance.require(BYTES_PER_ROW * num_rows + named)
+        part = slice(batch.first, batch.first + batch.num_rows)
+        for name in names:
+            may_be_empty = name in ("action", FLAG)
+            columns[name][part] = batch.columns[name].values if may_be_empty else batch.filled(name)
+        without = batch.columns["action"].empty
+        empty[part] = False if without is None else without
+        wrong = (columns[FLAG][part] >> 1) != 0 if FLAG in names else empty[part][:0]
+        if wrong.any():
+            row = batch.first + int(np.argmax(wrong))
+            raise file.refused(f"{FLAG} is {columns[FLAG][row]}", "Give true or false", row)
+    terminated = columns[FLAG] == 1 if FLAG in names else np.zeros(num_rows, dtype=bool)
     return StepTable(
-        path, columns[EPISODE], columns["t"], columns["state"], columns["action"], empty,
+        file.path, columns[EPISODE], columns["t"], columns["state"], columns["action"], empty,
         terminated, columns.get(NEXT_STATE),
     )  # fmt: skip
-
-
-class _Codes:
-    """Names of episodes as numbers: whole numbers stand for themselves."""
-
-    def __init__(self, path: Path, allowance: Allowance, taken: int) -> None:
-        self.path, self.allowance, self.taken = path, allowance, taken
-        self.numbers: dict[str, int] = {}
-
-    def of(self, column: Any, first_row: int) -> IntArray:
-        """The numbers of a batch."""
-        import pyarrow
-
-        if not pyarrow.types.is_dictionary(column.type):
-            return filled(self.path, EPISODE, column, first_row)
-        if column.null_count:
-            empty = column.is_null().to_numpy(zero_copy_only=False)
-            raise InvalidFile(
-                f"{place(self.path, empty, first_row)}: {EPISODE} is empty", "Fill it in"
-            )
-        if not pyarrow.types.is_string(column.type.value_type):
-            raise InvalidFile(
-                f"{self.path}: {EPISODE} holds {str(column.type)[:80]}", "Give numbers or names"
-            )
-        used, places = np.unique(column.indices.to_numpy(), return_inverse=True)
-        names = column.dictionary.take(pyarrow.array(used)).to_pylist()
-        return np.array([self._number(name) for name in names], dtype=np.int64)[places]
-
-    def _number(self, name: str) -> int:
-        if name not in self.numbers:
-            self.taken += NAME_BYTES + len(name)
-            self.allowance.require(self.taken)
-            self.numbers[name] = len(self.numbers)
-        return self.numbers[name]
-
-
-def _flags(path: Path, column: Any, first_row: int) -> Any:
-    import pyarrow
-
-    if pyarrow.types.is_string(column.type):
-        raise InvalidFile(f"{path}: {FLAG} holds text", "Write true or false as truth values")
-    values, _ = whole_numbers(path, FLAG, column, first_row)
-    wrong = (values != 0) & (values != 1)
-    if wrong.any():
-        raise InvalidFile(
-            f"{place(path, wrong, first_row)}: {FLAG} is {values[wrong][0]}", "Give true or false"
-        )
-    return values
 
 
 def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
