@@ -23,7 +23,7 @@ def example(name, num_costs, seed=0):
     ratio = np.zeros((1, num_costs))
     ratio[0, 0], ratio[0, -1] = -1.0, 3.0 if num_costs > 1 else -1.0
     made = {
-        "l1": lambda: L1Ball(),
+        "l1": L1Ball,
         "scaled-l1": lambda: L1Ball(scale),
         "wide-prior": lambda: PriorBall(prior, 5.0, "euclidean"),
         # prices between 0.2 and 1, the first at least three times the last
