@@ -45,7 +45,7 @@ def _compile(function: Function, **options: Any) -> Function:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def prefetch(_: Any, array: Any, position: Any) -> Any:
+def _compiled_prefetch(_: Any, array: Any, position: Any) -> Any:
     """Ask the memory for `array[position]`, one dimension, ahead of its use; it changes nothing."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -62,6 +62,14 @@ def prefetch(_: Any, array: Any, position: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(array, position), generate
+
+
+def prefetch(array: Any, position: int) -> None:
+    """The same without the compiler, for NUMBA_DISABLE_JIT=1: nothing."""
+
+
+if not numba.config.DISABLE_JIT:
+    prefetch = _compiled_prefetch
 
 
 # Dense and sparse vector arithmetic for compiled loops, small enough for vector units.
