@@ -8,16 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journeyman.errors import InvalidInput
-from journeyman.report.line_chart import (
-    Axis,
-    Level,
-    Panel,
-    Series,
-    line_chart,
-    linear_ticks,
-    log_ticks,
-    tick_label,
-)
+from journeyman.report.line_chart import Axis, Level, Panel, Series, line_chart
+from journeyman.report.numbers import linear_ticks, log_ticks, tick_label
 
 SVG = "{http://www.w3.org/2000/svg}"
 FALLING = Series("falling", [100, 1000, 10_000], [40.0, 4.0, 0.4])

@@ -14,8 +14,15 @@ from journeyman.certificate.intervals import BudgetCertificate
 from journeyman.certificate.presentation import figures_beside, legend_in_words
 from journeyman.certificate.terms import Combination, Premise, Verdict
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
-from journeyman.report.line_chart import SUPERSCRIPTS
-from journeyman.report.numbers import MINUS, column, exact, exact_column, number, share
+from journeyman.report.numbers import (
+    MINUS,
+    SUPERSCRIPTS,
+    column,
+    exact,
+    exact_column,
+    number,
+    share,
+)
 from journeyman.report.rendering import Section
 from journeyman.report.report_data import ReportData
 

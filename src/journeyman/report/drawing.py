@@ -18,8 +18,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from journeyman.report.line_chart import linear_ticks, log_ticks, tick_label
-from journeyman.report.numbers import MINUS
+from journeyman.report.numbers import MINUS, linear_ticks, log_ticks, tick_label
 
 Element: TypeAlias = ET.Element
 

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.errors import InvalidInput
+from journeyman.report.numbers import linear_ticks, log_ticks, tick_label
 
 LIGHT = (
     "#fcfcfb", "#1c1c1a", "#5c5b57", "#e3e2dd",
@@ -53,7 +54,6 @@ PANEL_WIDTH, LEFT, RIGHT = 420, 62, 402
 BOTTOM, TOP, LEGEND_TOP, LEGEND_ROW = 334, 84, 394, 22
 FREE = 0.04
 """Share of an axis that is left free at both ends."""
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""
 
@@ -192,48 +192,6 @@ class _Scale:
     def at(self, value: float) -> float:
         share = (self._place(float(value)) - self.low) / (self.high - self.low)
         return self.start + (self.end - self.start) * share
-
-
-def linear_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Multiples of 1, 2 or 5 times a power of ten, about five of them.
-
-    >>> linear_ticks(0.0, 1.1)
-    (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    """
-    rough = (high - low) / 6
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough)
-    counts = range(math.ceil(low / step), math.floor(high / step) + 1)
-    return tuple(float(f"{count * step:.12g}") for count in counts)
-
-
-def log_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Decades between 10^low and 10^high; 2 and 5 times a decade where decades are few.
-
-    >>> log_ticks(1.9, 4.1), log_ticks(-0.1, 1.1)
-    ((100.0, 1000.0, 10000.0), (1.0, 2.0, 5.0, 10.0))
-    """
-    decades = range(math.ceil(low), math.floor(high) + 1)
-    if len(decades) >= 3:
-        return tuple(float(f"1e{power}") for power in decades[:: math.ceil(len(decades) / 7)])
-    powers = range(math.floor(low), math.floor(high) + 1)
-    numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    ticks = tuple(tick for tick in numbers if low <= math.log10(tick) <= high)
-    return ticks if len(ticks) > 1 else linear_ticks(10.0**low, 10.0**high)
-
-
-def tick_label(value: float) -> str:
-    """A short number; a power of ten where it is very large or small.
-
-    >>> [tick_label(value) for value in (0.0, 0.25, 5000.0, 1e5, -2e-7)]
-    ['0', '0.25', '5000', '10⁵', '-2·10⁻⁷']
-    """
-    if value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.10g}"
-    digits, power = f"{value:.9e}".split("e")
-    head = digits.rstrip("0").rstrip(".")
-    tail = "10" + str(int(power)).translate(SUPERSCRIPTS)
-    return {"1": tail, "-1": f"-{tail}"}.get(head, f"{head}·{tail}")
 
 
 class _Legend:

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from journeyman.report.line_chart import SUPERSCRIPTS
-
 DATA = Markup('<data value="{}">{}</data>')
 DIGITS = 4
 """Significant digits of the largest number of a column."""
 MINUS = "−"
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_DECIMALS = 6
 
 
@@ -115,3 +114,45 @@ def seconds(value: float) -> str:
     ('0.012 s', '3.1 s', '250 s')
     """
     return f"{value:.2g} s" if value < 100 else f"{value:,.0f} s"
+
+
+def linear_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Multiples of 1, 2 or 5 times a power of ten, about five of them.
+
+    >>> linear_ticks(0.0, 1.1)
+    (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    """
+    rough = (high - low) / 6
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough)
+    counts = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return tuple(float(f"{count * step:.12g}") for count in counts)
+
+
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Decades between 10^low and 10^high; 2 and 5 times a decade where decades are few.
+
+    >>> log_ticks(1.9, 4.1), log_ticks(-0.1, 1.1)
+    ((100.0, 1000.0, 10000.0), (1.0, 2.0, 5.0, 10.0))
+    """
+    decades = range(math.ceil(low), math.floor(high) + 1)
+    if len(decades) >= 3:
+        return tuple(float(f"1e{power}") for power in decades[:: math.ceil(len(decades) / 7)])
+    powers = range(math.floor(low), math.floor(high) + 1)
+    numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    ticks = tuple(tick for tick in numbers if low <= math.log10(tick) <= high)
+    return ticks if len(ticks) > 1 else linear_ticks(10.0**low, 10.0**high)
+
+
+def tick_label(value: float) -> str:
+    """A short number; a power of ten where it is very large or small.
+
+    >>> [tick_label(value) for value in (0.0, 0.25, 5000.0, 1e5, -2e-7)]
+    ['0', '0.25', '5000', '10⁵', '-2·10⁻⁷']
+    """
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
+        return f"{value:.10g}"
+    digits, power = f"{value:.9e}".split("e")
+    head = digits.rstrip("0").rstrip(".")
+    tail = "10" + str(int(power)).translate(SUPERSCRIPTS)
+    return {"1": tail, "-1": f"-{tail}"}.get(head, f"{head}·{tail}")
