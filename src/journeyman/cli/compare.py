@@ -31,6 +31,7 @@ from journeyman.cli.options import (
     parsed_options,
 )
 from journeyman.cli.output import notifier, notify, progress, show
+from journeyman.errors import InvalidFile, NoSolution
 
 ALL = "all"
 EXAMPLE = "Instead of files, an embedded world with an expert: grid:16, garnet:100, driving."
@@ -40,7 +41,9 @@ FOR_FILES = (
 )  # fmt: skip
 """Options that an example contradicts."""
 TRAJECTORIES, HORIZON = 1000, 150
-"""Of the demonstrations of an example."""
+"""Of the demonstrations of an example, recorded anew for every seed."""
+EXAMPLES = {"grid": "size", "garnet": "num_states", "driving": ""}
+"""Examples with an expert, and what the number behind the colon is."""
 RESUME = "Go on with a study in --out: give the same options, only what is missing is done."
 
 
@@ -100,16 +103,20 @@ def compare(
     _refuse_contradictions(example, given | {"budget": budget, "expert": expert}, recorded)
     for path in (report, csv):
         _refuse_place(path)
-    recording = trajectories or TRAJECTORIES, horizon or HORIZON
-    limits = {"time_limit": time_limit, "failure_probability": failure_probability}
-    found = _in_place(
-        out, resume, quiet, jobs,
-        lambda executor: _compared(
-            _inputs(example, given, budget, expert, recording), solvers, cells,
-            seeds=range(seeds), directory=out, executor=executor, **limits,
-        ),
-    )  # fmt: skip
-    _written(found, out, report, csv)
+
+    def study(executor: Any) -> Any:
+        inputs = (
+            files_of(given, budget, expert)
+            if example is None
+            else example_of(example, given, trajectories or TRAJECTORIES, horizon or HORIZON)
+        )
+        return _compared(
+            inputs, solvers, cells, seeds=range(seeds), directory=out, executor=executor,
+            time_limit=time_limit, failure_probability=failure_probability,
+        )  # fmt: skip
+
+    found = _executed(study, out, resume, quiet, jobs)
+    _write(found, out, report, csv)
     _show(found, out, as_json=as_json, quiet=quiet)
 
 
@@ -150,27 +157,12 @@ def _refuse_limits(
 
 def _refuse_place(path: Path | None) -> None:
     """What cannot be written in the end is refused before hours are spent on it."""
-    from journeyman.errors import InvalidFile
-
     if path is None:
         return
     if path.is_dir():
         raise InvalidFile(f"{path} is a directory", "Give the name of a file")
     if not path.parent.is_dir():
         raise InvalidFile(f"{path.parent} is not a directory", "Create it before, or name another")
-
-
-def _inputs(
-    example: str | None,
-    given: dict[str, Any],
-    budget: list[str] | None,
-    expert: Path | None,
-    recording: tuple[int, int],
-) -> Any:
-
-    if example is None:
-        return files_of(given, budget, expert)
-    return example_of(example, given["world_options"], given["cost_class"], Recording(*recording))
 
 
 def _compared(inputs: Any, solvers: str, cells: int, **limits: Any) -> Any:
@@ -196,7 +188,7 @@ def _names(solvers: str, *, can_ask: bool) -> Sequence[str]:
     return [name.strip() for name in solvers.split(",") if name.strip()]
 
 
-def _in_place(out: Path | None, resume: bool, quiet: bool, jobs: int, study: Any) -> Any:
+def _executed(study: Any, out: Path | None, resume: bool, quiet: bool, jobs: int) -> Any:
     """Run the study on an executor; Ctrl-C and SIGTERM leave what is done."""
     from journeyman.runs.interruption import Interrupted, stopping_gently
 
@@ -216,7 +208,6 @@ def _in_place(out: Path | None, resume: bool, quiet: bool, jobs: int, study: Any
 
 
 def _refuse_earlier(out: Path | None, resume: bool) -> None:
-    from journeyman.errors import InvalidFile
     from journeyman.studies.directory import StudyDirectory
 
     if out is not None and StudyDirectory(out).was_begun and not resume:
@@ -226,40 +217,24 @@ def _refuse_earlier(out: Path | None, resume: bool) -> None:
         )
 
 
-def _written(found: Any, out: Path | None, report: Path | None, csv: Path | None) -> None:
+def _write(found: Any, out: Path | None, report: Path | None, csv: Path | None) -> None:
     from journeyman.studies.directory import PAGE, TABLE
 
-    pages = [report, None if out is None else out / PAGE]
-    tables = [csv, None if out is None else out / TABLE]
-    for path in pages:
+    for path in (report, None if out is None else out / PAGE):
         if path is not None:
             found.report(path)
-    for path in tables:
+    for path in (csv, None if out is None else out / TABLE):
         if path is not None:
             found.csv(path)
 
 
 def _show(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from journeyman.errors import NoSolution
-
     facts = {"trials": [trial.facts() for trial in found.trials], "table": found.table()}
     show(facts | {"out": None if out is None else str(out)}, found.table(), as_json=as_json)
     if not any(trial.has_policy for trial in found.trials):
         raise NoSolution("No method has an answer; the table has the reasons.")
     if out is not None:
         notifier(quiet)(f"Everything is in {out}; open {out / 'report.html'} in a browser.")
-
-
-EXAMPLES = {"grid": "size", "garnet": "num_states", "driving": ""}
-"""Examples with an expert, and what the number behind the colon is."""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """How much of an example's expert is recorded, anew for every seed."""
-
-    trajectories: int
-    horizon: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,9 +246,7 @@ class Compared:
     truth: jm.ExpertExpectation | None = None
 
 
-def example_of(
-    source: str, options: Mapping[str, str], cost_class: str | None, recording: Recording
-) -> Compared:
+def example_of(source: str, inputs: Mapping[str, Any], trajectories: int, horizon: int) -> Compared:
     """An example by name and size: every seed has demonstrations of its own.
 
     `driving` has published expectations instead of an expert who could be recorded.
@@ -286,16 +259,14 @@ def example_of(
         known = ", ".join(f"{one}:N" if word else one for one, word in EXAMPLES.items())
         raise InvalidSettings(f"there is no example {source!r}", f"Give one of {known}")
     function = getattr(jm.gallery, name)
-    given = {**options, **({EXAMPLES[name]: size} if size else {})}
+    given = inputs["world_options"] | ({EXAMPLES[name]: size} if size else {})
     world, basis, expert = function(**arguments_for(source, function, given))
-    chosen = cost_class_of(cost_class)
+    chosen = cost_class_of(inputs["cost_class"])
     if isinstance(expert, jm.ExpertExpectation):
         return Compared(jm.Apprenticeship(world, basis, expert, chosen), truth=expert)
 
     def problem(seed: int) -> jm.Apprenticeship:
-        demos = jm.record(
-            world, expert, trajectories=recording.trajectories, horizon=recording.horizon, seed=seed
-        )
+        demos = jm.record(world, expert, trajectories=trajectories, horizon=horizon, seed=seed)
         return jm.Apprenticeship(world, basis, demos, chosen)
 
     return Compared(problem, expert=expert)
