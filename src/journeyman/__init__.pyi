@@ -34,8 +34,6 @@ from journeyman.auditing import Audit as Audit
 from journeyman.auditing import audit as audit
 from journeyman.certificate import Attainable as Attainable
 from journeyman.certificate import Certificate as Certificate
-from journeyman.certificate import LargeCertificate as LargeCertificate
-from journeyman.certificate import LargeRows as LargeRows
 from journeyman.certificate import Premise as Premise
 from journeyman.certificate import Requirements as Requirements
 from journeyman.certificate import Rollouts as Rollouts

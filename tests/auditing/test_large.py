@@ -117,7 +117,7 @@ def test_a_run_of_sgd_al_passes(saved):
 
 def test_rows_pass(learned, tmp_path):
     problem, answer, code = learned
-    rows = jm.LargeRows(rows=500)
+    rows = jm.SampledRows(rows=500)
     honest(jm.certify(problem, answer, evaluation=rows), tmp_path / "run", code=code)
     assert "the gap to the estimate" in str(jm.audit(tmp_path / "run"))
 
@@ -677,7 +677,7 @@ OF_PREMISES = {
 @pytest.mark.parametrize(("kind", "change"), OF_PREMISES.values(), ids=OF_PREMISES)
 def test_a_careful_change_of_what_was_tested(learned, tmp_path, kind, change):
     problem, answer, code = learned
-    drawn = ROLLOUTS if kind == "walks" else jm.LargeRows(rows=500)
+    drawn = ROLLOUTS if kind == "walks" else jm.SampledRows(rows=500)
     jm.certify(problem, answer, evaluation=drawn).save(tmp_path / "run", code=code)
     facts = facts_of(tmp_path / "run")
     change(facts)
@@ -695,7 +695,7 @@ def test_a_careful_change_of_what_was_tested(learned, tmp_path, kind, change):
 )
 def test_other_figures_of_tests_are_found_with_code(learned, tmp_path, kind, name, old, new):
     problem, answer, code = learned
-    drawn = ROLLOUTS if kind == "walks" else jm.LargeRows(rows=500)
+    drawn = ROLLOUTS if kind == "walks" else jm.SampledRows(rows=500)
     jm.certify(problem, answer, evaluation=drawn).save(tmp_path / "run", code=code)
     facts = facts_of(tmp_path / "run")
     told = premise(name)(facts)
@@ -707,7 +707,7 @@ def test_other_figures_of_tests_are_found_with_code(learned, tmp_path, kind, nam
 def test_rows_with_other_statistics_are_found(learned, tmp_path):
     problem, answer, code = learned
     place = tmp_path / "run"
-    jm.certify(problem, answer, evaluation=jm.LargeRows(rows=200)).save(place, code=code)
+    jm.certify(problem, answer, evaluation=jm.SampledRows(rows=200)).save(place, code=code)
     honest_facts = facts_of(place)
     for path in numbers_in(honest_facts):
         facts = copy.deepcopy(honest_facts)

@@ -124,7 +124,9 @@ def test_golden_radii(name, key):
     expert = jm.Policy(DATA["pi_expert"])
     demos = jm.record(world, expert, trajectories=CONCENTRATION["m"], horizon=120, seed=0)
     problem = jm.Apprenticeship(world, jm.CostBasis(DATA["Psi"]), demos, CLASSES[name])
-    found = PlainMean.of(problem, demos).independent(CONCENTRATION["delta"])
+    found = PlainMean.with_costs(problem, demos, problem.cost_matrix, "demonstrations").independent(
+        CONCENTRATION["delta"]
+    )
     assert term(found, "sampling") == close(CONCENTRATION[f"stat_{key}"])
 
 

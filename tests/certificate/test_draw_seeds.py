@@ -34,12 +34,12 @@ def test_a_seed_that_is_given_is_said_to_have_no_influence():
     features = jm.Features(np.ones((WORLD.num_pairs, 1)))
     makers = {
         "Rollouts": lambda: jm.Rollouts(5, 5, seed=1),
-        "LargeRows": lambda: jm.LargeRows(5, seed=1),
+        "SampledRows has": lambda: jm.SampledRows(rows=5, seed=1),
         "SampledRows": lambda: jm.SampledRows(features, [1.0], 5, 1),
         "MixtureRollouts": lambda: jm.MixtureRollouts(5, 5, 1),
     }
     for name, make in makers.items():
-        with pytest.warns(DeprecationWarning, match=f"seed of {name} has") as caught:
+        with pytest.warns(DeprecationWarning, match=f"seed of {name}") as caught:
             made = make()
         assert caught[0].filename == __file__
         with warnings.catch_warnings():

@@ -23,7 +23,7 @@ TRUTH = jm.Apprenticeship(EXPLICIT, BASIS, jm.ExpertExpectation(
     BASIS.matrix.T @ jm.occupancy(EXPLICIT, EXPERT).measure
 ))  # fmt: skip
 ROLLOUTS = jm.Rollouts(trajectories=100, horizon=50)
-ROWS = jm.LargeRows(rows=500)
+ROWS = jm.SampledRows(rows=500)
 
 
 def problem_of(demos=DEMOS, cost_class=None):
@@ -56,7 +56,7 @@ def test_more_rows_come_down_to_lemma_2():
     limit = np.abs(BASIS.matrix.T @ u - TRUTH.target).sum()
     limit += 5 * 10 * np.abs(flow - EXPLICIT.initial).sum()
     bounds = [
-        jm.certify(problem, policy, evaluation=jm.LargeRows(rows=rows)).best.bound
+        jm.certify(problem, policy, evaluation=jm.SampledRows(rows=rows)).best.bound
         for rows in (1000, 60_000)
     ]
     assert limit < bounds[1] < bounds[0]
@@ -76,7 +76,7 @@ def test_the_bound_covers_the_gap(kind, cost_class):
         if kind == "walks":
             evaluation = jm.Rollouts(trajectories=15, horizon=20)
         else:
-            evaluation = jm.LargeRows(rows=100)
+            evaluation = jm.SampledRows(rows=100)
         with drawn_from(seed):
             certificate = jm.certify(
                 problem_of(demos, cost_class), policy, 0.2, evaluation=evaluation
@@ -219,7 +219,7 @@ def test_estimates_without_their_demonstrations_are_not_taken_as_exact():
 
 
 def test_what_cannot_be_evaluated_is_refused():
-    with pytest.raises(jm.InvalidProblem, match="allows no exact one"):
+    with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
         jm.certify(problem_of(), NETWORK.longer)
     with pytest.raises(jm.InvalidProblem, match="no features to draw rows from"):
         jm.certify(problem_of(), NETWORK.longer, evaluation=ROWS)
@@ -239,7 +239,7 @@ class Backwards:
 
 
 def test_executors_do_not_change_a_bit():
-    policy, rows = jm.FeaturePolicy(FEATURES, THETA), jm.LargeRows(rows=40_000)
+    policy, rows = jm.FeaturePolicy(FEATURES, THETA), jm.SampledRows(rows=40_000)
     serial = jm.certify(problem_of(), policy, evaluation=rows)
     other = jm.certify(problem_of(), policy, evaluation=rows, executor=Backwards())
     assert [term.value for term in serial.terms] == [term.value for term in other.terms]

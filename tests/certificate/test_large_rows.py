@@ -21,7 +21,7 @@ PAIRS = every_action(STATES, 4)
 TARGET = (
     BASIS.matrix.T @ jm.occupancy(EXPLICIT, jm.Policy(NETWORK.longer.probabilities(STATES))).measure
 )
-ROWS = jm.LargeRows(rows=500)
+ROWS = jm.SampledRows(rows=500)
 
 
 def problem_of(costs=NETWORK.costs):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.certificate.rollouts import mean_of_walks, mixed
+from journeyman.certificate.rollouts import Mixture, mean_of_walks
 from journeyman.demonstrations.simulation import WorldSimulator
 from journeyman.policy import FunctionPolicy
 from journeyman.policy.acting import Actor
@@ -102,7 +102,7 @@ def test_from_the_seed_of_a_solver_come_its_own_rollouts(name):
     problem, members, _ = setting(name)
     answer = solved(problem, members)
     with drawn_from(0):
-        evaluation = mixed(problem, answer.policy, answer.rollouts, DELTA)
+        (evaluation,) = Mixture(answer.rollouts).evaluate(problem, answer.policy, DELTA)
     assert evaluation.expectations == pytest.approx(answer.weights @ answer.expectations, abs=2e-2)
     assert len(evaluation.statistics) == np.count_nonzero(answer.weights)
     used = np.flatnonzero(answer.weights)
@@ -195,10 +195,10 @@ def test_evaluations_that_do_not_fit_are_refused():
         jm.certify(problem, mixture, evaluation=rollouts)
     with pytest.raises(jm.InvalidProblem, match="a Policy has no candidates"):
         jm.certify(problem, members[0], evaluation=rollouts)
-    with pytest.raises(jm.InvalidProblem, match="evaluation is None"):
+    with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
         jm.certify(problem, mixture)
     with pytest.raises(jm.InvalidProblem, match="has no features"):
-        jm.certify(problem, mixture, evaluation=jm.LargeRows(rows=10))
+        jm.certify(problem, mixture, evaluation=jm.SampledRows(rows=10))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from journeyman.certificate.premises import expert_premises
 from journeyman.certificate.terms import Premise, Verdict, declared, failed, refuted
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
+from journeyman.world.levels import Level
 
 COPIED = "no episode was copied"
 STARTS, STEPS = "start states follow the initial law", "steps follow the transition law"
@@ -397,7 +398,10 @@ def test_a_law_that_is_an_estimate_is_not_bet_against(facts, names, words):
 
 def test_estimates_without_their_demonstrations_are_refused():
     unknown = SimpleNamespace(is_declared=False)
-    problem = SimpleNamespace(world=None, expectation=unknown, demonstrations=None)
+    problem = SimpleNamespace(
+        world=None, expert=unknown, expectation=unknown, demonstrations=None, records=None,
+        level=Level.EXPLICIT,
+    )  # fmt: skip
     with pytest.raises(jm.InvalidProblem, match="does not hold the demonstrations"):
         expert_premises(problem)
 

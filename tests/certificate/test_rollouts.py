@@ -219,7 +219,7 @@ def test_spread_and_truncation_cover_the_complete_totals(seed, horizon):
     policy = random_policy(world, seed)
     stream = np.random.default_rng(seed)
     whole = jm.record(world, policy, trajectories=12, horizon=400, seed=stream)
-    complete = PlainMean.of(problem, whole)
+    complete = PlainMean.with_costs(problem, whole, problem.cost_matrix, "demonstrations")
     states, actions, ended = [], [], []
     for j in range(len(whole)):
         visited, taken = whole.episode(j)
@@ -239,7 +239,7 @@ def test_records_that_look_alike_may_have_tails_that_differ():
     world = jm.World(rows, [1, 0, 0, 0], 0.9)
     problem = declared(world, jm.CostBasis([[0.0], [0.0], [1.0], [1.0]]))
     records = Demonstrations.from_arrays([[0, 1], [0, 2]] * 10, [[0]] * 20, [True, False] * 10)
-    mean = PlainMean.of(problem, records)
+    mean = PlainMean.with_costs(problem, records, problem.cost_matrix, "demonstrations")
     complete = np.array([0.0, 9.0] * 10)
     assert mean.totals.std() == 0.0
     assert mean.spread[0] >= complete.std(ddof=1)
@@ -257,7 +257,9 @@ def test_a_seed_means_one_evaluation_and_another_than_elsewhere():
     assert first.statistics == again.statistics
     assert first.statistics[0].means != other.statistics[0].means
     demos = jm.record(problem.world, policy, trajectories=30, horizon=20, seed=4)
-    elsewhere = PlainMean.of(problem, demos).totals.mean(axis=0)
+    elsewhere = PlainMean.with_costs(
+        problem, demos, problem.cost_matrix, "demonstrations"
+    ).totals.mean(axis=0)
     assert not np.allclose(first.statistics[0].means, elsewhere)
     assert fresh_stream(4, STREAM).random() != np.random.default_rng(4).random()
     assert fresh_stream(4, STREAM).random() != fresh_stream(4, STREAM + 1).random()

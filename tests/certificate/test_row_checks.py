@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from corridors import Columns, Corridor, made
-from journeyman.certificate.sampled_rows import AGREE, DRAWN, TAKEN
+from journeyman.certificate.row_checks import AGREE, DRAWN, TAKEN
 from journeyman.errors import InvalidCosts
 from seeding import drawn_from
 
@@ -20,7 +20,7 @@ def certified(parts, rows=3000, recorded=False):
         expert = jm.record(parts["world"], up, trajectories=50, horizon=40, seed=0)
     problem = jm.Apprenticeship(parts["world"], parts["costs"], expert)
     policy = jm.FeaturePolicy(parts["features"], THETA)
-    return jm.certify(problem, policy, evaluation=jm.LargeRows(rows))
+    return jm.certify(problem, policy, evaluation=jm.SampledRows(rows=rows))
 
 
 def premises_of(certificate):
@@ -113,7 +113,7 @@ def test_one_column_of_a_wrong_mass_is_found_by_what_comes_again():
         world = Corridor()
         problem = jm.Apprenticeship(world, made()["costs"], jm.ExpertExpectation([0.0]))
         policy = jm.FeaturePolicy(One(world, factor), [1.0])
-        certificate = jm.certify(problem, policy, evaluation=jm.LargeRows(3000))
+        certificate = jm.certify(problem, policy, evaluation=jm.SampledRows(rows=3000))
         verdicts.append(premises_of(certificate)[DRAWN].verdict is jm.Verdict.FAILED)
     assert verdicts == [True, False, True]
 
@@ -126,7 +126,7 @@ def test_a_pair_that_no_column_has_is_refused():
 def saved(parts, place, code):
     problem = jm.Apprenticeship(parts["world"], parts["costs"], jm.ExpertExpectation([0.0]))
     policy = jm.FeaturePolicy(parts["features"], THETA)
-    jm.certify(problem, policy, evaluation=jm.LargeRows(2000)).save(place, code=code)
+    jm.certify(problem, policy, evaluation=jm.SampledRows(rows=2000)).save(place, code=code)
     return jm.audit(place, trust_code=True)
 
 

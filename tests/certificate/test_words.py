@@ -85,7 +85,7 @@ def test_no_lower_bound_is_shown_that_everybody_knows(kind, cost_class, seed):
             known = -certificate.trivial_bound if cost_class is jm.Simplex else 0.0
             assert value > known
             assert "allowing for" in line
-            assert ("surpasses the expert by more" in line) is (value < 0)
+            assert ("does better than the expert by more" in line) is (value < 0)
 
 
 @EVERY

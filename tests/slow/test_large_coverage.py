@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate.sampled_rows import _radii, from_rows
+from journeyman.certificate.sampled_rows import _radii
 from journeyman.features.base import every_action
 from seeding import drawn_from
 
@@ -61,9 +61,9 @@ def test_every_sum_lies_within_its_radius(name, told):
         flow = u.reshape(EXPLICIT.num_states, -1).sum(axis=1)
         flow -= EXPLICIT.discount * (EXPLICIT.transition.T @ u)
         V1, V2 = np.maximum(-u, 0).sum(), np.abs(flow - EXPLICIT.initial).sum()
-        drawn = jm.LargeRows(rows=60)
+        drawn = jm.SampledRows(rows=60)
         with drawn_from(seed):
-            found = from_rows(problem, jm.FeaturePolicy(FEATURES, theta), drawn, DELTA)
+            (found,) = drawn.evaluate(problem, jm.FeaturePolicy(FEATURES, theta), DELTA)
         terms = {term.name: term.value for term in found.terms}
         off = np.abs(found.expectations - BASIS.matrix.T @ u)
         missed = problem.cost_class.gap(off) > terms["expectations"] + terms["rounding"]
@@ -82,9 +82,9 @@ def test_sampled_expectations_cost_by_cost():
     failures, theta = np.zeros(2, dtype=int), coefficients(0)
     exact = BASIS.matrix.T @ (FEATURES.rows(*PAIRS) @ theta)
     for seed in range(RUNS):
-        drawn = jm.LargeRows(rows=60)
+        drawn = jm.SampledRows(rows=60)
         with drawn_from(seed):
-            found = from_rows(problem, jm.FeaturePolicy(FEATURES, theta), drawn, DELTA)
+            (found,) = drawn.evaluate(problem, jm.FeaturePolicy(FEATURES, theta), DELTA)
         sums, off = found.statistics[0], np.abs(found.expectations - exact)
         deviation = np.sqrt(np.array(sums.variances) / sums.count)
         failures += np.array([(off > _radii(sums)).any(), (off > deviation).any()])

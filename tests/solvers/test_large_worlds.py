@@ -206,7 +206,7 @@ def pipeline(network, monkeypatch):
         answer = jm.solve(problem, jm.StochasticSubgradient(features, steps=64, seed=0))
         actions, _ = answer.policy.seeded(0).predict(demos.step_states[:100])
         for evaluation in (
-            jm.Rollouts(trajectories=50, horizon=20), jm.LargeRows(rows=500),
+            jm.Rollouts(trajectories=50, horizon=20), jm.SampledRows(rows=500),
         ):  # fmt: skip
             assert jm.certify(problem, answer, evaluation=evaluation).valid
         return actions, tracemalloc.get_traced_memory()[1]

@@ -4,7 +4,6 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.certify import certify
 from journeyman.certificate.concentration import radii
 from journeyman.certificate.intervals import BudgetCertificate
-from journeyman.certificate.large_certificate import LargeCertificate
 from journeyman.certificate.requirements import (
     AsPrinted,
     Attainable,
@@ -16,7 +15,7 @@ from journeyman.certificate.requirements import (
     requirements,
 )
 from journeyman.certificate.rollouts import Rollouts
-from journeyman.certificate.sampled_rows import LargeRows, SampledRows
+from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
 from journeyman.costs.rates import Rate
 
@@ -27,8 +26,6 @@ __all__ = [
     "Certificate",
     "Combination",
     "Figure",
-    "LargeCertificate",
-    "LargeRows",
     "Premise",
     "Rate",
     "Requirements",

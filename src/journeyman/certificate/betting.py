@@ -21,7 +21,8 @@ q(x)/P(x) has mean sum_x q(x) = 1 and wealth is a nonnegative martingale, also i
 stops when its past says so. Ville: P(E >= 1/level) <= level under a true premise.
 
 *Cost*: sorting the steps; then, per bet, a pass over the distinct (pair, next state) that were seen
-and the rows of P behind them.
+and the rows of P behind them. `start_evidence_of_draws` and `step_evidence_of_laws` are the same in
+a world that is not a list of states; `repetitions` bets on episodes that were copied.
 
 *Reference*: Ville (1939); Shafer, "Testing by betting", JRSS A 184 (2021); Ramdas, Grunwald, Vovk,
 Shafer, "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38 (2023).
@@ -49,6 +50,14 @@ TEMPERS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0)
 """beta: below one for worlds with more chance than P, above one for those with less."""
 START_BLOCKS = (4, 32, 256)
 """Numbers of blocks, of about equal initial probability and consecutive ids."""
+COMPARED = 1 << 13
+"""M: states drawn from the initial law to compare starts with."""
+MOST_STEPS = 1 << 16
+"""Steps that are bet on: the first ones of the record."""
+STREAM = 0x6C737472
+"""Which stream the compared states are drawn from."""
+SCALES = tuple(10.0**power for power in range(13))
+"""kappa: about the square of the number of episodes in which a few copies are sought."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +94,8 @@ class Tally:
 
     def against_counts(self, concentration: float) -> FloatArray:
         """Log wealth of rows(concentration), row by row."""
-        cells = _log_rising(concentration * self.probabilities, self.counts)
-        return self.per_row(cells) - _log_rising(np.float64(concentration), self.draws)
+        cells = log_rising(concentration * self.probabilities, self.counts)
+        return self.per_row(cells) - log_rising(np.float64(concentration), self.draws)
 
     def against_temper(self, exponent: float) -> FloatArray:
         """Log wealth of temper(exponent), row by row."""
@@ -96,10 +105,14 @@ class Tally:
         return np.asarray((exponent - 1) * cells - self.draws * np.log(totals))
 
 
-def _log_rising(start: FloatArray | np.float64, count: FloatArray) -> FloatArray:
+def log_rising(start: FloatArray | np.float64, count: FloatArray) -> FloatArray:
     """r(a, c) of the module's docstring, zero for c = 1 to the last bit."""
     distance = special.gammaln(start + count) - special.gammaln(start + 1)
     return np.asarray(distance - (count - 1) * np.log(start))
+
+
+def log_mean(logs: list[float]) -> float:
+    return float(special.logsumexp(logs) - math.log(len(logs)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +142,11 @@ class Bet:
 
 def step_evidence(world: World, demos: Demonstrations) -> tuple[Bet, float]:
     """The strongest bet against the transition law, and log E of all."""
-    tally = Tally.of(world.transition, demos.pairs_in(world), demos.next_states)
+    return _against(Tally.of(world.transition, demos.pairs_in(world), demos.next_states))
+
+
+def _against(tally: Tally) -> tuple[Bet, float]:
+    """The strongest bet on steps, and log E of all."""
     rows = [bet for kappa in CONCENTRATIONS for bet in bets_on_counts(tally, kappa, WRONG_SHARES)]
     return _together(rows, bets_on_temper(tally))
 
@@ -180,42 +197,9 @@ def bets_on_temper(tally: Tally) -> list[Bet]:
 
 def _together(*families: list[Bet]) -> tuple[Bet, float]:
     """The strongest bet, and the log of the mean wealth when each family is given as much."""
-    means = [
-        special.logsumexp([bet.log_wealth for bet in family]) - math.log(len(family))
-        for family in families
-    ]
+    means = [log_mean([bet.log_wealth for bet in family]) for family in families]
     strongest = max((bet for family in families for bet in family), key=lambda bet: bet.log_wealth)
-    return strongest, float(special.logsumexp(means) - math.log(len(families)))
-
-
-# Bets against the laws of a world too large to enumerate, as in `betting`; exact as well.
-#
-# *Starts*. rows(kappa) needs the initial probability of starts that were seen, no others. In a
-# diffuse law no start is seen twice; there the blocks of `betting` would need the mass of regions,
-# which nobody knows. So n starts are compared with M states drawn from the law: all are sorted by a
-# figure (the state's number, or its initial probability; ties by lot), and the M + 1 gaps between
-# the drawn ones are put into blocks of m_b neighbouring gaps. If starts follow the law, all orders
-# are equally likely, and the blocks into which starts fall are Polya's urn:
-#
-#     P(block b | the past) = (m_b + starts in b so far)/(M + 1 + starts so far)
-#     q(block b | the past) = (kappa m_b/(M + 1) + starts in b so far)/(kappa + starts so far)
-#
-# The wealth of q against P is a quotient of two Dirichlet-multinomial likelihoods.
-#
-# *Steps*. The laws of the pairs that were visited are asked for, and bet against as in `betting`.
-#
-# *Guarantee*: each wealth has mean one under a true premise, for every number of samples, so a mean
-# of them reaches 1/level with probability `level` at most. The states drawn for comparison have a
-# stream of their own.
-#
-# *Reference*: Vovk, Nouretdinov, Gammerman, "Testing exchangeability on-line", ICML (2003).
-
-COMPARED = 1 << 13
-"""M: states drawn from the initial law to compare starts with."""
-MOST_STEPS = 1 << 16
-"""Steps that are bet on: the first ones of the record."""
-STREAM = 0x6C737472
-"""Which stream the compared states are drawn from."""
+    return strongest, log_mean(means)
 
 
 class InitialLaw(Protocol):
@@ -227,26 +211,49 @@ class InitialLaw(Protocol):
 
 
 def start_evidence_of_draws(world: InitialLaw, starts: IntArray) -> tuple[str, float]:
-    """What is most out of line in words, and log E; every start must be possible."""
+    """What is most out of line in words, and log E; every start must be possible.
+
+    rows(kappa) needs the initial probability of starts that were seen, no others. In a
+    diffuse law no start is seen twice; there the blocks of `betting` would need the mass of
+    regions, which nobody knows. So n starts are compared with M states drawn from the law: all are
+    sorted by a number (the state's number, or its initial probability; ties by lot), and the M + 1
+    gaps between the drawn ones are put into blocks of m_b neighbouring gaps. If starts follow the
+    law, all orders are equally likely, and the blocks into which starts fall are Polya's urn:
+
+        P(block b | the past) = (m_b + starts in b so far)/(M + 1 + starts so far)
+        q(block b | the past) = (kappa m_b/(M + 1) + starts in b so far)/(kappa + starts so far)
+
+    The wealth of q against P is a quotient of two Dirichlet-multinomial likelihoods.
+
+    *Guarantee*: each wealth has mean one under a true premise, for every number of samples, so a
+    mean of them reaches 1/level with probability `level` at most. The states drawn for comparison
+    have a stream of their own.
+
+    *Reference*: Vovk, Nouretdinov, Gammerman, "Testing exchangeability on-line", ICML (2003).
+    """
     found = [(_seen_starts(world, starts, kappa), "single states") for kappa in CONCENTRATIONS]
     rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(STREAM,)))
     drawn = np.asarray(world.draw_initial(rng, COMPARED))
     regions = []
-    for figure, by in ((_number, "number"), (world.initial_probability, "initial probability")):
-        order = gaps(np.asarray(figure(drawn)), np.asarray(figure(starts)), rng)
+    for measured, by in (
+        (np.asarray, "number"),
+        (world.initial_probability, "initial probability"),
+    ):
+        order = gaps(np.asarray(measured(drawn)), np.asarray(measured(starts)), rng)
         for num_blocks in START_BLOCKS:
             sizes, counts = block_counts(order, COMPARED, num_blocks)
             words = f"{num_blocks} blocks by {by}; {_block_out_of_line(sizes, counts)}"
             regions += [(urn_wealth(sizes, counts, kappa), words) for kappa in CONCENTRATIONS]
     _, words = max(found + regions)
-    means = [_log_mean([wealth for wealth, _ in family]) for family in (found, regions)]
-    return words, _log_mean(means)
+    means = [log_mean([wealth for wealth, _ in family]) for family in (found, regions)]
+    return words, log_mean(means)
 
 
 def step_evidence_of_laws(
     world: LargeWorld, states: IntArray, actions: IntArray, following: IntArray
 ) -> tuple[str, float]:
-    """What is most out of line in words, and log E; every step must be possible."""
+    """The same as `step_evidence` from the laws of the visited pairs alone: what is most out of
+    line in words, and log E; every step must be possible."""
     pairs, rows = np.unique(np.column_stack([states, actions]), axis=0, return_inverse=True)
     laws = successor_laws(
         world, np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
@@ -260,17 +267,11 @@ def step_evidence_of_laws(
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     tally = Tally.of(matrix, rows.ravel(), np.searchsorted(reached, following))
-    counts = [bet for kappa in CONCENTRATIONS for bet in bets_on_counts(tally, kappa, WRONG_SHARES)]
-    tempers = bets_on_temper(tally)
-    strongest = max(counts + tempers, key=lambda bet: bet.log_wealth)
+    strongest, log_value = _against(tally)
     row, outcome, frequencies = strongest.most_out_of_line()
     state, action = (int(part) for part in pairs[row])
-    words = f"{strongest.tendency}most out of line is state {state}, action {action} to state "
-    families = [[bet.log_wealth for bet in family] for family in (counts, tempers)]
-    return (
-        f"{words}{reached[outcome]}: {frequencies}",
-        _log_mean([_log_mean(family) for family in families]),
-    )
+    where = f"state {state}, action {action} to state {reached[outcome]}"
+    return f"{strongest.tendency}most out of line is {where}: {frequencies}", log_value
 
 
 def gaps(drawn: FloatArray, starts: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -279,8 +280,8 @@ def gaps(drawn: FloatArray, starts: FloatArray, rng: np.random.Generator) -> Int
     >>> gaps(np.array([5, 1, 3]), np.array([4, 0, 9]), np.random.default_rng(0)).tolist()
     [2, 0, 3]
     """
-    figures, lots = np.concatenate([drawn, starts]), rng.random(drawn.size + starts.size)
-    order = np.lexsort((lots, figures))
+    values, lots = np.concatenate([drawn, starts]), rng.random(drawn.size + starts.size)
+    order = np.lexsort((lots, values))
     before = np.empty(order.size, dtype=np.int64)
     before[order] = np.cumsum(order < drawn.size)
     return before[drawn.size :]
@@ -310,14 +311,8 @@ def _seen_starts(world: InitialLaw, starts: IntArray, concentration: float) -> f
     """Log wealth of rows(concentration): only starts that were seen enter."""
     seen, counts = np.unique(starts, return_counts=True)
     law = concentration * np.asarray(world.initial_probability(seen), dtype=float)
-    rising = special.gammaln(law + counts) - special.gammaln(law + 1)
-    cells = rising - (counts - 1) * np.log(law)
-    whole = special.gammaln(concentration + starts.size) - special.gammaln(concentration + 1)
-    return float(cells.sum() - whole + (starts.size - 1) * math.log(concentration))
-
-
-def _number(states: IntArray) -> IntArray:
-    return states
+    whole = log_rising(np.float64(concentration), np.array([float(starts.size)]))
+    return float(log_rising(law, counts.astype(float)).sum() - whole[0])
 
 
 def _block_out_of_line(sizes: FloatArray, counts: FloatArray) -> str:
@@ -327,42 +322,6 @@ def _block_out_of_line(sizes: FloatArray, counts: FloatArray) -> str:
         f"most out of line is block {worst}, with {int(counts[worst])} of {int(counts.sum())} "
         f"starts, {expected[worst]:.3g} expected"
     )
-
-
-def _log_mean(logs: list[float]) -> float:
-    return float(special.logsumexp(logs) - math.log(len(logs)))
-
-
-# Whether an episode of the record was copied: a bet on repetitions.
-#
-# Copies make a record look larger than it is: n episodes, each of them k times, have the radius of
-# k n ones. Two episodes of a sound record are equal in all states and actions only by chance.
-# Episode j comes after others; whatever its expert does and whenever it stops, the probability that
-# it equals a given one, tau = (x_0, a_0, ..., x_T), is at most
-#
-#     p(tau) = initial(x_0) prod_t P(x_{t+1} | x_t, a_t)
-#
-# for that probability is p(tau) times those of the actions and of the end, which are at most one.
-# So each of these has a mean of at most one in a sound record, and so has their mean E:
-#
-#     pairs         the mean over pairs of episodes of 1{they are equal}/p
-#     rows(kappa)   the product over episodes j = 0, 1, ... of (kappa + c_j/p_j)/(kappa + j)
-#
-# where c_j of the episodes before j equal it. The second is the bet of `betting` on whole episodes,
-# with p in place of their unknown law, and depends on the numbers of equal episodes only, not on
-# their order. *pairs* is for a copy or two in a large record, *rows* for many.
-#
-# *Guarantee*: exact for every number of episodes, for experts that depend on all of the past, and
-# for lengths that do. Markov: P(E >= 1/level) <= level in a sound record. Laws that are not known
-# count as one, which keeps the guarantee and loses strength.
-#
-# *Strength*: in a world that leaves little to chance p is near one and equal episodes are no
-# evidence. Where all episodes, recorded twice, would not be refuted, nothing is tested.
-#
-# *Cost*: a pass over the record. *Reference*: as in `betting`.
-
-SCALES = tuple(10.0**power for power in range(13))
-"""kappa: about the square of the number of episodes in which a few copies are sought."""
 
 
 @dataclass(frozen=True)
@@ -381,7 +340,34 @@ class Repetitions:
 
 
 def repetitions(demos: Demonstrations, log_chances: FloatArray) -> Repetitions:
-    """The evidence of a record whose episodes have log p as given."""
+    """The evidence of a record whose episodes have log p as given.
+
+    Copies make a record look larger than it is: n episodes, each of them k times, have the radius
+    of k n ones. Two episodes of a sound record are equal in all states and actions only by chance.
+    Episode j comes after others; whatever its expert does and whenever it stops, the probability
+    that it equals a given one, tau = (x_0, a_0, ..., x_T), is at most
+
+        p(tau) = initial(x_0) prod_t P(x_{t+1} | x_t, a_t)
+
+    for that probability is p(tau) times those of the actions and of the end, which are at most one.
+    So each of these has a mean of at most one in a sound record, and so has their mean E:
+
+        pairs         the mean over pairs of episodes of 1{they are equal}/p
+        rows(kappa)   the product over episodes j = 0, 1, ... of (kappa + c_j/p_j)/(kappa + j)
+
+    where c_j of the episodes before j equal it. The second is the bet of `betting` on whole
+    episodes, with p in place of their unknown law, and depends on the numbers of equal episodes
+    only, not on their order. *pairs* is for a copy or two in a large record, *rows* for many.
+
+    *Guarantee*: exact for every number of episodes, for experts that depend on all of the past, and
+    for lengths that do. Markov: P(E >= 1/level) <= level in a sound record. Laws that are not known
+    count as one, which keeps the guarantee and loses strength.
+
+    *Strength*: in a world that leaves little to chance p is near one and equal episodes are no
+    evidence. Where all episodes, recorded twice, would not be refuted, nothing is tested.
+
+    *Cost*: a pass over the record. *Reference*: as in `betting`.
+    """
     labels = equal_episodes(demos)
     earlier = ranks(labels)
     repeats = np.flatnonzero(earlier)

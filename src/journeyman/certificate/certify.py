@@ -3,14 +3,17 @@
     bound = min over evaluations and estimates of
             gap_W(expectations - values) + terms of the evaluation + terms of the estimate
 
-Nothing a solver said is used: the policy is evaluated again, the expert's expectations are
+Nothing a solver reported is used: the policy is evaluated again, the expert's expectations are
 estimated again from the demonstrations, and a witness only proposes a lower bound that weak duality
 makes true. The failure probability is divided between what was estimated: the expert, the rollouts
 or sampled rows of the evaluation if there are any, and the transition counts of an estimated world.
+
+An evaluation states the level of the world it needs. At the explicit level the policy is also
+evaluated exactly, whichever evaluation the bound rests on, unless that is one of a mixture: for
+lower bounds, budgets and intervals.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -24,10 +27,10 @@ from journeyman.certificate.intervals import (
     budget_certificates,
     expert_intervals,
 )
-from journeyman.certificate.large_certificate import certify_large
 from journeyman.certificate.lower_bounds import (
     LowerBounds,
     lower_bounds,
+    of_class,
     reduced_bounds,
     witnesses_of,
 )
@@ -40,7 +43,7 @@ from journeyman.certificate.model_error import (
     worst_laws_term,
 )
 from journeyman.certificate.premises import expert_premises, world_premises
-from journeyman.certificate.rollouts import Rollouts
+from journeyman.certificate.rollouts import Mixture, Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import (
     Combination,
@@ -49,62 +52,54 @@ from journeyman.certificate.terms import (
     Premise,
     Term,
     Verdict,
+    refuted,
     total,
 )
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
-from journeyman.policy import Occupancy, Policy, extract, occupancy
+from journeyman.policy import Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.world.levels import Level
+from journeyman.world.levels import Level, require_level
 
 NEARLY = 1e-9
 """A measure whose policy is further off than rounding belongs to another policy."""
-PREMISE_LEVEL = 1e-3
-"""Probability with which the test of a true premise refutes it."""
-
-
-class HasStatePolicy(Protocol):
-    """Anything with a policy that is asked state by state: the answer of a large problem."""
-
-    @property
-    def policy(self) -> AnyPolicy: ...
 
 
 class HasPolicy(Protocol):
     """Anything with a policy: an answer of `solve`, or your own."""
 
     @property
-    def policy(self) -> Policy: ...
+    def policy(self) -> AnyPolicy: ...
 
 
 def certify(
     problem: Apprenticeship,
-    answer: Any,
+    answer: AnyPolicy | HasPolicy,
     failure_probability: float = 0.05,
     *,
     witness: Witness | None = None,
     measure: FloatArray | None = None,
-    evaluation: Any = None,
+    evaluation: Rollouts | SampledRows | MixtureRollouts | None = None,
     executor: Executor | None = None,
-) -> Any:
+) -> Certificate:
     """What is known about the gap of a policy, wherever it came from.
 
     Args:
         problem: an `Apprenticeship`, or a `Forward` problem (the gap is then the cost itself).
-        answer: a policy, or something that has one. Its `witness` and `reduced` are used if there.
+        answer: a policy, or something that has one. Its `witness`, `reduced` and `rollouts` are
+            used if there.
         failure_probability: with which the bound may be wrong; 0.05 by default.
         witness: a dual point that proposes a lower bound.
         measure: the vector over pairs that defines the policy, for the kinds A, B, B' and C.
         evaluation: `Rollouts` or `SampledRows` instead of exact evaluation. It takes half of what
             the expert would have of the failure probability, or all of it when the expert's
             expectations are exact. Of several policies compared by it each needs a part of its own:
-            divide `failure_probability` by their number. Budgets, intervals of the apprentice and
-            `gap_on_data` stay exact. In a world too large to enumerate it must be given: `Rollouts`
-            or, for a policy over features, `LargeRows`. For a mixture it is `MixtureRollouts`, and
-            the answer of `PolicyMixture` has one.
-        executor: runs the shards of an evaluation in a large world; no figure depends on it.
+            divide `failure_probability` by their number. Below the explicit level it must be given,
+            unless the answer has one (that of `PolicyMixture` has). For a mixture it may be
+            `MixtureRollouts`.
+        executor: runs the tasks of an evaluation; no number depends on it.
 
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4)
@@ -114,93 +109,83 @@ def certify(
     >>> certificate.valid, certificate.bound < 0.1 * certificate.trivial_bound
     (True, True)
     """
-    if _needs_rollouts(problem, answer, evaluation):
-        return certify_large(problem, answer, failure_probability, evaluation, executor)
-    delta, policy = require_probability(failure_probability), _policy(problem, answer)
-    visits = occupancy(problem.world, policy)
+    _require_problem(problem)
+    delta = require_probability(failure_probability)
+    given = getattr(answer, "rollouts", None) if evaluation is None else evaluation
+    exactly = problem.level is Level.EXPLICIT and not isinstance(given, MixtureRollouts)
+    evaluation = evaluation if exactly else given
+    policy = _table(problem, answer) if exactly else _acting(answer)
     error = model_error(problem, delta)
     remaining = delta - (0.0 if error is None else error.failure_probability)
-    expert_share, evaluation_share = _shares(problem, evaluation, remaining)
+    if evaluation is None:
+        require_level(
+            problem, Level.EXPLICIT, "exact evaluation, which is certify's without evaluation=,"
+        )
+        shares = remaining, 0.0
+    else:
+        shares = (0.0, remaining) if problem.expectation.is_declared else (remaining / 2,) * 2
+    estimates = expert_estimates(problem, shares[0])
+    if not exactly:
+        evaluations = _sampled(problem, policy, evaluation, measure, shares[1], executor)
+        premises = _premises(problem, evaluations)
+        trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
+        return Certificate(
+            problem, cast(Policy, policy), delta, _combinations(problem, evaluations, estimates),
+            trivial.value, premises, of_class(problem), evaluations[0].expectations, trivial.least,
+        )  # fmt: skip
+    assert isinstance(policy, Policy)
+    visits, vector = occupancy(problem.world, policy), None
     if evaluation is None:
         vector = _measure(problem, policy, answer, measure)
-        evaluations = _exact(problem, policy, visits, vector)
+        evaluations = [exact_evaluation(problem, visits)]
+        evaluations += [] if vector is None else measure_evaluations(problem, policy, vector)
     else:
-        vector = None
-        evaluations = _sampled(problem, policy, evaluation, measure, evaluation_share)
-    estimates = expert_estimates(problem, expert_share)
-    evidence = _Evidence(
-        problem, policy, delta, visits, vector, evaluations, estimates,
-        witnesses_of(problem, visits, answer, witness, estimates), error,
-    )  # fmt: skip
-    return replace(evidence.certificate(), reduced=reduced_bounds(answer))
+        evaluations = _sampled(problem, policy, evaluation, measure, shares[1], executor)
+    witnesses = witnesses_of(problem, visits, answer, witness, estimates)
+    bounds = lower_bounds(problem, witnesses, estimates, error)
+    premises = (*_premises(problem, evaluations), *_alarm(problem, bounds, delta))
+    trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
+    if error is not None:
+        evaluations = in_the_true_world(problem, policy, visits, evaluations, error)
+    return Certificate(
+        problem=problem,
+        policy=policy,
+        failure_probability=delta,
+        combinations=_combinations(problem, evaluations, estimates, error),
+        trivial_bound=trivial.value,
+        premises=premises,
+        lower_bounds=bounds,
+        expectations=visits.expectations(problem.basis),
+        least_possible=trivial.least,
+        gap_on_data=problem.gap(visits),
+        budgets=budget_certificates(
+            problem,
+            policy,
+            visits,
+            model_terms_of_budgets(problem, policy, visits, error),
+            0.0 if error is None else error.failure_probability,
+        ),
+        expert_intervals=expert_intervals(problem, delta),
+        apprentice_intervals=apprentice_intervals(problem, visits, error),
+        witnesses=tuple(sorted(witnesses, key=lambda one: -lower_bound(problem, one))),
+        measure=vector,
+        ranges=trivial.ranges,
+        reduced=reduced_bounds(answer),
+    )
 
 
-def _needs_rollouts(problem: Apprenticeship, answer: Any, evaluation: Any) -> bool:
-    """Whether nothing is evaluated exactly: below the explicit level, and for mixtures."""
-    if not isinstance(problem, Apprenticeship) or problem.level < Level.EXPLICIT:
-        return isinstance(problem, Apprenticeship)
-    given = getattr(answer, "rollouts", None) if evaluation is None else evaluation
-    return isinstance(given, MixtureRollouts)
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """What a certificate is put together from."""
-
-    problem: Apprenticeship
-    policy: Policy
-    failure_probability: float
-    visits: Occupancy
-    measure: FloatArray | None
-    evaluations: list[Evaluation]
-    estimates: tuple[Estimate, ...]
-    witnesses: tuple[Witness, ...]
-    error: ModelError | None
-
-    def certificate(self) -> Certificate:
-        problem, visits, error = self.problem, self.visits, self.error
-        evaluations = self.evaluations
-        if error is not None:
-            evaluations = in_the_true_world(problem, self.policy, visits, evaluations, error)
-        premises = (*_premises(problem), *self.evaluations[0].premises)
-        bounds = lower_bounds(problem, self.witnesses, self.estimates, error)
-        premises = (*premises, *_alarm(problem, bounds, self.failure_probability))
-        valid = all(one.verdict is not Verdict.FAILED for one in premises)
-        trivial = true_world_trivial_bound(problem, error, valid=valid)
-        return Certificate(
-            problem=problem,
-            policy=self.policy,
-            failure_probability=self.failure_probability,
-            combinations=_combinations(problem, evaluations, self.estimates, error),
-            trivial_bound=trivial.value,
-            least_possible=trivial.least,
-            ranges=trivial.ranges,
-            gap_on_data=problem.gap(visits),
-            lower_bounds=bounds,
-            premises=premises,
-            budgets=budget_certificates(
-                problem,
-                self.policy,
-                visits,
-                model_terms_of_budgets(problem, self.policy, visits, error),
-                0.0 if error is None else error.failure_probability,
-            ),
-            expert_intervals=expert_intervals(problem, self.failure_probability),
-            apprentice_intervals=apprentice_intervals(problem, visits, error),
-            expectations=visits.expectations(problem.basis),
-            witnesses=tuple(sorted(self.witnesses, key=lambda one: -lower_bound(problem, one))),
-            measure=self.measure,
-        )
-
-
-def _policy(problem: Apprenticeship, answer: Policy | HasPolicy) -> Policy:
+def _require_problem(problem: Any) -> None:
     if not isinstance(problem, Apprenticeship):
         raise InvalidProblem(
             f"a {type(problem).__name__} is not a problem",
             "Give certify(problem, policy): an Apprenticeship or a Forward, then a policy",
         )
-    wraps = any(callable(getattr(answer, way, None)) for way in ("predict", "sample"))
-    policy = answer if isinstance(answer, Policy) or wraps else getattr(answer, "policy", None)
+
+
+def _table(problem: Apprenticeship, answer: Any) -> Policy:
+    """The policy of an explicit world, with its probabilities for every pair."""
+    acts = any(callable(getattr(answer, way, None)) for way in ("predict", "sample"))
+    policy = answer if isinstance(answer, Policy) or acts else getattr(answer, "policy", None)
     if not isinstance(policy, Policy):
         raise InvalidProblem(
             f"there is no policy in a {type(answer).__name__}",
@@ -209,42 +194,36 @@ def _policy(problem: Apprenticeship, answer: Policy | HasPolicy) -> Policy:
     return policy.fitted(problem.world)
 
 
-def _shares(
-    problem: Apprenticeship, evaluation: Rollouts | SampledRows | None, delta: float
-) -> tuple[float, float]:
-    """Parts of delta for the expert and for the evaluation; what is exact needs none."""
-    if evaluation is None:
-        return delta, 0.0
-    estimated = problem.expert is not None and not problem.expectation.is_declared
-    return (delta / 2, delta / 2) if estimated else (0.0, delta)
-
-
-def _exact(
-    problem: Apprenticeship, policy: Policy, visits: Occupancy, measure: FloatArray | None
-) -> list[Evaluation]:
-    """Kind D, and A to C where a measure defines the policy."""
-    measured = () if measure is None else measure_evaluations(problem, policy, measure)
-    return [exact_evaluation(problem, visits), *measured]
+def _acting(answer: Any) -> AnyPolicy:
+    """What is a policy itself, whatever it is made of, or the policy of an answer."""
+    ways = (getattr(answer, name, None) for name in ("sample", "predict", "__call__"))
+    acts = any(callable(way) for way in ways)
+    policy: AnyPolicy = answer if acts else getattr(answer, "policy", answer)
+    return policy
 
 
 def _sampled(
     problem: Apprenticeship,
-    policy: Policy,
-    evaluation: Rollouts | SampledRows,
+    policy: AnyPolicy,
+    evaluation: Any,
     measure: FloatArray | None,
     delta: float,
+    executor: Executor | None,
 ) -> list[Evaluation]:
     """Kind E, or A and B from sampled rows."""
-    if not isinstance(evaluation, Rollouts | SampledRows):
+    way = Mixture(evaluation) if isinstance(evaluation, MixtureRollouts) else evaluation
+    if not isinstance(way, Rollouts | SampledRows | Mixture):
         raise InvalidProblem(
-            f"evaluation is {evaluation!r}", "Give Rollouts(...), SampledRows(...) or None"
+            f"evaluation is {evaluation!r}",
+            "Give Rollouts(...), SampledRows(...), for a mixture MixtureRollouts(...), or None",
         )
     if measure is not None:
         raise InvalidProblem(
             "both measure and evaluation are given",
             "Give the measure alone for exact evaluation, SampledRows(...) alone for sampled rows",
         )
-    return list(evaluation.evaluate(problem, policy, delta))
+    require_level(problem, way.needs, f"the evaluation {type(evaluation).__name__}")
+    return list(way.evaluate(problem, policy, delta, executor))
 
 
 def _measure(
@@ -273,14 +252,14 @@ def _combinations(
     problem: Apprenticeship,
     evaluations: list[Evaluation],
     estimates: tuple[Estimate, ...],
-    error: ModelError | None,
+    error: ModelError | None = None,
 ) -> tuple[Combination, ...]:
     """Every evaluation with every estimate, the smallest bound first."""
-    found, known_cost = [], problem.cost_class.is_known
+    found = []
+    name = "expected cost" if problem.has_known_cost else "gap to the estimate"
     for evaluation in evaluations:
         for estimate in estimates:
             gap = problem.cost_class.gap(evaluation.expectations - estimate.values)
-            name = "expected cost" if known_cost else "gap to the estimate"
             data = Term(name, gap, "gap_W(expectations - values)", estimate.name)
             terms = (data, *evaluation.terms, *estimate.terms)
             if evaluation.ranges is not None and error is not None:
@@ -294,16 +273,13 @@ def _combinations(
     return tuple(sorted(found, key=lambda combination: combination.bound))
 
 
-def _premises(problem: Apprenticeship) -> tuple[Premise, ...]:
-    expert: tuple[Premise, ...] = ()
-    if problem.expert is not None:
-        expert = expert_premises(problem, PREMISE_LEVEL)
-    return *expert, *world_premises(problem)
+def _premises(problem: Apprenticeship, evaluations: list[Evaluation]) -> tuple[Premise, ...]:
+    return (*expert_premises(problem), *world_premises(problem), *evaluations[0].premises)
 
 
 def _alarm(problem: Apprenticeship, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:
     """Whether the lower bound without budgets refutes the data."""
-    if problem.expert is None or problem.expectation.is_declared:
+    if problem.expectation.is_declared:
         return ()
     least, radius = bounds.without_budgets, bounds.expert_radius
     detail = (

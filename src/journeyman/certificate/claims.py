@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from journeyman.certificate.certificate import GapBound
+from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.terms import Combination, Premise, Statistics, Term
 
 
-def gap_claims(certificate: GapBound, failure_probability: float) -> dict[str, Any]:
+def gap_claims(certificate: Certificate, failure_probability: float) -> dict[str, Any]:
     """The bound, its grounds, and the software that found them."""
     return {
         "software": {

@@ -73,46 +73,45 @@ def upper_frequency(seen: int, count: int, failure_probability: float) -> float:
     return float(np.nextafter(betaincinv(seen + 1, count - seen, 1 - failure_probability), 1.0))
 
 
-# How many samples a guarantee needs: demonstrations of the expert, and rows for the optimisation.
-#
-#     P( gap_W(+-(estimate - truth)) > s(m, delta) ) <= delta         s = scale(delta)/sqrt(m)
-#
-# for the mean of m independent trajectories. With h = 1/(1 - discount), n costs,
-#
-# | class           | name       | s(m, delta)                                                     |
-# |-----------------|------------|-----------------------------------------------------------------|
-# | `InfinityBall`  | union      | sum_i R_i sqrt(log(2n/delta)/(2m))                              |
-# |                 | signs      | 2 N h sqrt((n log 2 + log(1/delta))/(2m))                       |
-# |                 | McDiarmid  | sqrt(n) N2 h/sqrt(m) + 2 N h sqrt(log(1/delta)/(2m))            |
-# | `EuclideanBall` | McDiarmid  | N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)                         |
-# | `Simplex`       | two-sided  | max_i R_i sqrt(log(2n/delta)/(2m))                              |
-# |                 | one-sided  | max_i R_i sqrt(log(n/delta)/(2m))                               |
-#
-# where R_i = (max psi_i - min psi_i) h is the range of one trajectory's total, N = max |c_w| over
-# the class, N2 = max |Psi_s|_2. N and N2 may be taken after any constant is subtracted from each
-# cost; here the smaller of "as given" and "middle of the range" is used. Scales of the class scale
-# the costs. A comparison of two policies needs both signs, a certificate of one policy only the
-# first.
-#
-# Records that stop after H steps lose at most N h discount^H, whatever made them stop; the radii
-# are for complete trajectories, so the two errors add.
-#
-# The loss of the averaged iterate of T steps with learning rate rho/(K sqrt(T)) exceeds its minimum
-# over the ball by more than rho (K + 2 sigma sqrt(2 log(1/delta)))/sqrt(T) with probability delta
-# at most, where K bounds the sampled subgradients and sigma their noise (Azuma).
-#
-# *Guarantee*: no radius looks at the data, so the smallest of them is free. It fails for
-# trajectories that are not independent or do not start from `initial`; experts may depend on
-# history.
-#
-# *Reference*: Hoeffding (1963); Azuma (1967); McDiarmid (1989).
-
-
 def radii(
     problem: Apprenticeship, failure_probability: float, *, two_sided: bool = True
 ) -> tuple[Rate, ...]:
     """Every radius s(m, failure_probability) known for the problem's class; none is needed, and
-    none returned, when the cost is known."""
+    none returned, when the cost is known.
+
+        P( gap_W(+-(estimate - truth)) > s(m, delta) ) <= delta         s = scale(delta)/sqrt(m)
+
+    for the mean of m independent trajectories. With h = 1/(1 - discount), n costs,
+
+    | class           | name       | s(m, delta)                                                 |
+    |-----------------|------------|-------------------------------------------------------------|
+    | `InfinityBall`  | union      | sum_i R_i sqrt(log(2n/delta)/(2m))                          |
+    |                 | signs      | 2 N h sqrt((n log 2 + log(1/delta))/(2m))                   |
+    |                 | McDiarmid  | sqrt(n) N2 h/sqrt(m) + 2 N h sqrt(log(1/delta)/(2m))        |
+    | `EuclideanBall` | McDiarmid  | N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)                     |
+    | `Simplex`       | two-sided  | max_i R_i sqrt(log(2n/delta)/(2m))                          |
+    |                 | one-sided  | max_i R_i sqrt(log(n/delta)/(2m))                           |
+
+    where R_i = (max psi_i - min psi_i) h is the range of one trajectory's total, N = max |c_w| over
+    the class, N2 = max |Psi_s|_2. N and N2 may be taken after any constant is subtracted from each
+    cost; here the smaller of "as given" and "middle of the range" is used. Scales of the class
+    scale the costs. A comparison of two policies needs both signs, a certificate of one policy only
+    the first.
+
+    Records that stop after H steps lose at most N h discount^H, whatever made them stop; the radii
+    are for complete trajectories, so the two errors add.
+
+    The loss of the averaged iterate of T steps with learning rate rho/(K sqrt(T)) exceeds its
+    minimum over the ball by more than rho (K + 2 sigma sqrt(2 log(1/delta)))/sqrt(T) with
+    probability delta at most, where K bounds the sampled subgradients and sigma their noise
+    (Azuma).
+
+    *Guarantee*: no radius looks at the data, so the smallest of them is free. It fails for
+    trajectories that are not independent or do not start from `initial`; experts may depend on
+    history.
+
+    *Reference*: Hoeffding (1963); Azuma (1967); McDiarmid (1989).
+    """
     delta = require_probability(failure_probability)
     totals = Totals(problem.basis, problem.effective_horizon)
     return problem.cost_class.rates(totals, delta, two_sided=two_sided)

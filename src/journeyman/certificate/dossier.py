@@ -29,6 +29,7 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.claims import gap_claims, number, term_claim
 from journeyman.certificate.evaluation import defines
 from journeyman.certificate.intervals import BudgetCertificate, Interval
+from journeyman.certificate.presentation import plain
 from journeyman.certificate.run_directory import KIND, canonical, digest_of, finish, prepared
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.demonstrations import Blend, Demonstrations, MonteCarlo, StoppedShaping
@@ -83,7 +84,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "kind": KIND,
         "version": VERSION,
         "alarm": certificate.alarm,
-        "gap_on_data": number(certificate.gap_on_data),
+        "gap_on_data": plain(certificate.gap_on_data),
         "expectations": [number(value) for value in certificate.expectations],
         "lower_bounds": {name: number(value) for name, value in vars(bounds).items()},
         "budgets": [_budget(budget) for budget in certificate.budgets],
@@ -121,6 +122,8 @@ def _require_rows(certificate: Certificate, evaluation: SampledRows | None) -> N
 def _defines(evaluation: SampledRows, certificate: Certificate) -> bool:
     """Whether features and coefficients make the policy that was certified."""
     problem = certificate.problem
+    if evaluation.features is None or evaluation.coefficients is None:
+        return False
     try:
         measure = evaluation.features.on(problem.world).measure(evaluation.coefficients)
     except InvalidInput:
@@ -200,6 +203,8 @@ def _save_witness(certificate: Certificate, path: Path) -> None:
 
 
 def _save_features(evaluation: SampledRows, path: Path) -> None:
+    assert evaluation.features is not None
+    assert evaluation.coefficients is not None
     arrays = {"coefficients": evaluation.coefficients}
     arrays |= _matrix("matrix", evaluation.features.matrix)
     if evaluation.features.base is not None:

@@ -49,9 +49,12 @@ from journeyman.demonstrations import (
     clone,
 )
 from journeyman.demonstrations.control_variate import Shaping, Tails
+from journeyman.demonstrations.large_control_variate import discounted_totals
+from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.world import World
+from journeyman.world.levels import Level
 
 PLAIN_UP_TO = 20
 """Trajectories up to which a shaped estimate cannot be worth a part of delta."""
@@ -84,10 +87,10 @@ def expert_estimates(problem: Apprenticeship, failure_probability: float) -> tup
         return (Estimate("known cost", problem.target, (), 0.0),)
     if problem.expectation.is_declared:
         return (Estimate("declared", problem.target, (), 0.0),)
-    assert problem.demonstrations is not None
-    parts = shares(len(problem.demonstrations), shaped=not problem.world.is_estimated)
+    mean = PlainMean.of(problem)
+    shapeable = problem.level is Level.EXPLICIT and not problem.world.is_estimated
+    parts = shares(mean.count, shaped=shapeable)
     independent, adaptive, shaped = (part * failure_probability for part in parts)
-    mean = PlainMean.of(problem, problem.demonstrations)
     found = [mean.independent(independent), mean.adaptive(adaptive)]
     if shaped > 0:
         estimate = shaped_estimate(problem, shaped)
@@ -98,6 +101,16 @@ def expert_estimates(problem: Apprenticeship, failure_probability: float) -> tup
                 )
             )
     return tuple(found)
+
+
+def expert_totals(problem: Apprenticeship) -> EpisodeTotals:
+    """What every episode of the expert cost below the explicit level, where no tail is known."""
+    if problem.records is not None:
+        return problem.records
+    demos, discount = problem.demonstrations, problem.world.discount
+    assert demos is not None
+    totals = discounted_totals(demos, problem.cost_functions, discount)
+    return EpisodeTotals(totals, discount**demos.lengths * problem.effective_horizon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +129,13 @@ class PlainMean:
     noun: str
 
     @classmethod
-    def of(cls, problem: Apprenticeship, demos: Demonstrations) -> "PlainMean":
-        return cls.with_costs(problem, demos, problem.cost_matrix, "demonstrations")
+    def of(cls, problem: Apprenticeship) -> "PlainMean":
+        """Of the expert's episodes."""
+        if problem.level is Level.EXPLICIT and problem.demonstrations is not None:
+            matrix = problem.cost_matrix
+            return cls.with_costs(problem, problem.demonstrations, matrix, "demonstrations")
+        records = expert_totals(problem)
+        return cls(problem, records.totals, records.unrecorded, "demonstrations")
 
     @classmethod
     def with_costs(
@@ -209,34 +227,6 @@ def coordinatewise(cost_class: CostClass, radius: FloatArray) -> float:
     return cost_class.largest_gap(-radius, radius)
 
 
-# The expert's expectations from shaped totals, with a radius that follows their small spread.
-#
-# A potential V is learned from some of the trajectories (see `ControlVariate`), the
-# others are measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c, a limit b and a
-# length H that the training trajectories decide, follow the partial sums
-#
-#     S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
-#
-# of every trajectory and stop before the step that would lead out of the ball |S| <= b. The
-# estimate is c + mean of the stopped sums. A trajectory is *complete* when it was not stopped and
-# its tail is known, and added within the ball, or begins after H steps. With gap_W(x) <= f |x| for
-# the cost class and two points of the hull of h Psi no further apart than 2 N h, the error is at
-# most
-#
-#     f [ sqrt(2 S2 log(2/d1)/n) + 2 b log(2/d1)/n ]        mean of the stopped sums (Pinelis)
-#     + p 2 N h                                             what is not complete
-#     + 2 N h discount^H                                    complete, but not recorded to its end
-#
-# with probability 1 - d1 - d2 - d3, where S2 is an upper bound on E |S|^2 that holds with
-# probability 1 - d2 and p one on the probability of not being complete that holds with 1 - d3.
-#
-# *Why*: let T be the time where a trajectory was stopped, or where its record ends. S_{t+1} is
-# known before x_{t+1} is drawn, so T is a stopping time, provided that records end without
-# foresight. V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_T +
-# discount^T (tail - V(x_T)) has expectation e - c (optional stopping). Its last part is zero for a
-# known tail, and in general at most 2 N h discount^T, because tail and V(x_T) are points of the
-# hull.
-
 SMOOTHING = 0.1
 DEVIATION_SHARE, MOMENT_SHARE, INCOMPLETE_SHARE = 0.7, 0.15, 0.15
 """Of the failure probability: d1, d2, d3."""
@@ -257,7 +247,34 @@ class ShapedEstimate:
 
 
 def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> ShapedEstimate | None:
-    """The estimate, or None when the training trajectories do not allow one."""
+    """The estimate, or None when the training trajectories do not allow one.
+
+    A potential V is learned from some of the trajectories (see `ControlVariate`), the others are
+    measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c, a limit b and a length H
+    that the training trajectories decide, follow the partial sums
+
+        S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
+
+    of every trajectory and stop before the step that would lead out of the ball |S| <= b. The
+    estimate is c + mean of the stopped sums. A trajectory is *complete* when it was not stopped and
+    its tail is known, and added within the ball, or begins after H steps. With gap_W(x) <= f |x|
+    for the cost class and two points of the hull of h Psi no further apart than 2 N h, the error is
+    at most
+
+        f [ sqrt(2 S2 log(2/d1)/n) + 2 b log(2/d1)/n ]        mean of the stopped sums (Pinelis)
+        + p 2 N h                                             what is not complete
+        + 2 N h discount^H                                    complete, but not recorded to its end
+
+    with probability 1 - d1 - d2 - d3, where S2 is an upper bound on E |S|^2 that holds with
+    probability 1 - d2 and p one on the probability of not being complete that holds with 1 - d3.
+
+    *Why*: let T be the time where a trajectory was stopped, or where its record ends. S_{t+1} is
+    known before x_{t+1} is drawn, so T is a stopping time, provided that records end without
+    foresight. V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_T +
+    discount^T (tail - V(x_T)) has expectation e - c (optional stopping). Its last part is zero for
+    a known tail, and in general at most 2 N h discount^T, because tail and V(x_T) are points of the
+    hull.
+    """
     demos = problem.demonstrations
     assert demos is not None
     training, applied = (demos.subset(episodes) for episodes in split(demos, problem.world))
@@ -417,26 +434,6 @@ class _Frame:
             yield episodes, world.discount**t * self.shaping.costs[visited]
 
 
-# Which estimate of the expert's expectations `learn` aims at, and why.
-#
-# A certificate holds for every policy at once, however it was found: its radii bound the error of
-# estimates of the expert and do not speak of the policy. So the target may be chosen after looking
-# at the data. A policy that attains a target t is certified by
-#
-#     bound(t) = min over the certificate's estimates of gap_W(t - values) + total(terms)
-#
-# (and what the model's error adds for a cloned policy, in an estimated world). The candidates are
-# the estimate of least variance (`Blend`), the completed plain mean, and the mean of the stopped
-# shaped totals. The rule:
-#
-# 1. the blend, whose estimated error is the smallest, as long as no other candidate promises a
-# bound
-#    that is smaller by more than `WORTHWHILE`, or is below half of the trivial bound at all;
-# 2. otherwise the candidate with the smallest bound.
-#
-# No candidate leaves out what is behind a record that was cut off, nor lies outside the attainable
-# ranges.
-
 TARGET_WORTHWHILE = 0.05
 """Of the bound: what another target than the blend must lower it by."""
 WEAK_PROMISE = 0.5
@@ -459,7 +456,25 @@ class TargetChoice:
 
 
 def choose_target(problem: Apprenticeship, failure_probability: float) -> TargetChoice:
-    """The target for the demonstrations of `problem`, whose own target is the blend."""
+    """The target for the demonstrations of `problem`, whose own target is the blend.
+
+    A certificate holds for every policy at once, however it was found: its radii bound the error of
+    estimates of the expert and do not speak of the policy. So the target may be chosen after
+    looking at the data. A policy that attains a target t is certified by
+
+        bound(t) = min over the certificate's estimates of gap_W(t - values) + total(terms)
+
+    (and what the model's error adds for a cloned policy, in an estimated world). The candidates are
+    the estimate of least variance (`Blend`), the completed plain mean, and the mean of the stopped
+    shaped totals. The rule:
+
+    1. the blend, whose estimated error is the smallest, as long as no other candidate promises a
+    bound that is smaller by more than `WORTHWHILE`, or is below half of the trivial bound at all;
+    2. otherwise the candidate with the smallest bound.
+
+    No candidate leaves out what is behind a record that was cut off, nor lies outside the
+    attainable ranges.
+    """
     demos, delta = problem.demonstrations, require_probability(failure_probability)
     assert demos is not None
     error = model_error(problem, delta)

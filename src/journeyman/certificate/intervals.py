@@ -38,7 +38,7 @@ def expert_intervals(problem: Apprenticeship, failure_probability: float) -> tup
     """One for each cost; a point where the expectations were declared."""
     if problem.expert is None or problem.demonstrations is None:
         return _intervals(problem, problem.target, problem.target)
-    mean, share = PlainMean.of(problem, problem.demonstrations), failure_probability / 4
+    mean, share = PlainMean.of(problem), failure_probability / 4
     share /= problem.basis.num_costs
     radius = np.array([
         min(
@@ -108,18 +108,6 @@ class BudgetCertificate:
         return self.spent - self.terms[0].value
 
 
-# What a policy spends of each budget, at most.
-#
-#     <mu_pi, d> <= <mu, d> + h (max d |r+|_1 - min d |r-|_1),      r = initial - (B - discount P)'
-# mu
-#
-# where mu is the computed occupancy and r its residual, positive and negative parts apart. d is
-# known, so demonstrations play no part: what is spent follows from the laws of the world. In an
-# estimated world the model term is added. If laws were counted the bound holds with the probability
-# of their distances only, for all budgets at once; if distances were declared it rests on them. A
-# policy that never chooses a pair with d > 0 spends nothing if d >= 0, whatever the laws.
-
-
 def budget_certificates(
     problem: Apprenticeship,
     policy: Policy,
@@ -128,7 +116,18 @@ def budget_certificates(
     failure_probability: float = 0.0,
 ) -> tuple[BudgetCertificate, ...]:
     """One for each budget of the problem; in an estimated world `model_terms` are added, which may
-    fail with `failure_probability`."""
+    fail with `failure_probability`.
+
+        <mu_pi, d> <= <mu, d> + h (max d |r+|_1 - min d |r-|_1)
+        r = initial - (B - discount P)' mu
+
+    where mu is the computed occupancy and r its residual, positive and negative parts apart. d is
+    known, so demonstrations play no part: what is spent follows from the laws of the world. In an
+    estimated world the model term is added. If laws were counted the bound holds with the
+    probability of their distances only, for all budgets at once; if distances were declared it
+    rests on them. A policy that never chooses a pair with d > 0 spends nothing if d >= 0, whatever
+    the laws.
+    """
     residual = problem.world.flow.residual(visits.measure)
     found = []
     for j, budget in enumerate(problem.constraints):

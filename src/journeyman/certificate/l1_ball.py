@@ -169,21 +169,6 @@ def worst_total(
     return best
 
 
-# The trivial bound of a certificate: that of its problem, or of what is known of the true world.
-#
-# In an exact world it is `problem.trivial_bound`. In an estimated one the attainable ranges of the
-# model are widened by the model's error, on the event on which the bound itself rests: for any V no
-# policy over the offered actions totals in the true world less than
-#
-#     least(initial, V) + h min over pairs (c + discount least(row, V) - B V)
-#
-# where least(row, V) >= <row, V> - err/2 (max V - min V) is the least mean of V over the laws
-# within the distance. V is sought by policy iteration of a player who also chooses the law of every
-# pair; whatever it finds is a bound.
-#
-# A certificate whose premises failed has the plain bound 2 N h: ranges of a world that is wrong
-# prove nothing. That the expert is a policy over the offered actions is one of the premises.
-
 MOST_STEPS = 30
 """Of policy iteration; it seldom takes ten."""
 SEARCH = 8
@@ -192,7 +177,21 @@ SEARCH = 8
 
 class WidenedRanges:
     """No policy over the offered actions has an expectation outside of [lowest, highest] in any
-    world whose laws are within the distances of the model's."""
+    world whose laws are within the distances of the model's.
+
+    In an exact world it is `problem.trivial_bound`. In an estimated one the attainable ranges of
+    the model are widened by the model's error, on the event on which the bound itself rests: for
+    any V no policy over the offered actions totals in the true world less than
+
+        least(initial, V) + h min over pairs (c + discount least(row, V) - B V)
+
+    where least(row, V) >= <row, V> - err/2 (max V - min V) is the least mean of V over the laws
+    within the distance. V is sought by policy iteration of a player who also chooses the law of
+    every pair; whatever it finds is a bound.
+
+    A certificate whose premises failed has the plain bound 2 N h: ranges of a world that is wrong
+    prove nothing. That the expert is a policy over the offered actions is one of the premises.
+    """
 
     def __init__(self, world: World, basis: CostBasis, error: "ModelError") -> None:
         self.world = world

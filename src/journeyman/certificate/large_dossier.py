@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.claims import gap_claims, number
 from journeyman.certificate.code_references import DEMONSTRATIONS, CodeIndex, Reference
-from journeyman.certificate.large_certificate import LargeCertificate, records_of
+from journeyman.certificate.expert import expert_totals
 from journeyman.certificate.run_directory import LARGE_KIND, canonical, finish, prepared, write
 from journeyman.certificate.saved_policy import CODE, CODE_KIND, CODE_VERSION, POLICY, described
 from journeyman.certificate.saved_policy import KIND as POLICY_KIND
@@ -37,7 +38,7 @@ PROBLEM, TOTALS = "problem.npz", "totals.npz"
 
 
 def save_large_run(
-    certificate: LargeCertificate,
+    certificate: Certificate,
     directory: PathLike,
     *,
     code: Reference | Sequence[Reference],
@@ -57,7 +58,7 @@ def save_large_run(
     save_arrays(place / POLICY, POLICY_KIND, INPUT_VERSION, arrays, policy=form)
     _save_problem(certificate, place / PROBLEM)
     written = [CODE, POLICY, PROBLEM]
-    records = None if problem.expectation.is_declared else records_of(problem)
+    records = None if problem.expectation.is_declared else expert_totals(problem)
     if records is not None:
         save_arrays(place / TOTALS, "totals", INPUT_VERSION, vars(records))
         written.append(TOTALS)
@@ -73,7 +74,7 @@ def save_large_run(
 
 
 def evaluation_facts(
-    certificate: LargeCertificate, evaluation: MixtureRollouts | None
+    certificate: Certificate, evaluation: MixtureRollouts | None
 ) -> dict[str, Any]:
     """How the policy was evaluated: enough to draw the same again."""
     best = certificate.best
@@ -95,9 +96,10 @@ def evaluation_facts(
     return {"kind": "mixture", **facts, "rounds": rounds, "most_rounds": drawn.most_rounds}
 
 
-def _is_paid_by(certificate: LargeCertificate, rollouts: MixtureRollouts) -> bool:
+def _is_paid_by(certificate: Certificate, rollouts: MixtureRollouts) -> bool:
     """Whether every candidate has the part of the failure probability that its round has."""
-    policy, delta = certificate.policy, certificate.failure_probability
+    policy: Any = certificate.policy
+    delta = certificate.failure_probability
     assert isinstance(policy, MixturePolicy)
     share = delta if certificate.problem.expectation.is_declared else delta / 2
     if rollouts.rounds is not None and sum(rollouts.rounds) < len(policy.candidates):
@@ -118,13 +120,13 @@ def _code_of(problem: Any) -> dict[str, Any]:
     return {"simulator": problem.simulator}
 
 
-def _facts(certificate: LargeCertificate) -> dict[str, Any]:
+def _facts(certificate: Certificate) -> dict[str, Any]:
     return gap_claims(certificate, certificate.failure_probability) | {
         "kind": LARGE_KIND, "version": VERSION, "lower_bound": number(certificate.lower_bound),
     }  # fmt: skip
 
 
-def _save_problem(certificate: LargeCertificate, path: Any) -> None:
+def _save_problem(certificate: Certificate, path: Any) -> None:
     problem = certificate.problem
     basis, world = problem.basis, problem.world if problem.has_states else None
     simulator = problem.simulator

@@ -30,6 +30,7 @@ from journeyman.problem import (
     sharpest_witness,
 )
 from journeyman.problem.surrogate import reduced_lower_bound
+from journeyman.problem.trivial import plain_bound
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,15 @@ class ReducedBounds:
     lower_bound: float
     radius: float
     """The lower bound speaks about coefficients of at most this 2-norm."""
+
+
+def of_class(problem: Apprenticeship) -> LowerBounds:
+    """What the class itself says, where no values in every state can prove more: zero where zero
+    cost is in it, else minus the largest gap the other way round."""
+    least = 0.0
+    if not problem.cost_class.contains_zero:
+        least = -plain_bound(problem, problem.exact_target, -1.0)
+    return LowerBounds(least, least, least, math.inf)
 
 
 def reduced_bounds(answer: Any) -> ReducedBounds | None:

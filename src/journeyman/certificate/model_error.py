@@ -67,6 +67,7 @@ from journeyman.problem.duality import priced_cost
 from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
 from journeyman.world import World
 from journeyman.world.estimation import FURTHEST
+from journeyman.world.levels import Level
 
 INITIAL_SHARE = 0.1
 """Of the failure probability, for the initial law where both laws are estimated."""
@@ -325,9 +326,6 @@ def _check_fit(world: World, error: ModelError) -> None:
         )
 
 
-# Certificates in estimated worlds: every evaluation in the model gets what the model may hide.
-
-
 MODEL_SHARE = 0.25
 """Of the failure probability, for transition and start counts."""
 FAR_TOO_MANY = 1 << 40
@@ -336,7 +334,7 @@ FAR_TOO_MANY = 1 << 40
 
 def model_error(problem: Apprenticeship, failure_probability: float) -> ModelError | None:
     """How far the true laws may be from the model's; None in an exact world."""
-    if not problem.world.is_estimated:
+    if problem.level is not Level.EXPLICIT or not problem.world.is_estimated:
         return None
     return transition_radii(problem.world, MODEL_SHARE * failure_probability)
 
@@ -422,24 +420,6 @@ def source_of(error: ModelError) -> str:
     return "transition counts" if error.failure_probability > 0 else "declared errors of the model"
 
 
-# Whether demonstrations can come from the world that a model was estimated from.
-#
-# The expert acts in the true world, and so did whoever made the record behind the model.
-# Frequencies that are further apart, in the 1-norm, than both errors allow have not one law in
-# common:
-#
-#     l1(demonstrated, model) > err(model) + err(demonstrated)
-#
-# for some pair or, where the initial law is an estimate, for the starts. A step outside of the
-# known support is impossible whatever was counted.
-#
-# *Guarantee*: a true premise is refuted with probability `level` at most: half of it is for the
-# distances of the model, half for those of the demonstrations, both as in `model_error`. Record and
-# demonstrations may overlap. Few steps per pair allow large distances, so much goes unnoticed;
-# demonstrations that were simulated in the model agree with it best of all.
-#
-# *Cost*: sorting the steps, and the rows of the pairs they visit.
-
 DISTANCE_ROUNDING = 1e-9
 """Of a distance: less than this above the limit is not held against a premise."""
 
@@ -466,6 +446,22 @@ class Agreement:
 
 def agreement(world: World, demos: Demonstrations, level: float) -> Agreement:
     """What is closest to the limit in an estimated `world`, starts or a pair.
+
+    The expert acts in the true world, and so did whoever made the record behind the model.
+    Frequencies that are further apart, in the 1-norm, than both errors allow have not one law in
+    common:
+
+        l1(demonstrated, model) > err(model) + err(demonstrated)
+
+    for some pair or, where the initial law is an estimate, for the starts. A step outside of the
+    known support is impossible whatever was counted.
+
+    *Guarantee*: a true premise is refuted with probability `level` at most: half of it is for the
+    distances of the model, half for those of the demonstrations, both as in `model_error`. Record
+    and demonstrations may overlap. Few steps per pair allow large distances, so much goes
+    unnoticed; demonstrations that were simulated in the model agree with it best of all.
+
+    *Cost*: sorting the steps, and the rows of the pairs they visit.
 
     >>> world = World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
     >>> print(agreement(world, Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3))

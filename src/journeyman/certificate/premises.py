@@ -2,15 +2,16 @@
 
 A bound from demonstrations supposes independent trajectories, x_0 ~ initial and
 x_{t+1} ~ P(. | x_t, a_t). The two laws are tested by betting against them (`betting`), exactly, at
-a stated level each, and so is that no episode was copied (`copies`); a sound record is refused with
-probability 3 level at most.
+a stated level each, and so is that no episode was copied; a sound record is refused with
+probability 3 level at most. In a stepped world starts and steps are first asked whether they are
+possible. What a world cannot say is declared: of a simulator everything.
 
 *Not tested*: that trajectories are independent in other ways, that one expert made them, that none
 was left out because of what its expert did; nor the costs. A test that does not refute is no proof:
 an error that is small, or in pairs never visited, goes unnoticed. A law that is only an estimate
 cannot be bet against, for the expert acts in the true world: there the demonstrations are compared
-with the observations behind the model (`model_agreement`), once for starts and steps. Where no
-demonstrations test the laws of the world they are declared, and so is a support.
+with the observations behind the model (`model_error.agreement`), once for starts and steps. Where
+no demonstrations test the laws of the world they are declared, and so is a support.
 """
 
 import math
@@ -39,43 +40,21 @@ from journeyman.problem import Apprenticeship
 from journeyman.world import World
 from journeyman.world.estimation import observed_support
 from journeyman.world.large_world import LargeWorld, successor_laws
+from journeyman.world.levels import Level
 
-LITTLE_CHANCE = "the laws leave too little to chance to tell a copy from an equal episode"
-
-
+LEVEL = 1e-3
+"""With which probability, at most, a test refutes a true premise."""
+BLOCK = 1 << 16
+"""Steps whose possibility is checked at a time."""
 NO_COPIES = "no episode was copied"
+LITTLE_CHANCE = "the laws leave too little to chance to distinguish a copy from an equal episode"
+STARTS_FOLLOW = "start states follow the initial law"
+STEPS_FOLLOW = "steps follow the transition law"
 MANY_EQUAL = 0.05
 """Of the demonstrations: so many equal ones are worth a word where copies cannot be tested."""
 
 
-def in_words(premises: Iterable[Premise]) -> str:
-    """The premises of a bound by their names: what was declared, and what was tested."""
-    found = tuple(premises)
-    marks = {Verdict.DECLARED: "declared", Verdict.TESTED: "tested and not refuted"}
-    grounds = [
-        f"{mark}: {'; '.join(one.name for one in found if one.verdict is verdict)}"
-        for verdict, mark in marks.items()
-        if any(one.verdict is verdict for one in found)
-    ]
-    return f"Premises {'. Premises '.join(grounds)}." if grounds else ""
-
-
-def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -> list[str]:
-    """A sentence where many episodes are equal and nothing can tell whether they were copied."""
-    untested = any(one.name == NO_COPIES and one.verdict is Verdict.DECLARED for one in premises)
-    if demos is None or not untested:
-        return []
-    count = len(demos)
-    repeats = count - int(equal_episodes(demos).max()) - 1
-    if repeats < MANY_EQUAL * count:
-        return []
-    return [
-        f"{repeats} of the {count} demonstrations equal an earlier one: if they were copied, the "
-        "bound is too small."
-    ]
-
-
-def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premise, ...]:
+def expert_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premise, ...]:
     """What the expert's side of `problem` rests on; each test refutes a truth with probability
     `level` at most.
 
@@ -92,10 +71,18 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
     require_between(
         "level", level, 0, 1, InvalidProblem, "Give a small probability, for example 0.001"
     )
+    costs: tuple[Premise, ...] = ()
+    if problem.level is not Level.EXPLICIT:
+        name = "costs lie in their declared range"
+        costs = (declared(name, "checked in every pair that was ever evaluated"),)
+    if problem.expert is None:
+        return costs
     if problem.expectation.is_declared:
         name = "the declared expectations are those of the expert"
-        return (declared(name, "they were given as numbers, and are taken as exact"),)
-    demos, world = problem.demonstrations, problem.world
+        return *costs, declared(name, "they were given as numbers, and are taken as exact")
+    if problem.records is not None:
+        return *costs, *_of_totals(problem.records)
+    demos = problem.demonstrations
     if demos is None:
         raise InvalidProblem(
             "the expectations were estimated, but the problem does not hold the demonstrations",
@@ -106,40 +93,31 @@ def expert_premises(problem: Apprenticeship, level: float = 1e-3) -> tuple[Premi
         f"the {len(demos)} episodes are taken to be independent records of one expert, none "
         "ended with foresight, none left out for what it shows",
     )
-    starts_known = world.initial_error is None and world.initial_count is None
-    steps_known = world.transition_error is None and world.transition_counts is None
-    tests = {"starts": (starts_known, _starts), "steps": (steps_known, _steps)}
-    found = [test(world, demos, level) for known, test in tests.values() if known]
-    untested = " and ".join(what for what, (known, _) in tests.items() if not known)
-    if untested:
-        name = "the expert acts in the world the model describes"
-        cause = "cannot be tested exactly, for the model is only an estimate of their law, made of "
-        cause += "independent draws, with no more states than are known, and the expert takes no "
-        cause += "action where the model does not offer it, recorded or not"
-        warning = "demonstrations simulated in the model break this premise"
-        found.append(declared(name, f"{untested} {cause}; {warning}"))
-        found.append(_agreement(world, demos, level))
-    chances = _log_chances(world, demos, starts_known=starts_known, steps_known=steps_known)
-    cause = "laws that are estimates cannot say how likely equal episodes are"
-    if not untested:
-        cause = LITTLE_CHANCE
-    copied = no_copies(repetitions(demos, chances), level, cause)
-    return (independence, copied, *found)
+    tests = _explicit_tests if problem.level is Level.EXPLICIT else _stepped_tests
+    return *costs, independence, *tests(problem.world, demos, level)
 
 
 def world_premises(problem: Apprenticeship) -> tuple[Premise, ...]:
-    """What a bound rests on whoever the expert is: the laws, where no record tests them, and the
-    support, where one is given."""
+    """What a bound rests on whoever the expert is: the simulator; the laws, where no record tests
+    them; and the support, where one is given."""
+    if not problem.has_states:
+        return (
+            declared(
+                "the simulator is the world the expert acted in",
+                "its episodes are taken to be independent, and to cost after their end what was "
+                "declared",
+            ),
+        )
     world, found = problem.world, []
-    if problem.expert is None or problem.expectation.is_declared:
+    if problem.expectation.is_declared:
         found.append(_laws(world))
-    if world.support is not None:
+    if getattr(world, "support", None) is not None:
         found.append(_support(world))
     return tuple(found)
 
 
 def _laws(world: World) -> Premise:
-    if not world.is_estimated:
+    if not getattr(world, "is_estimated", False):
         detail = "they were given, and nothing here tests them"
         return declared("the laws of the world are exact", detail)
     counted = world.transition_counts is not None or world.initial_count is not None
@@ -167,17 +145,88 @@ def _support(world: World) -> Premise:
     return declared("the support was known before recording", detail)
 
 
-def _log_chances(
-    world: World, demos: Demonstrations, *, starts_known: bool, steps_known: bool
-) -> FloatArray:
-    """log p of every episode; what is not known, or impossible, counts as one."""
-    found = np.zeros(len(demos))
+def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -> list[str]:
+    """A sentence where many episodes are equal and nothing can tell whether they were copied."""
+    untested = any(one.name == NO_COPIES and one.verdict is Verdict.DECLARED for one in premises)
+    if demos is None or not untested:
+        return []
+    count = len(demos)
+    repeats = count - int(equal_episodes(demos).max()) - 1
+    if repeats < MANY_EQUAL * count:
+        return []
+    return [
+        f"{repeats} of the {count} demonstrations equal an earlier one: if they were copied, the "
+        "bound is too small."
+    ]
+
+
+def _explicit_tests(world: World, demos: Demonstrations, level: float) -> tuple[Premise, ...]:
+    """Bets against laws that are known; a comparison with those that are estimates."""
+    starts_known = world.initial_error is None and world.initial_count is None
+    steps_known = world.transition_error is None and world.transition_counts is None
+    tests = {"starts": (starts_known, _starts), "steps": (steps_known, _steps)}
+    found = [test(world, demos, level) for known, test in tests.values() if known]
+    untested = " and ".join(what for what, (known, _) in tests.items() if not known)
+    cause = LITTLE_CHANCE
+    if untested:
+        cause = "laws that are estimates cannot say how likely equal episodes are"
+        found.append(
+            declared(
+                "the expert acts in the world the model describes",
+                f"{untested} cannot be tested exactly, for the model is only an estimate of their "
+                "law, made of independent draws, with no more states than are known, and the "
+                "expert takes no action where the model does not offer it, recorded or not; "
+                "demonstrations simulated in the model break this premise",
+            )
+        )
+        found.append(_agreement(world, demos, level))
+    chances = np.zeros(len(demos))
     if starts_known:
-        found += log_or_zero(world.initial[demos.first_states])
+        chances += log_or_zero(world.initial[demos.first_states])
     if steps_known:
         steps = np.asarray(world.transition[demos.pairs_in(world), demos.next_states]).ravel()
-        found += np.add.reduceat(log_or_zero(steps), demos.offsets[:-1])
-    return found
+        chances += np.add.reduceat(log_or_zero(steps), demos.offsets[:-1])
+    return no_copies(repetitions(demos, chances), level, cause), *found
+
+
+def _stepped_tests(world: World, demos: Demonstrations, level: float) -> tuple[Premise, ...]:
+    """Whether starts and steps are possible; bets against laws that can be asked for."""
+    chances = _step_chances(world, demos)
+    first = np.asarray(world.initial_probability(demos.first_states), dtype=float)
+    starts, steps = _possible_starts(demos, first), _possible_steps(demos, chances)
+    log_chances = log_or_zero(first)
+    if chances is not None:
+        log_chances = log_chances + np.add.reduceat(log_or_zero(chances), demos.offsets[:-1])
+    cause = "the world can only be sampled" if chances is None else LITTLE_CHANCE
+    bets = []
+    if starts.verdict is Verdict.TESTED:
+        words, log_value = start_evidence_of_draws(world, demos.first_states)
+        bets.append(judged(STARTS_FOLLOW, f"{len(demos)} starts", log_value, words, level))
+    if steps.verdict is Verdict.TESTED and demos.num_steps:
+        words, log_value = step_evidence_of_laws(
+            cast(LargeWorld, world),
+            *(part[:MOST_STEPS] for part in (demos.step_states, demos.actions, demos.next_states)),
+        )
+        sample = f"{min(demos.num_steps, MOST_STEPS)} steps"
+        bets.append(judged(STEPS_FOLLOW, sample, log_value, words, level))
+    copied = no_copies(repetitions(demos, log_chances), level, cause)
+    return copied, starts, steps, *bets
+
+
+def _of_totals(records: EpisodeTotals) -> tuple[Premise, ...]:
+    """What can only be declared where nothing but totals of episodes is at hand."""
+    independence = declared(
+        "independent trajectories",
+        f"the {len(records)} episodes are taken to be independent records of one expert, none left "
+        "out for what it shows",
+    )
+    repeats = len(records) - len(np.unique(records.totals, axis=0))
+    copied = declared(
+        NO_COPIES,
+        f"not tested, for totals do not show it: {repeats} of {len(records)} episodes have the "
+        "totals of another",
+    )
+    return independence, copied
 
 
 def log_or_zero(probabilities: FloatArray) -> FloatArray:
@@ -193,7 +242,7 @@ def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
         return declared(
             name,
             f"not tested, for {cause}: {repeats} of {count} episodes equal an earlier one, and the "
-            f"whole record copied would have an e-value of {_figure(found.log_twice)}",
+            f"whole record copied would have an e-value of {_number(found.log_twice)}",
         )
     sample = f"{count} episodes, {repeats} of which equal an earlier one"
     worst = ""
@@ -201,13 +250,13 @@ def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
         first, second, log_chance = found.example
         worst = (
             f"episodes {first} and {second} are equal, which has probability "
-            f"{_figure(log_chance)} at most. Leave copies out"
+            f"{_number(log_chance)} at most. Leave copies out"
         )
     return judged(name, sample, found.log_value, worst, level)
 
 
 def _starts(world: World, demos: Demonstrations, level: float) -> Premise:
-    name, starts = "start states follow the initial law", demos.first_states
+    name, starts = STARTS_FOLLOW, demos.first_states
     impossible = world.initial[starts] <= 0
     if impossible.any():
         episode = int(np.argmax(impossible))
@@ -229,118 +278,12 @@ def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
     sample = f"{demos.num_steps} steps from {strongest.tally.rows.size} pairs"
     where = f"{world.describe_pair(pair)} to state {outcome}"
     worst = f"{strongest.tendency}most out of line is {where}: {frequencies}"
-    return judged("steps follow the transition law", sample, log_value, worst, level)
+    return judged(STEPS_FOLLOW, sample, log_value, worst, level)
 
 
-def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
-    closest, unobserved = agreement(world, demos, level), num_unobserved(world, demos)
-    detail = str(closest)
-    if unobserved is not None:
-        share = unobserved / max(demos.num_steps, 1)
-        counted = f"{unobserved} of {demos.num_steps} steps ({share:.0%})"
-        detail = f"{counted} were never seen in the record of the model; {detail}"
-    name = "demonstrations agree with the estimated laws"
-    return Premise(name, Verdict.FAILED if closest.is_refuted else Verdict.TESTED, detail, level)
-
-
-def judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
-    """Refuted when the e-value reaches 1/level."""
-    detail = f"e-value {_figure(log_value)} from {sample}, refuted from {1 / level:g} on"
-    if log_value >= -math.log(level):
-        return failed(name, f"{detail}; {worst}", level)
-    return Premise(name, Verdict.TESTED, detail, level)
-
-
-def _figure(log_value: float) -> str:
-    """A number whose logarithm is given, however large or small."""
-    small = abs(log_value) < 600
-    return f"{math.exp(log_value):.3g}" if small else f"10^{log_value / math.log(10):.0f}"
-
-
-# The premises of the expert's side in a world too large to enumerate.
-#
-# Starts and steps are first asked whether they are possible, then bet against as in `premises`, and
-# so is that no episode was copied: a sound record is refused with probability 3 `LEVEL` at most.
-# What a world cannot say is declared.
-
-BLOCK = 1 << 16
-"""Steps whose possibility is checked at a time."""
-LEVEL = 1e-3
-"""With which probability, at most, a test refutes a true premise."""
-
-
-def sampled_expert_premises(
-    problem: Apprenticeship,
-) -> tuple[Premise, ...]:
-    """What the expert's side rests on."""
-    demos = problem.demonstrations
-    costs = declared(
-        "costs lie in their declared range", "checked in every pair that was ever evaluated"
-    )
-    if problem.records is not None:
-        return costs, *_simulator_premises(problem, problem.records)
-    if problem.expectation.is_declared or demos is None:
-        name = "the declared expectations are those of the expert"
-        given = declared(name, "they were given as numbers, and are taken as exact")
-        return costs, given, _world(problem)
-    independence = declared(
-        "independent trajectories",
-        f"the {len(demos)} episodes are taken to be independent records of one expert, none "
-        "ended with foresight, none left out for what it shows",
-    )
-    chances = _step_chances(problem, demos)
-    starts, steps = _possible_starts(problem, demos), _possible_steps(demos, chances)
-    bets = []
-    if starts.verdict is Verdict.TESTED:
-        bets.append(_likely_starts(problem, demos))
-    if steps.verdict is Verdict.TESTED and demos.num_steps:
-        bets.append(_likely_steps(problem, demos))
-    copied = _no_sampled_copies(problem, demos, chances)
-    return costs, independence, copied, starts, steps, *bets
-
-
-def _world(problem: Apprenticeship) -> Premise:
-    """What is taken for the truth where no record tests it."""
-    if problem.has_states:
-        detail = "they were given, and nothing here tests them"
-        return declared("the laws of the world are exact", detail)
-    return declared(
-        "the simulator is the world the expert acted in",
-        "its episodes are taken to be independent, and to cost after their end what was declared",
-    )
-
-
-def _no_sampled_copies(
-    problem: Apprenticeship, demos: Demonstrations, chances: FloatArray | None
-) -> Premise:
-    starts = np.asarray(problem.world.initial_probability(demos.first_states), dtype=float)
-    found = log_or_zero(starts)
-    if chances is not None:
-        found = found + np.add.reduceat(log_or_zero(chances), demos.offsets[:-1])
-    cause = "the world can only be sampled" if chances is None else LITTLE_CHANCE
-    return no_copies(repetitions(demos, found), LEVEL, cause)
-
-
-def _simulator_premises(problem: Apprenticeship, records: EpisodeTotals) -> tuple[Premise, ...]:
-    """What can only be declared where there is nothing but a simulator."""
-    independence = declared(
-        "independent trajectories",
-        f"the {len(records)} episodes are taken to be independent records of one expert, none left "
-        "out for what it shows",
-    )
-    repeats = len(records) - len(np.unique(records.totals, axis=0))
-    copied = declared(
-        "no episode was copied",
-        f"not tested, for totals do not show it: {repeats} of {len(records)} episodes have the "
-        "totals of another",
-    )
-    return independence, copied, _world(problem)
-
-
-def _possible_starts(problem: Apprenticeship, demos: Demonstrations) -> Premise:
-    name = "start states are possible"
-    starts = demos.first_states
-    impossible = ~(np.asarray(problem.world.initial_probability(starts)) > 0)
+def _possible_starts(demos: Demonstrations, chances: FloatArray) -> Premise:
+    name, starts = "start states are possible", demos.first_states
+    impossible = ~(chances > 0)
     if impossible.any():
         episode = int(np.argmax(impossible))
         detail = f"episode {episode} starts in state {starts[episode]}, of initial probability 0"
@@ -348,16 +291,15 @@ def _possible_starts(problem: Apprenticeship, demos: Demonstrations) -> Premise:
     return Premise(name, Verdict.TESTED, f"{starts.size} starts have positive probability", 0.0)
 
 
-def _step_chances(problem: Apprenticeship, demos: Demonstrations) -> FloatArray | None:
+def _step_chances(world: World, demos: Demonstrations) -> FloatArray | None:
     """The probability of every recorded step; None where the world does not say."""
-    if not hasattr(problem.world, "successors"):
+    if not hasattr(world, "successors"):
         return None
-    world = cast(LargeWorld, problem.world)
     before, after, actions = demos.step_states, demos.next_states, demos.actions
     found = np.zeros(before.size)
     for first in range(0, before.size, BLOCK):
         part = slice(first, first + BLOCK)
-        following = successor_laws(world, before[part], actions[part])
+        following = successor_laws(cast(LargeWorld, world), before[part], actions[part])
         hit = following.states == after[part, np.newaxis]
         found[part] = np.where(hit, following.probabilities, 0.0).sum(axis=1)
     return found
@@ -377,17 +319,26 @@ def _possible_steps(demos: Demonstrations, chances: FloatArray | None) -> Premis
     return Premise(name, Verdict.TESTED, f"{chances.size} steps have positive probability", 0.0)
 
 
-def _likely_starts(problem: Apprenticeship, demos: Demonstrations) -> Premise:
-    words, log_value = start_evidence_of_draws(problem.world, demos.first_states)
-    sample = f"{len(demos)} starts"
-    return judged("start states follow the initial law", sample, log_value, words, LEVEL)
+def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
+    closest, unobserved = agreement(world, demos, level), num_unobserved(world, demos)
+    detail = str(closest)
+    if unobserved is not None:
+        share = unobserved / max(demos.num_steps, 1)
+        counted = f"{unobserved} of {demos.num_steps} steps ({share:.0%})"
+        detail = f"{counted} were never seen in the record of the model; {detail}"
+    name = "demonstrations agree with the estimated laws"
+    return Premise(name, Verdict.FAILED if closest.is_refuted else Verdict.TESTED, detail, level)
 
 
-def _likely_steps(problem: Apprenticeship, demos: Demonstrations) -> Premise:
-    first = slice(0, MOST_STEPS)
-    words, log_value = step_evidence_of_laws(
-        cast(LargeWorld, problem.world), demos.step_states[first], demos.actions[first],
-        demos.next_states[first],
-    )  # fmt: skip
-    sample = f"{min(demos.num_steps, MOST_STEPS)} steps"
-    return judged("steps follow the transition law", sample, log_value, words, LEVEL)
+def judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
+    """Refuted when the e-value reaches 1/level."""
+    detail = f"e-value {_number(log_value)} from {sample}, refuted from {1 / level:g} on"
+    if log_value >= -math.log(level):
+        return failed(name, f"{detail}; {worst}", level)
+    return Premise(name, Verdict.TESTED, detail, level)
+
+
+def _number(log_value: float) -> str:
+    """A number whose logarithm is given, however large or small."""
+    small = abs(log_value) < 600
+    return f"{math.exp(log_value):.3g}" if small else f"10^{log_value / math.log(10):.0f}"

@@ -1,120 +1,134 @@
-"""Certificates in words and as a table."""
+"""Certificates in words, as a table, as JSON and as a data frame: the same names everywhere.
+
+`summary` is a sentence for people, `table` all that is known as text, `advice` what dominates the
+bound and what would halve it, `as_dict` the same as plain values. Pages take their names, symbols
+and numbers from here as well.
+"""
 
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from textwrap import wrap
+from typing import Any
+
+import numpy as np
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
 from journeyman.certificate.expert import LEAST_INDEPENDENT
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
-from journeyman.certificate.premises import doubt_of_copies, in_words
-from journeyman.certificate.terms import Term, Verdict, refuted
+from journeyman.certificate.premises import doubt_of_copies
+from journeyman.certificate.terms import Premise, Term, Verdict, refuted
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
 from journeyman.world.estimation import observed_support
+from journeyman.world.levels import Level
 
 ROUNDING = 1e-10
 """Of 2 N/(1 - discount): less is shown as zero in a sentence."""
 NOTABLE = 0.01
 """Of the demonstrated steps: so many that a model does not know are worth a word."""
 MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED: "FAILED"}
+LARGE = 0.1
+"""Terms above this share of the bound are worth a word."""
+SAMPLING = {"sampling": 0.5, "outliers": 1.0}
+"""Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
+MOST = 1e12
+SAMPLED = (
+    "rollout sampling",
+    "rollout truncation",
+    "negativity",
+    "flow violation",
+    "flow residual",
+    "expectations",
+)
+"""Terms that come from samples of the policy or of its measure."""
+
+
+def one_line(certificate: Certificate) -> str:
+    """The bound, its probability and what to compare it with."""
+    state = "" if certificate.valid else "NOT VALID, "
+    probability = 1 - certificate.failure_probability
+    chance = f" with probability {probability:g}" if certificate.valid else ""
+    strength = f", {certificate.strength}" if certificate.strength else ""
+    what, where = ("cost", "cost") if certificate.known_cost else ("gap", "data")
+    broken = sum(not budget.is_kept for budget in certificate.budgets)
+    count = len(certificate.budgets)
+    budgets = f", {broken} of {count} budgets NOT certified" if broken else ""
+    least = f"{certificate.lower_bound:.6g}{_in_the_model(certificate)}"
+    return (
+        f"Certificate({state}{what} <= {certificate.bound:.6g}{chance}{strength}{budgets}; trivial "
+        f"bound {certificate.trivial_bound:.6g}, lower bound on the {where} {least})"
+    )
 
 
 def summary(certificate: Certificate) -> str:
     """The bound and its probability, what to compare it with, and what it rests on."""
     if not certificate.valid:
-        failed = [one.name for one in certificate.premises if one.verdict is Verdict.FAILED]
+        failed = "; ".join(one.name for one in refuted(certificate.premises))
         first = (
-            f"Nothing is certified because a premise failed ({'; '.join(failed)}); only the "
-            f"trivial bound {certificate.trivial_bound:.4g} holds."
+            f"Nothing is certified because a premise failed ({failed}); only the trivial bound "
+            f"{certificate.trivial_bound:.4g} holds."
         )
         return " ".join([first, *_unobserved(certificate)])
     first = (
         f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), "
-        f"{certificate.worth()}{_beside(certificate)}."
+        f"{worth(certificate)}{_beside(certificate)}."
     )
-    parts = (_broken, _kept, _unobserved, _grounds, _doubts)
+    parts = (_broken, _kept, _unobserved, _premises_by_name, _doubts)
     return " ".join([first, *(words for part in parts for words in part(certificate))])
 
 
-def _beside(certificate: Certificate) -> str:
-    """The gap on the data, and what no policy can be below if that is not known anyway."""
-    problem, least = certificate.problem, certificate.lower_bound
-    known = 0.0
-    if problem.expert is None:
-        known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
-    said = least > known + ROUNDING * problem.gap_scale
-    there = " in the model" if problem.world.is_estimated else ""
-    floor = f"no policy can be below {_figure(certificate, least)}{there}" if said else ""
-    if problem.expert is None:
-        return f"; {floor}" if floor else ""
-    near = f"; on this data its gap{there} is {_figure(certificate, certificate.gap_on_data)}"
-    return f"{near}, and {floor}" if floor else near
-
-
-def figures_beside(certificate: Certificate) -> list[tuple[str, float, str]]:
-    """What stands beside the bound, each figure with its name and its meaning: what was achieved,
-    and what no policy can achieve. Texts and pages use the same names."""
-    there = ", in the model" if certificate.problem.world.is_estimated else ""
+def worth(certificate: Certificate) -> str:
+    """The share of the trivial bound in words, and the word that belongs to it."""
+    if certificate.nothing_matters:
+        return "under these costs all policies are alike up to rounding"
     if certificate.known_cost:
-        return [
-            ("expected cost", certificate.gap_on_data, f"of this policy, evaluated exactly{there}"),
-            ("lower bound on the cost", certificate.lower_bound, f"no policy is below{there}"),
-        ]
-    least = certificate.lower_bound
-    return [
-        ("gap on the data", certificate.gap_on_data, f"of this policy, evaluated exactly{there}"),
-        ("lower bound on the data", least, f"{_no_policy(least)}{there}"),
+        ends = (certificate.least_possible, certificate.trivial_bound)
+        least, most = (_shown(certificate, end) for end in ends)
+        scale = f"the way from the least possible cost {least} to the largest {most}"
+    else:
+        scale = f"the trivial bound {certificate.trivial_bound:.4g}, the largest possible gap"
+        if certificate.bound <= 0:
+            every = ", and every policy attains it: vacuous" if certificate.vacuous else ""
+            return f"to be compared with {scale}{every}"
+    words = {"vacuous": ", and therefore vacuous", "weak": ": a weak bound"}
+    return f"which is {percent(certificate.share)} of {scale}{words.get(certificate.strength, '')}"
+
+
+def percent(share: float) -> str:
+    """A part of a whole. It is not rounded up to the whole, nor down to nothing.
+
+    >>> percent(0.1234), percent(0.0), percent(1e-5), percent(0.9999), percent(1.0)
+    ('12.3 %', '0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    """
+    if 0 < share < 5e-4:
+        return "< 0.1 %"
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    return f"{100 * share:.3g} %"
+
+
+def premises_in_words(premises: Iterable[Premise]) -> str:
+    """The premises of a bound by their names: what was declared, and what was tested."""
+    found = tuple(premises)
+    marks = {Verdict.DECLARED: "declared", Verdict.TESTED: "tested and not refuted"}
+    parts = [
+        f"{mark}: {'; '.join(one.name for one in found if one.verdict is status)}"
+        for status, mark in marks.items()
+        if any(one.verdict is status for one in found)
     ]
-
-
-def _no_policy(least: float) -> str:
-    """What a lower bound on the gap says."""
-    return "no policy surpasses the expert by more" if least < 0 else "no policy is below"
-
-
-def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
-    """What no policy can be below in truth, where that says more than is known anyway."""
-    problem, least = certificate.problem, certificate.true_lower_bound
-    known = 0.0 if problem.cost_class.contains_zero else -certificate.trivial_bound
-    if problem.exact_target is not None and not problem.cost_class.contains_zero:
-        known = certificate.least_possible
-    if certificate.known_cost:
-        known = float(problem.basis.lowest.min()) * problem.world.effective_horizon
-    if least <= known + ROUNDING * problem.gap_scale:
-        return []
-    errors = ["model error"] * problem.world.is_estimated
-    if problem.expert is not None and not problem.expectation.is_declared:
-        errors.append("sampling")
-    if not errors:
-        return []
-    allowed = f", allowing for {' and '.join(errors)}, with the same probability"
-    if certificate.known_cost:
-        return [("lower bound on the true cost", least, f"no policy is below{allowed}")]
-    return [("lower bound on the true gap", least, f"{_no_policy(least)}{allowed}")]
-
-
-def _unobserved(certificate: Certificate) -> list[str]:
-    """Demonstrated steps that an estimated world does not know."""
-    problem = certificate.problem
-    if problem.expert is None or problem.demonstrations is None:
-        return []
-    demos = problem.demonstrations
-    count = num_unobserved(problem.world, demos)
-    if not count or count < NOTABLE * demos.num_steps:
-        return []
-    share = f"{count / demos.num_steps:.0%}"
-    return [f"{share} of the demonstrated steps were never seen in the record of the model."]
+    return f"Premises {'. Premises '.join(parts)}." if parts else ""
 
 
 def _claim(certificate: Certificate) -> str:
     """The bound, and what it depends on."""
-    problem, bound = certificate.problem, f"{certificate.bound:.4g}"
+    bound = f"{certificate.bound:.4g}"
     sure = _is_certain(certificate)
     chance = "" if sure else f"With probability {1 - certificate.failure_probability:.4g} "
-    if problem.expert is None:
+    if certificate.known_cost:
         return f"{chance}{'T' if sure else 't'}he policy's expected cost is at most {bound}"
     declared = "If the declared expectations are the expert's, " if sure else chance
     spent = f"at most {bound} more" if certificate.bound >= 0 else f"at least {bound[1:]} less"
@@ -123,9 +137,43 @@ def _claim(certificate: Certificate) -> str:
 
 def _is_certain(certificate: Certificate) -> bool:
     """Whether nothing was estimated."""
+    known = certificate.problem.expectation.is_declared
+    return known and not certificate.best.statistics and not _is_estimated(certificate)
+
+
+def _is_estimated(certificate: Certificate) -> bool:
+    """Whether the laws of the world are estimates."""
     problem = certificate.problem
-    known = problem.expert is None or problem.expectation.is_declared
-    return known and not certificate.best.statistics and not problem.world.is_estimated
+    return problem.level is Level.EXPLICIT and problem.world.is_estimated
+
+
+def _in_the_model(certificate: Certificate) -> str:
+    return " in the model" if _is_estimated(certificate) else ""
+
+
+def _known_least(certificate: Certificate) -> float:
+    """What no known cost can be below, whatever the world does; zero of a gap."""
+    problem = certificate.problem
+    return float(problem.basis.lowest.min()) * problem.effective_horizon
+
+
+def _beside(certificate: Certificate) -> str:
+    """The gap on the data, and what no policy can be below if that is not known anyway."""
+    problem, least = certificate.problem, certificate.lower_bound
+    known = _known_least(certificate) if certificate.known_cost else 0.0
+    there = _in_the_model(certificate)
+    floor = ""
+    if least > known + ROUNDING * problem.gap_scale:
+        floor = f"no policy can be below {_shown(certificate, least)}{there}"
+    if certificate.known_cost or certificate.gap_on_data is None:
+        return f"; {floor}" if floor else ""
+    near = f"; on this data its gap{there} is {_shown(certificate, certificate.gap_on_data)}"
+    return f"{near}, and {floor}" if floor else near
+
+
+def _shown(certificate: Certificate, value: float) -> str:
+    """A number, zero when it is no more than rounding."""
+    return f"{0.0 if abs(value) < ROUNDING * certificate.problem.gap_scale else value:.4g}"
 
 
 def _broken(certificate: Certificate) -> list[str]:
@@ -147,40 +195,88 @@ def _kept(certificate: Certificate) -> list[str]:
     ]
 
 
-def _grounds(certificate: Certificate) -> list[str]:
-    """Every premise by its name."""
-    return list(filter(None, [in_words(certificate.premises)]))
+def _unobserved(certificate: Certificate) -> list[str]:
+    """Demonstrated steps that an estimated world does not know."""
+    problem, demos = certificate.problem, certificate.problem.demonstrations
+    if demos is None or not _is_estimated(certificate):
+        return []
+    count = num_unobserved(problem.world, demos)
+    if not count or count < NOTABLE * demos.num_steps:
+        return []
+    share = f"{count / demos.num_steps:.0%}"
+    return [f"{share} of the demonstrated steps were never seen in the record of the model."]
+
+
+def _premises_by_name(certificate: Certificate) -> list[str]:
+    return list(filter(None, [premises_in_words(certificate.premises)]))
 
 
 def _doubts(certificate: Certificate) -> list[str]:
     """Premises that are possibly not true."""
-    problem = certificate.problem
-    found = []
-    if observed_support(problem.world)[0]:
+    problem, found = certificate.problem, []
+    if problem.level is Level.EXPLICIT and observed_support(problem.world)[0]:
         found.append(
             "The support equals the observed pattern: if it was taken from the record, the bound "
             "is too small."
         )
-    demos = problem.demonstrations if problem.expert is not None else None
-    return [*found, *doubt_of_copies(certificate.premises, demos)]
+    return [*found, *doubt_of_copies(certificate.premises, problem.demonstrations)]
 
 
-def _figure(certificate: Certificate, value: float) -> str:
-    """A figure, zero when it is no more than rounding."""
-    return f"{0.0 if abs(value) < ROUNDING * certificate.problem.gap_scale else value:.4g}"
+def numbers_beside(certificate: Certificate) -> list[tuple[str, float, str]]:
+    """What stands beside the bound, each number with its name and its meaning: what was achieved,
+    and what no policy can achieve. Texts and pages use the same names; nothing is there where the
+    policy was not evaluated exactly."""
+    achieved, least = certificate.gap_on_data, certificate.lower_bound
+    if achieved is None:
+        return []
+    there = f",{_in_the_model(certificate)}" if _is_estimated(certificate) else ""
+    exactly = f"of this policy, evaluated exactly{there}"
+    if certificate.known_cost:
+        return [
+            ("expected cost", achieved, exactly),
+            ("lower bound on the cost", least, f"no policy is below{there}"),
+        ]
+    return [
+        ("gap on the data", achieved, exactly),
+        ("lower bound on the data", least, f"{_no_policy(least)}{there}"),
+    ]
+
+
+def _no_policy(least: float) -> str:
+    """What a lower bound on the gap says."""
+    return "no policy does better than the expert by more" if least < 0 else "no policy is below"
+
+
+def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
+    """What no policy can be below in truth, where that says more than is known anyway."""
+    problem, least = certificate.problem, certificate.true_lower_bound
+    known = 0.0 if problem.cost_class.contains_zero else -certificate.trivial_bound
+    if problem.exact_target is not None and not problem.cost_class.contains_zero:
+        known = certificate.least_possible
+    if certificate.known_cost:
+        known = _known_least(certificate)
+    if certificate.gap_on_data is None or least <= known + ROUNDING * problem.gap_scale:
+        return []
+    errors = ["model error"] * _is_estimated(certificate)
+    errors += ["sampling"] * (not problem.expectation.is_declared)
+    if not errors:
+        return []
+    allowed = f", allowing for {' and '.join(errors)}, with the same probability"
+    if certificate.known_cost:
+        return [("lower bound on the true cost", least, f"no policy is below{allowed}")]
+    return [("lower bound on the true gap", least, f"{_no_policy(least)}{allowed}")]
 
 
 def table(certificate: Certificate) -> str:
     """Terms, alternatives, budgets and premises, and the symbols in words."""
-    best, horizon = certificate.best, certificate.problem.world.effective_horizon
+    best, horizon = certificate.best, certificate.problem.effective_horizon
     of_what = "cost" if certificate.known_cost else "gap"
     strength = f"   {certificate.strength}" if certificate.strength else ""
+    failed = "NOT VALID: a premise has failed; only the trivial bound holds"
+    beside = (*numbers_beside(certificate), *_true_lower_bound(certificate))
+    reduced = certificate.reduced
     lines = [
-        *(
-            []
-            if certificate.valid
-            else ["NOT VALID: a premise has failed; only the trivial bound holds"]
-        ),
+        *([] if certificate.valid else [failed]),
         f"{'upper bound on the ' + of_what:<30}{certificate.bound:>12.6g}   per step "
         f"{certificate.normalised_bound:.6g}{strength}",
         *(
@@ -189,63 +285,36 @@ def table(certificate: Certificate) -> str:
         ),
         f"{'trivial bound':<30}{certificate.trivial_bound:>12.6g}   per step "
         f"{certificate.trivial_bound / horizon:.6g}, no policy has a larger {of_what}",
-        *(
-            f"{name:<30}{value:>12.6g}   {meaning}"
-            for name, value, meaning in (
-                *figures_beside(certificate),
-                *_true_lower_bound(certificate),
-            )
-        ),
-        *_reduced(certificate),
+        *(f"{name:<30}{value:>12.6g}   {meaning}" for name, value, meaning in beside),
+    ]
+    if reduced is not None:
+        least = f"least one at least {reduced.lower_bound:.6g}"
+        lines.append(f"{'loss over the features':<30}{reduced.loss:>12.6g}   {least}")
+    lines += [
         f"{'failure probability':<30}{certificate.failure_probability:>12.6g}",
+        "",
+        "ways to bound it (evaluation, expert)",
+        *(
+            f"  {way.kind + ', ' + way.estimate:<44}{way.bound:>12.6g}"
+            for way in certificate.combinations
+        ),
     ]
-    return "\n".join(
-        [
-            *lines,
-            *_alternatives(certificate),
-            *_budgets(certificate),
-            *_premises(certificate),
-            *legend(best.terms, [way.kind for way in certificate.combinations]),
+    if certificate.budgets:
+        lines += ["", "budgets"] + [
+            f"  {one.name:<28}{one.spent:>12.6g}   of {one.limit:.6g}   "
+            f"{'kept' + one.chance if one.is_kept else 'NOT certified'}"
+            for one in certificate.budgets
         ]
-    )
+    if certificate.premises:
+        lines += ["", "premises"] + [
+            f"  {MARKS[one.verdict]:<10}{one.name}: {one.detail}" for one in certificate.premises
+        ]
+    words = symbols_in_words(best.terms, [way.kind for way in certificate.combinations])
+    if words:
+        wrapped = wrap(words, WIDTH - 2, break_on_hyphens=False)
+        lines += ["", "symbols", *(f"  {line}" for line in wrapped)]
+    return "\n".join(lines)
 
-
-def _reduced(certificate: Certificate) -> list[str]:
-    bounds = certificate.reduced
-    if bounds is None:
-        return []
-    return [
-        f"{'loss over the features':<30}{bounds.loss:>12.6g}   least one at least "
-        f"{bounds.lower_bound:.6g}"
-    ]
-
-
-def _alternatives(certificate: Certificate) -> list[str]:
-    return ["", "ways to bound it (evaluation, expert)"] + [
-        f"  {way.kind + ', ' + way.estimate:<44}{way.bound:>12.6g}"
-        for way in certificate.combinations
-    ]
-
-
-def _budgets(certificate: Certificate) -> list[str]:
-    if not certificate.budgets:
-        return []
-    return ["", "budgets"] + [
-        f"  {one.name:<28}{one.spent:>12.6g}   of {one.limit:.6g}   "
-        f"{'kept' + one.chance if one.is_kept else 'NOT certified'}"
-        for one in certificate.budgets
-    ]
-
-
-def _premises(certificate: Certificate) -> list[str]:
-    if not certificate.premises:
-        return []
-    return ["", "premises"] + [
-        f"  {MARKS[one.verdict]:<10}{one.name}: {one.detail}" for one in certificate.premises
-    ]
-
-
-# What the symbols in the formulas of a certificate stand for, as far as they occur.
 
 WIDTH = 100
 SYMBOL = re.compile(r"[A-Za-z][A-Za-z_]*\d*\+?")
@@ -308,8 +377,8 @@ def symbols(terms: Iterable[Term]) -> dict[str, str]:
     'recorded length'
     """
     found = {word for term in terms for word in SYMBOL.findall(term.formula)}
-    told = {**SYMBOLS, "n": MEASURED} if "S2" in found else SYMBOLS
-    return {symbol: words for symbol, words in told.items() if symbol in found}
+    known = {**SYMBOLS, "n": MEASURED} if "S2" in found else SYMBOLS
+    return {symbol: words for symbol, words in known.items() if symbol in found}
 
 
 def kinds(names: Iterable[str]) -> dict[str, str]:
@@ -318,43 +387,19 @@ def kinds(names: Iterable[str]) -> dict[str, str]:
     return {letter: words for letter, words in KINDS.items() if letter in letters}
 
 
-def legend(terms: Iterable[Term], ways: Iterable[str]) -> list[str]:
-    """Lines below a table: its symbols in words."""
-    words = legend_in_words(terms, ways)
-    wrapped = wrap(
-        words, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
-    )
-    return ["", "symbols", *wrapped] if words else []
-
-
-def legend_in_words(terms: Iterable[Term], ways: Iterable[str]) -> str:
+def symbols_in_words(terms: Iterable[Term], ways: Iterable[str]) -> str:
     """The symbols of formulas and ways in one sentence; empty where there are none."""
-    told = symbols(terms) | kinds(ways)
-    return "; ".join(f"{symbol}: {meaning}" for symbol, meaning in told.items())
-
-
-# What would help: the dominating terms of a bound and, in numbers, what halves it.
-
-LARGE = 0.1
-"""Terms above this share of the bound are worth a word."""
-SAMPLING = {"sampling": 0.5, "outliers": 1.0}
-"""Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
-MOST = 1e12
-SAMPLED = (
-    "rollout sampling",
-    "rollout truncation",
-    "negativity",
-    "flow violation",
-    "flow residual",
-)
-"""Terms that come from samples of the policy or of its measure."""
+    found = symbols(terms) | kinds(ways)
+    return "; ".join(f"{symbol}: {meaning}" for symbol, meaning in found.items())
 
 
 def advice(certificate: Certificate) -> str:
     """Sentences, the most useful first."""
     if not certificate.valid:
         failed = (f"{one.name}: {one.detail}" for one in refuted(certificate.premises))
-        return f"A premise has failed; until that is mended nothing else helps. {'; '.join(failed)}"
+        return (
+            f"A premise has failed; until that is repaired nothing else helps. {'; '.join(failed)}"
+        )
     bound = certificate.best.bound
     if bound <= 0:
         return "The bound is not above zero: nothing needs to be done."
@@ -381,11 +426,12 @@ def _large_terms(certificate: Certificate) -> list[Term]:
 def _more(certificate: Certificate) -> str:
     """How many demonstrations halve the bound if nothing else changes."""
     problem, bound = certificate.problem, certificate.best.bound
-    if problem.expert is None or problem.demonstrations is None:
+    records = problem.demonstrations or problem.records
+    if records is None:
         return ""
     falling = {term.name: term.value for term in certificate.terms if term.name in SAMPLING}
     allowed = bound / 2 - (bound - sum(falling.values()))
-    count = len(problem.demonstrations)
+    count = len(records)
     if allowed <= 0:
         return (
             "More demonstrations alone do not halve it: the other terms are more than half of it."
@@ -417,7 +463,7 @@ def _longer(certificate: Certificate) -> str:
 
 def _better(certificate: Certificate) -> str:
     excess = certificate.optimality_gap
-    if excess < LARGE * certificate.best.bound:
+    if excess is None or excess < LARGE * certificate.best.bound:
         return ""
     return (
         f"A better policy is not excluded: the gap on the data, {certificate.gap_on_data:.4g}, may "
@@ -430,7 +476,9 @@ def _known(certificate: Certificate) -> str:
     """How often every transition would have to be observed."""
     problem = certificate.problem
     model = sum(term.value for term in certificate.terms if term.name == "model")
-    if model < LARGE * certificate.best.bound or problem.world.transition_counts is None:
+    if model < LARGE * certificate.best.bound or not _is_estimated(certificate):
+        return ""
+    if problem.world.transition_counts is None:
         return ""
     trivial = certificate.trivial_bound
     if model <= WORTHWHILE * trivial or trivial <= 0:
@@ -453,7 +501,35 @@ def _exactly(certificate: Certificate) -> str:
     drawn = sum(term.value for term in certificate.terms if term.name in SAMPLED)
     if not certificate.best.statistics or drawn < LARGE * certificate.best.bound:
         return ""
+    exactly = "; without evaluation= the policy is evaluated exactly"
     return (
         f"The evaluation of the policy by samples costs {drawn:.4g}, which falls with the square "
-        "root of their number; without evaluation= the policy is evaluated exactly."
+        f"root of their number{exactly if certificate.problem.level is Level.EXPLICIT else ''}."
     )
+
+
+def as_dict(certificate: Certificate) -> dict[str, Any]:
+    """All that is known as plain values, ready for JSON: infinities are words there."""
+    names = (
+        "failure_probability", "bound", "valid", "vacuous", "weak", "share", "trivial_bound",
+        "least_possible", "lower_bound", "combinations", "premises", "alarm", "gap_on_data",
+        "expectations", "lower_bounds", "budgets", "expert_intervals", "apprentice_intervals",
+    )  # fmt: skip
+    return {name: plain(getattr(certificate, name)) for name in names}
+
+
+def plain(value: Any) -> Any:
+    """A value of a certificate as JSON knows it, fields by their names.
+
+    >>> plain(Term("truncation", math.inf, "N h mean discount^T", "lengths"))["value"]
+    'inf'
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, tuple | np.ndarray):
+        return [plain(one) for one in value]
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return value

@@ -57,30 +57,30 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.reduced import Penalties, Penalty, Reduced, RowSampling
 from journeyman.problem.surrogate import Surrogate
 
-# The constants of the paper exactly as it prints them. Some are wrong: see docs/errata.md.
-#
-#     lambda = 1/eps
-#     K      = |Phi|_2 sum_i |psi_i|_2 + lambda (C_1 + C_2)
-#     m      = 32 n^2 log(4n/delta)/((1 - gamma) eps^2)            in the theorem
-#     m      = 32 n log(4n/delta)/(2 (1 - gamma) eps^2)            in its proof
-#     Delta  = K + sqrt(10 log(2/delta)) + sqrt(5 d log(1 + rho^2 T/d))
-#     T      = (4 rho^2/eps^2) (2N/(lambda (1 - gamma)) + 1)^2 Delta^2,      eta = rho/(K sqrt(T))
-#     excess = (2N/(1 - gamma)) (N |Phi|_1 rho sqrt(d) + n/(1 - gamma)) eps + eps
-#
-# where n is the number of costs, d of features, N = |Psi|_inf, rho the radius. T is on both sides:
-# sqrt(T)/Delta(T) grows with T, so T <- ceil(c Delta(T)^2) from T = 1 rises to the least valid T.
-#
-# They are here to be compared with: a `Figure` shows one beside the corrected value, under a
-# heading that says so. Nothing is computed from them.
-#
-# *Reference*: Kamoutsi, Banjac and Lygeros, arXiv:2201.00039, Theorem 1 and its proof.
-
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class AsPrinted:
-    """The paper's figures for one problem; labelled "as printed" wherever they are shown."""
+    """The paper's figures for one problem; labelled "as printed" wherever they are shown.
+
+        lambda = 1/eps
+        K      = |Phi|_2 sum_i |psi_i|_2 + lambda (C_1 + C_2)
+        m      = 32 n^2 log(4n/delta)/((1 - gamma) eps^2)            in the theorem
+        m      = 32 n log(4n/delta)/(2 (1 - gamma) eps^2)            in its proof
+        Delta  = K + sqrt(10 log(2/delta)) + sqrt(5 d log(1 + rho^2 T/d))
+        T      = (4 rho^2/eps^2) (2N/(lambda (1 - gamma)) + 1)^2 Delta^2,      eta = rho/(K sqrt(T))
+        excess = (2N/(1 - gamma)) (N |Phi|_1 rho sqrt(d) + n/(1 - gamma)) eps + eps
+
+    where n is the number of costs, d of features, N = |Psi|_inf, rho the radius. T is on both
+    sides: sqrt(T)/Delta(T) grows with T, so T <- ceil(c Delta(T)^2) from T = 1 rises to the least
+    valid T.
+
+    They are here to be compared with: a `Figure` shows one beside the corrected value, under a
+    heading that says so. Nothing is computed from them.
+
+    *Reference*: Kamoutsi, Banjac and Lygeros, arXiv:2201.00039, Theorem 1 and its proof.
+    """
 
     penalty: float
     num_trajectories: int

@@ -6,9 +6,17 @@ With u = base + Phi theta, v- and v+ the negative and positive part of v, E = B 
     V2 = sum over states of |E' u - nu|  = mean of |D_y theta - t_y|/q2(y)       y ~ q2
     r+ = sum over states of |nu - E' u+| = mean of |p_y - E_y' (u+ - base+)|/q3(y)   y ~ q3
 
-where nu = initial, D = E' Phi, t = nu - E' base, p = nu - E' base+. Each law is proportional to an
-*envelope*, row by row at least what is summed; then every sample lies between 0 and the envelope's
-total, and rows of probability zero add nothing to the sum:
+where nu = initial, D = E' Phi, t = nu - E' base, p = nu - E' base+, with
+
+    A (sampled)   expectations Psi' u,   error N h (2 V1 + V2)              (Lemma 2)
+    B (sampled)   expectations Psi' u,   error N V1 + N h r+
+
+from upper bounds on V1, V2, r+ (Hoeffding or empirical Bernstein, whichever is smaller, each with
+its part of delta); B because gap_W(Psi' u+ - x) <= gap_W(Psi' u - x) + N V1.
+
+*In an explicit world* each law is proportional to an *envelope*, row by row at least what is
+summed; then every sample lies between 0 and the envelope's total, and rows of probability zero add
+nothing:
 
 | sum | envelope                                          | total without a base measure      |
 |-----|---------------------------------------------------|-----------------------------------|
@@ -21,28 +29,34 @@ V1, only the positive ones in r+ (the longer of both with a base measure). *Why*
 measure: u- = [-Phi_s theta - base_s]+, and |u+ - base+| <= |Phi_s theta|. A base measure that is an
 occupancy measure has t = p = 0. Without one t = p = initial, which must be in the law: the law q2
 of the subgradients, proportional to |D_y| alone, misses states that have only initial mass, and
-its mean is below V2.
+its mean is below V2. Psi' u is exact. *Cost*: only Psi' Phi and the envelopes (which know theta by
+its length only) need all rows, and so does the check that u defines the policy.
 
-    A (sampled)   expectations Psi' u,   error N h (2 V1 + V2)
-    B (sampled)   expectations Psi' u,   error N V1 + N h r+
+*In a stepped world* q1 and q2 are the laws of `LargeFeatures`, and q = (q2 + initial)/2 takes the
+place of q2 in V2; there is no base measure and no r+, and the expectations are sampled as well:
 
-with upper bounds V1, V2, r+ (Hoeffding or empirical Bernstein, each at half of the part of delta);
-B because gap_W(Psi' u+ - x) <= gap_W(Psi' u - x) + N V1. *Guarantee*: with probability 1 - delta
-both hold together. Rows must be *fresh*: independent of theta. World and policy decide which rows
-are drawn (`draw_seeds`). Coefficients that were chosen because of these
-rows are not covered: the best of J needs delta/J for each. *Cost*: only Psi' Phi and the envelopes
-(which know theta by its length only) need all rows, and so does the check that u defines the
-policy; otherwise 3 `rows` rows are read.
+    psi_i' u = sum over j of theta_j <phi_j, psi_i>       where it is known exactly
+             + mean of psi_i(s) u_i(s)/q1(s)              s ~ q1, u_i of the other columns
+
+Features are nonnegative, so u(s)/q1(s) lies within C_1 max(-theta)+ below and C_1 max(theta)+ above
+zero, and the samples of V2 are at most 2 C_2 max|theta| + 2. What is exact has no error and takes
+no part of delta; the sums that are sampled share it evenly, then their costs, both signs, and both
+radii. Whether the rows are what they claim to be is tested (`row_checks`). *Cost*: nothing depends
+on the number of states.
+
+*Guarantee*: with probability 1 - delta all kinds hold together. Rows must be *fresh*: independent
+of theta. Problem and policy decide which rows are drawn (`draw_seeds`); nothing a solver has drawn
+is used. Coefficients that were chosen because of these rows are not covered: the best of J needs
+delta/J for each.
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse, special
+from scipy import sparse
 
 from journeyman.arrays import (
     FloatArray,
@@ -53,12 +67,21 @@ from journeyman.arrays import (
     first_index,
     real_array,
 )
-from journeyman.certificate.betting import CONCENTRATIONS
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import defines, largest_cost, rounding
 from journeyman.certificate.expert import coordinatewise
-from journeyman.certificate.premises import LEVEL, judged
+from journeyman.certificate.premises import LEVEL
 from journeyman.certificate.rollouts import floats, fresh_stream, require_whole, walk_rounding
+from journeyman.certificate.row_checks import (
+    Draws,
+    Steps,
+    draws_of,
+    followed,
+    looked_up,
+    require_drawable,
+    require_drawable_states,
+    row_premises,
+)
 from journeyman.certificate.terms import (
     Evaluation,
     Premise,
@@ -69,22 +92,21 @@ from journeyman.certificate.terms import (
     declared,
     failed,
 )
-from journeyman.demonstrations import Demonstrations
-from journeyman.errors import InvalidCosts, InvalidProblem, InvalidWorld
+from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.execution import Executor, Serial
 from journeyman.features.base import Features, LargeFeatures
-from journeyman.policy import Policy
+from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem import Apprenticeship, draw_seeds
 from journeyman.problem.draw_seeds import ignored_seed
 from journeyman.problem.reduced import Reduced, row_norms
-from journeyman.world.large_world import LargeWorld, Predecessors, successor_laws
-from journeyman.world.laws import draw_columns
+from journeyman.world.levels import Level
 
-STREAM = 0x726F7773
-"""Which of a seed's streams the rows are drawn from."""
+STREAM, DRAW_STREAM = 0x726F7773, 0x6C726F77
+"""Which of a seed's streams rows are drawn from, in an explicit world and in a stepped one."""
 SLACK = 1e-9
 """Relative, on norms and ranges: more than products of rows can lose to rounding."""
+ROWS_OF_A_TASK = 1 << 14
 SUPPORT = "support of q: every row that counts can be drawn"
 
 
@@ -93,8 +115,10 @@ class SampledRows:
     """Evaluate the policy of u = base + Phi theta from rows drawn at random.
 
     Args:
-        features: Phi, and the base measure if there is one.
-        coefficients: theta; its measure must define the policy that is certified.
+        features: Phi, and the base measure if there is one. In a stepped world they are those of
+            the `FeaturePolicy` that is certified, and left out here.
+        coefficients: theta; its measure must define the policy that is certified. Left out with
+            the features.
         rows: how many are drawn for each of V1, V2 and r+.
         seed: has no influence any more, and is going to be removed: world and policy decide which
             rows are drawn.
@@ -103,47 +127,88 @@ class SampledRows:
     [0.5]
     """
 
-    features: Features
-    coefficients: FloatArray
+    needs: ClassVar[Level] = Level.STEPPED
+
+    features: Features | None
+    coefficients: FloatArray | None
     rows: int
 
     def __init__(
         self,
-        features: Features,
-        coefficients: ArrayLike,
-        rows: int,
+        features: Features | None = None,
+        coefficients: ArrayLike | None = None,
+        rows: int | None = None,
         seed: int | None = None,
     ) -> None:
         ignored_seed(seed, "SampledRows")
-        if not isinstance(features, Features):
-            raise InvalidProblem(
-                f"features is a {type(features).__name__}", "Give jm.Features(matrix)"
-            )
-        theta = real_array(
-            "coefficients", coefficients, ndim=1, size=features.num_features,
-            refusal=InvalidProblem,
-        )  # fmt: skip
         require_whole("rows", rows, 2)
-        assign(self, features=features, coefficients=theta, rows=int(rows))
+        theta = None
+        if features is not None or coefficients is not None:
+            if not isinstance(features, Features):
+                raise InvalidProblem(
+                    f"features is a {type(features).__name__}", "Give jm.Features(matrix)"
+                )
+            theta = real_array(
+                "coefficients", coefficients, ndim=1, size=features.num_features,
+                refusal=InvalidProblem,
+            )  # fmt: skip
+        assign(self, features=features, coefficients=theta, rows=int(rows or 0))
 
     def evaluate(
-        self, problem: Apprenticeship, policy: Policy, failure_probability: float
+        self,
+        problem: Apprenticeship,
+        policy: AnyPolicy,
+        failure_probability: float,
+        executor: Executor | None = None,
     ) -> tuple[Evaluation, ...]:
-        """Kinds A (sampled) and B (sampled); both hold together."""
-        if not defines(self.features.on(problem.world).measure(self.coefficients), policy, problem):
+        """Kinds A (sampled) and, in an explicit world, B (sampled); both hold together."""
+        if problem.level is Level.EXPLICIT:
+            return self._by_envelopes(problem, policy, failure_probability)
+        if not isinstance(policy, FeaturePolicy) or not isinstance(policy.features, LargeFeatures):
+            raise InvalidProblem(
+                f"a {type(policy).__name__} has no features to draw rows from",
+                "Give evaluation=jm.Rollouts(...)",
+            )
+        if policy.features.world is not problem.world:
+            raise InvalidProblem(
+                "the policy has features of another world, whose rows prove nothing here",
+                "Make the features for problem.world itself, or give evaluation=jm.Rollouts(...)",
+            )
+        if self.features is not None:
+            raise InvalidProblem(
+                "rows of features by callables are those of the policy itself",
+                "Give SampledRows(rows=...) without features and coefficients",
+            )
+        return (_by_draws(problem, policy, self.rows, failure_probability, executor),)
+
+    def _by_envelopes(
+        self, problem: Apprenticeship, policy: Any, failure_probability: float
+    ) -> tuple[Evaluation, ...]:
+        features, theta = self.features, self.coefficients
+        if features is None or theta is None:
+            raise InvalidProblem(
+                "there are no features to take rows of",
+                "Give SampledRows(features, coefficients, rows=...)",
+            )
+        if not defines(features.on(problem.world).measure(theta), policy, problem):
             raise InvalidProblem(
                 "the policy is not the one that features and coefficients define",
                 "Certify jm.extract(world, features.measure(coefficients))",
             )
-        reduced = Reduced(problem, self.features)
-        sums = row_sums(reduced, self.coefficients)
+        reduced = Reduced(problem, features)
+        sums = row_sums(reduced, theta)
         share = failure_probability / max(1, sum(one.width > 0 for one in sums))
         seed = draw_seeds.explicit_seed(problem.world, policy)
         rng = fresh_stream(seed, STREAM)
-        found = [one.statistics(self.rows, rng, seed, share) for one in sums]
+        found = tuple(one.statistics(self.rows, rng, seed, share) for one in sums)
         V1, V2, r_plus = (upper_bound(one) for one in found)
-        N, h, source = largest_cost(problem), problem.world.effective_horizon, f"{self.rows} rows"
-        hidden = rounding(problem, self._mass, self.features.num_features)
+        N, h, source = largest_cost(problem), problem.effective_horizon, f"{self.rows} rows"
+        base, expectations = features.base, reduced.matching @ theta
+        mass = float(np.linalg.norm(theta)) * float(row_norms(features.matrix).sum())
+        if base is not None:
+            expectations = expectations + problem.cost_matrix.T @ base
+            mass += float(np.abs(base).sum())
+        hidden = rounding(problem, mass, features.num_features)
         ways = {
             "A (sampled)": (
                 Term("negativity", above(2 * N * h * V1), "2 N h V1", source),
@@ -154,33 +219,22 @@ class SampledRows:
                 Term("flow residual", above(N * h * r_plus), "N h r+", source),
             ),
         }
-        premises = (self._fresh(seed), support_premise(sums))
+        premises = (_fresh(self.rows, seed), support_premise(sums))
         return tuple(
             Evaluation(
-                kind, self._expectations(reduced), (*terms, hidden), failure_probability,
-                tuple(found), premises,
+                kind, np.asarray(expectations), (*terms, hidden), failure_probability, found,
+                premises,
             )
             for kind, terms in ways.items()
         )  # fmt: skip
 
-    @property
-    def _mass(self) -> float:
-        """At least |u|_1."""
-        length = float(np.linalg.norm(self.coefficients))
-        base = 0.0 if self.features.base is None else float(np.abs(self.features.base).sum())
-        return length * float(row_norms(self.features.matrix).sum()) + base
 
-    def _expectations(self, reduced: Reduced) -> FloatArray:
-        """Psi' u = Psi' Phi theta + Psi' base."""
-        found, base = reduced.matching @ self.coefficients, self.features.base
-        return np.asarray(found if base is None else found + reduced.problem.cost_matrix.T @ base)
-
-    def _fresh(self, seed: int) -> Premise:
-        return declared(
-            "fresh rows are independent of the coefficients",
-            f"{self.rows} rows for each sum from seed {seed}, a digest of world and policy; the "
-            "coefficients are taken not to have been chosen because of them",
-        )
+def _fresh(rows: int, seed: int) -> Premise:
+    return declared(
+        "fresh rows are independent of the coefficients",
+        f"{rows} rows for each sum from seed {seed}, a digest of problem and policy; the "
+        "coefficients are taken not to have been chosen because of them",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,336 +372,10 @@ def _product(matrix: Matrix, rows: IntArray, theta: FloatArray) -> FloatArray:
     return np.asarray(matrix[rows] @ theta)
 
 
-# Whether drawn rows are what they claim to be: rows of the world, drawn by the declared law.
-#
-# Kind A in a large world rests on four answers of code: `predecessors`, the law of the features'
-# draws, the masses of their columns, and the initial law. A wrong one makes a false bound, so
-#
-# *Steps* are followed there and back. From a drawn pair (x, a) a successor y is drawn, and must
-# list (x, a) among its predecessors with the probability of that step: a missing pair is met as
-# often as its mass is missing from the flow. Of a drawn state y one listed predecessor is taken,
-# and must lead to y. Recorded steps are looked up as well. One contradiction refutes the premise.
-#
-# *Draws* are bet against. Under their law, with n draws,
-#
-#     pairs, states    each seen again as often as q1 and q2 say (rows(kappa) of `betting`), and any
-#                      of those already seen as often as the sum of their laws says
-#     columns          phi_j/(d h q1) lies in [0, 1] and has mean 1/d: phi_j has mass h
-#     starts           initial/(2 q) lies in [0, 1] and has mean 1/2: initial has mass 1
-#
-# For z in [0, 1] of mean m, exp(l sum z)/(1 - m + m e^l)^n has a mean of at most one for every l.
-# The mean of all wealths reaches 1/level with probability `level` at most.
-#
-# *Not seen*: errors in rows that are rarely drawn, and a density that is wrong where no row is
-# drawn twice. That is declared.
-
-FOLLOWED = 1 << 12
-"""Rows of a shard whose steps are followed."""
-MOST_LOOKED_UP = 1 << 16
-"""Recorded steps that are looked up: the first ones."""
-MOST_BETS = 1 << 14
-"""Draws whose repetitions are counted: the first ones."""
-TILTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-"""l, with both signs."""
-LEAST = 1e-12
-"""In the place of probabilities that a law with a mass above one makes negative."""
-RELATIVE, ABSOLUTE = 1e-9, 1e-12
-"""By how much the probabilities of a step forwards and backwards may differ."""
-AGREE = "successors and predecessors agree"
-DRAWN = "draws of features follow their law"
-TAKEN = "features and predecessors are what they declare"
-
-
-@dataclass(frozen=True)
-class Steps:
-    """How many steps were followed, and the first contradiction among them."""
-
-    count: int
-    contradiction: str | None
-
-    @classmethod
-    def joined(cls, parts: "list[Steps]") -> "Steps":
-        words = [part.contradiction for part in parts if part.contradiction is not None]
-        return cls(sum(part.count for part in parts), words[0] if words else None)
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """What is known of draws, shard by shard."""
-
-    count: int
-    num_flow: int
-    """States that were drawn by q2."""
-    columns: FloatArray
-    """sum of phi_j/(d h q1) over the pairs that were drawn, column by column."""
-    starts: float
-    """sum of initial/(2 q) over the states that were drawn."""
-    pairs: tuple[IntArray, FloatArray]
-    """Which pairs are the same, and q1."""
-    states: tuple[IntArray, FloatArray]
-    """States drawn by q2, and q2."""
-
-
-def followed(
-    world: LargeWorld,
-    pairs: tuple[IntArray, IntArray],
-    states: IntArray,
-    rng: np.random.Generator,
-) -> Steps:
-    """There and back from drawn pairs, back and there from drawn states."""
-    x, a = (part[:FOLLOWED] for part in pairs)
-    laws = successor_laws(world, x, a)
-    chosen = draw_columns(laws.probabilities, rng.random(x.size))
-    reached = laws.states[np.arange(x.size), chosen]
-    chances = _probability(laws.states, laws.probabilities, reached)
-    words = _not_listed(world, x, a, reached, chances)
-    y, lots = states[:FOLLOWED], rng.random(min(states.size, FOLLOWED))
-    return Steps(x.size + y.size, words or _not_leading(world, y, lots))
-
-
-def looked_up(world: LargeWorld, demos: Demonstrations | None) -> Steps:
-    """Recorded steps among the predecessors of where they led."""
-    if demos is None:
-        return Steps(0, None)
-    x, a, y = (
-        part[:MOST_LOOKED_UP] for part in (demos.step_states, demos.actions, demos.next_states)
-    )
-    keys = np.unique(np.column_stack([x, a, y]), axis=0)
-    x, a, y = (np.ascontiguousarray(part) for part in keys.T)
-    laws = successor_laws(world, x, a)
-    chances = _probability(laws.states, laws.probabilities, y)
-    possible = chances > 0  # another premise speaks of the others
-    x, a, y, chances = x[possible], a[possible], y[possible], chances[possible]
-    return Steps(x.size, _not_listed(world, x, a, y, chances))
-
-
-def draws_of(
-    rows: SparseMatrix,
-    pairs: tuple[IntArray, IntArray],
-    law: FloatArray,
-    flow: tuple[IntArray, FloatArray],
-    starts: FloatArray,
-) -> Draws:
-    """Of one shard: rows of Phi with their q1, states drawn by q2 with it, initial/q of all."""
-    part = slice(0, MOST_BETS)
-    _, same = np.unique(np.column_stack(pairs)[part], axis=0, return_inverse=True)
-    shares = np.asarray((1.0 / np.asarray(rows.sum(axis=1)).ravel()) @ rows)
-    return Draws(
-        law.size, flow[0].size, shares, float(starts.sum()) / 2,
-        (np.ravel(same), law[part]), (flow[0][part], flow[1][part]),
-    )  # fmt: skip
-
-
-def require_drawable(law: FloatArray, pairs: tuple[IntArray, IntArray]) -> None:
-    """Refuse pairs that were drawn where all columns are zero."""
-    if (law <= 0).any():
-        at = int(np.argmax(law <= 0))
-        raise InvalidCosts(
-            f"the features draw state {pairs[0][at]}, action {pairs[1][at]}, where all of them are "
-            "0",
-            "Let draw() follow the columns that rows() gives",
-        )
-
-
-def require_drawable_states(law: FloatArray, states: IntArray) -> None:
-    """Refuse states that were drawn and have neither initial nor flow mass."""
-    sound = law > 0
-    if not sound.all():
-        at = int(np.argmin(sound))
-        raise InvalidWorld(
-            f"state {states[at]} was drawn, and has probability {law[at]} by initial_probability, "
-            "features and predecessors",
-            "Let predecessors list every pair that leads to a state, and initial_probability be "
-            "the law of draw_initial; jm.testing.check_world probes a world",
-        )
-
-
-def row_premises(steps: Steps, shards: list[Draws], level: float) -> tuple[Premise, ...]:
-    """What was followed, what was bet against, and what is left to be believed."""
-    if steps.contradiction is None:
-        detail = f"{steps.count} steps were followed there and back"
-        agree = Premise(AGREE, Verdict.TESTED, detail, 0.0)
-    else:
-        agree = failed(AGREE, steps.contradiction, 0.0)
-    words, log_value = draw_evidence(shards)
-    drawn = judged(DRAWN, f"{sum(one.count for one in shards)} rows", log_value, words, level)
-    taken = declared(
-        TAKEN,
-        "predecessors are taken to be complete, columns to have mass 1/(1 - discount), draws to "
-        "follow their law also where no row was drawn twice",
-    )
-    return agree, drawn, taken
-
-
-def draw_evidence(shards: list[Draws]) -> tuple[str, float]:
-    """What is most out of line, and log E against the laws of all draws."""
-    count = sum(one.count for one in shards)
-    columns, starts = sum(one.columns for one in shards), sum(one.starts for one in shards)
-    assert isinstance(columns, np.ndarray)
-    by_column = [_tilted(float(total), count, 1 / columns.size) for total in columns]
-    worst = int(np.argmax(by_column))
-    found = {
-        "pairs are drawn again too often": _repeated(*shards[0].pairs),
-        "states are drawn again too often": _repeated(*shards[0].states),
-        f"column {worst} has a share of {columns[worst] / count:.4g} in the draws, "
-        f"{1 / columns.size:.4g} is its mass": log_mean(by_column),
-        f"the initial law has a mass of {2 * starts / count:.4g} in the draws, it should be 1":
-            _tilted(starts, count, 0.5),
-    }  # fmt: skip
-    return max(found, key=found.__getitem__), log_mean(list(found.values()))
-
-
-def log_mean(logs: list[float]) -> float:
-    return float(special.logsumexp(logs) - math.log(len(logs)))
-
-
-def _tilted(total: float, count: int, mean: float) -> float:
-    """Log wealth against the mean of numbers between 0 and 1 with the given sum."""
-    tilts = np.array([sign * tilt for tilt in TILTS for sign in (-1, 1)])
-    return log_mean((tilts * total - count * np.log1p(mean * np.expm1(tilts))).tolist())
-
-
-def _repeated(which: IntArray, law: FloatArray) -> float:
-    """Log wealth of bets on what comes again: on each by itself, and on all that was seen."""
-    if not which.size:
-        return 0.0
-    _, first, counts = np.unique(which, return_index=True, return_counts=True)
-    wealths = []
-    for kappa in CONCENTRATIONS:
-        imagined = kappa * law[first]
-        rising = special.gammaln(imagined + counts) - special.gammaln(imagined + 1)
-        cells = rising - (counts - 1) * np.log(imagined)
-        whole = special.gammaln(kappa + which.size) - special.gammaln(kappa + 1)
-        wealths.append(float(cells.sum() - whole + (which.size - 1) * math.log(kappa)))
-    is_new = np.zeros(which.size, dtype=bool)
-    is_new[first] = True
-    covered = np.cumsum(np.where(is_new, law, 0.0)) - np.where(is_new, law, 0.0)
-    every = [
-        tilt * (which.size - first.size)
-        - float(np.log(np.maximum(1 + covered * math.expm1(tilt), LEAST)).sum())
-        for size in TILTS
-        for tilt in (-size, size)
-    ]
-    return log_mean([log_mean(wealths), log_mean(every)])
-
-
-def _not_listed(
-    world: LargeWorld, x: IntArray, a: IntArray, y: IntArray, chances: FloatArray
-) -> str | None:
-    """The first step that the predecessors of its end do not know, or not with its probability."""
-    listed, of = _listed(world, y)
-    hit = (listed.states == x[of]) & (listed.actions == a[of])
-    said = np.bincount(of[hit], listed.probabilities[hit], minlength=y.size)
-    wrong = ~(np.abs(said - chances) <= ABSOLUTE + RELATIVE * chances)
-    if not wrong.any():
-        return None
-    at = int(np.argmax(wrong))
-    contrary = f"give it {said[at]:.6g}" if said[at] else "do not list it"
-    return (
-        f"state {x[at]}, action {a[at]} leads to state {y[at]} with probability "
-        f"{chances[at]:.6g}, and the predecessors of state {y[at]} {contrary}"
-    )
-
-
-def _not_leading(world: LargeWorld, y: IntArray, lots: FloatArray) -> str | None:
-    """The first state of which a predecessor, taken by lot, does not lead there as it is listed."""
-    listed, _ = _listed(world, y)
-    counts = np.diff(listed.offsets)
-    some = counts > 0
-    place = (listed.offsets[:-1] + np.floor(lots * counts).astype(np.int64))[some]
-    x, a, y = listed.states[place], listed.actions[place], y[some]
-    laws = successor_laws(world, x, a)
-    chances = _probability(laws.states, laws.probabilities, y)
-    told = listed.probabilities[place]
-    wrong = ~(np.abs(told - chances) <= ABSOLUTE + RELATIVE * chances)
-    if not wrong.any():
-        return None
-    at = int(np.argmax(wrong))
-    return (
-        f"predecessors of state {y[at]} list state {x[at]}, action {a[at]} with probability "
-        f"{told[at]:.6g}, and its successors give {chances[at]:.6g}"
-    )
-
-
-def _listed(world: LargeWorld, states: IntArray) -> tuple[Predecessors, IntArray]:
-    """Predecessors of all states, and whose each is."""
-    parts: Any = (np.asarray(part) for part in world.predecessors(states))
-    answer = Predecessors(*parts)
-    sizes = {part.shape for part in answer[1:]}
-    if answer.offsets.shape != (states.size + 1,) or sizes != {(int(answer.offsets[-1]),)}:
-        raise InvalidWorld(
-            f"predecessors of {states.size} states have offsets of shape {answer.offsets.shape} "
-            f"and parts of shapes {sorted(sizes)}",
-            "Let the predecessors of the k-th state be offsets[k]:offsets[k + 1]",
-        )
-    outside = (answer.states < 0) | (answer.states >= world.num_states)
-    outside |= (answer.actions < 0) | (answer.actions >= world.num_actions)
-    of = np.repeat(np.arange(states.size), np.diff(answer.offsets))
-    if outside.any():
-        at = int(np.argmax(outside))
-        raise InvalidWorld(
-            f"predecessors of state {states[of[at]]} list state {answer.states[at]}, action "
-            f"{answer.actions[at]}, which the world lacks",
-            "Number states and actions from 0",
-        )
-    return answer, of
-
-
-def _probability(states: IntArray, laws: FloatArray, reached: IntArray) -> FloatArray:
-    """Of reaching a given state, row by row."""
-    return np.asarray(((states == reached[:, np.newaxis]) * laws).sum(axis=1))
-
-
-# The apprentice's side of a certificate in a world too large to enumerate.
-#
-# Kind E, from walks of the policy, as in `rollouts`; kind A from fresh rows: with u = Phi theta,
-# the laws q1 and q2 of `LargeFeatures` and q = (q2 + initial)/2,
-#
-#     psi_i' u = sum over j of theta_j <phi_j, psi_i>       where it is known exactly
-#              + mean of psi_i(s) u_i(s)/q1(s)              s ~ q1, u_i of the other columns
-#     V1       = mean of u-(s)/q1(s)                        s ~ q1
-#     V2       = mean of |D_y theta - initial_y|/q(y)       y ~ q
-#
-#     gap_W(Psi' mu_pi - x) <= gap_W(Psi' u - x) + N h (2 V1 + V2)        (Lemma 2)
-#
-# Features are nonnegative, so u(s)/q1(s) lies within C_1 max(-theta)+ below and C_1 max(theta)+
-# above zero, and the samples of V2 are at most 2 C_2 max|theta| + 2. Half of q is the initial law:
-# a state with nothing but initial mass would otherwise never be drawn. What is exact has no error
-# and takes no part of delta; the sums that are sampled share it evenly, then their costs, both
-# signs, and both radii (Hoeffding, empirical Bernstein).
-#
-# *Guarantee*: with probability 1 - delta, for rows and walks that are independent of the policy.
-# Problem and policy decide which are drawn (`draw_seeds`); nothing a solver has drawn is used.
-# *Cost*: nothing depends on the number of states.
-
-ROW_STREAM = 0x6C726F77
-
-SHARD = 1 << 10
-"""16 times as many rows belong to one shard."""
-
-
-@dataclass(frozen=True)
-class LargeRows:
-    """Evaluate a `FeaturePolicy` from fresh rows, for `certify(..., evaluation=LargeRows(...))`.
-
-    Args:
-        rows: pairs, and states, that are drawn.
-        seed: has no influence any more, and is going to be removed: problem and policy decide
-            which rows are drawn.
-    """
-
-    rows: int
-    seed: InitVar[int | None] = None
-
-    def __post_init__(self, seed: int | None) -> None:
-        ignored_seed(seed, "LargeRows")
-        require_whole("rows", self.rows, 2)
-
-
-def from_rows(
+def _by_draws(
     problem: Apprenticeship,
     policy: FeaturePolicy,
-    drawn: LargeRows,
+    count: int,
     failure_probability: float,
     executor: Executor | None = None,
 ) -> Evaluation:
@@ -655,26 +383,26 @@ def from_rows(
     features, theta = policy.features, policy.coefficients
     assert isinstance(features, LargeFeatures)
     known = features.exact_matching(problem.cost_functions)
-    size, seed = 16 * SHARD, draw_seeds.large_seed(problem, policy)
-    tasks = [(seed, first, min(size, drawn.rows - first)) for first in range(0, drawn.rows, size)]
+    size, seed = ROWS_OF_A_TASK, draw_seeds.large_seed(problem, policy)
+    tasks = [(seed, first, min(size, count - first)) for first in range(0, count, size)]
     run = Serial() if executor is None else executor
     parts = run.map(_rows, tasks, shared=(problem, features, theta, known))
     samples = [np.concatenate(part) for part in zip(*(one[:3] for one in parts), strict=True)]
     steps = [*(one[3] for one in parts), looked_up(features.world, problem.demonstrations)]
     premises = (
-        *_row_premises(problem, drawn, seed, known),
+        *_row_premises(problem, count, seed, known),
         *row_premises(Steps.joined(steps), [one[4] for one in parts], LEVEL),
     )
     sums = _statistics(samples, _ranges(problem, features, theta, known), seed, failure_probability)
     V1, V2 = (_upper(one) for one in sums[1:])
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
-    error, source = coordinatewise(problem.cost_class, _radii(sums[0])), f"{drawn.rows} rows"
+    error, source = coordinatewise(problem.cost_class, _radii(sums[0])), f"{count} rows"
     mass = max(1.0, 3 * float(np.abs(theta).sum()))
     terms = (
         Term("negativity", above(2 * N * h * V1), "2 N h V1", source),
         Term("flow violation", above(N * h * V2), "N h V2", source),
         Term("expectations", above(error), "radius of Psi' u", source),
-        walk_rounding(problem, features.num_features + drawn.rows, mass),
+        walk_rounding(problem, features.num_features + count, mass),
     )
     expectations = np.nan_to_num(known) @ theta + np.array(sums[0].means)
     return Evaluation(
@@ -683,19 +411,15 @@ def from_rows(
 
 
 def _row_premises(
-    problem: Apprenticeship, drawn: LargeRows, seed: int, known: FloatArray
+    problem: Apprenticeship, count: int, seed: int, known: FloatArray
 ) -> tuple[Premise, ...]:
-    fresh = declared(
-        "fresh rows are independent of the coefficients",
-        f"{drawn.rows} rows for each sum from seed {seed}, a digest of problem and policy; the "
-        "coefficients are taken not to have been chosen because of them",
-    )
+    fresh = _fresh(count, seed)
     exact = [problem.cost_functions.names[i] for i in np.flatnonzero(~np.isnan(known).all(axis=1))]
     if not exact:
         return (fresh,)
     tables = declared(
         "costs of one factor are those of their tables",
-        f"{', '.join(exact)}: checked in {drawn.rows} pairs that were drawn",
+        f"{', '.join(exact)}: checked in {count} pairs that were drawn",
     )
     return fresh, tables
 
@@ -707,7 +431,7 @@ def _rows(
     """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
     the rows were examined."""
     (seed, first, count), (problem, features, theta, known) = task, shared
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ROW_STREAM, first)))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(DRAW_STREAM, first)))
     pairs = features.draw(rng, count)
     rows = features.rows(*pairs)
     _require_nonnegative(rows, pairs)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from journeyman.certificate.certificate import percent
 from journeyman.certificate.intervals import BudgetCertificate
-from journeyman.certificate.presentation import figures_beside, legend_in_words
+from journeyman.certificate.presentation import numbers_beside, percent, symbols_in_words
 from journeyman.certificate.terms import Combination, Premise, Verdict
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
 from journeyman.report.numbers import (
@@ -116,7 +115,7 @@ def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
         ("failure probability", certificate.failure_probability, "of the bound, at most"),
     ]
     if data.explicit is not None:
-        entries += figures_beside(data.explicit)
+        entries += numbers_beside(data.explicit)
     least = ROUNDING * certificate.problem.gap_scale
     return [
         (name, exact(value, "≈ 0" if 0 < abs(value) < least else None), meaning)
@@ -142,7 +141,7 @@ def terms(data: ReportData, prefix: str) -> Section:
     content = {
         "introduction": _introduction(data), "waterfall": _waterfall(best, f"{prefix}waterfall"),
         "terms": rows, "sum": last,
-        "symbols": legend_in_words(best.terms, [way.kind for way in ways]), **_other_ways(data),
+        "symbols": symbols_in_words(best.terms, [way.kind for way in ways]), **_other_ways(data),
     }  # fmt: skip
     return Section("terms", "What the bound is made of", content, link="Terms")
 

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from journeyman.arrays import FloatArray
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.intervals import Interval
-from journeyman.certificate.large_certificate import LargeCertificate
 from journeyman.costs import CostBasis
 from journeyman.report.drawing import (
     Across,
@@ -72,8 +71,8 @@ def comparison_of(data: ReportData) -> CostComparison | None:
     """What is known of single costs; None where that is nothing, or where there is no expert."""
     if not data.has_expert:
         return None
-    if isinstance(data.certificate, Certificate):
-        return _certified(data.certificate)
+    if data.explicit is not None:
+        return _certified(data.explicit)
     return _sampled(data.certificate)
 
 
@@ -100,7 +99,7 @@ def _ranges(basis: CostBasis, intervals: Sequence[Interval], middle: FloatArray)
     return CostRanges(turned[0], basis.as_given(middle), turned[1])
 
 
-def _sampled(certificate: LargeCertificate) -> CostComparison | None:
+def _sampled(certificate: Certificate) -> CostComparison | None:
     """Means and twice their standard errors, where single costs were sampled."""
     samples, problem = certificate.best.statistics, certificate.problem
     basis, expectation = problem.basis, problem.expectation

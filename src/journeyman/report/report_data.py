@@ -12,7 +12,7 @@ import scipy
 
 from journeyman.apprentice import Apprentice
 from journeyman.arrays import FloatArray
-from journeyman.certificate import Certificate, LargeCertificate
+from journeyman.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidInput
 from journeyman.solvers import Answer
@@ -21,8 +21,7 @@ from journeyman.solvers.mixture_answer import MixtureAnswer
 from journeyman.world import World
 
 AnyAnswer: TypeAlias = Answer | LargeAnswer | MixtureAnswer
-AnyCertificate: TypeAlias = Certificate | LargeCertificate
-Reportable: TypeAlias = Apprentice | Certificate | LargeCertificate
+Reportable: TypeAlias = Apprentice | Certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class SavedRun:
 class ReportData:
     """A certificate with all that a report may show about it."""
 
-    certificate: AnyCertificate
+    certificate: Certificate
     answer: AnyAnswer | None = None
     seeds: Mapping[str, int | None] = field(default_factory=dict)
     run: SavedRun | None = None
@@ -54,7 +53,7 @@ class ReportData:
         """From an apprentice, or from a certificate and perhaps the answer that it certifies."""
         if isinstance(given, Apprentice):
             return cls(given.certificate, given.answer, {"solver": given.seed})
-        if isinstance(given, Certificate | LargeCertificate):
+        if isinstance(given, Certificate):
             return cls(given, answer)
         raise InvalidInput(
             f"there is no report on a {type(given).__name__}",
@@ -63,8 +62,8 @@ class ReportData:
 
     @property
     def explicit(self) -> Certificate | None:
-        """The certificate, where its world was enumerated."""
-        return self.certificate if isinstance(self.certificate, Certificate) else None
+        """The certificate, where its policy was evaluated exactly."""
+        return self.certificate if self.certificate.is_exact else None
 
     @property
     def world(self) -> World | None:

@@ -1,18 +1,22 @@
 """A run in a large world read back: its figures, and what is told of a problem without its code."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate import LargeCertificate
+from journeyman.certificate import Certificate
+from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.costs import CostBasis, CostClass, registry
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.report.saved_claims import combinations_of, number, premises_of
 from journeyman.storage import load_arrays, take
+from journeyman.world.levels import Level
 
 COST_CLASSES = {kind.__name__: kind.name for kind in registry.COST_CLASSES.values()}
 VERSION = 1
@@ -43,6 +47,9 @@ class SavedProblem:
     demonstrations: Demonstrations | None
     world: SavedWorld | None
     discount: float
+    level: Level
+    records = None
+    has_known_cost = False
 
     @property
     def has_states(self) -> bool:
@@ -61,15 +68,18 @@ class SavedProblem:
         return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
 
 
-def large_certificate(place: Path, facts: dict[str, Any]) -> LargeCertificate:
+def large_certificate(place: Path, facts: dict[str, Any]) -> Certificate:
     """The claims of `certificate.json`; the policy is not there, for it is code."""
-    return LargeCertificate(
-        problem=cast(Any, _problem(place, facts["inputs"])),
+    problem, least = _problem(place, facts["inputs"]), number(facts["lower_bound"])
+    return Certificate(
+        problem=cast(Any, problem),
         policy=cast(Any, None),
         failure_probability=facts["failure_probability"],
         combinations=combinations_of(facts),
         trivial_bound=number(facts["trivial_bound"]),
         premises=premises_of(facts),
+        lower_bounds=LowerBounds(least, least, least, math.inf),
+        expectations=np.full(len(problem.basis.names), np.nan),
     )
 
 
@@ -91,4 +101,5 @@ def _problem(place: Path, files: dict[str, str]) -> SavedProblem:
         Demonstrations.load(place / "demonstrations.npz") if recorded else None,
         None if None in sizes else SavedWorld(*sizes, discount),
         discount,
+        Level.SAMPLED if None in sizes else Level.STEPPED,
     )

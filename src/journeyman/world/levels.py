@@ -38,7 +38,7 @@ MEANINGS = {
 SAMPLING = "PolicyMixture(...), certified by Rollouts(...) or MixtureRollouts(...)"
 ROWS = (
     "StochasticSubgradient(features), SampledProgram(features), certified by Rollouts(...) or "
-    "LargeRows(...)"
+    "SampledRows(...)"
 )
 WORKS = {
     Level.RECORDED: "no solver works at this level: give a simulator or the laws of the world",
