@@ -616,7 +616,7 @@ def test_extreme_rows_are_as_large_as_costs_can_be(count, seed, share):
     largest = least + (0.1 + share) * (most - least)
     costs = jm.CostFunctions(np.add, [str(k) for k in range(count)], lowest=low, highest=high,
                              largest=largest)  # fmt: skip
-    rows = costs.extreme_rows(scale)
+    rows = jm.InfinityBall(scale).extreme_rows(low, high, costs.largest_passed)
     honest_ledger, forged = Ledger(), Ledger()
     check_extremes(honest_ledger, question_of(low, high, costs.largest, scale, rows))
     assert honest_ledger.findings == []

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import journeyman as jm
-from journeyman.certificate.l1_ball import L1Ball, worst_total
+from journeyman.certificate.l1_ball import LawBall, worst_total
 from journeyman.testing.random_worlds import random_policy, random_world
 from journeyman.testing.strategies import seeds, worlds
 
@@ -44,7 +44,7 @@ def balls(draw):
     possible = stored | (rng.random(stored.shape) < 0.5)
     known = draw(st.booleans())
     support = sparse.csr_array(possible.astype(float)) if known else None
-    ball = L1Ball(sparse.csr_array(rows), error, support)
+    ball = LawBall(sparse.csr_array(rows), error, support)
     return ball, values, possible if known else np.ones_like(possible)
 
 
@@ -77,7 +77,7 @@ def test_the_least_mean_mirrors_the_highest_and_keeps_the_simple_bound(drawn):
 def test_rounding_over_very_many_rows_cannot_lower_the_bound():
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.ones(3), 200_000)
-    ball = L1Ball(sparse.csr_array(rows), np.full(len(rows), 0.3))
+    ball = LawBall(sparse.csr_array(rows), np.full(len(rows), 0.3))
     values = np.array([0.0, 1.0, 5.0])
     moved = np.minimum(rows[:, 0], 0.15)
     exact = rows @ values + 5 * moved + 4 * np.minimum(rows[:, 1], 0.15 - moved)

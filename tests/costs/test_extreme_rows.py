@@ -126,5 +126,7 @@ def test_the_slack_of_the_check_is_in_the_bound():
         lowest=0, highest=1, largest=1,
     )  # fmt: skip
     passed = np.abs(costs.at([0], [0])).sum()
-    bound = jm.InfinityBall().pointwise_bound(costs.extreme_rows(np.ones(2)))
+    bound = jm.InfinityBall().pointwise_bound(
+        jm.InfinityBall().extreme_rows(costs.lowest, costs.highest, costs.largest_passed)
+    )
     assert 1 < passed <= bound < 1 + 1e-11

@@ -514,12 +514,14 @@ def stopped_shaping(
         return None
     missing = Tails.of(demos, problem.cost_matrix, world).unknown_mass
     found = ExpertExpectation.from_totals(totals, missing, StoppedShaping(), demos)
-    return found.attainable(problem.basis, world)
+    return found.attainable(problem.basis, world) if problem.cost_class.bears_clipping else found
 
 
 def _completed(problem: Apprenticeship, demos: Demonstrations) -> ExpertExpectation:
     way = MonteCarlo(completed=True)
-    return ExpertExpectation.from_demonstrations(demos, problem.basis, problem.world, method=way)
+    return ExpertExpectation.from_demonstrations(
+        demos, problem.basis, problem.world, method=way, clipped=problem.cost_class.bears_clipping
+    )
 
 
 def _model(problem: Apprenticeship, demos: Demonstrations, error: ModelError) -> float:

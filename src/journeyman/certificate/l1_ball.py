@@ -47,11 +47,11 @@ WORTHWHILE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class L1Ball:
+class LawBall:
     """For every row a ball of laws around it.
 
     >>> rows = sparse.csr_array([[0.5, 0.5, 0.0]])
-    >>> ball = L1Ball(rows, np.array([0.4]))
+    >>> ball = LawBall(rows, np.array([0.4]))
     >>> float(ball.highest(np.array([1.0, 2.0, 3.0]))[0].round(12))
     1.9
     """
@@ -107,7 +107,7 @@ class _Move:
     top_values: FloatArray
 
     @classmethod
-    def towards(cls, ball: L1Ball, values: FloatArray) -> "_Move":
+    def towards(cls, ball: LawBall, values: FloatArray) -> "_Move":
         rows, num_states = ball.rows, values.size
         by_value = np.argsort(values, kind="stable")
         rank = np.empty(num_states, dtype=np.int64)
@@ -142,8 +142,8 @@ def worst_total(
     used = np.flatnonzero(policy.on(world))
     weights, discount = policy.on(world)[used], world.discount
     support = None if world.support is None else world.support[used]
-    ball = L1Ball(world.transition[used], transition_error[used], support)
-    starts = L1Ball(sparse.csr_array(world.initial[np.newaxis]), np.array([initial_error]))
+    ball = LawBall(world.transition[used], transition_error[used], support)
+    starts = LawBall(sparse.csr_array(world.initial[np.newaxis]), np.array([initial_error]))
     homes = np.searchsorted(used, world.pairs.offsets)
     averaging = sparse.csr_array(
         (weights, np.arange(used.size), homes), shape=(world.num_states, used.size)
@@ -197,9 +197,9 @@ class WidenedRanges:
         self.world = world
         self.widest = widest_ranges(world, basis)
         self._matrix = basis.on(world)
-        self._ball = L1Ball(world.transition, error.transition, world.support)
+        self._ball = LawBall(world.transition, error.transition, world.support)
         initial = sparse.csr_array(world.initial[np.newaxis])
-        self._starts = L1Ball(initial, np.array([error.initial]))
+        self._starts = LawBall(initial, np.array([error.initial]))
         self._found: dict[int, tuple[float, float, FloatArray, FloatArray]] = {}
 
     def of(self, cost: int) -> tuple[float, float]:
@@ -238,7 +238,7 @@ class WidenedRanges:
                 break
             choice = self._greedy(backup, ahead)
             support = None if world.support is None else world.support[choice]
-            ball = L1Ball(world.transition[choice], self._ball.error[choice], support)
+            ball = LawBall(world.transition[choice], self._ball.error[choice], support)
             system = DiscountedSystem(ball.worst_rows(-values), world.discount)
             values = system.solve(cost[choice], guess=ahead).x
         return best, proof

@@ -55,7 +55,7 @@ from journeyman.arrays import (
     require_between,
 )
 from journeyman.certificate.concentration import require_probability
-from journeyman.certificate.l1_ball import EPSILON, SEARCH, L1Ball, WidenedRanges, worst_total
+from journeyman.certificate.l1_ball import EPSILON, SEARCH, LawBall, WidenedRanges, worst_total
 from journeyman.certificate.terms import Evaluation, Term, above
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import Demonstrations
@@ -170,11 +170,11 @@ def true_world_lower_bound(problem: Apprenticeship, witness: Witness, error: Mod
     cost = priced_cost(problem, problem.cost_class.admit(witness.cost_weights), prices)
     branches, size = int(np.diff(world.transition.indptr).max()), float(np.abs(values).max())
     rounding = EPSILON * (branches + 4) * size
-    least = L1Ball(world.transition, error.transition, world.support).lowest(values)
+    least = LawBall(world.transition, error.transition, world.support).lowest(values)
     loss = np.where(error.transition > 0, world.transition @ values - least + rounding, 0.0)
     shifted = least_cost_bound(world, cost - world.discount * loss, values)
     change = shifted - least_cost_bound(world, cost, values)
-    starts = L1Ball(sparse.csr_array(world.initial[np.newaxis]), np.array([error.initial]))
+    starts = LawBall(sparse.csr_array(world.initial[np.newaxis]), np.array([error.initial]))
     initial_loss = float(world.initial @ values - starts.lowest(values)[0])
     initial_loss += EPSILON * world.num_states * size
     if error.initial == 0:

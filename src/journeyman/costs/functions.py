@@ -91,10 +91,10 @@ class CostFunctions:
         """The middle of each cost's range."""
         return np.asarray((self.lowest + self.highest) / 2)
 
-    def extreme_rows(self, scale: FloatArray) -> FloatArray:
-        """Rows as large as any row can be that `at` lets pass, times the `scale` of a class."""
-        largest = self.largest * (1 + self.num_costs * ROUNDING)
-        return extreme_rows(self.lowest, self.highest, largest, scale)
+    @property
+    def largest_passed(self) -> float:
+        """The largest sum of absolute costs that `at` lets pass."""
+        return self.largest * (1 + self.num_costs * ROUNDING)
 
     def at(self, states: ArrayLike, actions: ArrayLike) -> FloatArray:
         """(pairs x costs) at given pairs; a value outside its declared range is refused."""
@@ -134,7 +134,7 @@ class CostFunctions:
 
     def _require_small_sums(self, x: IntArray, a: IntArray, values: FloatArray) -> None:
         sums = np.abs(values).sum(axis=1)
-        beyond = sums > self.largest * (1 + self.num_costs * ROUNDING)
+        beyond = sums > self.largest_passed
         if beyond.any():
             row = int(np.argmax(beyond))
             raise InvalidCosts(

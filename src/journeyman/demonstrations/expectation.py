@@ -74,11 +74,13 @@ class ExpertExpectation:
         *,
         method: MonteCarlo | ControlVariate | Blend | None = None,
         executor: Executor | None = None,
+        clipped: bool = True,
     ) -> Self:
         """Discounted means over the trajectories of `demos`, checked against `world`.
 
         `method` is `Blend()` by default. `executor` adds up shards of trajectories; no bit depends
-        on it.
+        on it. Where tails were completed, values outside of what policies attain are `clipped`
+        to it, unless the cost class does not bear that (`CostClass.bears_clipping`).
         """
         chosen = Blend() if method is None else method
         if not isinstance(chosen, MonteCarlo | ControlVariate | Blend):
@@ -91,7 +93,8 @@ class ExpertExpectation:
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
         found = cls.from_totals(totals, unrecorded, chosen, demos)
         completed = isinstance(chosen, MonteCarlo) and chosen.completed
-        return found.attainable(basis, world) if completed or isinstance(chosen, Blend) else found
+        moved = clipped and (completed or isinstance(chosen, Blend))
+        return found.attainable(basis, world) if moved else found
 
     @classmethod
     def from_totals(

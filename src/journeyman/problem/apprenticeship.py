@@ -36,7 +36,6 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.costs import CostBasis, CostClass, CostFunctions, InfinityBall, KnownCost
-from journeyman.costs.functions import extreme_rows
 from journeyman.costs.step_costs import StepCosts
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, MonteCarlo
 from journeyman.demonstrations.large_control_variate import blended_totals, discounted_totals
@@ -194,7 +193,9 @@ class Apprenticeship:
         if isinstance(expert, EpisodeTotals):
             return ExpertExpectation.from_totals(expert.totals, expert.unrecorded, MonteCarlo())
         if isinstance(self.costs, CostBasis):
-            return ExpertExpectation.from_demonstrations(expert, self.costs, self.world)
+            return ExpertExpectation.from_demonstrations(
+                expert, self.costs, self.world, clipped=self.cost_class.bears_clipping
+            )
         costs, world = self.cost_functions, self.world
         unrecorded = np.asarray(world.discount**expert.lengths * self.effective_horizon)
         plain = discounted_totals(expert, costs, world.discount)
@@ -218,10 +219,10 @@ class Apprenticeship:
         """Psi; below the explicit level rows as large as any row of costs can be."""
         if isinstance(self.costs, CostBasis):
             return self.costs
-        costs, scale = self.costs, self.cost_class.scaling(self.num_costs)
+        costs, largest = self.costs, np.inf
         if isinstance(costs, CostFunctions) and self.has_states:
-            return CostBasis(costs.extreme_rows(scale), names=costs.names)
-        rows = extreme_rows(costs.lowest, costs.highest, np.inf, scale)
+            largest = costs.largest_passed
+        rows = self.cost_class.extreme_rows(costs.lowest, costs.highest, largest)
         return CostBasis(rows, names=costs.names)
 
     @cached_property

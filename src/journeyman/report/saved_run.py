@@ -154,11 +154,13 @@ def _problem(place: Path, recorded: bool) -> Apprenticeship:
     if told["kind"] == "known cost":
         return Forward(world, basis, budgets)
     expectation = ExpertExpectation(take(path, arrays, "target"))
+    chosen = saved_class(facts["cost_class"], arrays)
     if recorded:
         demos = Demonstrations.load(place / "demonstrations.npz")
         way = _method(told)
-        expectation = ExpertExpectation.from_demonstrations(demos, basis, world, method=way)
-    chosen = saved_class(facts["cost_class"], arrays)
+        expectation = ExpertExpectation.from_demonstrations(
+            demos, basis, world, method=way, clipped=chosen.bears_clipping
+        )
     if told["kind"] == "stopped shaping":
         plain = Apprenticeship(world, basis, expectation, chosen)
         shaped = stopped_shaping(plain, expert_estimates(plain, 0.5))
