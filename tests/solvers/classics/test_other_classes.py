@@ -1,9 +1,9 @@
 """Classic methods answer problems of every cost class, and the bounds of their answers hold."""
 
 import pytest
-from class_examples import NAMES, example
 
 import journeyman as jm
+from class_examples import NAMES, example
 from journeyman import solvers
 from journeyman.testing import random_problem
 
