@@ -13,7 +13,6 @@ higher is. `module:function` *runs that module's code*, as typed by the user: it
 that does, besides environments, and no file can ask for it.
 """
 
-import csv
 import importlib
 import math
 import os
@@ -40,7 +39,7 @@ from journeyman.adapters.world_sources import (
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs import CostBasis
 from journeyman.costs.basis import KEYS, numbers_rows
-from journeyman.demonstrations.files import require_commas
+from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidCosts, InvalidFile, JourneymanError
 from journeyman.storage import PathLike
 from journeyman.world import World, expected_rewards
@@ -215,24 +214,13 @@ class CostTable:
 
 def read_csv_costs(path: str, world: World) -> CostTable:
     """One row per state or pair, and the names of the costs."""
+    header, rows = csv_rows(path)
+    require_memory(path, PER_BYTE * Path(path).stat().st_size, MEMORY_LIMIT)
     lines: list[int] = []
     table: list[list[float]] = []
-    try:
-        require_memory(path, PER_BYTE * Path(path).stat().st_size, MEMORY_LIMIT)
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            rows = csv.reader(stream, strict=True)
-            header = [name.strip() for name in next(rows, [])]
-            require_commas(path, header)
-            begin = rows.line_num + 1
-            for row in rows:
-                if row:
-                    table.append(_numbers(path, begin, row, header))
-                    lines.append(begin)
-                begin = rows.line_num + 1
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
+    for line, row in rows:
+        table.append(_numbers(path, line, row, header))
+        lines.append(line)
     if not table:
         raise InvalidFile(f"{path} holds no costs", "Give a line with names, then a row per state")
     return _Reading(path, header, np.array(table), lines).on(world)

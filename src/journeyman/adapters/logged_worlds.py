@@ -18,7 +18,6 @@ is marked, and that step is left out in every episode that has it: as its number
 not where it leads, the other steps keep their laws.
 """
 
-import csv
 import re
 import warnings
 from array import array
@@ -43,7 +42,7 @@ from journeyman.adapters.source_options import (
 )
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.demonstrations.demonstrations import warn_of_limit
-from journeyman.demonstrations.files import require_commas
+from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidFile, InvalidWorld
 from journeyman.world import World, estimation
 from journeyman.world.pairs import MOST_NAMED
@@ -114,25 +113,14 @@ def read_csv_columns(
     path: str, required: Collection[str], optional: Collection[str], limit: int
 ) -> Columns:
     """The named columns of a CSV file whose first line names them; others are ignored."""
-    try:
-        size = Path(path).stat().st_size
-        require_memory(path, PER_ENTRY / 2 * size, limit)
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            rows = csv.reader(stream, strict=True)
-            places = places_of(path, next(rows, []), required, optional)
-            kept = {name: array("q") for name in places}
-            episodes = EpisodeNames()
-            lines, begin = array("q"), rows.line_num + 1
-            for row in rows:
-                _keep(path, begin, row, places, kept, episodes)
-                if row:
-                    lines.append(begin)
-                begin = rows.line_num + 1
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
-    kept[LINE] = lines
+    header, rows = csv_rows(path)
+    require_memory(path, PER_ENTRY / 2 * Path(path).stat().st_size, limit)
+    places = places_of(path, header, required, optional)
+    kept = {name: array("q") for name in (*places, LINE)}
+    episodes = EpisodeNames()
+    for line, row in rows:
+        _keep(path, line, row, places, kept, episodes)
+        kept[LINE].append(line)
     columns = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
     return Columns(columns, episodes)
 
@@ -173,7 +161,6 @@ def places_of(
     path: str, header: list[str], required: Collection[str], optional: Collection[str]
 ) -> dict[str, int]:
     """Where the columns stand among the names in `header`."""
-    require_commas(path, header)
     names = [name.strip() for name in header[:COLUMN_LIMIT]]
     for name in (*required, *optional):
         if names.count(name) > 1:
@@ -196,8 +183,6 @@ def _keep(
     kept: Mapping[str, Any],
     episodes: EpisodeNames,
 ) -> None:
-    if not row:
-        return
     for name, place in places.items():
         if place >= len(row):
             raise InvalidFile(f"{path}, line {line}: {name} is missing", "Complete the row")

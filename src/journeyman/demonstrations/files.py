@@ -139,16 +139,13 @@ def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[A
 
     `allow` is told now and then how many bytes the demonstrations take, and may raise.
     """
-    with _opened(path) as stream:
-        rows = _rows(path, stream)
-        header = _header(rows)
-        _refuse_binary(path, header)
-        reader = (Log if NEXT_STATE in header else Visits)(path, header)
-        for count, (line, row) in enumerate(rows, 1):
-            reader.take(line, row)
-            if count % ROWS_BETWEEN_CHECKS == 0:
-                allow(reader.num_bytes)
-        allow(reader.num_bytes)
+    header, rows = csv_rows(path)
+    reader = (Log if NEXT_STATE in header else Visits)(path, header)
+    for count, (line, row) in enumerate(rows, 1):
+        reader.take(line, row)
+        if count % ROWS_BETWEEN_CHECKS == 0:
+            allow(reader.num_bytes)
+    allow(reader.num_bytes)
     return reader.finish()
 
 
@@ -183,52 +180,45 @@ def line_of(path: PathLike, episode: int, step: int) -> int:
     The step behind the last one is the row where the record ends; a log has none, and shows it in
     the row of the last step.
     """
-    with _opened(path) as stream:
-        rows = _rows(path, stream)
-        place, before, found, number, t = _header(rows).index(COLUMNS[0]), None, 0, -1, 0
-        for line, row in rows:
-            name = "".join(row[place : place + 1]).strip()
-            number, t = (number, t + 1) if name == before else (number + 1, 0)
-            before = name
-            if number > episode:
-                break
-            if number == episode and t <= step:
-                found = line
+    header, rows = csv_rows(path)
+    place, before, found, number, t = header.index(COLUMNS[0]), None, 0, -1, 0
+    for line, row in rows:
+        name = "".join(row[place : place + 1]).strip()
+        number, t = (number, t + 1) if name == before else (number + 1, 0)
+        before = name
+        if number > episode:
+            break
+        if number == episode and t <= step:
+            found = line
     return found
 
 
-def _opened(path: PathLike) -> TextIO:
-    try:
-        return Path(path).open(encoding="utf-8-sig", newline="")
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except OSError as fault:
-        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
-
-
-def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+def csv_rows(path: PathLike) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The names in the first line, and the rows below it that are not empty, with their lines."""
+    rows = _rows(path)
     _, names = next(rows, (0, []))
-    return [name.strip() for name in names]
-
-
-def _refuse_binary(path: PathLike, header: Sequence[str]) -> None:
-    """Refuse what is no text although it can be decoded."""
-    if any(not character.isprintable() for name in header for character in name.replace("\t", "")):
+    header = [name.strip() for name in names]
+    require_commas(path, header)
+    if any(not character.isprintable() for name in header for character in name):
         raise InvalidFile(
             f"{path} is not text: its first line holds {header[0][:20]!r}",
             "Export it as CSV; a spreadsheet or packed file is not turned into one by its name",
         )
+    return header, rows
 
 
-def _rows(path: PathLike, stream: TextIO) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty, each with the number of its last line."""
-    lines = _Lines(stream)
-    rows = csv.reader(lines, skipinitialspace=True)
+def _rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a file that are not empty, each with the number of its last line."""
     try:
-        for row in rows:
-            lines.held = 0
-            if row:
-                yield rows.line_num, row
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+            lines = _Lines(stream)
+            rows = csv.reader(lines, skipinitialspace=True, strict=True)
+            for row in rows:
+                lines.held = 0
+                if row:
+                    yield rows.line_num, row
+    except FileNotFoundError as fault:
+        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
         raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
 
