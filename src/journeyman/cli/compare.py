@@ -252,7 +252,7 @@ def example_of(source: str, inputs: Mapping[str, Any], trajectories: int, horizo
     `driving` has published expectations instead of an expert who could be recorded.
     """
     from journeyman.adapters.source_options import arguments_for
-    from journeyman.runs.description import InvalidSettings
+    from journeyman.runs.description import InvalidSettings, cost_class_of
 
     name, _, size = source.partition(":")
     if name not in EXAMPLES or (size and not EXAMPLES[name]):
@@ -261,7 +261,8 @@ def example_of(source: str, inputs: Mapping[str, Any], trajectories: int, horizo
     function = getattr(jm.gallery, name)
     given = inputs["world_options"] | ({EXAMPLES[name]: size} if size else {})
     world, basis, expert = function(**arguments_for(source, function, given))
-    chosen = cost_class_of(inputs["cost_class"])
+    named = inputs["cost_class"]
+    chosen = None if named is None else cost_class_of(named)
     if isinstance(expert, jm.ExpertExpectation):
         return Compared(jm.Apprenticeship(world, basis, expert, chosen), truth=expert)
 
@@ -270,18 +271,6 @@ def example_of(source: str, inputs: Mapping[str, Any], trajectories: int, horizo
         return jm.Apprenticeship(world, basis, demos, chosen)
 
     return Compared(problem, expert=expert)
-
-
-def cost_class_of(name: str | None) -> jm.CostClass | None:
-    """The class of a name; None leaves it to the problem."""
-    from journeyman.costs.registry import COST_CLASSES, cost_class_from
-    from journeyman.runs.description import wrong_setting
-
-    if name is None:
-        return None
-    if name not in COST_CLASSES:
-        raise wrong_setting("cost_class", name, f"Give one of {', '.join(COST_CLASSES)}")
-    return cost_class_from({"name": name})
 
 
 def files_of(given: Mapping[str, Any], budgets: list[str] | None, expert: Path | None) -> Compared:

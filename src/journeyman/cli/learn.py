@@ -206,17 +206,14 @@ def requirements(
 
     Steps are those of SGD-AL; the length of demonstrations is computed as well.
     """
-    from journeyman.costs.registry import COST_CLASSES, cost_class_from
-    from journeyman.runs.description import wrong_setting
+    from journeyman.runs.description import cost_class_of
     from journeyman.runs.inputs import costs_from, world_from
 
-    if cost_class not in COST_CLASSES:
-        raise wrong_setting("cost_class", cost_class, f"Give one of {', '.join(COST_CLASSES)}")
     options = parsed_options(option)
     there = world_from(world, options)
     basis = costs_from(costs, there, options if costs == world else {}, rewards=rewards)
     nobody = jm.ExpertExpectation([0.0] * basis.num_costs)
-    problem = jm.Apprenticeship(there, basis, nobody, cost_class_from({"name": cost_class}))
+    problem = jm.Apprenticeship(there, basis, nobody, cost_class_of(cost_class))
     features = jm.features.partition(there, num_cells=cells)
     needs = jm.requirements(
         problem, features, accuracy=accuracy, failure_probability=failure_probability

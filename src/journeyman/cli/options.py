@@ -22,7 +22,8 @@ _COSTS = typer.Option(
 )
 _DEMONSTRATIONS = typer.Option(help="A file or directory: NPZ, CSV, Parquet, Minari, imitation.")
 _COST_CLASS = typer.Option(
-    help="infinity-ball (match every cost), euclidean-ball, simplex (be no worse in any cost)."
+    help="infinity-ball (match every cost), euclidean-ball, l1-ball, simplex (be no worse in any "
+    "cost), or a .json file with the numbers of a prior-ball or polytope."
 )
 WorldSource = Annotated[str, _WORLD]
 CostsSource = Annotated[str, _COSTS]

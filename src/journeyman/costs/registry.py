@@ -1,7 +1,8 @@
 """Cost classes by name: on the command line, in run descriptions and in saved runs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -26,41 +27,47 @@ def cost_class_from(description: Mapping[str, Any]) -> CostClass:
     >>> cost_class_from({"name": "simplex", "scale": [1.0, 2.0]}).gap([3.0, 2.0])
     4.0
     """
-    parameters = dict(description)
-    name = parameters.pop("name", None)
+    given = dict(description)
+    name = given.pop("name", None)
     if name not in COST_CLASSES:
         raise InvalidCosts(
             f"there is no cost class {name!r}", f"Give one of {', '.join(COST_CLASSES)}"
         )
-    try:
-        return COST_CLASSES[name](**parameters)
-    except TypeError as fault:
-        raise InvalidCosts(
-            f"the cost class {name!r} cannot be made of {', '.join(parameters) or 'nothing'}",
-            f"{fault}".removeprefix(f"{COST_CLASSES[name].__name__}.").capitalize(),
-        ) from fault
+    accepted = signature(COST_CLASSES[name]).parameters
+    needed = [key for key, one in accepted.items() if one.default is one.empty]
+    unknown, missing = [key for key in given if key not in accepted], set(needed) - set(given)
+    if unknown or missing:
+        what = f"knows no {unknown[0]!r}" if unknown else f"needs {' and '.join(needed)}"
+        raise InvalidCosts(f"the cost class {name} {what}", f"Give {_example(name, needed)}")
+    return COST_CLASSES[name](**given)
 
 
 def named_cost_class(name: str) -> CostClass:
-    """The class of that name, or the one described in a JSON file."""
-    if name in COST_CLASSES:
+    """The class of that name, or the one that a JSON file describes."""
+    if name in COST_CLASSES or not is_file_name(name):
         return cost_class_from({"name": name})
-    path = Path(name)
-    if path.suffix.lower() != ".json":
-        raise InvalidCosts(
-            f"there is no cost class {name!r}",
-            f"Give one of {', '.join(COST_CLASSES)}, or a .json file with its name and numbers",
-        )
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
+        description = json.loads(Path(name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
-        raise InvalidCosts(f"{path}: {fault}", "Give a JSON file with a cost class") from fault
+        raise InvalidCosts(
+            f"{name} cannot be read as JSON: {fault}", f"Give {_example('simplex', ())}"
+        ) from fault
     if not isinstance(description, dict):
         raise InvalidCosts(
-            f"{path} holds a {type(description).__name__}",
-            'Give an object such as {"name": "simplex", "scale": [1, 2]}',
+            f"{name} holds a {type(description).__name__}", f"Give {_example('simplex', ())}"
         )
     try:
         return cost_class_from(description)
     except InvalidCosts as fault:
-        raise InvalidCosts(f"{path}: {fault.what}", fault.remedy) from fault
+        raise InvalidCosts(f"{name}: {fault.what}", fault.remedy) from fault
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a class is told of by a file."""
+    return name.lower().endswith(".json")
+
+
+def _example(name: str, needed: Sequence[str]) -> str:
+    """In words, what a file holds."""
+    parts = "".join(f', "{key}": ...' for key in needed)
+    return f'a .json file that holds {{"name": "{name}"{parts}}}'

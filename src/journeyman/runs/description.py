@@ -5,7 +5,7 @@
     demonstrations = "demos.csv"
     truncated_at = 200             if a time limit of 200 steps ended episodes, however marked
     terminal_state = 16            where terminated episodes end, if their records do not say it
-    cost_class = "infinity-ball"   or "euclidean-ball", "simplex"
+    cost_class = "infinity-ball"   or another name, or a .json file with a name and numbers
     failure_probability = 0.05
     seed = 0
 
@@ -30,10 +30,12 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from journeyman.costs.registry import COST_CLASSES
-from journeyman.errors import InvalidFile, InvalidProblem
+from journeyman.errors import InvalidCosts, InvalidFile, InvalidProblem
+
+if TYPE_CHECKING:
+    from journeyman.costs import CostClass
 
 
 class InvalidSettings(InvalidProblem):
@@ -97,7 +99,7 @@ class RunDescription:
     budgets: tuple[BudgetDescription, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_choice("cost_class", self.cost_class, tuple(COST_CLASSES))
+        _require_cost_class(self.cost_class)
         _require_choice("solver.name", self.solver.name, SOLVERS)
         for name, least in (("seed", 0), ("truncated_at", 1), ("terminal_state", 0)):
             value = getattr(self, name)
@@ -153,6 +155,7 @@ class RunDescription:
             self,
             world=placed(self.world),
             costs=placed(self.costs),
+            cost_class=placed(self.cost_class),
             demonstrations=str(records.resolve())
             if self.demonstrations and records.exists()
             else self.demonstrations,
@@ -288,6 +291,26 @@ def wrong_setting(name: str, value: object, remedy: str) -> InvalidSettings:
     word = "solver" if name == "solver.name" else name.rpartition(".")[2]
     option = f"--{word.replace('_', '-')}"
     return InvalidSettings(f"{name} = {value!r} ({option})", remedy)
+
+
+def cost_class_of(name: str) -> "CostClass":
+    """The cost class of a setting: a name, or a file with a name and numbers."""
+    from journeyman.costs.registry import named_cost_class
+
+    _require_cost_class(name)
+    try:
+        return named_cost_class(name)
+    except InvalidCosts as fault:
+        what = f"cost_class = {name!r} (--cost-class): {fault.what}"
+        raise InvalidSettings(what, fault.remedy) from fault
+
+
+def _require_cost_class(name: str) -> None:
+    from journeyman.costs.registry import COST_CLASSES, is_file_name
+
+    if name not in COST_CLASSES and not is_file_name(name):
+        remedy = f"Give one of {', '.join(COST_CLASSES)}, or a .json file with its numbers"
+        raise wrong_setting("cost_class", name, remedy)
 
 
 def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The inputs of a run, read from wherever its description says, and what they are known by."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from journeyman.costs import CostBasis, CostClass
-from journeyman.costs.registry import named_cost_class
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
-from journeyman.runs.description import BudgetDescription, RunDescription
+from journeyman.runs.description import BudgetDescription, RunDescription, cost_class_of
 from journeyman.storage import digest
 from journeyman.world import World
 
@@ -41,7 +41,7 @@ class Inputs:
         basis = costs_from(description.costs, world, options, rewards=description.rewards)
         demos = demonstrations_from(description, world)
         budgets = tuple(_budget(one, basis, world) for one in description.budgets)
-        return cls(world, basis, demos, named_cost_class(description.cost_class), budgets)
+        return cls(world, basis, demos, cost_class_of(description.cost_class), budgets)
 
     def problem(self) -> Apprenticeship:
         """The apprenticeship that they state."""
@@ -56,6 +56,7 @@ class Inputs:
             "world": world_digest(world),
             "costs": digest(basis.matrix, list(basis.names), basis.rewards),
             "demonstrations": digest(demos.states, demos.actions, demos.offsets, demos.terminated),
+            "cost class": digest(json.dumps(self.cost_class.describe())),
             "budgets": digest([(one.cost, one.at_most, one.name) for one in self.budgets]),
         }
 
