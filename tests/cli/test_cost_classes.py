@@ -59,7 +59,7 @@ def test_what_cannot_be_a_class_is_refused_by_its_option(name, words):
 def test_what_is_wrong_in_a_file_names_the_file(tmp_path, text, words):
     path = tmp_path / "class.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidSettings, match="class.json") as fault:
+    with pytest.raises(InvalidSettings, match=r"class\.json") as fault:
         cost_class_of(str(path))
     assert words in str(fault.value)
 
