@@ -69,10 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
 
 
-def table(problem: jm.Apprenticeship, answer: jm.MixtureAnswer, names: list[str]) -> str:
+def table(problem: jm.Apprenticeship, answer: jm.Answer, names: list[str]) -> str:
     """Expectations cost by cost, of candidates, mixture and expert."""
-    mixed = answer.weights @ answer.expectations
-    rows = [*zip(names, answer.expectations, answer.weights, strict=True), ("mixture", mixed, 1.0)]
+    mixed = answer.mixture.weights @ answer.candidates.expectations
+    rows = [
+        *zip(names, answer.candidates.expectations, answer.mixture.weights, strict=True),
+        ("mixture", mixed, 1.0),
+    ]
     heading = "".join(f"{name:>10}" for name in problem.costs.names)
     lines = [f"{'':<10}{heading}{'weight':>10}"]
     for name, figures, weight in rows:

@@ -152,8 +152,6 @@ from journeyman.solvers.classics.multiplicative_weights import (
 from journeyman.solvers.classics.nearest_mixture import MaxMargin as MaxMargin
 from journeyman.solvers.classics.nearest_mixture import Projection as Projection
 from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
-from journeyman.solvers.large_answer import LargeAnswer as LargeAnswer
-from journeyman.solvers.mixture_answer import MixtureAnswer as MixtureAnswer
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced.descent import Optimisation as Optimisation
 from journeyman.solvers.reduced.reduced_program import Hard as Hard

@@ -145,7 +145,7 @@ def test_a_mixture_for_an_environment_without_a_table(kind):
     candidates = [at_random, towards_the_lean, with_the_swing]
     answer = jm.solve(problem, jm.PolicyMixture(candidates, rollouts=60, horizon=30, seed=1))
     assert answer.status is jm.Status.OPTIMAL
-    assert answer.weights[2] > 0.5
+    assert answer.mixture.weights[2] > 0.5
     certificate = jm.certify(problem, answer)
     assert certificate.valid
     assert certificate.best.kind == "E (mixture)"

@@ -75,15 +75,19 @@ def test_the_terms_by_hand():
     tail = 0.8**30 * h
     blur = 0.5 * tail * math.sqrt(m / (m - 1))
     radii = []
-    for spread in answer.spreads:
+    for spread in answer.candidates.spreads:
         worst = float((spread + blur).max())
         bernstein = math.sqrt(2 * worst**2 * log / m) + 7 * h * log / (3 * (m - 1))
         radii.append(min(hoeffding, bernstein))
     terms = {term.name: term.value for term in certificate.terms}
-    assert terms["rollout sampling"] == pytest.approx(answer.weights @ radii, rel=1e-12)
+    assert terms["rollout sampling"] == pytest.approx(answer.mixture.weights @ radii, rel=1e-12)
     assert terms["rollout truncation"] == pytest.approx(0.5 * tail, rel=1e-12)
     assert terms["gap to the estimate"] == pytest.approx(
-        max(answer.weights @ answer.expectations - (own_mean(problem) + 0.5 * tail)), abs=1e-12
+        max(
+            answer.mixture.weights @ answer.candidates.expectations
+            - (own_mean(problem) + 0.5 * tail)
+        ),
+        abs=1e-12,
     )
     assert certificate.best.kind == "E (mixture)"
     assert certificate.bound == pytest.approx(sum(terms.values()), rel=1e-12)
@@ -103,13 +107,17 @@ def test_from_the_seed_of_a_solver_come_its_own_rollouts(name):
     answer = solved(problem, members)
     with drawn_from(0):
         (evaluation,) = Mixture(answer.rollouts).evaluate(problem, answer.policy, DELTA)
-    assert evaluation.expectations == pytest.approx(answer.weights @ answer.expectations, abs=2e-2)
-    assert len(evaluation.statistics) == np.count_nonzero(answer.weights)
-    used = np.flatnonzero(answer.weights)
+    assert evaluation.expectations == pytest.approx(
+        answer.mixture.weights @ answer.candidates.expectations, abs=2e-2
+    )
+    assert len(evaluation.statistics) == np.count_nonzero(answer.mixture.weights)
+    used = np.flatnonzero(answer.mixture.weights)
     tail = 0.8**30 * 5 * 0.5
     for k, statistics in zip(used, evaluation.statistics, strict=True):
         assert statistics.name == f"rollouts of candidate {k}"
-        assert np.array(statistics.means) + tail == pytest.approx(answer.expectations[k], abs=1e-12)
+        assert np.array(statistics.means) + tail == pytest.approx(
+            answer.candidates.expectations[k], abs=1e-12
+        )
         assert statistics.failure_probability == DELTA / 4
 
 
@@ -118,7 +126,12 @@ def test_a_forged_answer_is_of_no_use():
     problem, members, _ = setting()
     answer = solved(problem, members)
     honest = jm.certify(problem, answer)
-    forged = replace(answer, value=-9.0, expectations=0 * answer.expectations, lower_bound=-9.0)
+    seen = replace(answer.candidates, expectations=0 * answer.candidates.expectations)
+    forged = replace(
+        answer,
+        solution=replace(answer.solution, value=-9.0, lower_bound=-9.0),
+        details=replace(answer.details, candidates=seen),
+    )
     assert jm.certify(problem, forged).bound == honest.bound
 
 
@@ -128,7 +141,7 @@ def test_the_bound_holds(name):
     for seed in range(4):
         problem, members, true_gap = setting(name, seed)
         answer = solved(problem, members, seed=seed, rollouts=50)
-        short += jm.certify(problem, answer, DELTA).best.bound < true_gap(answer.weights)
+        short += jm.certify(problem, answer, DELTA).best.bound < true_gap(answer.mixture.weights)
     assert short <= 1
 
 
@@ -162,7 +175,7 @@ def test_fresh_rollouts_serve_as_well():
     whole = jm.certify(problem, answer, evaluation=jm.Rollouts(400, 30))
     assert same.best.kind == fresh.best.kind == "E (mixture)"
     assert whole.best.kind == "E"
-    truth = true_gap(answer.weights)
+    truth = true_gap(answer.mixture.weights)
     assert len({one.bound for one in (same, fresh, whole)}) == 3
     assert all(one.valid and one.bound >= truth for one in (same, fresh, whole))
 

@@ -45,7 +45,7 @@ def test_weights_chosen_on_the_rollouts(name):
         solver = jm.PolicyMixture(members, rollouts=20, horizon=15, seed=seed)
         answer = jm.solve(problem, solver)
         certificate = jm.certify(problem, answer, DELTA)
-        truth = problem.cost_class.gap(answer.weights @ exact - problem.target)
+        truth = problem.cost_class.gap(answer.mixture.weights @ exact - problem.target)
         bare = min(way.terms[0].value for way in certificate.combinations)
         failures += np.array([certificate.best.bound < truth, bare < truth])
     judge("weights", name, *failures)
@@ -67,7 +67,7 @@ def test_best_responses_to_the_rollouts(name):
         answer = jm.solve(problem, solver)
         certificate = jm.certify(problem, answer, DELTA)
         places = [members.index(one) for one in answer.policy.candidates]
-        truth = problem.cost_class.gap(answer.weights @ exact[places] - problem.target)
+        truth = problem.cost_class.gap(answer.mixture.weights @ exact[places] - problem.target)
         bare = min(way.terms[0].value for way in certificate.combinations)
         failures += np.array([certificate.best.bound < truth, bare < truth])
     judge("best responses", name, *failures)

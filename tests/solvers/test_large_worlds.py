@@ -61,19 +61,22 @@ def test_a_world_by_callables_gives_the_answer_of_its_arrays(kind):
     by_arrays = jm.solve(problem_of(EXPLICIT), solvers_for(twin)[kind])
     tolerance = 1e-12 if kind == "SGD-AL" else 1e-6
     np.testing.assert_allclose(
-        by_callables.coefficients, by_arrays.coefficients, rtol=0, atol=tolerance
+        by_callables.reduced.coefficients, by_arrays.reduced.coefficients, rtol=0, atol=tolerance
     )
-    assert by_callables.loss == pytest.approx(by_arrays.loss, abs=1e3 * tolerance)
+    assert by_callables.reduced.loss == pytest.approx(by_arrays.reduced.loss, abs=1e3 * tolerance)
 
 
 @pytest.mark.parametrize("kind", ["SGD-AL", "sampled"])
 def test_the_estimated_loss_is_the_exact_one_within_its_error(kind, surrogate):
     answer = jm.solve(LARGE, solvers_for(FEATURES)[kind])
-    theta = answer.coefficients
+    theta = answer.reduced.coefficients
     penalties = surrogate.value(theta) - surrogate.matching_error(theta)
-    assert 0 < answer.loss_error < 0.05 * penalties
-    assert abs(answer.loss - answer.matching_error - penalties) < 5 * answer.loss_error
-    assert answer.matching_error == pytest.approx(surrogate.matching_error(theta), abs=0.02)
+    assert 0 < answer.reduced.sampled_error < 0.05 * penalties
+    assert (
+        abs(answer.reduced.loss - answer.reduced.matching_error - penalties)
+        < 5 * answer.reduced.sampled_error
+    )
+    assert answer.reduced.matching_error == pytest.approx(surrogate.matching_error(theta), abs=0.02)
     assert answer.policy.probabilities([0]).sum() == pytest.approx(1)
 
 
@@ -89,7 +92,7 @@ def test_more_rows_come_closer_to_the_exact_program(surrogate):
     least = jm.solve(problem, jm.ReducedProgram(columns)).reduced.loss
     excess = [
         surrogate.value(
-            jm.solve(LARGE, jm.SampledProgram(FEATURES, num_rows=rows, seed=0)).coefficients
+            jm.solve(LARGE, jm.SampledProgram(FEATURES, num_rows=rows, seed=0)).reduced.coefficients
         )
         - least
         for rows in (200, 20_000)
@@ -98,16 +101,21 @@ def test_more_rows_come_closer_to_the_exact_program(surrogate):
     assert excess[1] < 0.01 * least
 
 
+def trace_of(answer):
+    """Step, loss and its standard error, row by row."""
+    return np.array([(one.step, one.loss, one.error) for one in answer.optimisation.trace])
+
+
 def test_descent_comes_close_to_the_exact_program(surrogate):
     problem, columns = surrogate.reduced.problem, surrogate.reduced.features
     least = jm.solve(problem, jm.ReducedProgram(columns)).reduced.loss
     answer = jm.solve(LARGE, jm.StochasticSubgradient(FEATURES, steps=8000, seed=0))
     assert answer.status is jm.Status.STEP_LIMIT
-    assert answer.steps == 8000
-    assert least - 1e-6 <= surrogate.value(answer.coefficients) < 1.02 * least
-    steps, _, losses, errors = answer.trace.T
+    assert answer.optimisation.steps == 8000
+    assert least - 1e-6 <= surrogate.value(answer.reduced.coefficients) < 1.02 * least
+    steps, losses, errors = trace_of(answer).T
     assert (np.diff(steps) > 0).all()
-    assert losses[-1] == answer.loss
+    assert losses[-1] == answer.reduced.loss
     assert (errors > 0).all()
 
 
@@ -115,9 +123,12 @@ def test_descent_comes_close_to_the_exact_program(surrogate):
 def test_a_seed_decides_everything(kind):
     first, again = (jm.solve(LARGE, solvers_for(FEATURES)[kind]) for _ in range(2))
     other = jm.solve(LARGE, solvers_for(FEATURES)[kind], seed=4)
-    assert first.coefficients.tobytes() == again.coefficients.tobytes()
-    assert (first.loss, first.loss_error) == (again.loss, again.loss_error)
-    assert not np.array_equal(first.coefficients, other.coefficients)
+    assert first.reduced.coefficients.tobytes() == again.reduced.coefficients.tobytes()
+    assert (first.reduced.loss, first.reduced.sampled_error) == (
+        again.reduced.loss,
+        again.reduced.sampled_error,
+    )
+    assert not np.array_equal(first.reduced.coefficients, other.reduced.coefficients)
 
 
 def test_executors_do_not_change_a_bit():
@@ -127,14 +138,14 @@ def test_executors_do_not_change_a_bit():
         spread = jm.solve(
             LARGE, jm.StochasticSubgradient(FEATURES, steps=2100, seed=1, executor=executor)
         )
-    assert serial.coefficients.tobytes() == spread.coefficients.tobytes()
-    assert serial.trace[:, [0, 2, 3]].tobytes() == spread.trace[:, [0, 2, 3]].tobytes()
+    assert serial.reduced.coefficients.tobytes() == spread.reduced.coefficients.tobytes()
+    assert trace_of(serial).tobytes() == trace_of(spread).tobytes()
 
 
 def test_steps_that_do_not_fill_a_block_are_all_taken():
     for batch, steps in ((1, 100), (32, 513), (20_000, 2)):
         solver = jm.StochasticSubgradient(FEATURES, steps=steps, batch=batch, seed=0)
-        assert jm.solve(LARGE, solver).steps == steps
+        assert jm.solve(LARGE, solver).optimisation.steps == steps
 
 
 def test_limits_end_with_a_status_and_a_policy():
@@ -147,8 +158,8 @@ def test_limits_end_with_a_status_and_a_policy():
     assert late.status is jm.Status.TIME_LIMIT
     assert stopped.status is jm.Status.INTERRUPTED
     for answer in (late, stopped):
-        assert 0 < answer.steps < 10**6
-        assert np.isfinite(answer.loss)
+        assert 0 < answer.optimisation.steps < 10**6
+        assert np.isfinite(answer.reduced.loss)
         assert answer.policy.probabilities([5]).sum() == pytest.approx(1)
 
 

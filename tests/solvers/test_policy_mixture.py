@@ -76,10 +76,13 @@ def test_figures_are_those_of_the_candidates(name):
     problem, members, exact = setting(name)
     answer = jm.solve(problem, mixture(members, rollouts=2000))
     assert answer.status is jm.Status.OPTIMAL
-    error = answer.spreads / np.sqrt(2000)
-    assert (np.abs(answer.expectations - exact) <= 4.5 * error + 0.01).all()
+    error = answer.candidates.spreads / np.sqrt(2000)
+    assert (np.abs(answer.candidates.expectations - exact) <= 4.5 * error + 0.01).all()
     assert answer.value == pytest.approx(
-        problem.cost_class.gap(answer.weights @ answer.expectations - problem.target), abs=1e-12
+        problem.cost_class.gap(
+            answer.mixture.weights @ answer.candidates.expectations - problem.target
+        ),
+        abs=1e-12,
     )
     assert answer.lower_bound <= answer.value + 1e-9
     truth = naive_optimum(exact, problem.target, problem.cost_class)
@@ -91,16 +94,16 @@ def test_a_seed_decides_everything():
     problem, members, _ = setting()
     first, second = (jm.solve(problem, mixture(members)) for _ in range(2))
     other = jm.solve(problem, mixture(members), seed=1)
-    assert (first.expectations == second.expectations).all()
-    assert (first.expectations != other.expectations).any()
+    assert (first.candidates.expectations == second.candidates.expectations).all()
+    assert (first.candidates.expectations != other.candidates.expectations).any()
     prefix = jm.solve(problem, mixture(members[:2]))
-    assert (prefix.expectations == first.expectations[:2]).all()
+    assert (prefix.candidates.expectations == first.candidates.expectations[:2]).all()
 
 
 def test_candidates_have_streams_of_their_own():
     problem, members, _ = setting()
     answer = jm.solve(problem, mixture([members[0], members[0]]))
-    assert (answer.expectations[0] != answer.expectations[1]).any()
+    assert (answer.candidates.expectations[0] != answer.candidates.expectations[1]).any()
 
 
 def test_processes_give_the_same_bits():
@@ -113,8 +116,8 @@ def test_processes_give_the_same_bits():
             jm.certify(problem, alone),
             jm.certify(problem, together, executor=executor),
         ]
-    assert (alone.expectations == together.expectations).all()
-    assert (alone.weights == together.weights).all()
+    assert (alone.candidates.expectations == together.candidates.expectations).all()
+    assert (alone.mixture.weights == together.mixture.weights).all()
     assert certificates[0].bound == certificates[1].bound
 
 
@@ -132,7 +135,7 @@ def test_best_responses_lower_the_value(name):
 
     solver = mixture([jm.Policy.uniform(world)], rollouts=800, best_response=plan_against, rounds=5)
     answer = jm.solve(problem, solver)
-    values = answer.trace[:, 2]
+    values = answer.candidates.trace[:, 2]
     assert (np.diff(values) <= 1e-9).all()
     assert [number for _, number in asked] == list(range(2, len(values) + 1))
     assert all((problem.cost_class.admit(w) == pytest.approx(w)) for w, _ in asked)
@@ -150,11 +153,11 @@ def test_best_responses_lower_the_value(name):
 def test_rounds_end_when_nothing_is_left_to_gain():
     problem, members, _ = setting("l1")
     world = problem.world
-    matched = jm.ExpertExpectation(jm.solve(problem, mixture(members)).expectations[1])
+    matched = jm.ExpertExpectation(jm.solve(problem, mixture(members)).candidates.expectations[1])
     exact = jm.Apprenticeship(world, problem.costs, matched, jm.InfinityBall())
     solver = mixture(members, best_response=lambda weights, number: members[0], rounds=9)
     answer = jm.solve(exact, solver)
-    assert len(answer.trace) == 1
+    assert len(answer.candidates.trace) == 1
     assert answer.value <= 1e-7 * exact.gap_scale
 
 
@@ -162,7 +165,7 @@ def test_a_time_limit_leaves_what_was_done():
     problem, members, _ = setting()
     answer = jm.solve(problem, mixture(members), time_limit=0)
     assert answer.status is jm.Status.TIME_LIMIT
-    assert answer.weights.tolist() == [1.0]
+    assert answer.mixture.weights.tolist() == [1.0]
     assert answer.rollouts.rounds == (4,)
     assert jm.certify(problem, answer).valid
 
@@ -187,7 +190,7 @@ def test_whatever_chooses_actions_can_be_a_candidate():
         jm.FunctionPolicy(lambda x: np.eye(3)[x % 3], 3),
         jm.MixturePolicy([LikeSB3([0, 1, 2, 0, 1, 2])], [1.0]),
     ]
-    found = jm.solve(problem, mixture(ways, rollouts=2000)).expectations
+    found = jm.solve(problem, mixture(ways, rollouts=2000)).candidates.expectations
     spread = np.ptp(found, axis=0)
     assert (spread <= 0.2).all()
     assert np.unique(found[:, 0]).size == len(ways)

@@ -66,11 +66,13 @@ def silent(_event):
 def bits(answer):
     """All numbers of an answer but its times."""
     found, run = answer.reduced, answer.optimisation
-    figures = (
+    numbers = [
         found.coefficients, found.loss, found.loss_lower_bound, run.realised_regret, run.noise,
         [(point.step, point.loss, point.bound, point.error) for point in run.trace],
-    )  # fmt: skip
-    return [np.asarray(figure).tobytes() for figure in figures]
+    ]  # fmt: skip
+    if found.is_estimate:
+        return [np.asarray(number).tobytes() for number in (*numbers, found.sampled_error)]
+    return [np.asarray(number).tobytes() for number in (*numbers, answer.value)]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_steps_that_explode_are_noticed():
 def test_large_replicas_take_all_their_steps_from_rows_of_their_own(small_blocks):
     for batch, steps in ((1, 100), (32, 129), (5000, 2)):
         answer = jm.solve(LARGE, replace(LARGE_SOLVER, batch=batch, steps=steps))
-        assert answer.steps == steps
+        assert answer.optimisation.steps == steps
         assert answer.engine == "SGD-AL, 3 replicas"
     run = run_of(LARGE_SOLVER, LARGE)
     run.descent.take(128)

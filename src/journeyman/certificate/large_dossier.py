@@ -133,7 +133,7 @@ def _save_problem(certificate: Certificate, path: Any) -> None:
     most = float(np.maximum(np.abs(simulator.lowest), np.abs(simulator.highest)).sum())
     arrays = {
         "lowest": simulator.lowest, "highest": simulator.highest,
-        "largest": np.array(getattr(getattr(problem, "costs", None), "largest", most)),
+        "largest": np.array(problem.cost_functions.largest if problem.has_states else most),
         "extremes": np.asarray(basis.matrix),
     }  # fmt: skip
     arrays |= {name: np.asarray(given) for name, given in problem.cost_class.parameters().items()}

@@ -22,10 +22,8 @@ from journeyman.report.drawing import (
 )
 from journeyman.report.numbers import exact_column, number, seconds
 from journeyman.report.rendering import Section
-from journeyman.report.report_data import AnyAnswer, ReportData
+from journeyman.report.report_data import ReportData
 from journeyman.solvers import Answer
-from journeyman.solvers.large_answer import LargeAnswer
-from journeyman.solvers.mixture_answer import MixtureAnswer
 
 HEIGHT, TOP, BOTTOM = 270, 18, 240
 """Of the picture, of the highest point and of the axis, in pixels."""
@@ -79,21 +77,11 @@ def _bounds(data: ReportData) -> Trace | None:
     return None if run is None or run.bounds_trace is None else _both_bounds(run.bounds_trace)
 
 
-def _of_answer(answer: AnyAnswer) -> Trace | None:
-    if isinstance(answer, Answer):
-        return _of_explicit(answer)
-    if answer.trace is None or not answer.trace.size:
-        return None
-    if isinstance(answer, LargeAnswer):
-        _, clock, loss, _ = answer.trace.T
-        words = "The loss bounds the gap on the data; it is an estimate from fresh rows."
-        return Trace.of(clock, "seconds", {"loss": loss}, words)
-    rounds, _, value, least = answer.trace.T
-    lines = {"gap of the mixture": value, "no mixture is below": least}
-    return Trace.of(rounds, "rounds", lines, "On the rollouts and the demonstrations.")
-
-
-def _of_explicit(answer: Answer) -> Trace | None:
+def _of_answer(answer: Answer) -> Trace | None:
+    if answer.candidates is not None:
+        rounds, _, value, least = answer.candidates.trace.T
+        lines = {"gap of the mixture": value, "no mixture is below": least}
+        return Trace.of(rounds, "rounds", lines, "On the rollouts and the demonstrations.")
     if answer.bounds_trace is not None:
         return _both_bounds(answer.bounds_trace)
     if answer.optimisation is None or not answer.optimisation.trace:
@@ -103,6 +91,9 @@ def _of_explicit(answer: Answer) -> Trace | None:
         np.array([getattr(point, name) for point in points])
         for name in ("seconds", "loss", "bound")
     )
+    if answer.reduced is not None and answer.reduced.is_estimate:
+        words = "The loss bounds the gap on the data; it is an estimate from fresh rows."
+        return Trace.of(clock, "seconds", {"loss": loss}, words)
     lines = {"loss": loss, "no coefficients are below": bound}
     words = "The loss of the average so far, which bounds the gap on the data."
     proven = np.isfinite(bound)
@@ -141,12 +132,8 @@ def _kept_outcome(data: ReportData) -> list[tuple[str, str]]:
     return [] if data.run is None else list(data.run.found.items())
 
 
-def _outcome(answer: AnyAnswer) -> list[tuple[str, str]]:
-    before = (
-        ("rollouts", answer.rollout_seconds)
-        if isinstance(answer, MixtureAnswer)
-        else ("building", answer.build_seconds)
-    )
+def _outcome(answer: Answer) -> list[tuple[str, str]]:
+    before = ("rollouts" if answer.candidates else "building", answer.build_seconds)
     return [
         ("solver", answer.engine),
         ("status", f"{answer.status.name}: {answer.status.message}"),

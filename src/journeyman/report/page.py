@@ -21,9 +21,10 @@ from journeyman.report.cost_comparison import costs
 from journeyman.report.grid_maps import maps
 from journeyman.report.numbers import number
 from journeyman.report.rendering import Section, cell, document
-from journeyman.report.report_data import AnyAnswer, Reportable, ReportData
+from journeyman.report.report_data import Reportable, ReportData
 from journeyman.report.reproduction import reproduction
 from journeyman.report.saved_run import NOT_KEPT, subject_of_run
+from journeyman.solvers import Answer
 from journeyman.storage import PathLike, digest, write_text
 
 Builder: TypeAlias = Callable[[ReportData, str], Section | None]
@@ -41,7 +42,7 @@ def write_report(
     result: Reportable | PathLike,
     path: PathLike,
     *,
-    answer: AnyAnswer | None = None,
+    answer: Answer | None = None,
     title: str = TITLE,
     note: str = "",
     found: Mapping[str, str] = NOT_KEPT,

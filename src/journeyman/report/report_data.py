@@ -16,11 +16,8 @@ from journeyman.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidInput
 from journeyman.solvers import Answer
-from journeyman.solvers.large_answer import LargeAnswer
-from journeyman.solvers.mixture_answer import MixtureAnswer
 from journeyman.world import World
 
-AnyAnswer: TypeAlias = Answer | LargeAnswer | MixtureAnswer
 Reportable: TypeAlias = Apprentice | Certificate
 
 
@@ -44,12 +41,12 @@ class ReportData:
     """A certificate with all that a report may show about it."""
 
     certificate: Certificate
-    answer: AnyAnswer | None = None
+    answer: Answer | None = None
     seeds: Mapping[str, int | None] = field(default_factory=dict)
     run: SavedRun | None = None
 
     @classmethod
-    def of(cls, given: Reportable, answer: AnyAnswer | None = None) -> "ReportData":
+    def of(cls, given: Reportable, answer: Answer | None = None) -> "ReportData":
         """From an apprentice, or from a certificate and perhaps the answer that it certifies."""
         if isinstance(given, Apprentice):
             return cls(given.certificate, given.answer, {"solver": given.seed})
@@ -71,7 +68,7 @@ class ReportData:
 
     @property
     def demonstrations(self) -> Demonstrations | None:
-        return getattr(self.certificate.problem, "demonstrations", None)
+        return self.certificate.problem.demonstrations
 
     @property
     def horizon(self) -> float:
@@ -81,14 +78,14 @@ class ReportData:
     @property
     def recovered(self) -> FloatArray | None:
         """The weights of the method's own cost, where it has one."""
-        if isinstance(self.answer, Answer):
+        if self.answer is not None:
             return self.answer.recovered
         return None if self.run is None else self.run.recovered
 
     @property
     def has_expert(self) -> bool:
         """Whether costs are compared with those of an expert; a known cost is not."""
-        return not self.certificate.problem.cost_class.is_known
+        return self.certificate.problem.expert is not None
 
     @property
     def software(self) -> dict[str, str]:

@@ -1,26 +1,29 @@
 """What a solver returns."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import NoSolution
 from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
+from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.solvers.status import Status
+from journeyman.world.levels import Level, require_level
 
 if TYPE_CHECKING:
     from journeyman.solvers.reduced.descent import Optimisation
     from journeyman.solvers.reduced.solution import ReducedSolution
 
 
-# What a method has spent, in the units in which methods are compared.
-
-
 @dataclass(frozen=True)
 class Work:
-    """Counts of a run. Checks made afterwards for the answer's bounds are not among them."""
+    """What a run has spent, in the units in which methods are compared. Checks
+    made afterwards for the answer's bounds are not among them."""
 
     iterations: int = 0
     forward_solves: int = 0
@@ -33,10 +36,10 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A policy and a dual point with the figures that follow from them, recomputed from the data.
+    """A policy and a dual point with the numbers that follow from them, recomputed from the data.
 
     `value` is the objective at the policy by exact evaluation, `lower_bound` what no policy within
-    the budgets can go below. Neither rests on what an engine said about itself.
+    the budgets can go below. Neither rests on what an engine reports about itself.
     """
 
     policy: Policy
@@ -54,12 +57,6 @@ class Solution:
             policy, visits, witness, problem.gap(visits), lower_bound(problem, witness),
             read_only(problem.overspending(visits.measure)),
         )  # fmt: skip
-
-
-def total_surplus(problem: Apprenticeship, solution: Solution) -> float:
-    """How much less the policy costs than the target, summed over scaled costs."""
-    scale = problem.cost_class.scaling(problem.basis.num_costs)
-    return -float(scale @ problem.difference(solution.occupancy.measure))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +84,47 @@ class Relaxation:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """The outcome of `jm.solve`. Asking an answer without a solution for its policy raises."""
+class SampledSolution:
+    """A policy that was not evaluated exactly, and what is known of it all the same.
 
-    problem: Apprenticeship
-    status: Status
-    engine: str
-    """The engine that really ran, with its version."""
-    solution: Solution | None
+    For a policy over features of a large world nothing is known here but its loss
+    (`answer.reduced`). For a mixture all numbers are those of the rollouts and the demonstrations,
+    unrecorded tails at mid-range. `jm.certify(problem, answer)` proves what it can, from rollouts
+    or rows of its own.
+    """
+
+    policy: AnyPolicy
+    value: float | None = None
+    """gap_W(expectations - target)."""
+    lower_bound: float | None = None
+    """No mixture of the same candidates has a smaller value."""
+    cost_weights: FloatArray | None = None
+    """The worst case for the policy: what the next best response would be asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateRollouts:
+    """What rollouts of the candidates of a mixture have shown."""
+
+    expectations: FloatArray
+    """(candidates x costs), means of rollouts."""
+    spreads: FloatArray
+    """(candidates x costs), standard deviations over rollouts."""
+    rollouts: MixtureRollouts
+    """How many a certificate draws, and what each round may cost of its failure probability."""
+    trace: FloatArray
+    """Round, candidates, value and lower bound, row by row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """What a method has found beside the policy; None for what it does not look for.
+
+    Every part is also a property of the answer: `answer.reduced` is `answer.details.reduced`.
+    """
+
     relaxation: Relaxation | None = None
+    """For budgets that exclude each other: how far they are from possible."""
     reduced: "ReducedSolution | None" = None
     """For solvers over features: coefficients, loss and the bound on it."""
     optimisation: "Optimisation | None" = None
@@ -103,29 +132,65 @@ class Answer:
     bounds_trace: FloatArray | None = None
     """For `ColumnGeneration`: seconds, lower and upper bound after every call (calls x 3)."""
     total_surplus: float | None = None
-    """For `Simplex`: how much less the policy costs than the expert, summed over scaled costs."""
+    """For one-sided classes: how much less the policy costs than the expert, over scaled costs."""
     work: Work | None = None
-    """For the classic methods: iterations, forward solves, drawn steps, questions to the expert."""
+    """Iterations, forward solves, drawn steps, questions to the expert."""
     mixture: MixturePolicy | None = None
-    """For methods that mix policies: the mixture whose stationary equivalent `policy` is."""
+    """For methods that mix policies: the mixture. In an explicit world `policy` is its stationary
+    equivalent."""
     recovered: FloatArray | None = None
     """For methods with a cost of their own (inferred from the expert, most separating, or what a
     discriminator has learned): its weights, in the method's own scale."""
+    candidates: CandidateRollouts | None = None
+    """For `PolicyMixture`: what rollouts of its candidates have shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The outcome of `jm.solve`. Asking an answer without a solution for its policy raises."""
+
+    problem: Apprenticeship
+    status: Status
+    engine: str
+    """The engine that really ran, with its version."""
+    solution: Solution | SampledSolution | None
+    details: Details = Details()
     build_seconds: float = 0.0
+    """Before the solve: for the program, or for the rollouts of candidates."""
     solve_seconds: float = 0.0
     log: str = field(default="", repr=False)
 
     @property
     def policy(self) -> Policy:
-        return self._solution.policy
+        """Typed as the table of an explicit world; elsewhere it is a `FeaturePolicy` or a
+        `MixturePolicy`."""
+        return cast(Policy, self._known("policy"))
+
+    @property
+    def value(self) -> float:
+        """The objective at the policy: for an `Apprenticeship` its gap on the data. In an explicit
+        world by exact evaluation, for a mixture by rollouts; for a policy over features of a large
+        world it is not known (`reduced.loss` bounds it if the penalty is exact)."""
+        return float(self._known("value"))
+
+    @property
+    def lower_bound(self) -> float:
+        """No policy within the budgets (of `PolicyMixture` no mixture of its candidates) has a
+        smaller value. Both are about the world as given: in an estimated world about the model,
+        whatever its error."""
+        return float(self._known("lower_bound"))
 
     @property
     def occupancy(self) -> Occupancy:
-        return self._solution.occupancy
+        return cast(Occupancy, self._known("occupancy"))
 
     @property
     def witness(self) -> Witness:
-        return self._solution.witness
+        return cast(Witness, self._known("witness"))
+
+    @property
+    def overspending(self) -> FloatArray:
+        return cast(FloatArray, self._known("overspending"))
 
     @property
     def cost_weights(self) -> FloatArray:
@@ -134,44 +199,90 @@ class Answer:
         """
         if self.recovered is not None:
             return self.recovered
-        return self._solution.witness.cost_weights
+        if isinstance(self.solution, SampledSolution):
+            return cast(FloatArray, self._known("cost_weights"))
+        return self.witness.cost_weights
 
-    @property
-    def value(self) -> float:
-        """The objective at the policy: for an `Apprenticeship` its gap on the data."""
-        return self._solution.value
-
-    @property
-    def lower_bound(self) -> float:
-        """No policy within the budgets has a smaller value. Both are about the world as given: in
-        an estimated world about the model, whatever its error."""
-        return self._solution.lower_bound
-
-    @property
-    def overspending(self) -> FloatArray:
-        return self._solution.overspending
-
-    @property
-    def _solution(self) -> Solution:
+    def _known(self, name: str) -> Any:
+        """A member of the solution, or the reason why there is none."""
         if self.solution is None:
             why = f"{self.status.name}: {self.status.message}; {self.status.remedy}"
             raise NoSolution(why if self.relaxation is None else f"{why}. {self.relaxation}")
-        return self.solution
+        found = getattr(self.solution, name, None)
+        if found is None:
+            require_level(self.problem, Level.EXPLICIT, f"the {name} of an answer")
+            raise NoSolution(f"{self.engine} has no {name}; jm.certify evaluates the policy")
+        return found
+
+    @property
+    def relaxation(self) -> Relaxation | None:
+        return self.details.relaxation
+
+    @property
+    def reduced(self) -> "ReducedSolution | None":
+        return self.details.reduced
+
+    @property
+    def optimisation(self) -> "Optimisation | None":
+        return self.details.optimisation
+
+    @property
+    def bounds_trace(self) -> FloatArray | None:
+        return self.details.bounds_trace
+
+    @property
+    def total_surplus(self) -> float | None:
+        return self.details.total_surplus
+
+    @property
+    def work(self) -> Work | None:
+        return self.details.work
+
+    @property
+    def mixture(self) -> MixturePolicy | None:
+        return self.details.mixture
+
+    @property
+    def recovered(self) -> FloatArray | None:
+        return self.details.recovered
+
+    @property
+    def candidates(self) -> CandidateRollouts | None:
+        return self.details.candidates
+
+    @property
+    def rollouts(self) -> MixtureRollouts | None:
+        """How a certificate evaluates the mixture of this answer."""
+        return None if self.candidates is None else self.candidates.rollouts
 
     @property
     def advice(self) -> str:
-        """What to change where the method's own figures show that it has failed; else empty."""
+        """What to change where the method's own numbers show that it has failed; else empty."""
         return "" if self.reduced is None else self.reduced.advice
 
     def __repr__(self) -> str:
-        there = " in the model" if self.problem.world.is_estimated else ""
-        figures = (
-            f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}{there}"
-            if self.solution is not None
-            else f"{self.status.message}: {self.relaxation or 'no relaxation was found'}"
-        )
         return (
-            f"Answer({self.status.name}: {figures}; {self.engine}, "
+            f"Answer({self.status.name}: {self._summary()}; {self.engine}, "
             f"build {self.build_seconds:.2g} s, solve {self.solve_seconds:.2g} s)"
             + (f"\n{self.advice}" if self.advice else "")
         )
+
+    def _summary(self) -> str:
+        if self.solution is None:
+            return f"{self.status.message}: {self.relaxation or 'no relaxation was found'}"
+        if self.solution.value is None and self.reduced is not None:
+            used, count = self.reduced.num_used, self.reduced.coefficients.size
+            return f"loss {self.reduced.loss_in_words}, {used} of {count} coefficients"
+        there = " in the model" if getattr(self.problem.world, "is_estimated", False) else ""
+        words = f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}{there}"
+        if self.mixture is not None and self.candidates is not None:
+            weights, rounds = self.mixture.weights, len(self.candidates.trace)
+            in_use = f"{np.count_nonzero(weights)} of {weights.size} candidates in use"
+            words += f", {in_use}, rounds {rounds}"
+        return words
+
+
+def total_surplus(problem: Apprenticeship, solution: Solution) -> float:
+    """How much less the policy costs than the target, summed over scaled costs."""
+    scale = problem.cost_class.scaling(problem.basis.num_costs)
+    return -float(scale @ problem.difference(solution.occupancy.measure))

@@ -43,8 +43,8 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import quiet
+from journeyman.solvers.answer import Answer, CandidateRollouts, Details, SampledSolution
 from journeyman.solvers.exact.engines import Cone, ConeModel, run_cone
-from journeyman.solvers.mixture_answer import MixtureAnswer
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 from journeyman.world.levels import Level
@@ -97,7 +97,7 @@ class PolicyMixture:
                 "Give both best_response and rounds from 2 on, or neither",
             )
 
-    def run(self, problem: Apprenticeship, watch: Watch) -> MixtureAnswer:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Roll out, solve the small program, and ask for best responses."""
         search = _Search(self, problem)
         stopped = search.add(self.candidates, watch)
@@ -183,7 +183,7 @@ class _Search:
         means = [one.mean + float(one.unrecorded.mean()) * centre for one in self.records]
         return np.array(means)
 
-    def answer(self, stopped: Watch | None) -> MixtureAnswer:
+    def answer(self, stopped: Watch | None) -> Answer:
         found, problem = self.found, self.problem
         assert found is not None
         status = Status.OPTIMAL
@@ -192,13 +192,18 @@ class _Search:
         if stopped is not None:
             status = stopped.verdict
         axes = problem.simulator.observation_axes
-        return MixtureAnswer(
-            problem, status, found.engine, MixturePolicy(self.candidates, found.weights, axes),
-            found.value, found.lower_bound, read_only(found.cost_weights.copy()),
+        policy = MixturePolicy(self.candidates, found.weights, axes)
+        weights = read_only(found.cost_weights.copy())
+        seen = CandidateRollouts(
             read_only(self.expectations),
             read_only(np.array([one.totals.std(axis=0, ddof=1) for one in self.records])),
-            self.rollouts, read_only(np.array(self.trace)), self.rollout_seconds,
-            self.solve_seconds,
+            self.rollouts, read_only(np.array(self.trace)),
+        )  # fmt: skip
+        return Answer(
+            problem, status, found.engine,
+            SampledSolution(policy, found.value, found.lower_bound, weights),
+            Details(mixture=policy, candidates=seen), build_seconds=self.rollout_seconds,
+            solve_seconds=self.solve_seconds,
         )  # fmt: skip
 
 

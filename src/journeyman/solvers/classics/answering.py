@@ -8,7 +8,7 @@ from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, telling_witness
-from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
+from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
 from journeyman.solvers.status import Status
 
 AGREEMENT = 1e-7
@@ -70,10 +70,12 @@ def answer_of(
         Status.OPTIMAL if close and status is Status.CONVERGED else status,
         engine,
         solution,
-        total_surplus=total_surplus(problem, solution) if one_sided else None,
-        work=work,
-        recovered=None if recovered is None else read_only(np.array(recovered, dtype=float)),
-        mixture=mixture,
+        Details(
+            total_surplus=total_surplus(problem, solution) if one_sided else None,
+            work=work,
+            recovered=None if recovered is None else read_only(np.array(recovered, dtype=float)),
+            mixture=mixture,
+        ),
         solve_seconds=seconds,
         log=log,
     )

@@ -34,7 +34,7 @@ import numpy as np
 from journeyman.arrays import read_only, require_between
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship
-from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
+from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
     ColumnSearch,
@@ -98,14 +98,16 @@ class ColumnGeneration:
         status = self._search(problem, search)
         if status is Status.INFEASIBLE:
             relaxation = relax_by_columns(problem, search.tolerance, watch, self.max_calls)
-            answer = Answer(problem, status, search.description, None, relaxation=relaxation)
+            answer = Answer(
+                problem, status, search.description, None, Details(relaxation=relaxation)
+            )
         else:
             answer = self._judge(problem, search, status, tolerance)
-        return replace(
-            answer, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
+        details = replace(
+            answer.details, bounds_trace=read_only(np.array(search.trace).reshape(-1, 3)),
             work=answer.work or Work(iterations=search.calls, forward_solves=search.calls),
-            solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
+        return replace(answer, details=details, solve_seconds=time.perf_counter() - started)
 
     def _judge(
         self, problem: Apprenticeship, search: ColumnSearch, status: Status, tolerance: float
@@ -121,7 +123,7 @@ class ColumnGeneration:
             status = Status.INACCURATE
         one_sided = problem.cost_class.has_surplus
         surplus = total_surplus(problem, solution) if one_sided else None
-        return Answer(problem, status, search.description, solution, total_surplus=surplus)
+        return Answer(problem, status, search.description, solution, Details(total_surplus=surplus))
 
     def _tolerance(self, problem: Apprenticeship) -> float:
         if self.tolerance is not None:

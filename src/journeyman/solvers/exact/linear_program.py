@@ -38,7 +38,7 @@ from journeyman.problem import (
     lower_bound,
     telling_witness,
 )
-from journeyman.solvers.answer import Answer, Solution, total_surplus
+from journeyman.solvers.answer import Answer, Details, Relaxation, Solution, total_surplus
 from journeyman.solvers.exact.engines import (
     SMALL_PROGRAM,
     Effort,
@@ -218,15 +218,13 @@ class LinearProgram:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
         relaxation = relax(problem, self.engine, self._effort(problem), watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
-            return replace(
-                _answer(problem, Status.INFEASIBLE, proposal, None), relaxation=relaxation
-            )
+            return _answer(problem, Status.INFEASIBLE, proposal, None, relaxation)
         witness = telling_witness(problem, proposal.weights, proposal.prices)
         solution = _best_at_hand(problem, proposal.measure, witness)
         status = Status.INACCURATE
         if watch.must_stop:
             status = watch.verdict
-        return replace(_answer(problem, status, proposal, solution), relaxation=relaxation)
+        return _answer(problem, status, proposal, solution, relaxation)
 
     def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
         sizes = np.array([budget.size for budget in problem.constraints])
@@ -264,13 +262,22 @@ def _wants_vertex(problem: Apprenticeship) -> bool:
 
 
 def _answer(
-    problem: Apprenticeship, status: Status, proposal: Candidate, solution: Solution | None
+    problem: Apprenticeship,
+    status: Status,
+    proposal: Candidate,
+    solution: Solution | None,
+    relaxation: Relaxation | None = None,
 ) -> Answer:
     surplus = None
     if problem.cost_class.has_surplus and solution is not None:
         surplus = total_surplus(problem, solution)
     return Answer(
-        problem, status, proposal.engine, solution, total_surplus=surplus, log=proposal.log
+        problem,
+        status,
+        proposal.engine,
+        solution,
+        Details(relaxation=relaxation, total_surplus=surplus),
+        log=proposal.log,
     )
 
 

@@ -28,7 +28,7 @@ from journeyman.arrays import FloatArray
 from journeyman.policy import extract, occupancy
 from journeyman.problem import Apprenticeship, Witness, least_cost_bound, lower_bound
 from journeyman.problem.duality import priced_cost
-from journeyman.solvers.answer import Answer, Solution, Work, total_surplus
+from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
     ColumnSearch,
@@ -116,7 +116,7 @@ def second_stage_by_columns(
     calls = first.calls + second.calls
     return Answer(
         problem, status, f"{first.description}, then {second.calls} calls for the surplus",
-        solution, total_surplus=surplus, work=Work(iterations=calls, forward_solves=calls),
+        solution, Details(total_surplus=surplus, work=Work(iterations=calls, forward_solves=calls)),
         log=f"total surplus {surplus:.9g} with a gap of {solution.value:.9g}; with one of at most "
         f"{level * task.unit:.9g} no policy has more than {bound:.9g}",
     )  # fmt: skip

@@ -43,7 +43,7 @@ from journeyman.features.base import Features
 from journeyman.problem import Apprenticeship, Forward
 from journeyman.problem.reduced import ExactPenalty, Penalties, Penalty, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Details
 from journeyman.solvers.exact.engines import Engine, engines_for
 from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.reduced.box_dual import (
@@ -164,8 +164,8 @@ class ReducedProgram:
         solve_seconds = time.perf_counter() - times[1]
         return Answer(
             surrogate.reduced.problem, status, found.engine, policy_solution(solution),
-            build_seconds=times[1] - times[0], solve_seconds=solve_seconds, log=found.log,
-            reduced=solution,
+            Details(reduced=solution), build_seconds=times[1] - times[0],
+            solve_seconds=solve_seconds, log=found.log,
         )  # fmt: skip
 
 

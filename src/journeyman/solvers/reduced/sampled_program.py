@@ -37,10 +37,9 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Details
 from journeyman.solvers.exact.engines import Engine
 from journeyman.solvers.hyperparameters import require_count
-from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.reduced.reduced_program import check_limits, reduced_solution, solve_box
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
@@ -114,18 +113,15 @@ class SampledProgram:
         if isinstance(reduced, DrawnReduced):
             theta, fresh = box.coefficients(found.x), fresh_rows(surrogate, self.fresh_rows, rng)
             solution = ReducedSolution.estimated(surrogate, theta, fresh, box.radius(found.x))
-            return LargeAnswer(
-                problem, status, found.engine, solution, build_seconds=built - started,
-                solve_seconds=time.perf_counter() - built,
-            )  # fmt: skip
-        solution = reduced_solution(surrogate, box, found)
-        fresh = fresh_rows(surrogate, self.fresh_rows, rng)
-        mean, error = surrogate.estimate(solution.coefficients, fresh)
-        solution = replace(solution, sampled_loss=mean, sampled_error=error)
+        else:
+            solution = reduced_solution(surrogate, box, found)
+            fresh = fresh_rows(surrogate, self.fresh_rows, rng)
+            mean, error = surrogate.estimate(solution.coefficients, fresh)
+            solution = replace(solution, sampled_loss=mean, sampled_error=error)
         return Answer(
-            problem, status, found.engine, policy_solution(solution),
+            problem, status, found.engine, policy_solution(solution), Details(reduced=solution),
             build_seconds=built - started, solve_seconds=time.perf_counter() - built,
-            log=found.log, reduced=solution,
+            log=found.log,
         )  # fmt: skip
 
 

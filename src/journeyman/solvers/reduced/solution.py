@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike
 from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import extract
+from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem import telling_witness
 from journeyman.problem.drawn import DrawnReduced
 from journeyman.problem.reduced import DrawnRows
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
-from journeyman.solvers.answer import Solution
+from journeyman.solvers.answer import SampledSolution, Solution
 
 CLOSE = 1e-3
 """A loss this share below the trivial bound is as good as none."""
@@ -93,6 +94,17 @@ class ReducedSolution:
         return cls(surrogate, theta, nothing, loss, least, radius, loss, error)
 
     @property
+    def num_used(self) -> int:
+        """Coefficients that are not zero."""
+        return int(np.count_nonzero(self.coefficients))
+
+    @property
+    def loss_in_words(self) -> str:
+        """The loss, with its standard error where it is an estimate."""
+        error = f" +- {self.sampled_error:.2g}" if self.is_estimate else ""
+        return f"{self.loss:.6g}{error}"
+
+    @property
     def is_estimate(self) -> bool:
         """Whether `loss` is an estimate, `sampled_error` its standard error."""
         return isinstance(self.surrogate.reduced, DrawnReduced)
@@ -159,9 +171,12 @@ def hopeless(loss: float, least: float, trivial: float) -> str:
     )
 
 
-def policy_solution(found: ReducedSolution) -> Solution:
-    """The policy of the coefficients, with the witness that their dual point suggests."""
+def policy_solution(found: ReducedSolution) -> Solution | SampledSolution:
+    """The policy of the coefficients; where it can be evaluated, with the witness that their dual
+    point suggests."""
     surrogate, weights = found.surrogate, found.witness.cost_weights
+    if isinstance(surrogate.reduced, DrawnReduced):
+        return SampledSolution(FeaturePolicy(surrogate.reduced.features, found.coefficients))
     problem, features = surrogate.reduced.problem, surrogate.reduced.features
     prices = surrogate.penalties.budgets * found.witness.broken_budgets
     if not prices.size:

@@ -42,14 +42,13 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer, Work
+from journeyman.solvers.answer import Answer, Details, Work
 from journeyman.solvers.hyperparameters import (
     require_count,
     require_not_negative,
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.large_answer import LargeAnswer
 from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
 from journeyman.solvers.reduced.dual_repair import DualRepair
 from journeyman.solvers.reduced.kernels import Motion
@@ -316,7 +315,7 @@ class _Run:
         scale = self.surrogate.reduced.problem.gap_scale
         return max(RELATIVE_ACCURACY * loss, SCALE_ACCURACY * scale)
 
-    def answer(self, status: Status) -> Answer | LargeAnswer:
+    def answer(self, status: Status) -> Answer:
         """The policy of the average, with everything that is known about it."""
         found, problem = self.found, self.surrogate.reduced.problem
         if found is None:
@@ -326,18 +325,11 @@ class _Run:
             self.descent, self.radius, FAILURE_PROBABILITY,
             looks=max(len(self.descent.trace), 1) if looked else 0,
         )  # fmt: skip
-        engine = engine_of(self.solver.replicas)
-        if found.is_estimate:
-            return LargeAnswer(problem, status, engine, found, optimisation)
+        work = Work(iterations=self.state.step)
         return Answer(
-            problem,
-            status,
-            engine,
-            policy_solution(found),
-            reduced=found,
-            optimisation=optimisation,
-            work=Work(iterations=self.state.step),
-        )
+            problem, status, engine_of(self.solver.replicas), policy_solution(found),
+            Details(reduced=found, optimisation=optimisation, work=work),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
