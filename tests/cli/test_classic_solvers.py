@@ -25,7 +25,7 @@ def test_a_name_is_the_method_of_that_name(name):
     solver = found if hasattr(found, "run") else found(problem)
     assert is_dataclass(solver)
     if name in CLASSICS:
-        assert isinstance(solver, getattr(jm, CLASSICS[name].partition(".")[2]))
+        assert isinstance(solver, getattr(jm.solvers, CLASSICS[name]))
         assert type(chosen_solver(SolverDescription(name), problem, 3)) is type(solver)
 
 

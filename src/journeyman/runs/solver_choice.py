@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from importlib import import_module
 from typing import Any
 
-from journeyman import features
+from journeyman import features, solvers
 from journeyman.apprentice import default_solver
 from journeyman.features import Features
 from journeyman.policy import Policy
@@ -84,8 +83,7 @@ def _asking(name: str, expert: Policy | None) -> Solver:
 
 def _class(name: str) -> Any:
     """The class of a classic method."""
-    module, _, kind = {**CLASSICS, **ASKING}[name].partition(".")
-    return getattr(import_module(f"journeyman.solvers.classics.{module}"), kind)
+    return getattr(solvers, {**CLASSICS, **ASKING}[name])
 
 
 def _classic(asked: SolverDescription, wanted: dict[str, Any]) -> Solver:
