@@ -35,11 +35,11 @@ from journeyman.auditing import audit as audit
 from journeyman.certificate import Attainable as Attainable
 from journeyman.certificate import Certificate as Certificate
 from journeyman.certificate import Premise as Premise
+from journeyman.certificate import PremiseStatus as PremiseStatus
 from journeyman.certificate import Requirements as Requirements
 from journeyman.certificate import Rollouts as Rollouts
 from journeyman.certificate import SampledRows as SampledRows
 from journeyman.certificate import Term as Term
-from journeyman.certificate import Verdict as Verdict
 from journeyman.certificate import attainable as attainable
 from journeyman.certificate import certify as certify
 from journeyman.certificate import demonstrations_needed as demonstrations_needed

@@ -12,9 +12,10 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate.concentration import optimisation_rate, radii
+from journeyman.certificate.concentration import radii
 from journeyman.certificate.requirements import (
     as_printed,
+    optimisation_rate,
     printed_optimisation_error,
     printed_steps,
 )

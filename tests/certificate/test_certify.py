@@ -355,7 +355,7 @@ def test_the_alarm_fires_for_demonstrations_of_another_world(foreign, method):
     certificate = jm.certify(problem, jm.solve(problem))
     assert certificate.alarm
     last = certificate.premises[-1]
-    assert last.verdict is jm.Verdict.FAILED
+    assert last.status is jm.PremiseStatus.FAILED
     assert f"{certificate.lower_bounds.without_budgets:.4g}" in last.detail
     assert f"{certificate.lower_bounds.expert_radius:.4g}" in last.detail
 
@@ -377,9 +377,9 @@ def test_sound_demonstrations_raise_no_alarm(grid):
     certificate = jm.certify(problem, expert)
     assert certificate.valid
     assert not certificate.alarm
-    verdicts = [one.verdict for one in certificate.premises]
-    assert verdicts[0] is jm.Verdict.DECLARED
-    assert set(verdicts[1:]) == {jm.Verdict.TESTED}
+    verdicts = [one.status for one in certificate.premises]
+    assert verdicts[0] is jm.PremiseStatus.DECLARED
+    assert set(verdicts[1:]) == {jm.PremiseStatus.TESTED}
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -395,7 +395,7 @@ def test_declared_expectations_have_no_statistical_term_and_no_alarm(name):
     assert certificate.lower_bound > 0.5
     assert not certificate.alarm
     assert certificate.valid
-    assert [one.verdict for one in certificate.premises] == [jm.Verdict.DECLARED] * 2
+    assert [one.status for one in certificate.premises] == [jm.PremiseStatus.DECLARED] * 2
     assert certificate.premises[1].name == "the laws of the world are exact"
     assert [one.low for one in certificate.expert_intervals] == declared
     assert [one.high for one in certificate.expert_intervals] == declared

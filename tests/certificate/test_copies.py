@@ -12,7 +12,7 @@ import journeyman as jm
 from journeyman.auditing import copies as audited
 from journeyman.certificate.betting import SCALES, log_evidence, ranks, repetitions
 from journeyman.certificate.premises import expert_premises
-from journeyman.certificate.terms import Verdict
+from journeyman.certificate.terms import PremiseStatus
 from journeyman.gallery.queue_network import EmptyStart, SmoothStart
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
@@ -182,7 +182,7 @@ def test_a_record_that_was_copied_is_refuted_and_the_bound_gone(grid):
     once = recorded(grid)
     twice = jm.Demonstrations.concatenate([once, once])
     found = premise_of(grid.world, twice)
-    assert found.verdict is Verdict.FAILED
+    assert found.status is PremiseStatus.FAILED
     assert "60 of which equal an earlier one" in found.detail
     assert "are equal, which has probability" in found.detail
     certificate = jm.certify(jm.Apprenticeship(grid.world, grid.basis, twice), grid.expert)
@@ -195,10 +195,10 @@ def test_a_record_that_was_copied_is_refuted_and_the_bound_gone(grid):
 
 def test_one_copy_in_a_large_record_is_found(grid):
     demos = recorded(grid, count=500)
-    assert premise_of(grid.world, demos).verdict is Verdict.TESTED
+    assert premise_of(grid.world, demos).status is PremiseStatus.TESTED
     one = jm.Demonstrations.concatenate([demos, demos.subset(np.array([17]))])
     found = premise_of(grid.world, one)
-    assert found.verdict is Verdict.FAILED
+    assert found.status is PremiseStatus.FAILED
     assert "episodes 17 and 500 are equal" in found.detail
 
 
@@ -218,9 +218,9 @@ def test_short_episodes_that_were_copied_are_found_by_their_number():
     world = jm.World(np.full((40, 40), 1 / 40), np.full(40, 1 / 40), 0.9)
     policy = jm.Policy.uniform(world)
     demos = jm.record(world, policy, trajectories=60, horizon=1, seed=0)
-    assert premise_of(world, demos).verdict is Verdict.TESTED
+    assert premise_of(world, demos).status is PremiseStatus.TESTED
     twice = jm.Demonstrations.concatenate([demos, demos])
-    assert premise_of(world, twice).verdict is Verdict.FAILED
+    assert premise_of(world, twice).status is PremiseStatus.FAILED
 
 
 def test_sound_records_are_refuted_as_rarely_as_the_level_says(grid):
@@ -230,7 +230,7 @@ def test_sound_records_are_refuted_as_rarely_as_the_level_says(grid):
     for seed in range(runs):
         demos = jm.record(world, jm.Policy.uniform(world), trajectories=40, horizon=3, seed=seed)
         order = np.lexsort([demos.last_states, demos.first_states])
-        alarms += premise_of(world, demos.subset(order), level).verdict is Verdict.FAILED
+        alarms += premise_of(world, demos.subset(order), level).status is PremiseStatus.FAILED
     assert alarms <= level * runs
 
 
@@ -239,7 +239,7 @@ def test_where_nothing_is_left_to_chance_copies_are_declared_and_shown():
     demos = jm.record(world, jm.Policy.uniform(world), trajectories=20, horizon=9, seed=0)
     for record in (demos, jm.Demonstrations.concatenate([demos] * 3)):
         found = premise_of(world, record)
-        assert found.verdict is Verdict.DECLARED
+        assert found.status is PremiseStatus.DECLARED
         assert found.level is None
         assert "too little to chance" in found.detail
         assert f"{len(record) - 2} of {len(record)} episodes equal an earlier one" in found.detail
@@ -257,7 +257,7 @@ def test_laws_that_are_estimates_say_nothing_about_copies(grid):
     )  # fmt: skip
     once = recorded(grid)
     found = premise_of(world, jm.Demonstrations.concatenate([once, once]))
-    assert found.verdict is Verdict.DECLARED
+    assert found.status is PremiseStatus.DECLARED
     assert "estimates cannot say how likely" in found.detail
     assert "60 of 120 episodes equal" in found.detail
 
@@ -292,21 +292,24 @@ def large_premise(world, network, demos):
 def test_copies_are_found_in_a_large_world():
     network, demos = queues()
     certificate, found = large_premise(network.world, network, demos)
-    assert found.verdict is Verdict.TESTED
+    assert found.status is PremiseStatus.TESTED
     assert certificate.valid
     twice = jm.Demonstrations.concatenate([demos, demos])
     certificate, found = large_premise(network.world, network, twice)
-    assert found.verdict is Verdict.FAILED
+    assert found.status is PremiseStatus.FAILED
     assert COPIED in certificate.summary()
     assert certificate.bound == certificate.trivial_bound
 
 
 def test_a_world_that_can_only_be_sampled_declares_copies_unless_starts_tell():
-    for initial, verdict in ((SmoothStart(), Verdict.FAILED), (EmptyStart(), Verdict.DECLARED)):
+    for initial, verdict in (
+        (SmoothStart(), PremiseStatus.FAILED),
+        (EmptyStart(), PremiseStatus.DECLARED),
+    ):
         network, demos = queues(initial)
         twice = jm.Demonstrations.concatenate([demos, demos])
         _, found = large_premise(OnlySteps(network.world), network, twice)
-        assert found.verdict is verdict
+        assert found.status is verdict
     assert "the world can only be sampled: 40 of 80 episodes equal" in found.detail
 
 
@@ -320,6 +323,6 @@ def test_totals_of_episodes_show_equal_ones_and_declare_the_rest():
     problem = jm.Apprenticeship(simulator, None, twice)
     certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20))
     found = {one.name: one for one in certificate.premises}[COPIED]
-    assert found.verdict is Verdict.DECLARED
+    assert found.status is PremiseStatus.DECLARED
     assert "25 of 50 episodes have the totals of another" in found.detail
     assert COPIED in certificate.summary()

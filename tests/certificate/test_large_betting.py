@@ -107,7 +107,7 @@ def test_a_sound_record_is_certified(network):
     certificate, told = verdicts(network, demos)
     assert certificate.valid
     for name in ("start states follow the initial law", "steps follow the transition law"):
-        assert told[name].verdict is jm.Verdict.TESTED
+        assert told[name].status is jm.PremiseStatus.TESTED
         assert told[name].level == 1e-3
 
 
@@ -116,7 +116,7 @@ def test_starts_in_another_region_are_refuted():
     demos = jm.record(fuller.world, fuller.longer, trajectories=60, horizon=3, seed=0)
     certificate, told = verdicts(HUGE, demos)
     refuted = told["start states follow the initial law"]
-    assert refuted.verdict is jm.Verdict.FAILED
+    assert refuted.status is jm.PremiseStatus.FAILED
     assert "blocks by" in refuted.detail
     assert "of 60 starts" in refuted.detail
     assert not certificate.valid

@@ -184,7 +184,7 @@ def test_impossible_records_certify_nothing():
     for name, (states, words) in cases.items():
         problem = jm.Apprenticeship(empty.world, empty.costs, forged(states))
         certificate = jm.certify(problem, empty.longer, evaluation=ROLLOUTS)
-        (failed,) = [one for one in certificate.premises if one.verdict is jm.Verdict.FAILED]
+        (failed,) = [one for one in certificate.premises if one.status is jm.PremiseStatus.FAILED]
         assert name in failed.name
         assert words in failed.detail
         assert not certificate.valid

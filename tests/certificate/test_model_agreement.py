@@ -61,7 +61,7 @@ def test_steps_that_the_record_never_saw_refute_and_are_counted(grid, tmp_path):
         assert share > 0.3
     certificate = certified(start_anywhere, basis, demos)
     premise = {one.name: one for one in certificate.premises}[AGREES]
-    assert premise.verdict is jm.certificate.premises.Verdict.FAILED
+    assert premise.status is jm.certificate.premises.PremiseStatus.FAILED
     assert premise.detail.startswith(
         f"{round(share * 4000)} of 4000 steps ({share:.0%}) were never"
     )

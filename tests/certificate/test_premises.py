@@ -21,7 +21,7 @@ from journeyman.certificate.betting import (
     step_evidence,
 )
 from journeyman.certificate.premises import expert_premises
-from journeyman.certificate.terms import Premise, Verdict, declared, failed, refuted
+from journeyman.certificate.terms import Premise, PremiseStatus, declared, failed, refuted
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
 from journeyman.world.levels import Level
@@ -194,11 +194,11 @@ def test_false_alarms_are_as_rare_as_the_level_says():
 def test_sound_demonstrations_are_not_refuted():
     world, _, expert = jm.gallery.grid(8, seed=0)
     found = premises_of(world, jm.record(world, expert, trajectories=50, horizon=60, seed=0))
-    assert [premise.verdict for premise in found.values()] == [
-        Verdict.DECLARED,
-        Verdict.TESTED,
-        Verdict.TESTED,
-        Verdict.TESTED,
+    assert [premise.status for premise in found.values()] == [
+        PremiseStatus.DECLARED,
+        PremiseStatus.TESTED,
+        PremiseStatus.TESTED,
+        PremiseStatus.TESTED,
     ]
     assert [premise.level for premise in found.values()] == [None, 1e-3, 1e-3, 1e-3]
     assert "e-value" in found[STEPS].detail
@@ -212,8 +212,8 @@ def test_another_slip_is_refuted_from_few_steps(slip, words):
     world, _, expert = jm.gallery.grid(16, slip=0.3, seed=0)
     actual, _, _ = jm.gallery.grid(16, slip=slip, seed=0)
     found = premises_of(world, jm.record(actual, expert, trajectories=10, horizon=60, seed=0))
-    assert found[STEPS].verdict is Verdict.FAILED
-    assert found[STARTS].verdict is Verdict.TESTED
+    assert found[STEPS].status is PremiseStatus.FAILED
+    assert found[STARTS].status is PremiseStatus.TESTED
     assert words in found[STEPS].detail
 
 
@@ -221,7 +221,7 @@ def test_evidence_too_large_for_a_float_is_reported():
     world, _, expert = jm.gallery.grid(8, slip=0.3, seed=0)
     actual, _, _ = jm.gallery.grid(8, slip=0.9, seed=0)
     found = premises_of(world, jm.record(actual, expert, trajectories=100, horizon=60, seed=0))
-    assert found[STEPS].verdict is Verdict.FAILED
+    assert found[STEPS].status is PremiseStatus.FAILED
     assert "e-value 10^" in found[STEPS].detail
 
 
@@ -231,16 +231,16 @@ def test_the_verdict_turns_where_the_e_value_is_one_over_the_level():
     demos = jm.record(actual, expert, trajectories=5, horizon=30, seed=0)
     turn = math.exp(-log_step_evidence(world, demos))
     assert turn < 0.5
-    assert premises_of(world, demos, level=turn * 1.001)[STEPS].verdict is Verdict.FAILED
-    assert premises_of(world, demos, level=turn * 0.999)[STEPS].verdict is Verdict.TESTED
+    assert premises_of(world, demos, level=turn * 1.001)[STEPS].status is PremiseStatus.FAILED
+    assert premises_of(world, demos, level=turn * 0.999)[STEPS].status is PremiseStatus.TESTED
 
 
 def test_swapped_actions_are_refuted():
     world, _, expert = jm.gallery.grid(16, seed=0)
     demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
     swapped = jm.Demonstrations(demos.states, (demos.actions + 2) % 4, demos.offsets)
-    assert premises_of(world, demos)[STEPS].verdict is Verdict.TESTED
-    assert premises_of(world, swapped)[STEPS].verdict is Verdict.FAILED
+    assert premises_of(world, demos)[STEPS].status is PremiseStatus.TESTED
+    assert premises_of(world, swapped)[STEPS].status is PremiseStatus.FAILED
 
 
 def test_one_wrong_pair_among_many_is_refuted_and_named():
@@ -252,7 +252,7 @@ def test_one_wrong_pair_among_many_is_refuted_and_named():
     everywhere = jm.Policy.uniform(world)
     demos = jm.record(actual, everywhere, trajectories=100, horizon=100, seed=0)
     premise = premises_of(world, demos)[STEPS]
-    assert premise.verdict is Verdict.FAILED
+    assert premise.status is PremiseStatus.FAILED
     assert "state 5, action 1 to state" in premise.detail
     assert "frequency" in premise.detail
     assert "expected" in premise.detail
@@ -281,8 +281,8 @@ def test_starts_in_another_region_are_refuted():
     upper_half = np.repeat([1 / 128, 0], 128)
     actual, _, _ = jm.gallery.grid(16, seed=0, initial=upper_half)
     found = premises_of(world, jm.record(actual, expert, trajectories=40, horizon=20, seed=0))
-    assert found[STARTS].verdict is Verdict.FAILED
-    assert found[STEPS].verdict is Verdict.TESTED
+    assert found[STARTS].status is PremiseStatus.FAILED
+    assert found[STEPS].status is PremiseStatus.TESTED
     assert "most out of line is a start in states " in found[STARTS].detail
 
 
@@ -292,7 +292,7 @@ def test_a_favourite_start_is_refuted_and_named():
     law[77] += 0.3
     actual, _, _ = jm.gallery.grid(16, seed=0, initial=law)
     premise = premises_of(world, jm.record(actual, expert, trajectories=60, horizon=5, seed=0))
-    assert premise[STARTS].verdict is Verdict.FAILED
+    assert premise[STARTS].status is PremiseStatus.FAILED
     assert "most out of line is a start in state 77: " in premise[STARTS].detail
 
 
@@ -300,16 +300,16 @@ def test_an_impossible_start_fails_outright_with_episode_and_state():
     world = jm.World(np.full((3, 3), 1 / 3), [0.5, 0.5, 0.0], 0.9)
     demos = jm.Demonstrations([0, 1, 1, 2, 2, 0], [0, 0, 0], [0, 1, 2, 3])
     found = premises_of(world, demos)
-    assert found[STARTS].verdict is Verdict.FAILED
+    assert found[STARTS].status is PremiseStatus.FAILED
     assert "episode 2 starts in state 2" in found[STARTS].detail
-    assert found[STEPS].verdict is Verdict.TESTED
+    assert found[STEPS].status is PremiseStatus.TESTED
 
 
 def test_states_that_cannot_start_do_not_disturb_the_others():
     world = jm.World(np.full((4, 4), 1 / 4), [0.0, 0.5, 0.0, 0.5], 0.9)
     demos = jm.Demonstrations([1, 0] * 40, [0] * 40, range(41))
     premise = premises_of(world, demos)[STARTS]
-    assert premise.verdict is Verdict.FAILED
+    assert premise.status is PremiseStatus.FAILED
     assert "start in state 1: 40 of 40" in premise.detail
 
 
@@ -362,7 +362,7 @@ def test_declared_expectations_are_one_declared_premise():
     expert = jm.ExpertExpectation(np.zeros(basis.num_costs))
     (premise,) = expert_premises(jm.Apprenticeship(world, basis, expert))
     assert premise.name == "the declared expectations are those of the expert"
-    assert premise.verdict is Verdict.DECLARED
+    assert premise.status is PremiseStatus.DECLARED
     assert premise.level is None
 
 
@@ -389,11 +389,11 @@ def test_a_law_that_is_an_estimate_is_not_bet_against(facts, names, words):
     estimated = jm.World([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], 0.9, **facts)
     found = premises_of(estimated, demos)
     assert list(found) == ["independent trajectories", COPIED, *names, AGREES]
-    assert found[UNKNOWN].verdict is Verdict.DECLARED
+    assert found[UNKNOWN].status is PremiseStatus.DECLARED
     assert words in found[UNKNOWN].detail
     others = [one.name for one in refuted(found.values()) if one.name not in (AGREES, COPIED)]
     assert others == names[:-1]
-    assert (found[COPIED].verdict is Verdict.FAILED) == (len(names) > 1)
+    assert (found[COPIED].status is PremiseStatus.FAILED) == (len(names) > 1)
 
 
 def test_estimates_without_their_demonstrations_are_refused():
@@ -415,6 +415,6 @@ def test_a_level_is_a_probability(level):
 
 
 def test_refuted_keeps_what_failed_in_order():
-    kept = Premise("c", Verdict.TESTED, "", 0.1)
+    kept = Premise("c", PremiseStatus.TESTED, "", 0.1)
     some = [failed("a", "", 0.1), declared("b", ""), kept, failed("d", "")]
     assert [premise.name for premise in refuted(some)] == ["a", "d"]

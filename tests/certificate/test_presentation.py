@@ -1,6 +1,7 @@
 """What a person reads of a certificate: true, and nothing that matters left out."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def named(certificate):
     words = certificate.summary()
     declared, _, tested = words.partition("Premises tested and not refuted: ")
     for one in certificate.premises:
-        assert one.name in (declared if one.verdict is jm.Verdict.DECLARED else tested), one
+        assert one.name in (declared if one.status is jm.PremiseStatus.DECLARED else tested), one
     return {one.name for one in certificate.premises}
 
 
@@ -275,3 +276,41 @@ def test_budgets_are_kept_with_a_probability_where_laws_were_counted():
     never = [jm.Budget(np.zeros(world.num_pairs), 0.0, name="nothing")]
     free = jm.certify(jm.Apprenticeship(model, basis, target, constraints=never), policy)
     assert free.budgets[0].failure_probability == 0
+
+
+def test_a_certificate_as_plain_values_says_what_its_attributes_say(grid):
+    world, basis, expert, demos = grid
+    budget = jm.Budget(cost=np.ones(25), at_most=30.0, name="time")
+    certificate = jm.certify(jm.Apprenticeship(world, basis, demos, constraints=budget), expert)
+    known = json.loads(certificate.to_json())
+    assert known == certificate.to_dict()
+    assert known["bound"] == certificate.bound
+    assert known["expectations"] == certificate.expectations.tolist()
+    assert known["budgets"][0]["spent"] == certificate.budgets[0].spent
+    assert known["lower_bounds"]["on_data"] == certificate.lower_bound
+    assert [one["status"] for one in known["premises"]] == [
+        one.status.value for one in certificate.premises
+    ]
+    rows = certificate.to_rows()
+    best = [row for row in rows if row["bound"] == rows[0]["bound"]]
+    assert sum(row["value"] for row in best) == pytest.approx(certificate.best.bound)
+    assert len(rows) == sum(len(way.terms) for way in certificate.combinations)
+
+
+def test_what_was_not_evaluated_exactly_is_absent_in_one_way():
+    network = jm.gallery.queues(4, buffers=(2, 2, 2, 2), discount=0.9)
+    demos = jm.record(network.world, network.longer, trajectories=20, horizon=40, seed=0)
+    problem = jm.Apprenticeship(network.world, network.costs, demos)
+    certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(50, 40))
+    assert not certificate.is_exact
+    known = json.loads(certificate.to_json())
+    assert known["gap_on_data"] is None
+    for name in ("budgets", "expert_intervals", "apprentice_intervals"):
+        assert known[name] == []
+    assert certificate.witness is certificate.optimality_gap is certificate.reduced is None
+    assert certificate.lower_bound == 0 <= certificate.bound
+    assert known["lower_bounds"]["expert_radius"] == "inf"
+    assert not certificate.alarm
+    assert "gap on the data" not in certificate.table() + certificate.summary()
+    assert "rollout sampling" in certificate.advice()
+    assert repr(certificate).startswith("Certificate(gap <= ")

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from frequencies import frequencies
-from journeyman.certificate.concentration import bias, shortfall
 from journeyman.certificate.model_error import greatest_model_term, model_term, transition_radii
-from journeyman.certificate.requirements import attainable, default_radius, requirements
+from journeyman.certificate.requirements import (
+    attainable,
+    bias,
+    default_radius,
+    requirements,
+    shortfall,
+)
 from journeyman.features.base import Features
 from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty, UniformRows
 from journeyman.problem.surrogate import Surrogate

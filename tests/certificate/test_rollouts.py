@@ -276,7 +276,7 @@ def test_what_does_not_come_from_rollouts_is_exact():
     assert {way.kind for way in sampled.combinations} == {"E"}
     assert not exact.best.statistics
     assert "fresh rollouts are independent of the policy" in {
-        premise.name for premise in sampled.premises if premise.verdict is jm.Verdict.DECLARED
+        premise.name for premise in sampled.premises if premise.status is jm.PremiseStatus.DECLARED
     }
 
 

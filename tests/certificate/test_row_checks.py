@@ -32,9 +32,9 @@ def test_a_sound_world_with_sound_features_passes():
     certificate = certified(made())
     found = premises_of(certificate)
     assert certificate.valid
-    assert found[AGREE].verdict is found[DRAWN].verdict is jm.Verdict.TESTED
+    assert found[AGREE].status is found[DRAWN].status is jm.PremiseStatus.TESTED
     assert found[AGREE].detail == "6000 steps were followed there and back"
-    assert found[TAKEN].verdict is jm.Verdict.DECLARED
+    assert found[TAKEN].status is jm.PremiseStatus.DECLARED
     assert "predecessors are taken to be complete" in found[TAKEN].detail
     assert TAKEN in certificate.table()
 
@@ -62,7 +62,7 @@ def test_sound_draws_are_seldom_refuted():
 def test_predecessors_that_contradict_successors_are_found(bug, words):
     certificate = certified(made(bug))
     premise = premises_of(certificate)[AGREE]
-    assert premise.verdict is jm.Verdict.FAILED
+    assert premise.status is jm.PremiseStatus.FAILED
     assert words in premise.detail
     assert not certificate.valid
     assert certificate.bound == certificate.trivial_bound
@@ -74,8 +74,8 @@ def test_recorded_steps_are_looked_up_where_features_never_draw():
     parts["features"].table[8:] = 0
     parts["features"].table *= 10 / parts["features"].table.sum(axis=0)
     unseen, seen = (certified(parts, rows=500, recorded=one) for one in (False, True))
-    assert premises_of(unseen)[AGREE].verdict is jm.Verdict.TESTED
-    assert premises_of(seen)[AGREE].verdict is jm.Verdict.FAILED
+    assert premises_of(unseen)[AGREE].status is jm.PremiseStatus.TESTED
+    assert premises_of(seen)[AGREE].status is jm.PremiseStatus.FAILED
     assert "state 6, action 1" in premises_of(seen)[AGREE].detail
 
 
@@ -91,7 +91,7 @@ def test_recorded_steps_are_looked_up_where_features_never_draw():
 def test_draws_of_another_law_are_found(world_bug, feature_bug, words):
     certificate = certified(made(world_bug, feature_bug), rows=10_000)
     premise = premises_of(certificate)[DRAWN]
-    assert premise.verdict is jm.Verdict.FAILED
+    assert premise.status is jm.PremiseStatus.FAILED
     assert any(word in premise.detail for word in words.split("|")), premise.detail
     assert not certificate.valid
 
@@ -114,7 +114,7 @@ def test_one_column_of_a_wrong_mass_is_found_by_what_comes_again():
         problem = jm.Apprenticeship(world, made()["costs"], jm.ExpertExpectation([0.0]))
         policy = jm.FeaturePolicy(One(world, factor), [1.0])
         certificate = jm.certify(problem, policy, evaluation=jm.SampledRows(rows=3000))
-        verdicts.append(premises_of(certificate)[DRAWN].verdict is jm.Verdict.FAILED)
+        verdicts.append(premises_of(certificate)[DRAWN].status is jm.PremiseStatus.FAILED)
     assert verdicts == [True, False, True]
 
 

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.certificate.concentration import (
-    Rate,
-    optimisation_rate,
-    radii,
-    recorded_length,
-    truncation,
-)
-from journeyman.certificate.requirements import attainable, demonstrations_needed
+from journeyman.certificate.concentration import Rate, radii, recorded_length, truncation
+from journeyman.certificate.requirements import attainable, demonstrations_needed, optimisation_rate
 from journeyman.features.base import Features
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate

@@ -105,7 +105,7 @@ def test_every_sample_lies_within_its_range(case):
         assert (samples >= 0).all()
         assert (samples <= one.width).all(), one.name
         assert one.never_drawn() is None
-    assert support_premise(sums).verdict is jm.Verdict.TESTED
+    assert support_premise(sums).status is jm.PremiseStatus.TESTED
 
 
 @given(combinations())
@@ -204,7 +204,7 @@ def test_the_law_of_the_subgradients_would_underestimate_the_flow_violation():
     estimate = wrong.statistics(10**6, rng, 0, 0.05)
     assert upper_bound(estimate) < 0.5, "its upper bound does not hold"
     premise = support_premise(with_subgradient_law(reduced, theta))
-    assert premise.verdict is jm.Verdict.FAILED
+    assert premise.status is jm.PremiseStatus.FAILED
     assert "row 1 counts in V2 but is never drawn" in premise.detail
 
 
@@ -311,10 +311,10 @@ def test_delta_is_shared_with_the_expert():
         for way in certificate.combinations:
             parts = [part.failure_probability for part in way.statistics]
             assert math.fsum(parts) == pytest.approx(share)
-        verdicts = {premise.name: premise.verdict for premise in certificate.premises}
+        verdicts = {premise.name: premise.status for premise in certificate.premises}
         fresh = "fresh rows are independent of the coefficients"
-        assert verdicts[fresh] is jm.Verdict.DECLARED
-        assert verdicts[sampled_rows.SUPPORT] is jm.Verdict.TESTED
+        assert verdicts[fresh] is jm.PremiseStatus.DECLARED
+        assert verdicts[sampled_rows.SUPPORT] is jm.PremiseStatus.TESTED
         assert certificate.bound >= one.gap(policy) or one is estimated
 
 

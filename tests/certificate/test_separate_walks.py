@@ -33,7 +33,7 @@ def test_policies_that_draw_for_each_walk_pass(policy, simulated):
     certificate = certified(walked(policy), simulated=simulated)
     premise = premise_of(certificate)
     assert certificate.valid
-    assert premise.verdict is jm.Verdict.TESTED
+    assert premise.status is jm.PremiseStatus.TESTED
     assert "taken to be independent" in premise.detail
     assert SEPARATE in certificate.table()
 
@@ -57,7 +57,7 @@ def test_answers_that_depend_on_the_batch_are_refused(policy, what):
 def test_where_nothing_but_totals_is_seen_the_premise_is_refuted(policy):
     certificate = certified(walked(policy, shared=True), simulated=True)
     premise = premise_of(certificate)
-    assert premise.verdict is jm.Verdict.FAILED
+    assert premise.status is jm.PremiseStatus.FAILED
     assert "walks of a batch share their luck" in premise.detail
     assert not certificate.valid
     assert certificate.bound == certificate.trivial_bound
@@ -77,7 +77,7 @@ def test_worlds_that_draw_one_number_a_batch_are_refused(world, words):
 
 def test_a_simulator_that_draws_one_number_a_batch_is_refuted():
     certificate = certified(walked("tables", world="one step"), simulated=True)
-    assert premise_of(certificate).verdict is jm.Verdict.FAILED
+    assert premise_of(certificate).status is jm.PremiseStatus.FAILED
 
 
 def test_candidates_of_a_mixture_are_tested_one_by_one():

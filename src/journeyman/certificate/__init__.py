@@ -16,7 +16,7 @@ from journeyman.certificate.requirements import (
 )
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
+from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs.rates import Rate
 
 __all__ = [
@@ -27,13 +27,13 @@ __all__ = [
     "Combination",
     "Figure",
     "Premise",
+    "PremiseStatus",
     "Rate",
     "Requirements",
     "Rollouts",
     "SampledRows",
     "Statistics",
     "Term",
-    "Verdict",
     "as_printed",
     "attainable",
     "certify",

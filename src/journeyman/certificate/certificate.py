@@ -16,6 +16,7 @@ in every world. What needs exact evaluation is there where that is possible (`is
 numbers and objects are None, tuples are empty, and the lower bounds are what the class itself says.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from journeyman.arrays import FloatArray
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
-from journeyman.certificate.terms import Combination, Premise, Term, Verdict, refuted
+from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, refuted
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Witness
@@ -84,7 +85,7 @@ class Certificate:
     @property
     def valid(self) -> bool:
         """Whether no premise has failed."""
-        return all(premise.verdict is not Verdict.FAILED for premise in self.premises)
+        return all(premise.status is not PremiseStatus.FAILED for premise in self.premises)
 
     @property
     def best(self) -> Combination:
@@ -217,6 +218,34 @@ class Certificate:
         from journeyman.certificate.presentation import table
 
         return table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that is known as plain values, for JSON: infinities are words there.
+
+        >>> import journeyman as jm
+        >>> world, basis, expert = jm.gallery.grid(4)
+        >>> problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.5, 0.5, 0.5, 0.5]))
+        >>> jm.certify(problem, expert).to_dict()["premises"][0]["status"]
+        'declared'
+        """
+        from journeyman.certificate.presentation import as_dict
+
+        return as_dict(self)
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One row for every term of every combination, the best first: `pandas.DataFrame` and
+        `polars.DataFrame` take them as they are."""
+        from journeyman.certificate.presentation import plain
+
+        return [
+            {"evaluation": way.kind, "estimate": way.estimate, "bound": way.bound, **plain(term)}
+            for way in self.combinations
+            for term in way.terms
+        ]
 
     def save(
         self,

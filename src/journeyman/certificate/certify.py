@@ -50,8 +50,8 @@ from journeyman.certificate.terms import (
     Estimate,
     Evaluation,
     Premise,
+    PremiseStatus,
     Term,
-    Verdict,
     refuted,
     total,
 )
@@ -288,6 +288,6 @@ def _alarm(problem: Apprenticeship, bounds: LowerBounds, level: float) -> tuple[
         if least > radius
         else f"{max(least, 0.0):.4g} from the data is possible, {radius:.4g} is to be expected"
     )
-    verdict = Verdict.FAILED if least > radius else Verdict.TESTED
+    status = PremiseStatus.FAILED if least > radius else PremiseStatus.TESTED
     name = "a policy of this world can have made the demonstrations"
-    return (Premise(name, verdict, detail, level),)
+    return (Premise(name, status, detail, level),)

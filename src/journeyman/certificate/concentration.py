@@ -20,7 +20,6 @@ from journeyman.arrays import FloatArray, require_between
 from journeyman.costs.rates import Rate, Totals
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
-from journeyman.problem.surrogate import Surrogate
 
 
 def hoeffding_radius(width: float, count: int, failure_probability: float) -> float:
@@ -81,36 +80,17 @@ def radii(
 
         P( gap_W(+-(estimate - truth)) > s(m, delta) ) <= delta         s = scale(delta)/sqrt(m)
 
-    for the mean of m independent trajectories. With h = 1/(1 - discount), n costs,
-
-    | class           | name       | s(m, delta)                                                 |
-    |-----------------|------------|-------------------------------------------------------------|
-    | `InfinityBall`  | union      | sum_i R_i sqrt(log(2n/delta)/(2m))                          |
-    |                 | signs      | 2 N h sqrt((n log 2 + log(1/delta))/(2m))                   |
-    |                 | McDiarmid  | sqrt(n) N2 h/sqrt(m) + 2 N h sqrt(log(1/delta)/(2m))        |
-    | `EuclideanBall` | McDiarmid  | N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)                     |
-    | `Simplex`       | two-sided  | max_i R_i sqrt(log(2n/delta)/(2m))                          |
-    |                 | one-sided  | max_i R_i sqrt(log(n/delta)/(2m))                           |
-
-    where R_i = (max psi_i - min psi_i) h is the range of one trajectory's total, N = max |c_w| over
-    the class, N2 = max |Psi_s|_2. N and N2 may be taken after any constant is subtracted from each
-    cost; here the smaller of "as given" and "middle of the range" is used. Scales of the class
-    scale the costs. A comparison of two policies needs both signs, a certificate of one policy only
-    the first.
+    for the mean of m independent trajectories; each cost class has its own (`CostClass.rates`). A
+    comparison of two policies needs both signs, a certificate of one policy only the first.
 
     Records that stop after H steps lose at most N h discount^H, whatever made them stop; the radii
     are for complete trajectories, so the two errors add.
-
-    The loss of the averaged iterate of T steps with learning rate rho/(K sqrt(T)) exceeds its
-    minimum over the ball by more than rho (K + 2 sigma sqrt(2 log(1/delta)))/sqrt(T) with
-    probability delta at most, where K bounds the sampled subgradients and sigma their noise
-    (Azuma).
 
     *Guarantee*: no radius looks at the data, so the smallest of them is free. It fails for
     trajectories that are not independent or do not start from `initial`; experts may depend on
     history.
 
-    *Reference*: Hoeffding (1963); Azuma (1967); McDiarmid (1989).
+    *Reference*: Hoeffding (1963); McDiarmid (1989).
     """
     delta = require_probability(failure_probability)
     totals = Totals(problem.basis, problem.effective_horizon)
@@ -141,50 +121,9 @@ def recorded_length(problem: Apprenticeship, target: float) -> int:
     return length
 
 
-def optimisation_rate(surrogate: Surrogate, radius: float, failure_probability: float) -> Rate:
-    """(1 + k) opt as a function of T: Azuma's inequality for the noise of the sampled rows."""
-    noise = 2 * surrogate.noise_bound() * math.sqrt(2 * math.log(1 / failure_probability))
-    scale = (1 + shortfall(surrogate)) * radius * (surrogate.subgradient_bound + noise)
-    return Rate("optimisation", scale, "(1 + k) rho (K + 2 sigma sqrt(2 log(1/delta_opt)))/sqrt(T)")
-
-
-def shortfall(surrogate: Surrogate) -> float:
-    """k = max(0, 2 N' h/lambda_1 - 1, N' h/lambda_2 - 1), N' = N + lambda_3 sum_j |d_j|: by which
-    share the penalties fall short of exact ones."""
-    problem, penalties = surrogate.reduced.problem, surrogate.penalties
-    h = problem.world.effective_horizon
-    budgets = penalties.budgets * sum(budget.size for budget in problem.constraints)
-    exact = problem.gap_scale / 2 + budgets * h
-    short = max(2 * exact / penalties.pairs, exact / penalties.flow) - 1
-    return short if short > 1e-12 else 0.0
-
-
-def bias(surrogate: Surrogate, radius: float) -> float:
-    """2 k rho K_psi: what penalties that fall short may cost however long one optimises."""
-    return 2 * shortfall(surrogate) * radius * surrogate.matching_bound
-
-
 def fewest(rates: tuple[Rate, ...], target: float) -> int:
     """The least number over the variants; 0 when there is nothing to estimate."""
     return min((rate.smallest(target) for rate in rates), default=0)
-
-
-def least_radius(rates: tuple[Rate, ...], num_trajectories: int) -> float:
-    """The smallest radius over the variants; 0 when there is nothing to estimate."""
-    return min((rate.at(num_trajectories) for rate in rates), default=0.0)
-
-
-def require_accuracy(accuracy: float) -> float:
-    return require_between(
-        "accuracy", accuracy, 0.0, math.inf, InvalidProblem, "Give a gap in units of cost"
-    )
-
-
-def require_counts(**counts: int | None) -> None:
-    """Whole numbers from 1, or None."""
-    for name, count in counts.items():
-        if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
-            raise InvalidProblem(f"{name} = {count!r}", "Give a whole number from 1")
 
 
 def require_probability(value: float) -> float:

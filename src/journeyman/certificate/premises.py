@@ -32,7 +32,7 @@ from journeyman.certificate.betting import (
     step_evidence_of_laws,
 )
 from journeyman.certificate.model_error import agreement, num_unobserved
-from journeyman.certificate.terms import Premise, Verdict, declared, failed
+from journeyman.certificate.terms import Premise, PremiseStatus, declared, failed
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
@@ -62,7 +62,7 @@ def expert_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Prem
     >>> demos = Demonstrations([0, 0] * 30, [0] * 30, range(31))
     >>> from journeyman.costs import CostBasis
     >>> for premise in expert_premises(Apprenticeship(world, CostBasis([[0], [1]]), demos)):
-    ...     premise.name, premise.verdict.value
+    ...     premise.name, premise.status.value
     ('independent trajectories', 'declared')
     ('no episode was copied', 'failed')
     ('start states follow the initial law', 'tested, not refuted')
@@ -147,7 +147,9 @@ def _support(world: World) -> Premise:
 
 def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -> list[str]:
     """A sentence where many episodes are equal and nothing can tell whether they were copied."""
-    untested = any(one.name == NO_COPIES and one.verdict is Verdict.DECLARED for one in premises)
+    untested = any(
+        one.name == NO_COPIES and one.status is PremiseStatus.DECLARED for one in premises
+    )
     if demos is None or not untested:
         return []
     count = len(demos)
@@ -199,10 +201,10 @@ def _stepped_tests(world: World, demos: Demonstrations, level: float) -> tuple[P
         log_chances = log_chances + np.add.reduceat(log_or_zero(chances), demos.offsets[:-1])
     cause = "the world can only be sampled" if chances is None else LITTLE_CHANCE
     bets = []
-    if starts.verdict is Verdict.TESTED:
+    if starts.status is PremiseStatus.TESTED:
         words, log_value = start_evidence_of_draws(world, demos.first_states)
         bets.append(judged(STARTS_FOLLOW, f"{len(demos)} starts", log_value, words, level))
-    if steps.verdict is Verdict.TESTED and demos.num_steps:
+    if steps.status is PremiseStatus.TESTED and demos.num_steps:
         words, log_value = step_evidence_of_laws(
             cast(LargeWorld, world),
             *(part[:MOST_STEPS] for part in (demos.step_states, demos.actions, demos.next_states)),
@@ -288,7 +290,9 @@ def _possible_starts(demos: Demonstrations, chances: FloatArray) -> Premise:
         episode = int(np.argmax(impossible))
         detail = f"episode {episode} starts in state {starts[episode]}, of initial probability 0"
         return failed(name, detail, 0.0)
-    return Premise(name, Verdict.TESTED, f"{starts.size} starts have positive probability", 0.0)
+    return Premise(
+        name, PremiseStatus.TESTED, f"{starts.size} starts have positive probability", 0.0
+    )
 
 
 def _step_chances(world: World, demos: Demonstrations) -> FloatArray | None:
@@ -316,7 +320,9 @@ def _possible_steps(demos: Demonstrations, chances: FloatArray | None) -> Premis
             f"state {demos.step_states[at]}, action {demos.actions[at]} to {demos.next_states[at]}"
         )
         return failed(name, f"step {at}: {step} has probability 0", 0.0)
-    return Premise(name, Verdict.TESTED, f"{chances.size} steps have positive probability", 0.0)
+    return Premise(
+        name, PremiseStatus.TESTED, f"{chances.size} steps have positive probability", 0.0
+    )
 
 
 def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
@@ -327,7 +333,9 @@ def _agreement(world: World, demos: Demonstrations, level: float) -> Premise:
         counted = f"{unobserved} of {demos.num_steps} steps ({share:.0%})"
         detail = f"{counted} were never seen in the record of the model; {detail}"
     name = "demonstrations agree with the estimated laws"
-    return Premise(name, Verdict.FAILED if closest.is_refuted else Verdict.TESTED, detail, level)
+    return Premise(
+        name, PremiseStatus.FAILED if closest.is_refuted else PremiseStatus.TESTED, detail, level
+    )
 
 
 def judged(name: str, sample: str, log_value: float, worst: str, level: float) -> Premise:
@@ -335,7 +343,7 @@ def judged(name: str, sample: str, log_value: float, worst: str, level: float) -
     detail = f"e-value {_number(log_value)} from {sample}, refuted from {1 / level:g} on"
     if log_value >= -math.log(level):
         return failed(name, f"{detail}; {worst}", level)
-    return Premise(name, Verdict.TESTED, detail, level)
+    return Premise(name, PremiseStatus.TESTED, detail, level)
 
 
 def _number(log_value: float) -> str:

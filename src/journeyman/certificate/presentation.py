@@ -20,7 +20,7 @@ from journeyman.certificate.concentration import fewest, radii, recorded_length
 from journeyman.certificate.expert import LEAST_INDEPENDENT
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
 from journeyman.certificate.premises import doubt_of_copies
-from journeyman.certificate.terms import Premise, Term, Verdict, refuted
+from journeyman.certificate.terms import Premise, PremiseStatus, Term, refuted
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
 from journeyman.world.estimation import observed_support
@@ -30,7 +30,11 @@ ROUNDING = 1e-10
 """Of 2 N/(1 - discount): less is shown as zero in a sentence."""
 NOTABLE = 0.01
 """Of the demonstrated steps: so many that a model does not know are worth a word."""
-MARKS = {Verdict.TESTED: "tested", Verdict.DECLARED: "declared", Verdict.FAILED: "FAILED"}
+MARKS = {
+    PremiseStatus.TESTED: "tested",
+    PremiseStatus.DECLARED: "declared",
+    PremiseStatus.FAILED: "FAILED",
+}
 LARGE = 0.1
 """Terms above this share of the bound are worth a word."""
 SAMPLING = {"sampling": 0.5, "outliers": 1.0}
@@ -114,11 +118,11 @@ def percent(share: float) -> str:
 def premises_in_words(premises: Iterable[Premise]) -> str:
     """The premises of a bound by their names: what was declared, and what was tested."""
     found = tuple(premises)
-    marks = {Verdict.DECLARED: "declared", Verdict.TESTED: "tested and not refuted"}
+    marks = {PremiseStatus.DECLARED: "declared", PremiseStatus.TESTED: "tested and not refuted"}
     parts = [
-        f"{mark}: {'; '.join(one.name for one in found if one.verdict is status)}"
+        f"{mark}: {'; '.join(one.name for one in found if one.status is status)}"
         for status, mark in marks.items()
-        if any(one.verdict is status for one in found)
+        if any(one.status is status for one in found)
     ]
     return f"Premises {'. Premises '.join(parts)}." if parts else ""
 
@@ -307,7 +311,7 @@ def table(certificate: Certificate) -> str:
         ]
     if certificate.premises:
         lines += ["", "premises"] + [
-            f"  {MARKS[one.verdict]:<10}{one.name}: {one.detail}" for one in certificate.premises
+            f"  {MARKS[one.status]:<10}{one.name}: {one.detail}" for one in certificate.premises
         ]
     words = symbols_in_words(best.terms, [way.kind for way in certificate.combinations])
     if words:

@@ -6,7 +6,7 @@ With probability 1 - delta the policy of the averaged iterate satisfies, for all
                     + (1 + k) opt + 2 k rho K_psi + 2 s + 2 tr + 2 model
 
     opt = rho (K + 2 sigma sqrt(2 log(1/delta_opt)))/sqrt(T)     learning rate rho/(K sqrt(T))
-    s   = the smallest radius of `sample_sizes` at m and delta_expert,      tr = N h discount^H
+    s   = the smallest of the class's `radii` at m and delta_expert,      tr = N h discount^H
     a_1 = 2 N' h + (1 + k) lambda_1,    a_2 = N' h + (1 + k) lambda_2
     model = N h (discount max over policies <mu, err> + err0), 0 where the laws are known
 
@@ -32,14 +32,9 @@ from scipy import sparse
 
 from journeyman.arrays import require_between
 from journeyman.certificate.concentration import (
-    bias,
     fewest,
-    least_radius,
-    optimisation_rate,
     radii,
     recorded_length,
-    require_accuracy,
-    require_counts,
     require_probability,
     truncation,
 )
@@ -218,11 +213,11 @@ def beside(printed: AsPrinted | None, name: str, value: float, formula: str) -> 
     return Figure(name, value, formula, getattr(printed, field), printed_formula, note)
 
 
-def verdict(name: str, excess: float, trivial_bound: float) -> str:
+def compared(name: str, excess: float, trivial_bound: float) -> str:
     """One line that says whether a guarantee says anything."""
-    said = "vacuous, " if excess >= trivial_bound else ""
+    vacuous = "vacuous, " if excess >= trivial_bound else ""
     most = f"while gaps of two policies differ by at most {trivial_bound:.6g}"
-    return f"{name}: {said}excess {excess:.6g}, {most}"
+    return f"{name}: {vacuous}excess {excess:.6g}, {most}"
 
 
 def _shown(value: float | None) -> str:
@@ -343,9 +338,9 @@ class Requirements:
         paper = (
             "as printed: the paper has no figures beyond C_lin, costs in [-1, 1] and accuracy < 1"
             if self.printed is None
-            else verdict("as printed", self.printed.excess, self.trivial_bound)
+            else compared("as printed", self.printed.excess, self.trivial_bound)
         )
-        corrected = verdict("corrected", self.excess, self.trivial_bound)
+        corrected = compared("corrected", self.excess, self.trivial_bound)
         return "\n".join([beside_the_paper(self.figures), "", corrected, paper])
 
 
@@ -375,7 +370,7 @@ class Attainable:
         names = ["statistical", "truncation", "optimisation", "bias", "accuracy"]
         names[4:4] = ["model"] * (self.model > 0)
         lines = [f"{name:<12}  {getattr(self, name):>12.6g}" for name in names]
-        return "\n".join([*lines, "", verdict("guarantee", self.accuracy, self.trivial_bound)])
+        return "\n".join([*lines, "", compared("guarantee", self.accuracy, self.trivial_bound)])
 
 
 def requirements(
@@ -564,3 +559,49 @@ def _setting(
     ball = holding if radius is None else radius
     ball = require_between("radius", ball, 0.0, math.inf, InvalidSolver, "Give a positive number")
     return Surrogate(Reduced(problem, features), penalty, sampling), ball
+
+
+def optimisation_rate(surrogate: Surrogate, radius: float, failure_probability: float) -> Rate:
+    """(1 + k) opt as a function of T: Azuma's inequality for the noise of the sampled rows.
+
+    The loss of the averaged iterate of T steps with learning rate rho/(K sqrt(T)) exceeds its
+    minimum over the ball by more than rho (K + 2 sigma sqrt(2 log(1/delta)))/sqrt(T) with
+    probability delta at most, where K bounds the sampled subgradients and sigma their noise.
+    """
+    noise = 2 * surrogate.noise_bound() * math.sqrt(2 * math.log(1 / failure_probability))
+    scale = (1 + shortfall(surrogate)) * radius * (surrogate.subgradient_bound + noise)
+    return Rate("optimisation", scale, "(1 + k) rho (K + 2 sigma sqrt(2 log(1/delta_opt)))/sqrt(T)")
+
+
+def shortfall(surrogate: Surrogate) -> float:
+    """k = max(0, 2 N' h/lambda_1 - 1, N' h/lambda_2 - 1), N' = N + lambda_3 sum_j |d_j|: by which
+    share the penalties fall short of exact ones."""
+    problem, penalties = surrogate.reduced.problem, surrogate.penalties
+    h = problem.world.effective_horizon
+    budgets = penalties.budgets * sum(budget.size for budget in problem.constraints)
+    exact = problem.gap_scale / 2 + budgets * h
+    short = max(2 * exact / penalties.pairs, exact / penalties.flow) - 1
+    return short if short > 1e-12 else 0.0
+
+
+def bias(surrogate: Surrogate, radius: float) -> float:
+    """2 k rho K_psi: what penalties that fall short may cost however long one optimises."""
+    return 2 * shortfall(surrogate) * radius * surrogate.matching_bound
+
+
+def least_radius(rates: tuple[Rate, ...], num_trajectories: int) -> float:
+    """The smallest radius over the variants; 0 when there is nothing to estimate."""
+    return min((rate.at(num_trajectories) for rate in rates), default=0.0)
+
+
+def require_accuracy(accuracy: float) -> float:
+    return require_between(
+        "accuracy", accuracy, 0.0, math.inf, InvalidProblem, "Give a gap in units of cost"
+    )
+
+
+def require_counts(**counts: int | None) -> None:
+    """Whole numbers from 1, or None."""
+    for name, count in counts.items():
+        if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
+            raise InvalidProblem(f"{name} = {count!r}", "Give a whole number from 1")

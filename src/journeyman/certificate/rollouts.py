@@ -43,9 +43,9 @@ from journeyman.certificate.terms import (
     Estimate,
     Evaluation,
     Premise,
+    PremiseStatus,
     Statistics,
     Term,
-    Verdict,
     above,
     declared,
     failed,
@@ -326,7 +326,7 @@ def separate_walks(
     if p <= LEVEL:
         return failed(SEPARATE, f"{detail}: walks of a batch share their luck", LEVEL)
     taken = "what the test does not see is taken to be independent"
-    return Premise(SEPARATE, Verdict.TESTED, f"{detail}; {taken}", LEVEL)
+    return Premise(SEPARATE, PremiseStatus.TESTED, f"{detail}; {taken}", LEVEL)
 
 
 def p_value(totals: FloatArray, seed: int, number: int) -> float:

@@ -31,7 +31,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.certificate.betting import CONCENTRATIONS, log_mean, log_rising
 from journeyman.certificate.premises import judged
-from journeyman.certificate.terms import Premise, Verdict, declared, failed
+from journeyman.certificate.terms import Premise, PremiseStatus, declared, failed
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidWorld
 from journeyman.world.large_world import LargeWorld, Predecessors, successor_laws
@@ -160,7 +160,7 @@ def row_premises(steps: Steps, shards: list[Draws], level: float) -> tuple[Premi
     """What was followed, what was bet against, and what is left to be believed."""
     if steps.contradiction is None:
         detail = f"{steps.count} steps were followed there and back"
-        agree = Premise(AGREE, Verdict.TESTED, detail, 0.0)
+        agree = Premise(AGREE, PremiseStatus.TESTED, detail, 0.0)
     else:
         agree = failed(AGREE, steps.contradiction, 0.0)
     words, log_value = draw_evidence(shards)

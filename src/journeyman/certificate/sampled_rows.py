@@ -85,9 +85,9 @@ from journeyman.certificate.row_checks import (
 from journeyman.certificate.terms import (
     Evaluation,
     Premise,
+    PremiseStatus,
     Statistics,
     Term,
-    Verdict,
     above,
     declared,
     failed,
@@ -319,7 +319,7 @@ def support_premise(sums: tuple[RowSum, ...]) -> Premise:
         name, row = missed[0]
         return failed(SUPPORT, f"row {row} counts in {name} but is never drawn", 0.0)
     detail = "no row of probability zero adds to V1, V2 or r+"
-    return Premise(SUPPORT, Verdict.TESTED, detail, 0.0)
+    return Premise(SUPPORT, PremiseStatus.TESTED, detail, 0.0)
 
 
 def _reach(features: Features, coefficients: FloatArray) -> tuple[float, float]:

@@ -39,7 +39,7 @@ def total(terms: tuple[Term, ...]) -> float:
     return above(math.fsum(term.value for term in terms)) if terms else 0.0
 
 
-class Verdict(Enum):
+class PremiseStatus(Enum):
     """What is known about a premise."""
 
     TESTED = "tested, not refuted"
@@ -52,7 +52,7 @@ class Premise:
     """Something a guarantee rests on."""
 
     name: str
-    verdict: Verdict
+    status: PremiseStatus
     detail: str
     level: float | None
     """Probability, at most, with which the test refutes a true premise; None without a test."""
@@ -60,17 +60,17 @@ class Premise:
 
 def declared(name: str, detail: str) -> Premise:
     """A premise that nobody can test."""
-    return Premise(name, Verdict.DECLARED, detail, None)
+    return Premise(name, PremiseStatus.DECLARED, detail, None)
 
 
 def failed(name: str, detail: str, level: float | None = None) -> Premise:
     """A premise that is not true, or that a test at `level` refuted."""
-    return Premise(name, Verdict.FAILED, detail, level)
+    return Premise(name, PremiseStatus.FAILED, detail, level)
 
 
 def refuted(premises: Iterable[Premise]) -> tuple[Premise, ...]:
     """The premises that failed."""
-    return tuple(premise for premise in premises if premise.verdict is Verdict.FAILED)
+    return tuple(premise for premise in premises if premise.status is PremiseStatus.FAILED)
 
 
 @dataclass(frozen=True)

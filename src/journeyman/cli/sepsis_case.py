@@ -318,7 +318,7 @@ def premises_in_words(certificate: jm.Certificate) -> str:
     """What it all rests on, grouped by how it was treated."""
     groups: dict[str, list[str]] = {}
     for premise in certificate.premises:
-        groups.setdefault(premise.verdict.value, []).append(premise.name)
+        groups.setdefault(premise.status.value, []).append(premise.name)
     return "; ".join(f"{', '.join(names)} ({verdict})" for verdict, names in groups.items()) + "."
 
 

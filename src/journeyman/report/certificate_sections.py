@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from journeyman.certificate.intervals import BudgetCertificate
 from journeyman.certificate.presentation import numbers_beside, percent, symbols_in_words
-from journeyman.certificate.terms import Combination, Premise, Verdict
+from journeyman.certificate.terms import Combination, Premise, PremiseStatus
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
 from journeyman.report.numbers import (
     MINUS,
@@ -59,7 +59,11 @@ MEANINGS = {
     "expectations": "the policy's costs are known from sampled rows only",
     "Lemma 2": "the measure behind the policy is not quite one of visits",
 }
-BADGES = {Verdict.TESTED: "good", Verdict.DECLARED: "plain", Verdict.FAILED: "bad"}
+BADGES = {
+    PremiseStatus.TESTED: "good",
+    PremiseStatus.DECLARED: "plain",
+    PremiseStatus.FAILED: "bad",
+}
 
 
 def result(data: ReportData, prefix: str) -> Section:
@@ -282,7 +286,7 @@ def premises(data: ReportData, prefix: str) -> Section | None:
 
 def _premise_row(premise: Premise) -> tuple[str, tuple[str, str], str]:
     level = f"; level {premise.level:g}" if premise.level else ""
-    badge = (BADGES[premise.verdict], premise.verdict.value)
+    badge = (BADGES[premise.status], premise.status.value)
     return premise.name, badge, f"{premise.detail}{level}"
 
 

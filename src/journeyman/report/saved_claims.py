@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
+from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 
 
 def number(value: Any) -> float:
@@ -38,7 +38,7 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
 
 def premises_of(facts: dict[str, Any]) -> tuple[Premise, ...]:
     return tuple(
-        Premise(one["name"], Verdict(one["verdict"]), one["detail"], one["level"])
+        Premise(one["name"], PremiseStatus(one["verdict"]), one["detail"], one["level"])
         for one in facts["premises"]
     )
 
