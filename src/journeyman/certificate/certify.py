@@ -10,7 +10,8 @@ or sampled rows of the evaluation if there are any, and the transition counts of
 
 An evaluation states the level of the world it needs. At the explicit level the policy is also
 evaluated exactly, whichever evaluation the bound rests on, unless that is one of a mixture: for
-lower bounds, budgets and intervals.
+lower bounds, budgets and intervals. Elsewhere every budget is evaluated like the gap, and all of
+them take half of what the evaluation has of the failure probability.
 """
 
 from typing import Any, Protocol, cast
@@ -23,6 +24,7 @@ from journeyman.certificate.concentration import require_probability
 from journeyman.certificate.evaluation import defines, exact_evaluation, measure_evaluations
 from journeyman.certificate.expert import expert_estimates
 from journeyman.certificate.intervals import (
+    BudgetCertificate,
     apprentice_intervals,
     budget_certificates,
     expert_intervals,
@@ -55,6 +57,8 @@ from journeyman.certificate.terms import (
     refuted,
     total,
 )
+from journeyman.costs import CostBasis, Simplex
+from journeyman.demonstrations import ExpertExpectation
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy import Policy, extract, occupancy
@@ -126,12 +130,15 @@ def certify(
         shares = (0.0, remaining) if problem.expectation.is_declared else (remaining / 2,) * 2
     estimates = expert_estimates(problem, shares[0])
     if not exactly:
-        evaluations = _sampled(problem, policy, evaluation, measure, shares[1], executor)
-        premises = _premises(problem, evaluations)
+        part = shares[1] / 2 if problem.constraints else 0.0
+        evaluations = _sampled(problem, policy, evaluation, measure, shares[1] - part, executor)
+        budgets, broken = _sampled_budgets(problem, policy, evaluation, part, executor)
+        premises = (*_premises(problem, evaluations), *broken)
         trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
         return Certificate(
             problem, cast(Policy, policy), delta, _combinations(problem, evaluations, estimates),
             trivial.value, premises, of_class(problem), evaluations[0].expectations, trivial.least,
+            budgets=budgets,
         )  # fmt: skip
     assert isinstance(policy, Policy)
     visits, vector = occupancy(problem.world, policy), None
@@ -224,6 +231,32 @@ def _sampled(
         )
     require_level(problem, way.needs, f"the evaluation {type(evaluation).__name__}")
     return list(way.evaluate(problem, policy, delta, executor))
+
+
+def _sampled_budgets(
+    problem: Apprenticeship,
+    policy: AnyPolicy,
+    evaluation: Any,
+    delta: float,
+    executor: Executor | None,
+) -> tuple[tuple[BudgetCertificate, ...], list[Premise]]:
+    """What each budget costs by an evaluation of its own, and premises that failed there.
+
+    A budget is a problem with that one cost and target zero: <mu, d> is its gap, so whatever bounds
+    gaps bounds what is spent. The budgets share delta evenly.
+    """
+    found: list[BudgetCertificate] = []
+    broken: list[Premise] = []
+    for budget in problem.constraints:
+        costs = CostBasis(budget.on(problem.world)) if budget.function is None else budget.function
+        alone = Apprenticeship(problem.world, costs, ExpertExpectation([0.0]), Simplex())
+        share = delta / len(problem.constraints)
+        (best, *_) = _sampled(alone, policy, evaluation, None, share, executor)
+        spent = Term("spent", float(best.expectations[0]), "<mu, d>", f"evaluation {best.kind}")
+        terms = (spent, *best.terms)
+        found.append(BudgetCertificate(budget.name, total(terms), budget.at_most, terms, delta))
+        broken += refuted(best.premises)
+    return tuple(found), broken
 
 
 def _measure(

@@ -83,7 +83,8 @@ def _intervals(problem: Apprenticeship, low: FloatArray, high: FloatArray) -> tu
 @dataclass(frozen=True)
 class BudgetCertificate:
     """What is known about one budget: <mu, d> <= spent, by the laws of the world or, where these
-    were estimated from counts, with probability 1 - failure_probability."""
+    were estimated from counts or the policy was evaluated by rollouts or drawn rows, with
+    probability 1 - failure_probability."""
 
     name: str
     spent: float

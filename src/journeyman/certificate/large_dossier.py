@@ -48,6 +48,12 @@ def save_large_run(
     """Write a certificate and all it rests on into `directory`; nothing is written if the code
     cannot be told by reference."""
     problem = certificate.problem
+    if problem.constraints:
+        raise InvalidProblem(
+            "a run with budgets that were evaluated by rollouts or drawn rows cannot be saved: a "
+            "saved run has no evidence for them",
+            "Save a certificate of the problem without its constraints",
+        )
     told = evaluation_facts(certificate, evaluation)
     demos = problem.demonstrations
     index = CodeIndex(code, demos)

@@ -77,8 +77,7 @@ class Apprenticeship:
             choice); for a simulator `EpisodeTotals`.
         cost_class: which weights are possible; `InfinityBall()` by default.
         constraints: budgets that the apprentice must keep (the expert may have broken them); in a
-            world of callables their costs are `CostFunctions`, solvers over features keep them as
-            far as drawn rows show, and no certificate speaks about them.
+            world of callables their costs are `CostFunctions`.
     """
 
     world: World
