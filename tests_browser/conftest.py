@@ -30,7 +30,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory):
-    """One file for each kind of subject."""
+    """One file for each kind of result."""
     place = tmp_path_factory.mktemp("pages")
     for name, make in MAKERS.items():
         make(place / f"{name}.html")
@@ -56,7 +56,7 @@ def hostile(path):
     write_report(jm.certify(problem, expert), path, title=HOSTILE[0], note=HOSTILE[3])
 
 
-def large_figures(path):
+def large_numbers(path):
     """Costs in the millions, and one of almost nothing."""
     world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     scaled = jm.CostBasis(basis.matrix.toarray() * [2e6, 1e6, 1e-3, 1.0], ["a", "b", "c", "d"])
@@ -88,7 +88,7 @@ def notebook(path):
 
 
 MAKERS = {
-    "grid": grid, "hostile": hostile, "large-figures": large_figures, "driving": driving,
+    "grid": grid, "hostile": hostile, "large-numbers": large_numbers, "driving": driving,
     "queues": queues, "notebook": notebook,
 }  # fmt: skip
 

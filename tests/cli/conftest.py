@@ -18,7 +18,7 @@ class Shown(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What was said on standard error, wherever its lines were broken."""
+        """What was printed on standard error, wherever its lines were broken."""
         return " ".join(self.err.split())
 
 

@@ -29,7 +29,7 @@ def test_a_name_is_the_method_of_that_name(name):
         assert type(chosen_solver(SolverDescription(name), problem, 3)) is type(solver)
 
 
-def test_settings_reach_the_method_that_has_them():
+def test_options_reach_the_method_that_has_them():
     problem = study_methods.drawn(0)
     asked = SolverDescription("projection", accuracy=0.25, time_limit=3.0)
     assert chosen_solver(asked, problem, 0) == jm.Projection(accuracy=0.25, time_limit=3.0)

@@ -196,7 +196,7 @@ def test_the_demo_is_for_machines_too(call, tmp_path):
 
 
 @pytest.mark.parametrize("setting", ["--size", "--horizon"])
-def test_settings_of_the_grid_are_not_ignored_elsewhere(call, setting):
+def test_options_of_the_grid_are_not_ignored_elsewhere(call, setting):
     refused = call("demo", "--case", "icu-sepsis", setting, 8)
     assert refused.code == 2
     assert f"Invalid value for {setting}" in refused.words.replace("'", "")

@@ -109,7 +109,7 @@ def test_what_is_not_understood_is_refused(table):
         RunDescription.of(table)
 
 
-def test_settings_lie_over_tables_and_options_over_settings():
+def test_overrides_lie_over_tables_and_options_over_overrides():
     table = overridden({"seed": 1, "solver": {"name": "auto"}}, ["seed=2", "solver.cells=9"])
     table = overlaid(table, {"seed": None, "gap": 0.5, "solver": {"name": "sgd-al"}})
     asked = RunDescription.of(table)
@@ -118,7 +118,7 @@ def test_settings_lie_over_tables_and_options_over_settings():
 
 
 @pytest.mark.parametrize("setting", ["seed", "=3", "a.b.c=1", "seed.x=1"])
-def test_a_setting_that_is_none_is_refused(setting):
+def test_an_override_that_is_none_is_refused(setting):
     with pytest.raises(InvalidSettings):
         overridden({"seed": 1}, [setting])
 

@@ -39,7 +39,7 @@ def test_the_commands_of_the_readme_work_on_the_files_it_describes(here, call):
 
 
 @pytest.mark.parametrize(("initial", "starts"), [("3", 1), ("uniform", 16)])
-def test_rows_without_episodes_need_to_be_told_where_to_start(here, call, initial, starts):
+def test_rows_without_episodes_need_a_first_state(here, call, initial, starts):
     rows = (here / "transitions.csv").read_text().splitlines()
     (here / "steps.csv").write_text("\n".join(row.split(",", 2)[2] for row in rows))
     command = ("world", "import", "steps.csv", "world.npz", "--discount", 0.9)
@@ -54,6 +54,6 @@ def test_no_command_is_cut_off_in_the_list():
         assert not command.get_short_help_str(WIDEST).endswith("..."), command.name
 
 
-def test_the_version_is_told_and_explained(call):
+def test_the_version_is_shown_and_explained(call):
     assert "Show the version" in call("--help").out
     assert call("--version").out.startswith("journeyman ")

@@ -1,4 +1,4 @@
-"""Typical mistakes: each ends in a paragraph that says what to do, with its exit code, and without
+"""Typical mistakes: each ends in a paragraph that shows what to do, with its exit code, and without
 a traceback."""
 
 import shutil
@@ -358,12 +358,12 @@ MISTAKES = [
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[one.name for one in MISTAKES])
 def test_a_mistake_ends_in_words_that_help(mistake, call, files, finished, tmp_path):
     shown = call(*mistake.command(Place(tmp_path, files, finished)))
-    said = shown.err + (shown.out if mistake.name == "audit of a forged run" else "")
-    assert shown.code == mistake.code, said
-    words = " ".join(said.split())
+    printed = shown.err + (shown.out if mistake.name == "audit of a forged run" else "")
+    assert shown.code == mistake.code, printed
+    words = " ".join(printed.split())
     assert words
-    assert "Traceback" not in said
-    assert "internal error" not in said
+    assert "Traceback" not in printed
+    assert "internal error" not in printed
     assert words.startswith(("Error: ", "Usage: ", "The audit failed"))
     assert "?." not in words
     for expected in mistake.words:

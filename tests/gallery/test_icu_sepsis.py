@@ -104,7 +104,7 @@ def test_the_expert_moves_patients_like_the_published_policy(published):
 
 
 def test_what_the_expert_leaves_out_is_as_documented(published):
-    """The figures of the module's docstring."""
+    """The numbers of the module's docstring."""
     policy = published["expert_policy"][:DEATH]
     stay = visits(chain(EXPERT))
     doses = np.column_stack(np.divmod(np.arange(25), 5)) / 4
@@ -115,7 +115,7 @@ def test_what_the_expert_leaves_out_is_as_documented(published):
     assert stay @ left_out / stay.sum() == pytest.approx(0.12, abs=0.005)
 
 
-def test_doses_tell_the_clinicians_from_uniform_choices():
+def test_doses_distinguish_the_clinicians_from_uniform_choices():
     death, fluids, vasopressors, _ = abs(
         jm.occupancy(WORLD, EXPERT).expectations(BASIS)
         - jm.occupancy(WORLD, jm.Policy.uniform(WORLD)).expectations(BASIS)

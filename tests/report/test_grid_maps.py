@@ -43,7 +43,7 @@ def test_arrows_point_where_actions_lead_with_and_without_names():
         assert found.arrows[:2].tolist() == [[0.0, 1.0], [0.0, 0.5]]
 
 
-def test_the_record_tells_visits_and_frequencies():
+def test_the_record_reports_visits_and_frequencies():
     world = line()
     demos = jm.Demonstrations.from_arrays([[0, 1, 2], [0, 1, 0]], [[0, 0], [0, 1]])
     layout = grid_of(world)

@@ -1,4 +1,4 @@
-"""The chart is well-formed, says what it is given, and refuses what it cannot draw."""
+"""The chart is well-formed, shows what it is given, and refuses what it cannot draw."""
 
 from xml.etree import ElementTree as ET
 

@@ -1,4 +1,4 @@
-"""A saved run can be reported on, with the same figures, and only as it was saved."""
+"""A saved run can be reported on, with the same numbers, and only as it was saved."""
 
 import json
 import re
@@ -150,8 +150,8 @@ def test_no_damage_does_more_than_a_refusal(saved, tmp_path_factory, data):
     """With digests that fit the damage: it is reported on, or refused in our words."""
     place = tmp_path_factory.getbasetemp() / "damaged-saved"
     shutil.copytree(saved, place, dirs_exist_ok=True)
-    told = place / "certificate.json"
-    path = data.draw(st.one_of(st.just(told), st.sampled_from(sorted(place.iterdir()))))
+    claims = place / "certificate.json"
+    path = data.draw(st.one_of(st.just(claims), st.sampled_from(sorted(place.iterdir()))))
     whole = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))

@@ -23,7 +23,7 @@ def untimed(trials):
     return [replace(trial, seconds=0.0) for trial in trials]
 
 
-def test_figures_are_those_of_solving_and_certifying_by_hand():
+def test_numbers_are_those_of_solving_and_certifying_by_hand():
     world, basis, expert = study_methods.grid()
     problem = study_methods.drawn(3)
     (trial,) = jm.compare(
@@ -103,7 +103,7 @@ def test_a_refusal_or_a_fault_is_a_row_and_not_the_end(tmp_path):
 
     methods = {
         "cloning": BehaviourCloning(),
-        "broken": study_methods.Broken(tmp_path / "mended"),
+        "broken": study_methods.Broken(tmp_path / "repaired"),
         "impossible": impossible,
         "lp": jm.LinearProgram(),
     }
@@ -130,7 +130,7 @@ def test_budgets_that_no_policy_keeps_are_an_outcome():
     assert trial.budgets_kept is True
 
 
-def test_no_figure_depends_on_the_executor():
+def test_no_number_depends_on_the_executor():
     def run(executor):
         return jm.compare(
             study_methods.drawn, {"lp": jm.LinearProgram(), "sgd": sgd}, range(2),

@@ -1,4 +1,4 @@
-"""What a study shows: a table, all figures as CSV, a page that holds whatever names there are."""
+"""What a study shows: a table, all numbers as CSV, a page that holds whatever names there are."""
 
 import csv
 from html.parser import HTMLParser
@@ -14,14 +14,14 @@ HOSTILE = ("<script>alert(1)</script>", '"><img src=x>', "\u202eשלום", "</st
 VOID = {"meta", "br", "wbr"}
 
 
-def trial(solver, seed, gap, **figures):
+def trial(solver, seed, gap, **numbers):
     usual = {
         "true_gap": gap, "gap_on_data": gap / 2, "lower_bound": 0.0, "certified_bound": gap + 5,
         "valid": True, "vacuous": False, "trivial_bound": 40.0, "seconds": 0.5 + seed,
         "iterations": 1000 * (seed + 1), "forward_solves": 0, "environment_steps": 0,
         "expert_queries": 0,
     }  # fmt: skip
-    return jm.Trial("problem", solver, seed, "OPTIMAL", **(usual | figures))
+    return jm.Trial("problem", solver, seed, "OPTIMAL", **(usual | numbers))
 
 
 REFUSED = jm.Trial("problem", "cloning", 0, "REFUSED", "it needs demonstrations")
@@ -63,13 +63,13 @@ def test_the_table_has_medians_with_their_range():
     assert reason == "cloning: it needs demonstrations"
 
 
-def test_what_figures_would_hide_is_told():
+def test_what_numbers_would_hide_is_shown():
     broken = trial("a", 0, 1.0, valid=False), trial("a", 1, 1.0, budgets_kept=False)
     table = jm.Comparison(broken).table()
     assert "a premise of the certificate failed; budgets not shown to be kept" in table
 
 
-def test_csv_holds_every_figure_in_full(tmp_path):
+def test_csv_holds_every_number_in_full(tmp_path):
     path = tmp_path / "trials.csv"
     SMALL.csv(path)
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
@@ -80,7 +80,7 @@ def test_csv_holds_every_figure_in_full(tmp_path):
         assert row == {name: "" if one is None else str(one) for name, one in facts.items()}
 
 
-def test_stored_figures_come_back_as_they_were():
+def test_stored_numbers_come_back_as_they_were():
     for one in SMALL.trials:
         assert jm.Trial.of(one.facts()) == one
     facts = SMALL.trials[0].facts()

@@ -97,7 +97,7 @@ def test_problems_are_known_by_their_content():
         assert word(jm.Apprenticeship(world, basis, one.demonstrations, cost_class)) != word(one)
 
 
-def test_solvers_are_known_by_their_settings_and_not_by_their_limits():
+def test_solvers_are_known_by_their_options_and_not_by_their_limits():
     assert word(jm.LinearProgram()) == word(jm.LinearProgram(time_limit=3.0))
     assert word(jm.LinearProgram()) != word(jm.LinearProgram(tolerance=1e-3))
     features = [jm.features.partition(study_methods.grid()[0], num_cells=n) for n in (4, 4, 9)]
@@ -115,7 +115,7 @@ def test_functions_are_known_by_their_source():
     assert word(policy.sample) != word(policy.predict)
 
 
-def test_functions_of_one_line_are_told_apart():
+def test_functions_of_one_line_are_shown_apart():
     up, down = (lambda i: i + 1), (lambda i: i - 1)
     half, third = (lambda i: i in {"a", "b"}), (lambda i: i in {"a", "c"})
     assert len({word(one) for one in (up, down, half, third)}) == 4

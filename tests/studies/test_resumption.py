@@ -59,12 +59,12 @@ def test_a_repeated_study_solves_nothing_again(study):
     assert solved(study.notes) == [0, 1, 2]
     second = study()
     assert solved(study.notes) == [0, 1, 2]
-    assert first == second, "figures come back from the files bit by bit, seconds included"
+    assert first == second, "numbers come back from the files bit by bit, seconds included"
     study(seeds=(1, 7))
     assert solved(study.notes) == [0, 1, 2, 7]
 
 
-def test_names_do_not_decide_and_settings_do(study):
+def test_names_do_not_decide_and_options_do(study):
     renamed = [one.solver for one in (study(), study(name="other"))[1].trials]
     assert renamed == ["other"] * 3
     assert len(solved(study.notes)) == 3
@@ -98,12 +98,12 @@ def test_a_damaged_file_is_made_again(study):
 
 
 def test_what_was_no_refusal_is_tried_again(tmp_path):
-    mended = tmp_path / "mended"
-    methods = {"broken": study_methods.Broken(mended), "lp": jm.LinearProgram()}
+    repaired = tmp_path / "repaired"
+    methods = {"broken": study_methods.Broken(repaired), "lp": jm.LinearProgram()}
     problem, place = study_methods.declared(), tmp_path / "study"
     first = jm.compare(problem, methods, directory=place)
     assert [one.status for one in first.trials] == ["RAISED", "OPTIMAL"]
-    mended.touch()
+    repaired.touch()
     second = jm.compare(problem, methods, directory=place)
     assert [one.status for one in second.trials] == ["OPTIMAL", "OPTIMAL"]
 
@@ -146,8 +146,8 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path):
 class FarAway:
     """An executor whose workers do not see the directory."""
 
-    def map(self, function, shards, *, shared=None):
-        return [function(shard, shared._replace(directory="/nowhere")) for shard in shards]
+    def map(self, function, tasks, *, shared=None):
+        return [function(task, shared._replace(directory="/nowhere")) for task in tasks]
 
 
 def test_trials_of_workers_elsewhere_are_kept_at_the_end(study):

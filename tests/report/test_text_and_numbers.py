@@ -61,10 +61,10 @@ def test_any_attribute_stays_in_its_place(text):
 @given(st.text(max_size=30))
 def test_any_text_comes_back_as_text_from_a_template(text):
     """In a list, in a row's heading, in a cell, in a heading; the name of a section is ours."""
-    told = Section("a", text, {"rows": [(text, text, text)]}, "unanswered")
-    html = render(told)
+    section = Section("a", text, {"rows": [(text, text, text)]}, "unanswered")
+    html = render(section)
     shown, tags = read(html)
-    assert tags == read(render(told._replace(title="x", content={"rows": [("x",) * 3]})))[1]
+    assert tags == read(render(section._replace(title="x", content={"rows": [("x",) * 3]})))[1]
     plain = printable(text).replace("\r", "\n")
     assert shown.replace("\r", "\n").count(plain) >= 4
 

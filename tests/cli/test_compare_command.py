@@ -52,7 +52,7 @@ def test_dagger_asks_the_expert_of_an_example_only(call, inputs):
     assert (refused.code, "--expert" in refused.words) == (2, True)
 
 
-def test_places_that_cannot_be_written_are_told_before_the_work(call, tmp_path):
+def test_places_that_cannot_be_written_are_refused_before_the_work(call, tmp_path):
     for option in ("--report", "--csv"):
         for place in (tmp_path, tmp_path / "none" / "file"):
             out = tmp_path / "study"
@@ -103,7 +103,7 @@ def test_a_study_goes_on_with_resume_only(call, tmp_path):
         ((), 2, "no world given"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told(call, arguments, code, words):
+def test_mistakes_are_shown(call, arguments, code, words):
     shown = call("compare", *arguments)
     assert (shown.code, words in shown.words) == (code, True), shown.err
 

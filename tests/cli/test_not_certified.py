@@ -1,4 +1,4 @@
-"""What is not certified ends with 4, and is saved all the same; what says little says so."""
+"""What is not certified ends with 4, and is saved all the same; what shows little is marked so."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ def test_a_refuted_premise_is_not_certified_by_any_command(call, refuted, tmp_pa
     assert call("report", run).code == 0
 
 
-def test_a_budget_that_is_not_shown_to_be_kept_is_told_by_the_exit_code(
+def test_a_budget_that_is_not_shown_to_be_kept_ends_with_its_exit_code(
     call, finished, inputs, tmp_path
 ):
     budget = ("--budget", "cell 0-0 <= 0.01")
@@ -56,11 +56,11 @@ def test_a_vacuous_bound_says_so(call, inputs, files, tmp_path):
 
 def test_a_level_that_is_not_reached_comes_with_the_advice_of_the_run(call, finished):
     advice = json.loads((finished / "result.json").read_text())["advice"]
-    said = call("audit", finished, "--gap", 0).words
-    assert " ".join(advice.split()) in said
+    printed = call("audit", finished, "--gap", 0).words
+    assert " ".join(advice.split()) in printed
 
 
-def test_the_page_of_a_run_tells_how_it_was_found(call, finished, tmp_path):
+def test_the_page_of_a_run_reports_how_it_was_found(call, finished, tmp_path):
     call("report", finished, "--output", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     result = json.loads((finished / "result.json").read_text())
@@ -89,9 +89,13 @@ def test_a_full_disk_names_the_file_that_was_written(tmp_path):
 
 def test_faults_of_the_system_name_the_target(tmp_path):
     target = tmp_path / "world.npz"
-    for known, told in ((None, target), (tmp_path / ".world.npz.x1", target), ("other", "other")):
+    for known, expected in (
+        (None, target),
+        (tmp_path / ".world.npz.x1", target),
+        ("other", "other"),
+    ):
         with pytest.raises(OSError, match="Read-only") as caught, naming(target):
             raise OSError(30, "Read-only file system", known and str(known))
-        assert caught.value.filename == str(told)
+        assert caught.value.filename == str(expected)
     with pytest.raises(InvalidFile, match="not a directory"):
         write_atomically(tmp_path / "no" / "world.npz", lambda stream: None)

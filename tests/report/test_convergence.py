@@ -45,7 +45,7 @@ def test_a_linear_program_has_an_outcome_and_no_lines(problem):
     assert "<svg" not in html
 
 
-def test_a_certificate_alone_has_nothing_to_tell(problem):
+def test_a_certificate_alone_has_nothing_to_report(problem):
     assert (
         convergence(ReportData.of(jm.certify(problem, jm.Policy.uniform(problem.world))), "")
         is None

@@ -142,7 +142,7 @@ def test_the_text_begins_with_the_warning_and_says_what_is_not_shown(text):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_the_text_has_the_figures_of_the_case(case, text):
+def test_the_text_has_the_numbers_of_the_case(case, text):
     for name, policy in (
         ("apprentice: match", case.matching),
         ("apprentice: improve", case.improving),
@@ -196,15 +196,15 @@ def test_the_example_learns_again_under_other_limits():
     assert exactly <= certified
 
 
-def test_the_limits_of_the_page_are_told_as_printed():
+def test_the_limits_of_the_page_are_shown_as_printed():
     heading = r"   limit     spent  survival  certified   exactly\n"
     rows = re.search(rf"```text\nThe same with.*\n{heading}(.*?)\n```", PAGE, re.DOTALL)[1]
     impossible, *possible = rows.splitlines()
     assert impossible.endswith("no policy gives less than 0.0280")
-    figures = np.array([line.split() for line in possible], dtype=float)
-    assert (figures[:, 1] <= figures[:, 0]).all()
-    assert (np.diff(figures[:, 2]) > 0).all()
-    assert (figures[:, 4] <= figures[:, 3]).all()
+    numbers = np.array([line.split() for line in possible], dtype=float)
+    assert (numbers[:, 1] <= numbers[:, 0]).all()
+    assert (np.diff(numbers[:, 2]) > 0).all()
+    assert (numbers[:, 4] <= numbers[:, 3]).all()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_the_limits_of_the_page_are_told_as_printed():
     ],
     ids=["command", "example"],
 )
-def test_without_the_package_the_command_that_installs_it_is_told(start, code):
+def test_without_the_package_the_command_that_installs_it_is_shown(start, code):
     shown = run("-c", HIDDEN + start)
     assert shown.returncode == code
     assert "pip install 'journeyman[icu]'" in shown.stderr

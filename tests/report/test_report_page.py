@@ -1,4 +1,4 @@
-"""The page: its structure, its figures, and nothing from anywhere else."""
+"""The page: its structure, its numbers, and nothing from anywhere else."""
 
 import re
 from functools import cache
@@ -94,20 +94,20 @@ def forward():
     return jm.certify(problem, jm.solve(problem))
 
 
-SUBJECTS = {
+RESULTS = {
     "grid": grid_apprentice, "hostile": hostile_apprentice, "driving": driving_apprentice,
     "large": large, "forward": forward,
 }  # fmt: skip
 
 
-@pytest.fixture(params=SUBJECTS)
-def subject(request):
-    return SUBJECTS[request.param]()
+@pytest.fixture(params=RESULTS)
+def result(request):
+    return RESULTS[request.param]()
 
 
 @pytest.fixture
-def html(subject):
-    return page(ReportData.of(subject))
+def html(result):
+    return page(ReportData.of(result))
 
 
 def test_the_document_is_whole(html):
@@ -139,7 +139,7 @@ def test_every_name_is_unique_and_every_reference_has_one(html):
     assert len(links) == len(found.of("section"))
 
 
-def test_every_picture_speaks_and_has_a_table_beside_it(html):
+def test_every_picture_has_words_and_a_table_beside_it(html):
     found = outline(html)
     pictures = [attrs for attrs in found.of("svg") if "role" in attrs]
     assert all(attrs["role"] == "img" and attrs["aria-labelledby"] for attrs in pictures)
@@ -167,8 +167,8 @@ def test_nothing_comes_from_elsewhere(html):
     assert "default-src 'none'" in html
 
 
-def test_equal_subjects_give_equal_bytes(subject):
-    first, second = (page(ReportData.of(subject)).encode() for _ in range(2))
+def test_equal_results_give_equal_bytes(result):
+    first, second = (page(ReportData.of(result)).encode() for _ in range(2))
     assert first == second
 
 
@@ -192,7 +192,7 @@ def exact_values(html):
     return {float(attrs["value"]) for attrs in outline(html).of("data")}
 
 
-def test_the_figures_are_those_of_the_certificate():
+def test_the_numbers_are_those_of_the_certificate():
     certificate = grid_apprentice().certificate
     shown = exact_values(page(ReportData.of(grid_apprentice())))
     horizon = certificate.problem.world.effective_horizon
@@ -209,7 +209,7 @@ def test_the_figures_are_those_of_the_certificate():
     assert {float(value) for value in wanted} <= shown
 
 
-def test_the_sentence_premises_and_advice_are_told():
+def test_the_sentence_premises_and_advice_are_shown():
     certificate = grid_apprentice().certificate
     text = "".join(data for _, data in outline(page(ReportData.of(grid_apprentice()))).texts)
     assert f"at most {certificate.bound:.4g} more than the expert" in text
@@ -241,7 +241,7 @@ def test_sections_without_data_are_left_out():
     assert not {"costs", "budgets"} & set(sections_of(page(ReportData.of(forward()))))
 
 
-def test_a_failed_premise_is_told_at_once():
+def test_a_failed_premise_is_shown_at_once():
     world = jm.World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9)
     demos = jm.Demonstrations([0, 0] * 30, [0] * 30, range(31))
     apprentice = jm.learn(world, jm.CostBasis([[0.0], [1.0]]), demos)
@@ -251,7 +251,7 @@ def test_a_failed_premise_is_told_at_once():
     assert "this sum proves nothing" in html
 
 
-def test_a_broken_budget_is_told():
+def test_a_broken_budget_is_shown():
     apprentice = grid_apprentice()
     problem = apprentice.problem
     tight = jm.Budget(cost=problem.constraints[0].cost, at_most=0.5, name="wear")
@@ -286,7 +286,7 @@ def test_something_else_is_refused(tmp_path):
         jm.report.write_report(3, tmp_path / "report.html")
 
 
-def test_notebooks_show_the_same_figures():
+def test_notebooks_show_the_same_numbers():
     apprentice = grid_apprentice()
     for thing in (apprentice, apprentice.certificate):
         html = thing._repr_html_()

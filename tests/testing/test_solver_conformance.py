@@ -70,7 +70,7 @@ class Mumbler(Broken):
 
 
 class Deaf(Broken):
-    """Does not say that it was stopped."""
+    """Does not report that it was stopped."""
 
     def run(self, problem, watch):
         answer = super().run(problem, watch)
@@ -91,8 +91,8 @@ def with_policy(answer, policy):
     return replace(answer, solution=jm.Solution.of(answer.problem, policy, answer.witness))
 
 
-def with_solution(answer, **figures):
-    return replace(answer, solution=replace(answer.solution, **figures))
+def with_solution(answer, **numbers):
+    return replace(answer, solution=replace(answer.solution, **numbers))
 
 
 def test_exact_solver_keeps_its_promises():

@@ -1,4 +1,4 @@
-"""Colours that can be told from what they stand on, in both schemes."""
+"""Colours that can be distinguished from what they stand on, in both schemes."""
 
 import re
 from pathlib import Path
