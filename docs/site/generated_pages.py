@@ -36,7 +36,7 @@ PAGES = {
     "errors": "Errors",
 }
 SHARED_PAGES = {
-    "apprentice": "learning", "auditing": "learning", "checker": "learning", "studies": "learning",
+    "apprentice": "learning", "checker": "learning", "studies": "learning",
 }  # fmt: skip
 """Packages that share a page; every other one has its own."""
 

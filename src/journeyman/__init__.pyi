@@ -30,8 +30,6 @@ from journeyman.adapters.world_check import check_transitions as check_transitio
 from journeyman.adapters.world_sources import read_world as read_world
 from journeyman.apprentice import Apprentice as Apprentice
 from journeyman.apprentice import learn as learn
-from journeyman.auditing import Audit as Audit
-from journeyman.auditing import audit as audit
 from journeyman.certificate import Attainable as Attainable
 from journeyman.certificate import Certificate as Certificate
 from journeyman.certificate import Premise as Premise
@@ -45,7 +43,9 @@ from journeyman.certificate import certify as certify
 from journeyman.certificate import demonstrations_needed as demonstrations_needed
 from journeyman.certificate import requirements as requirements
 from journeyman.certificate.code_references import Reference as Reference
-from journeyman.certificate.saved_policy import load_policy as load_policy
+from journeyman.certificate.saving import load_policy as load_policy
+from journeyman.checker import Audit as Audit
+from journeyman.checker import audit as audit
 from journeyman.costs import CostBasis as CostBasis
 from journeyman.costs import CostClass as CostClass
 from journeyman.costs import CostFunctions as CostFunctions

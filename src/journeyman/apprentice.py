@@ -10,8 +10,8 @@ from importlib import import_module
 
 from journeyman import features
 from journeyman.certificate import Certificate, certify
-from journeyman.certificate.dossier import save_run
 from journeyman.certificate.expert import TargetChoice, choose_target
+from journeyman.certificate.saving import save_run
 from journeyman.costs import CostBasis, CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.errors import InvalidProblem

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.auditing import copies as audited
 from journeyman.certificate.betting import SCALES, log_evidence, ranks, repetitions
 from journeyman.certificate.premises import expert_premises
 from journeyman.certificate.terms import PremiseStatus
+from journeyman.checker import inputs, premises
 from journeyman.gallery.queue_network import EmptyStart, SmoothStart
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
@@ -141,7 +143,7 @@ def test_both_sides_equal_what_is_written_down(labels, seed):
     earlier = ranks(np.array(labels))
     assert earlier.tolist() == [labels[:j].count(labels[j]) for j in range(len(labels))]
     assert log_evidence(earlier, chances) == pytest.approx(naive, abs=1e-9)
-    assert audited.log_evidence(labels, chances.tolist()) == pytest.approx(naive, abs=1e-9)
+    assert premises.copies_evidence(labels, chances.tolist()) == pytest.approx(naive, abs=1e-9)
     backwards = log_evidence(ranks(np.array(labels[::-1])), chances[::-1])
     assert backwards == pytest.approx(naive, abs=1e-9)
 
@@ -162,8 +164,10 @@ def test_the_audit_finds_the_same_in_any_world(world, seed, count, horizon):
     chances = np.log(world.initial[demos.first_states])
     chances = chances + np.add.reduceat(steps, demos.offsets[:-1])
     found = repetitions(demos, chances)
-    keys = audited.walked_keys(demos.step_states, demos.actions, demos.next_states, demos.lengths)
-    again = audited.copies_of(keys, chances)
+    with tempfile.TemporaryDirectory() as place:
+        demos.save(Path(place) / "demonstrations.npz")
+        records, _, _ = inputs.read_episodes((Path(place) / "demonstrations.npz").read_bytes())
+    again = premises.copies_of(records, chances)
     assert (again.episodes, again.repeats) == (found.num_episodes, found.num_repeats)
     assert again.log_value == pytest.approx(found.log_value, abs=1e-8)
     assert again.log_twice == pytest.approx(found.log_twice, abs=1e-8)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate.dossier import save_run
 from journeyman.certificate.model_error import (
     agreement,
     enough_transitions,
@@ -13,6 +12,7 @@ from journeyman.certificate.model_error import (
     robust_ranges,
     transitions_needed,
 )
+from journeyman.certificate.saving import save_run
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 
 AGREES = "demonstrations agree with the estimated laws"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate.dossier import certificate_facts
+from journeyman.certificate.saving import certificate_facts
 
 LEAST = re.compile(r"^lower bound on the (data|cost) +(\S+)", re.MULTILINE)
 

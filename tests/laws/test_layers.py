@@ -21,7 +21,7 @@ FLOORS = [
 ]
 MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS)} | {
     "certificate": {*FLOORS[: FLOORS.index("problem") + 1], "certificate"},
-    "auditing": {"errors", "auditing"},
+    "checker": {"errors", "checker"},
     "apprentice": {*FLOORS, "certificate", "apprentice"},
     "gallery": {*FLOORS[: FLOORS.index("problem") + 1], "gallery"},
     "report": {*FLOORS, "certificate", "apprentice", "gallery", "report"},

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from auditing.forging import rehash
+from checker.forging import rehash
 from fuzzing import tried
 from journeyman.errors import InvalidFile
 from journeyman.report.page import page

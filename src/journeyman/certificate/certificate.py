@@ -262,14 +262,11 @@ class Certificate:
             evaluation: what `certify` was given, if that was sampled rows or rollouts in rounds.
             seed: the solver's.
         """
-        if self.is_exact:
-            from journeyman.certificate.dossier import save_run
+        from journeyman.certificate.saving import save_run
 
-            save_run(self, directory, seeds={"solver": seed}, evaluation=evaluation)
-            return
-        from journeyman.certificate.large_dossier import save_large_run
-
-        save_large_run(self, directory, code=code or (), evaluation=evaluation, seed=seed)
+        save_run(
+            self, directory, seeds={"solver": seed}, evaluation=evaluation, code=code or ()
+        )
 
     def _repr_html_(self) -> str:
         """For notebooks; the report package lies above this one and is imported by name."""

@@ -1,25 +1,31 @@
 """A run read back from its directory, so that it can be reported on.
 
-The figures are those of `certificate.json`. Its digest and those of the other files are compared
-first; whether the figures follow from the files, only `jm.audit` says.
+The numbers are those of `certificate.json`. Its digest and those of the other files are compared
+first; whether they follow from the files, only `jm.audit` says.
 """
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import assign
+from journeyman.arrays import FloatArray, assign
 from journeyman.certificate import Certificate
+from journeyman.certificate.code_references import DEMONSTRATIONS
 from journeyman.certificate.expert import expert_estimates, stopped_shaping
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
-from journeyman.costs import CostBasis
+from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND
+from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
+from journeyman.costs import CostBasis, CostClass
+from journeyman.costs.registry import cost_class_from
 from journeyman.demonstrations import (
     Blend,
     ControlVariate,
@@ -31,15 +37,10 @@ from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.report.report_data import ReportData, SavedRun
-from journeyman.report.saved_claims import combinations_of, number, premises_of, terms_of
-from journeyman.report.saved_large_run import large_certificate, saved_class
 from journeyman.storage import Arrays, PathLike, load_arrays, take
 from journeyman.world import World
+from journeyman.world.levels import Level
 
-KIND, LARGE_KIND = "journeyman certificate", "journeyman certificate of a large world"
-CERTIFICATE = "certificate.json"
-INPUT_VERSION = 1
-CSR = ("data", "indices", "indptr")
 LONGEST_TEXT = 256 << 20
 NOT_KEPT: Mapping[str, str] = MappingProxyType({})
 """Nothing is known about how the answer was found."""
@@ -69,22 +70,22 @@ def _facts(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path.parent} holds no {CERTIFICATE}", REMEDY) from fault
     except (OSError, ValueError, RecursionError) as fault:
         raise InvalidFile(f"{path} cannot be read: {fault}", REMEDY) from fault
-    if not isinstance(facts, dict) or facts.get("kind") not in (KIND, LARGE_KIND):
+    if not isinstance(facts, dict) or facts.get("kind") != KIND:
         raise InvalidFile(f"{path} is not the certificate of a run", REMEDY)
-    told = facts.pop("digest", None)
+    stated = facts.pop("digest", None)
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
-    if told != hashlib.sha256(text.encode()).hexdigest():
+    if stated != hashlib.sha256(text.encode()).hexdigest():
         raise InvalidFile(f"{path} was changed after it was written", REMEDY)
     return facts
 
 
 def _compare(place: Path, facts: dict[str, Any]) -> None:
     """Refuse files other than those that the certificate names."""
-    for name, told in facts.get("inputs", {}).items():
+    for name, stated in facts.get("inputs", {}).items():
         path = place / name
         if Path(name).name != name or not path.is_file():
             raise InvalidFile(f"{path} is missing", REMEDY)
-        if hashlib.sha256(path.read_bytes()).hexdigest() != told:
+        if hashlib.sha256(path.read_bytes()).hexdigest() != stated:
             raise InvalidFile(f"{path} was changed after the run was saved", REMEDY)
 
 
@@ -100,32 +101,32 @@ def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> Re
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
     run = SavedRun(name, facts["inputs"], software, trace, recovered, found)
-    large = facts["kind"] == LARGE_KIND
-    certificate = large_certificate(place, facts) if large else _certificate(place, facts)
+    large = facts["world"] != "explicit"
+    certificate = _coded_certificate(place, facts) if large else _certificate(place, facts)
     return ReportData(certificate, None, facts["seeds"], run)
 
 
 def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
-    path = place / "witness.npz"
-    _, duals = load_arrays(path, "witness", INPUT_VERSION)
+    path = place / "evidence.npz"
+    _, duals = load_arrays(path, "evidence", INPUT_VERSION)
     parts = (take(path, duals, name) for name in ("cost_weights", "values", "budget_prices"))
     return Certificate(
-        problem=_problem(place, "demonstrations.npz" in facts["inputs"]),
+        problem=_problem(place, DEMONSTRATIONS in facts["inputs"]),
         policy=Policy.load(place / "policy.npz"),
         failure_probability=facts["failure_probability"],
-        combinations=combinations_of(facts),
+        combinations=_combinations(facts),
         trivial_bound=number(facts["trivial_bound"]),
         gap_on_data=number(facts["gap_on_data"]),
         lower_bounds=LowerBounds(
             **{name: number(value) for name, value in facts["lower_bounds"].items()}
         ),
-        premises=premises_of(facts),
+        premises=_premises(facts),
         budgets=tuple(
             BudgetCertificate(
                 one["name"],
                 number(one["spent"]),
                 one["limit"],
-                terms_of(one),
+                _terms(one),
                 one["failure_probability"],
             )
             for one in facts["budgets"]
@@ -150,30 +151,30 @@ def _problem(place: Path, recorded: bool) -> Apprenticeship:
         Budget(take(path, arrays, f"budget_{j}"), float(limits[j]), name)
         for j, name in enumerate(facts["budgets"])
     ]
-    told = facts["expectation"]
-    if told["kind"] == "known cost":
+    stated = facts["expectation"]
+    if stated["kind"] == "known cost":
         return Forward(world, basis, budgets)
     expectation = ExpertExpectation(take(path, arrays, "target"))
-    chosen = saved_class(facts["cost_class"], arrays)
+    chosen = cost_class_from(facts["cost_class"])
     if recorded:
-        demos = Demonstrations.load(place / "demonstrations.npz")
-        way = _method(told)
+        demos = Demonstrations.load(place / DEMONSTRATIONS)
+        way = _method(stated)
         expectation = ExpertExpectation.from_demonstrations(
             demos, basis, world, method=way, clipped=chosen.bears_clipping
         )
-    if told["kind"] == "stopped shaping":
+    if stated["kind"] == "stopped shaping":
         plain = Apprenticeship(world, basis, expectation, chosen)
         shaped = stopped_shaping(plain, expert_estimates(plain, 0.5))
         expectation = expectation if shaped is None else shaped
     return Apprenticeship(world, basis, expectation, chosen, budgets)
 
 
-def _method(told: dict[str, Any]) -> MonteCarlo | ControlVariate | Blend:
-    if told["kind"] in ("control variate", "blend"):
-        way = Blend if told["kind"] == "blend" else ControlVariate
-        return way(num_folds=told["num_folds"], smoothing=told["smoothing"])
-    if told["kind"] == "completed mean":
-        return MonteCarlo(completed=True, smoothing=told["smoothing"])
+def _method(stated: dict[str, Any]) -> MonteCarlo | ControlVariate | Blend:
+    if stated["kind"] in ("control variate", "blend"):
+        way = Blend if stated["kind"] == "blend" else ControlVariate
+        return way(num_folds=stated["num_folds"], smoothing=stated["smoothing"])
+    if stated["kind"] == "completed mean":
+        return MonteCarlo(completed=True, smoothing=stated["smoothing"])
     return MonteCarlo()
 
 
@@ -188,5 +189,124 @@ def _matrix(arrays: Arrays, world: World) -> Any:
     return sparse.csr_array((data, indices, indptr), shape=(indptr.size - 1, columns))
 
 
+def number(value: Any) -> float:
+    """JSON has no infinity: it is written as a word."""
+    found = float(value)
+    if math.isnan(found):
+        raise ValueError(f"{value!r} is no number")
+    return found
+
+
+def _terms(facts: dict[str, Any]) -> tuple[Term, ...]:
+    return tuple(
+        Term(one["name"], number(one["value"]), one["formula"], one["source"])
+        for one in facts["terms"]
+    )
+
+
+def _combinations(facts: dict[str, Any]) -> tuple[Combination, ...]:
+    return tuple(
+        Combination(
+            one["kind"], one["estimate"], _terms(one), number(one["bound"]),
+            tuple(_statistics(sample) for sample in one["statistics"]),
+        )
+        for one in facts["combinations"]
+    )  # fmt: skip
+
+
+def _statistics(facts: dict[str, Any]) -> Statistics:
+    """Lists as tuples, numbers as numbers."""
+    plain: dict[str, Any] = {
+        name: tuple(map(number, value)) if isinstance(value, list) else value
+        for name, value in facts.items()
+    }
+    return Statistics(**plain)
+
+
+def _premises(facts: dict[str, Any]) -> tuple[Premise, ...]:
+    return tuple(
+        Premise(one["name"], Verdict(one["verdict"]), one["detail"], one["level"])
+        for one in facts["premises"]
+    )
+
+
 def _intervals(facts: list[dict[str, Any]]) -> tuple[Interval, ...]:
     return tuple(Interval(one["name"], number(one["low"]), number(one["high"])) for one in facts)
+
+
+@dataclass(frozen=True)
+class SavedWorld:
+    """Sizes of a world that is named by reference."""
+
+    num_states: int
+    num_actions: int
+    discount: float
+
+
+@dataclass(frozen=True, eq=False)
+class SavedProblem:
+    """What a report says of a problem; its world and costs are code, which is not run."""
+
+    basis: CostBasis
+    cost_class: CostClass
+    expectation: ExpertExpectation
+    demonstrations: Demonstrations | None
+    world: SavedWorld | None
+    discount: float
+    level: Level
+    records = None
+    has_known_cost = False
+
+    @property
+    def target(self) -> FloatArray:
+        return self.expectation.values
+
+    @property
+    def has_states(self) -> bool:
+        return self.world is not None
+
+    @property
+    def effective_horizon(self) -> float:
+        return 1.0 / (1.0 - self.discount)
+
+    @property
+    def gap_scale(self) -> float:
+        return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
+
+
+def _coded_certificate(place: Path, facts: dict[str, Any]) -> Certificate:
+    """The claims of `certificate.json`; the policy is not there, for it is code."""
+    problem = _coded_problem(place, facts["inputs"])
+    bounds = {name: number(value) for name, value in facts["lower_bounds"].items()}
+    return Certificate(
+        problem=cast(Any, problem),
+        policy=cast(Any, None),
+        failure_probability=facts["failure_probability"],
+        combinations=_combinations(facts),
+        trivial_bound=number(facts["trivial_bound"]),
+        premises=_premises(facts),
+        lower_bounds=LowerBounds(**bounds),
+        expectations=np.full(len(problem.basis.names), np.nan),
+    )
+
+
+def _coded_problem(place: Path, files: dict[str, str]) -> SavedProblem:
+    path = place / "problem.npz"
+    stated, arrays = load_arrays(path, "problem of callables", INPUT_VERSION)
+    if stated["declared"]:
+        expectation = ExpertExpectation(take(path, arrays, "target"))
+    else:
+        _, records = load_arrays(place / "totals.npz", "totals", INPUT_VERSION)
+        expectation = ExpertExpectation.from_totals(records["totals"], records["unrecorded"])
+    discount = float(stated["discount"])
+    sizes = (stated["num_states"], stated["num_actions"])
+    recorded = DEMONSTRATIONS in files
+    return SavedProblem(
+        CostBasis(take(path, arrays, "extremes"), stated["names"]),
+        cost_class_from(stated["cost_class"]),
+        expectation,
+        Demonstrations.load(place / DEMONSTRATIONS) if recorded else None,
+        None if None in sizes else SavedWorld(*sizes, discount),
+        discount,
+        Level.SAMPLED if None in sizes else Level.STEPPED,
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
-from journeyman.certificate.dossier import certificate_facts
+from journeyman.certificate.saving import certificate_facts
 from journeyman.errors import InvalidFile, InvalidInput, InvalidSolver, NoSolution
 from journeyman.problem import Apprenticeship
 from journeyman.progress import Event, Observer

@@ -1,11 +1,14 @@
 """A word for the content of problems and solvers, the same in every process and on every machine.
 
 Frozen values are walked field by field and arrays enter by their bytes. Functions, and classes that
-are not of this library, enter by their source, so that editing one makes another word; a function
-also by its code, since two may share a line, and by the values it takes from around it (then the
-word is that of one version of Python). Pickles would not do: equal values can have unequal ones.
-What cannot be told from others by its content is refused; it could be mistaken for something else
+are not of this library, enter by module, name and source, so that editing one makes another word; a
+function also by its place in the source, since two lambdas may share a line, by its defaults and by
+the variables of its module that it names. Pickles would not do: equal values can have unequal ones.
+What cannot be distinguished by its content is refused; it could be mistaken for something else
 after a restart.
+
+*Not detected*: changes in functions of other modules that a function calls, and in installed
+packages, which only have versions.
 """
 
 import inspect
@@ -15,7 +18,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from pathlib import PurePath
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,6 @@ from scipy import sparse
 
 from journeyman.errors import InvalidInput
 from journeyman.storage import digest
-from journeyman.studies.code_words import code_words, outer_names
 
 PLAIN = (type(None), str, bool, int, float, np.ndarray)
 """What `digest` takes as it is."""
@@ -92,14 +94,26 @@ def _code(value: Any, name: str) -> list[Any]:
 
 
 def _function(value: FunctionType, name: str, users: tuple[FunctionType, ...] = ()) -> list[Any]:
-    """What the source of a function does not tell: which code of a line it is, defaults, and the
-    variables of its module that it uses."""
+    """What the source of a function does not say: where in it the function is, defaults, and the
+    variables of its module that it names."""
     around = [
         [outer, _around(value.__globals__[outer], f"{name}, {outer}", (*users, value))]
-        for outer in sorted(outer_names(value.__code__) & value.__globals__.keys())
+        for outer in sorted(_names(value.__code__) & value.__globals__.keys())
     ]
     defaults = [value.__defaults__, value.__kwdefaults__]
-    return [code_words(value.__code__), _parts(defaults, name), around]
+    return [_place(value.__code__), _parts(defaults, name), around]
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that a function uses, and those of functions within."""
+    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _place(code: CodeType) -> list[int]:
+    """First and last column of what a function does; lambdas may share a line."""
+    places = [(first, last) for _, _, first, last in code.co_positions() if first and last]
+    return [min((one for one, _ in places), default=0), max((one for _, one in places), default=0)]
 
 
 def _around(value: Any, name: str, users: tuple[FunctionType, ...]) -> Any:

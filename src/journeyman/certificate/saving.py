@@ -1,0 +1,685 @@
+"""A run on disk: what a certificate claims, and the evidence that it follows from.
+
+    certificate.json     every claim: terms of all combinations, premises, budgets, bounds,
+                         intervals, and the SHA-256 of the files below
+    problem.npz          costs, cost class, budgets, target
+    policy.npz           the policy: a table, or coefficients and weights of what code makes
+    demonstrations.npz   what the expert did, unless its expectations were declared
+
+In an explicit world also
+
+    world.npz            the world
+    evidence.npz         dual points behind the lower bounds; how often the policy visits each
+                         state; the measure that defines the policy; potentials behind the
+                         attainable ranges, where the trivial bound needs them
+    features.npz         features, coefficients and base measure, where rows of them were sampled
+    trace.npz            seconds, lower and upper bound after every call of a solver that has both
+    recovered.npz        the weights of the cost that the method inferred, where it infers one
+
+and in a world of callables, which cannot be written down,
+
+    code.json            which functions made the world, its costs, features and policies, with
+                         which arguments, and the SHA-256 of their source files
+    totals.npz           what every demonstration cost
+
+`save_run` writes all of it, atomically and `certificate.json` last: without it a directory is not a
+run. `journeyman.report.saved_run` reads it back; `jm.audit` checks it with code of its own.
+"""
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, Matrix, assign
+from journeyman.certificate import evaluation as evaluations
+from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.code_references import (
+    DEMONSTRATIONS,
+    CodeIndex,
+    Reference,
+    located,
+    source_digest,
+)
+from journeyman.certificate.intervals import BudgetCertificate, Interval
+from journeyman.certificate.expert import expert_totals
+from journeyman.certificate.rollouts import Rollouts
+from journeyman.certificate.sampled_rows import SampledRows
+from journeyman.certificate.terms import Combination, Premise, Statistics, Term
+from journeyman.costs.registry import cost_class_from
+from journeyman.demonstrations import (
+    Blend,
+    Demonstrations,
+    EpisodeTotals,
+    ExpertExpectation,
+    MonteCarlo,
+    StoppedShaping,
+)
+from journeyman.errors import InvalidFile, InvalidInput, InvalidProblem
+from journeyman.policy import Policy, occupancy
+from journeyman.policy.acting import AnyPolicy
+from journeyman.policy.function_policy import FeaturePolicy
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.problem import Apprenticeship
+from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.storage import Arrays, PathLike, load_arrays, save_arrays, take, write_atomically
+from journeyman.world import Pairs
+
+KIND, VERSION = "journeyman certificate", 5
+"""Of the schema; also of the rules by which the checker derives numbers."""
+INPUT_VERSION = 1
+"""Of the files beside the certificate that are written here."""
+CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
+WORLD, POLICY, PROBLEM, EVIDENCE = "world.npz", "policy.npz", "problem.npz", "evidence.npz"
+CODE, TOTALS, FEATURES = "code.json", "totals.npz", "features.npz"
+TRACE, RECOVERED = "trace.npz", "recovered.npz"
+INPUTS = (
+    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, TOTALS, CODE,
+)  # fmt: skip
+CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"
+CODE_KIND, CODE_VERSION = "journeyman code", 2
+CSR = ("data", "indices", "indptr")
+TABLE = ("probabilities", "offsets")
+
+
+def save_run(
+    certificate: Certificate,
+    directory: PathLike,
+    *,
+    seeds: Mapping[str, int | None],
+    evaluation: SampledRows | MixtureRollouts | None = None,
+    code: Reference | Sequence[Reference] = (),
+    bounds_trace: FloatArray | None = None,
+    recovered: FloatArray | None = None,
+) -> None:
+    """Write a certificate and all it rests on into `directory`.
+
+    The directory is made if need be. An earlier run in it is replaced; anything else in it is a
+    reason to refuse. A certificate from sampled rows, or from rollouts of a mixture in rounds,
+    needs the `evaluation` they came from; in a world of callables `code` names what made it, and
+    nothing is written if that cannot be found there. `bounds_trace` and `recovered` are the
+    answer's.
+    """
+    claims = certificate_facts(certificate, evaluation) | {"seeds": dict(seeds)}
+    if certificate.is_exact:
+        place, written = _write_explicit(certificate, directory, evaluation)
+    else:
+        place, written = _write_coded(certificate, directory, code)
+    for name, kind, part, array in (
+        (TRACE, "trace", "bounds", bounds_trace), (RECOVERED, "recovered", "weights", recovered),
+    ):  # fmt: skip
+        if array is not None and (name == TRACE or np.isfinite(array).all()):
+            save_arrays(place / name, kind, INPUT_VERSION, {part: array})
+            written.append(name)
+    _finish(place, claims, written)
+
+
+# Claims
+
+
+def certificate_facts(
+    certificate: Certificate,
+    evaluation: SampledRows | MixtureRollouts | None = None,
+) -> dict[str, Any]:
+    """Everything a certificate claims, ready for JSON."""
+    facts = {
+        "kind": KIND,
+        "version": VERSION,
+        "software": {
+            "journeyman": metadata.version("journeyman"),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "failure_probability": certificate.failure_probability,
+        "bound": number(certificate.bound),
+        "valid": certificate.valid,
+        "vacuous": certificate.vacuous,
+        "weak": certificate.weak,
+        "least_possible": number(certificate.least_possible),
+        "trivial_bound": number(certificate.trivial_bound),
+        "combinations": [_combination(way) for way in certificate.combinations],
+        "premises": [_premise(premise) for premise in certificate.premises],
+    }
+    exact, gap = certificate.is_exact, certificate.gap_on_data
+    return facts | {
+        "world": "explicit" if exact else "of callables",
+        "evaluation": None if exact else _evaluation_facts(certificate, evaluation),
+        "alarm": certificate.alarm,
+        "gap_on_data": None if gap is None else number(gap),
+        "expectations": [number(one) for one in certificate.expectations] if exact else None,
+        "lower_bounds": {
+            name: number(value) for name, value in vars(certificate.lower_bounds).items()
+        },
+        "budgets": [_budget(budget) for budget in certificate.budgets],
+        "expert_intervals": [_interval(one) for one in certificate.expert_intervals],
+        "apprentice_intervals": [_interval(one) for one in certificate.apprentice_intervals],
+    }
+
+
+def number(value: float) -> float | str:
+    """JSON has no infinity: it is written as a word."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _term(term: Term) -> dict[str, Any]:
+    return {
+        "name": term.name, "value": number(term.value), "formula": term.formula,
+        "source": term.source,
+    }  # fmt: skip
+
+
+def _combination(way: Combination) -> dict[str, Any]:
+    return {
+        "kind": way.kind, "estimate": way.estimate, "bound": number(way.bound),
+        "terms": [_term(term) for term in way.terms],
+        "statistics": [_statistics(one) for one in way.statistics],
+    }  # fmt: skip
+
+
+def _statistics(statistics: Statistics) -> dict[str, Any]:
+    return {
+        name: [number(one) for one in value] if isinstance(value, tuple) else value
+        for name, value in vars(statistics).items()
+    }
+
+
+def _premise(premise: Premise) -> dict[str, Any]:
+    return {
+        "name": premise.name, "verdict": premise.verdict.value, "detail": premise.detail,
+        "level": premise.level,
+    }  # fmt: skip
+
+
+def _budget(budget: BudgetCertificate) -> dict[str, Any]:
+    return {
+        "name": budget.name, "spent": number(budget.spent), "limit": budget.limit,
+        "is_kept": budget.is_kept, "failure_probability": budget.failure_probability,
+        "terms": [_term(term) for term in budget.terms],
+    }  # fmt: skip
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {"name": interval.name, "low": number(interval.low), "high": number(interval.high)}
+
+
+def _evaluation_facts(certificate: Certificate, evaluation: Any) -> dict[str, Any]:
+    """How the policy was evaluated: enough to draw the same again."""
+    best = certificate.best
+    first = best.statistics[0]
+    if first.horizon is None:
+        return {"kind": "rows", "rows": first.count, "seed": first.seed}
+    facts = {"trajectories": first.count, "horizon": first.horizon, "seed": first.seed}
+    if best.kind == "E":
+        return {"kind": "rollouts", **facts}
+    drawn = MixtureRollouts(first.count, first.horizon) if evaluation is None else evaluation
+    if not isinstance(drawn, MixtureRollouts) or not _has_parts_of(certificate, drawn):
+        raise InvalidProblem(
+            "the certificate rests on rollouts of another evaluation",
+            "Give evaluation= exactly what certify was given; for the answer of PolicyMixture that "
+            "is answer.rollouts",
+        )
+    rounds = None if drawn.rounds is None else list(drawn.rounds)
+    return {"kind": "mixture", **facts, "rounds": rounds, "most_rounds": drawn.most_rounds}
+
+
+def _has_parts_of(certificate: Certificate, rollouts: MixtureRollouts) -> bool:
+    """Whether every candidate has the part of the failure probability that its round has."""
+    policy: Any = certificate.policy
+    delta = certificate.failure_probability
+    assert isinstance(policy, MixturePolicy)
+    share = delta if certificate.problem.expectation.is_declared else delta / 2
+    if rollouts.rounds is not None and sum(rollouts.rounds) < len(policy.candidates):
+        return False
+    parts = rollouts.parts(len(policy.candidates))
+    drawn = [part for part, weight in zip(parts, policy.weights, strict=True) if weight > 0]
+    wanted = (rollouts.trajectories, rollouts.horizon)
+    return all(
+        (one.count, one.horizon) == wanted and one.failure_probability == float(part) * share
+        for part, one in zip(drawn, certificate.best.statistics, strict=True)
+    )
+
+
+# Explicit worlds
+
+
+def _write_explicit(
+    certificate: Certificate, directory: PathLike, evaluation: Any
+) -> tuple[Path, list[str]]:
+    _require_rows(certificate, evaluation)
+    problem, place = certificate.problem, _prepared(directory)
+    problem.world.save(place / WORLD)
+    certificate.policy.save(place / POLICY)
+    _save_problem(problem, place / PROBLEM)
+    _save_evidence(certificate, place / EVIDENCE)
+    written = [WORLD, POLICY, PROBLEM, EVIDENCE]
+    if problem.expert is not None and problem.demonstrations is not None:
+        problem.demonstrations.save(place / DEMONSTRATIONS)
+        written.append(DEMONSTRATIONS)
+    if isinstance(evaluation, SampledRows):
+        assert evaluation.features is not None
+        assert evaluation.coefficients is not None
+        arrays = {"coefficients": evaluation.coefficients}
+        arrays |= _matrix("matrix", evaluation.features.matrix)
+        if evaluation.features.base is not None:
+            arrays["base"] = evaluation.features.base
+        save_arrays(place / FEATURES, "features", INPUT_VERSION, arrays)
+        written.append(FEATURES)
+    return place, written
+
+
+def _require_rows(certificate: Certificate, evaluation: Any) -> None:
+    """Whether the rows that a certificate rests on, if any, can be those of the evaluation."""
+    samples = [one for way in certificate.combinations for one in way.statistics]
+    needed = {one.count for one in samples if one.horizon is None}
+    given = set() if evaluation is None else {getattr(evaluation, "rows", None)}
+    if needed != given or not (evaluation is None or _defines(evaluation, certificate)):
+        wrong = "rests on sampled rows" if needed else "does not rest on sampled rows"
+        raise InvalidProblem(
+            f"the certificate {wrong}, and evaluation is "
+            + ("not given" if evaluation is None else "that of another certificate"),
+            "Give evaluation= exactly what certify was given, if that was SampledRows",
+        )
+
+
+def _defines(evaluation: SampledRows, certificate: Certificate) -> bool:
+    """Whether features and coefficients make the policy that was certified."""
+    problem = certificate.problem
+    if evaluation.features is None or evaluation.coefficients is None:
+        return False
+    try:
+        measure = evaluation.features.on(problem.world).measure(evaluation.coefficients)
+    except InvalidInput:
+        return False
+    return evaluations.defines(measure, certificate.policy, problem)
+
+
+def _save_problem(problem: Apprenticeship, path: Path) -> None:
+    arrays = {"target": problem.target, "limits": problem.limits}
+    arrays |= _matrix("basis", problem.basis.matrix)
+    arrays |= {f"budget_{j}": budget.cost for j, budget in enumerate(problem.constraints)}
+    save_arrays(
+        path, "problem", INPUT_VERSION, arrays,
+        names=problem.basis.names,
+        rewards=problem.basis.rewards,
+        cost_class=problem.cost_class.describe(),
+        budgets=[budget.name for budget in problem.constraints],
+        expectation=_expectation(problem),
+    )  # fmt: skip
+
+
+def _expectation(problem: Apprenticeship) -> dict[str, Any]:
+    """Where the target comes from."""
+    if problem.expert is None:
+        return {"kind": "known cost"}
+    if problem.expectation.is_declared:
+        return {"kind": "declared"}
+    method = problem.expectation.method
+    if isinstance(method, MonteCarlo):
+        if not method.completed:
+            return {"kind": "plain mean"}
+        return {"kind": "completed mean", "smoothing": method.smoothing}
+    if isinstance(method, StoppedShaping):
+        return {"kind": "stopped shaping"}
+    assert method is not None
+    kind = "blend" if isinstance(method, Blend) else "control variate"
+    return {"kind": kind, "num_folds": method.num_folds, "smoothing": method.smoothing}
+
+
+def _save_evidence(certificate: Certificate, path: Path) -> None:
+    """Every dual point as a row, the best on the data first; visits per state."""
+    problem = certificate.problem
+    world, points, num_budgets = problem.world, certificate.witnesses, len(problem.constraints)
+    prices = [
+        point.budget_prices if point.budget_prices.size else np.zeros(num_budgets)
+        for point in points
+    ]
+    arrays = {
+        "cost_weights": np.array([point.cost_weights for point in points]),
+        "values": np.array([point.values for point in points]),
+        "budget_prices": np.array(prices),
+        "visits": world.pairs.total(occupancy(world, certificate.policy).measure),
+    }
+    if certificate.measure is not None:
+        arrays["measure"] = certificate.measure
+        positive = np.maximum(certificate.measure, 0.0)
+        arrays["measure_scale"] = np.array(evaluations.best_scale(problem, positive))
+    if certificate.ranges is not None:
+        arrays["range_costs"] = np.array(certificate.ranges.costs, dtype=np.int64)
+        arrays["low_values"] = certificate.ranges.low_values
+        arrays["high_values"] = certificate.ranges.high_values
+    centred = _is_centred(problem)
+    save_arrays(path, "evidence", INPUT_VERSION, arrays, centred=centred)
+
+
+def _is_centred(problem: Any) -> bool:
+    """Whether unrecorded tails count as mid-range, which they do where that has less error."""
+    plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
+    return bool(problem.cost_class.centred_bound(problem.basis) < plain)
+
+
+def _matrix(name: str, matrix: Matrix) -> dict[str, Any]:
+    """A matrix under its name, a sparse one in three parts."""
+    if sparse.issparse(matrix):
+        return {f"{name}_{part}": getattr(matrix, part) for part in CSR}
+    return {name: matrix}
+
+
+# Worlds of callables
+
+
+def _write_coded(
+    certificate: Certificate, directory: PathLike, code: Reference | Sequence[Reference]
+) -> tuple[Path, list[str]]:
+    """Numbers as files, code by reference."""
+    problem = certificate.problem
+    demos = problem.demonstrations
+    index = CodeIndex(code, demos)
+    if problem.has_states:
+        index.add("world", problem.world)
+        index.add("costs", problem.costs)
+    else:
+        index.add("simulator", problem.simulator)
+    arrays: dict[str, Any] = {}
+    form = _form(certificate.policy, "policy", index, arrays)
+    place = _prepared(directory)
+    save_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION, arrays, policy=form)
+    header, numbers = _coded_problem(certificate)
+    save_arrays(place / PROBLEM, CODED_PROBLEM, INPUT_VERSION, numbers, **header)
+    written = [CODE, POLICY, PROBLEM]
+    records = None if problem.expectation.is_declared else expert_totals(problem)
+    if records is not None:
+        save_arrays(place / TOTALS, "totals", INPUT_VERSION, vars(records))
+        written.append(TOTALS)
+    if demos is not None:
+        demos.save(place / DEMONSTRATIONS)
+        written.append(DEMONSTRATIONS)
+    facts = {
+        "kind": CODE_KIND, "version": CODE_VERSION, "calls": index.calls, "parts": index.parts,
+        "sources": index.sources,
+    }  # fmt: skip
+    _write(place / CODE, canonical(facts))
+    return place, written
+
+
+def _coded_problem(certificate: Certificate) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays."""
+    problem = certificate.problem
+    basis, world = problem.basis, problem.world if problem.has_states else None
+    simulator, declared = problem.simulator, problem.expectation.is_declared
+    most = float(np.maximum(np.abs(simulator.lowest), np.abs(simulator.highest)).sum())
+    arrays = {
+        "lowest": simulator.lowest, "highest": simulator.highest,
+        "largest": np.array(getattr(getattr(problem, "costs", None), "largest", most)),
+        "extremes": np.asarray(basis.matrix),
+    }  # fmt: skip
+    if declared:
+        arrays["target"] = problem.target
+    header = {
+        "names": list(basis.names),
+        "cost_class": problem.cost_class.describe(),
+        "discount": float(simulator.discount),
+        "declared": declared,
+        "centred": _is_centred(problem),
+        "num_states": None if world is None else int(world.num_states),
+        "num_actions": None if world is None else int(world.num_actions),
+    }
+    return header, arrays
+
+
+def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The form of a policy; its arrays go into `arrays`, what is code into `index` or is refused.
+
+    features     coefficients, and features by reference
+    mixture      weights, and every candidate that has weight
+    table        the probabilities of an explicit policy
+    reference    nothing: the policy itself is code
+    """
+    if index.holds(policy):
+        index.add(name, policy)
+        return {"form": "reference"}
+    if isinstance(policy, FeaturePolicy):
+        index.add(f"features of the {name}", policy.features)
+        arrays[f"coefficients of the {name}"] = policy.coefficients
+        return {"form": "features"}
+    if isinstance(policy, MixturePolicy):
+        arrays[f"weights of the {name}"] = policy.weights
+        members = [
+            _form(one, f"candidate {k} of the {name}", index, arrays)
+            if weight > 0
+            else {"form": "unused"}
+            for k, (one, weight) in enumerate(zip(policy.candidates, policy.weights, strict=True))
+        ]
+        axes = policy.observation_axes
+        return {"form": "mixture", "observation_axes": axes, "candidates": members}
+    if isinstance(policy, Policy):
+        arrays[f"probabilities of the {name}"] = policy.per_pair
+        arrays[f"offsets of the {name}"] = policy.pairs.offsets
+        if policy.pairs.numbers is not None:
+            arrays[f"action numbers of the {name}"] = policy.pairs.numbers
+        return {"form": "table"}
+    index.add(name, policy)
+    return {"form": "reference"}
+
+
+def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
+    """The policy of a saved run in a world of callables; candidates without weight are left out.
+
+    Its code is called: that of a stranger can do anything, so `trust_code=True` is needed.
+    """
+    place = Path(directory)
+    facts = _code(place / CODE)
+    if trust_code is not True:
+        called = ", ".join(str(call["function"]) for call in facts["calls"])
+        raise InvalidFile(
+            f"the policy in {place} is made by calling {called}",
+            "Give trust_code=True if you trust that code on this machine",
+        )
+    sources = facts["sources"]
+    changed = [name for name, stated in sources.items() if stated != source_digest(name)]
+    if changed:
+        warnings.warn(
+            f"the source of {', '.join(changed)} has changed since the run in {place} was saved: "
+            "the policy that it makes now may be another one than was certified",
+            UserWarning,
+            stacklevel=2,
+        )
+    return _made_policy(place, _made(facts, place))
+
+
+def claims_again(directory: PathLike) -> dict[str, Any]:
+    """What a run in a world of callables claims when its code is called again: claims, header and
+    arrays of its problem, and the totals of its demonstrations. The code has to be trusted."""
+    from journeyman.certificate.certify import certify
+
+    place = Path(directory)
+    parts, stated = _made(_code(place / CODE), place), _json(place / CERTIFICATE)
+    header, arrays = load_arrays(place / PROBLEM, CODED_PROBLEM, INPUT_VERSION)
+    cost_class = cost_class_from(header["cost_class"])
+    expert: Any = ExpertExpectation(arrays["target"]) if header["declared"] else None
+    if "simulator" in parts:
+        if expert is None:
+            _, totals = load_arrays(place / TOTALS, "totals", INPUT_VERSION)
+            expert = EpisodeTotals(totals["totals"], totals["unrecorded"])
+        problem = Apprenticeship(parts["simulator"], None, expert, cost_class)
+    else:
+        expert = Demonstrations.load(place / DEMONSTRATIONS) if expert is None else expert
+        problem = Apprenticeship(parts["world"], parts["costs"], expert, cost_class)
+    evaluation = _evaluation(stated["evaluation"])
+    policy, delta = _made_policy(place, parts, every=True), stated["failure_probability"]
+    certificate = certify(problem, policy, delta, evaluation=evaluation)
+    again_header, again_arrays = _coded_problem(certificate)
+    records = None if problem.expectation.is_declared else expert_totals(problem)
+    return {
+        "claims": certificate_facts(
+            certificate, evaluation if isinstance(evaluation, MixtureRollouts) else None
+        ),
+        "problem": again_header | again_arrays,
+        "totals": None if records is None else records.totals,
+    }
+
+
+def _evaluation(stated: dict[str, Any]) -> Rollouts | SampledRows | MixtureRollouts:
+    if stated["kind"] == "rows":
+        return SampledRows(rows=stated["rows"])
+    count, horizon = stated["trajectories"], stated["horizon"]
+    if stated["kind"] == "rollouts":
+        return Rollouts(count, horizon)
+    rounds = None if stated["rounds"] is None else tuple(stated["rounds"])
+    return MixtureRollouts(count, horizon, rounds=rounds, most_rounds=stated["most_rounds"])
+
+
+def _made(facts: dict[str, Any], place: Path) -> dict[str, Any]:
+    """Call everything, in order, and find the parts of the run in the results."""
+    made: list[Any] = []
+    for call in facts["calls"]:
+        given = {name: _argument(one, made, place) for name, one in call["arguments"].items()}
+        made.append(located(call["function"])(**given))
+    return {name: _found(one, made) for name, one in facts["parts"].items()}
+
+
+def _made_policy(place: Path, parts: dict[str, Any], *, every: bool = False) -> AnyPolicy:
+    """The policy of stored numbers and parts; with `every`, candidates without weight keep their
+    places, taken by others."""
+    header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
+    policy: AnyPolicy = _policy(header["policy"], "policy", parts, arrays, place, every)
+    return policy
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_bytes()))
+
+
+def _code(path: Path) -> dict[str, Any]:
+    try:
+        facts = _json(path)
+        if facts["kind"] != CODE_KIND or facts["version"] != CODE_VERSION:
+            raise ValueError(f"it holds {facts['kind']!r}")
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise InvalidFile(
+            f"{path} does not name code ({fault})",
+            "Give a directory that the certificate of a world of callables was saved in",
+        ) from fault
+    return facts
+
+
+def _argument(stated: dict[str, Any], made: list[Any], place: Path) -> Any:
+    if "value" in stated:
+        return stated["value"]
+    if "file" in stated:
+        return Demonstrations.load(place / Path(stated["file"]).name)
+    if "list" in stated:
+        return [_argument(one, made, place) for one in stated["list"]]
+    return _found(stated, made)
+
+
+def _found(stated: dict[str, Any], made: list[Any]) -> Any:
+    thing = made[stated["call"]]
+    for step in stated["path"]:
+        by_key = isinstance(step, int) or isinstance(thing, dict)
+        thing = thing[step] if by_key else getattr(thing, step)
+    return thing
+
+
+def _policy(
+    stated: dict[str, Any], name: str, parts: dict[str, Any], arrays: Arrays, place: Path,
+    every: bool,
+) -> Any:  # fmt: skip
+    path, form = place / POLICY, stated["form"]
+    if form == "reference":
+        return parts[name]
+    if form == "features":
+        coefficients = take(path, arrays, f"coefficients of the {name}")
+        return FeaturePolicy(parts[f"features of the {name}"], coefficients)
+    if form == "table":
+        law, offsets = (take(path, arrays, f"{word} of the {name}") for word in TABLE)
+        return Policy(law, Pairs(offsets, arrays.get(f"action numbers of the {name}")))
+    if form != "mixture":
+        raise InvalidFile(f"{path} holds a policy of the form {form!r}", "Save it again")
+    weights = take(path, arrays, f"weights of the {name}")
+    used = {
+        k: _policy(one, f"candidate {k} of the {name}", parts, arrays, place, every)
+        for k, one in enumerate(stated["candidates"])
+        if one["form"] != "unused"
+    }
+    places = list(range(weights.size)) if every else list(used)
+    first = next(iter(used.values()))
+    members = [used.get(k, first) for k in places]
+    mixture = MixturePolicy(members, weights[places], stated["observation_axes"])
+    assign(mixture, weights=weights[places])
+    return mixture
+
+
+# The directory
+
+
+def canonical(facts: Mapping[str, Any]) -> bytes:
+    """The one way to write facts as JSON; floats come back to the last bit."""
+    return (json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def digest_of(facts: Mapping[str, Any]) -> str:
+    """SHA-256 of facts in canonical form."""
+    return hashlib.sha256(canonical(facts)).hexdigest()
+
+
+def _prepared(directory: PathLike) -> Path:
+    """An empty directory with the mark of an unfinished save."""
+    place = Path(directory)
+    if place.exists() and not place.is_dir():
+        raise InvalidFile(f"{place} is a file", "Give a directory")
+    place.mkdir(parents=True, exist_ok=True)
+    if any(place.iterdir()) and not _is_run(place):
+        raise InvalidFile(
+            f"{place} holds other files and no saved run", "Give a new or an empty directory"
+        )
+    known = {CERTIFICATE, UNFINISHED, "witness.npz", *INPUTS}
+    foreign = sorted(
+        path.name for path in place.iterdir() if path.name not in known and path.name[0] != "."
+    )
+    if foreign:
+        raise InvalidFile(
+            f"{place} holds {foreign[0]!r} beside a saved run, and the audit would refuse it",
+            "Move it elsewhere, or give a new directory",
+        )
+    _write(place / UNFINISHED, b"This run was not saved to its end.\n")
+    for name in known - {UNFINISHED}:
+        (place / name).unlink(missing_ok=True)
+        for left_over in place.glob(f".{name}.*"):
+            left_over.unlink()
+    return place
+
+
+def _finish(place: Path, facts: Mapping[str, Any], written: Iterable[str]) -> None:
+    """Write the certificate: facts, the SHA-256 of all inputs, and a digest of both."""
+    hashes = {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in written}
+    signed = dict(facts) | {"inputs": hashes}
+    _write(place / CERTIFICATE, canonical(signed | {"digest": digest_of(signed)}))
+    (place / UNFINISHED).unlink()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A small file, atomically."""
+
+    def put(stream: BinaryIO) -> None:
+        stream.write(content)
+
+    write_atomically(path, put)
+
+
+def _is_run(place: Path) -> bool:
+    """Whether `place` holds a run, or what an interrupted save left."""
+    if (place / UNFINISHED).exists():
+        return True
+    try:
+        facts = json.loads((place / CERTIFICATE).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(facts, dict) and str(facts.get("kind")).startswith(KIND)

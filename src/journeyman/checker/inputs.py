@@ -1,0 +1,536 @@
+"""The inputs of a run in an explicit world as plain arrays, each checked on its own.
+
+Whatever breaks a rule of its kind is `Refused`: then there is nothing that numbers could be derived
+from. Laws are used as they are stored, to the last bit.
+
+A world may be an estimate. Then its file holds declared distances of the true laws, or counts:
+
+    err(s) = sqrt(2 log((2^S - 2) K n (n + 1)/delta)/n)      at most 2, and at most what is declared
+
+bounds the 1-norm distance of a law on S states from the frequencies of its n observations, for K
+laws and every n at once (Weissman and others, 2003). S counts the possible next states where they
+are known, all states otherwise; K the pairs, or the states times A (A + 1) where only what was
+observed under A action numbers is offered.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from journeyman.checker.costs import Costs
+from journeyman.checker.files import (
+    Arrays,
+    Bools,
+    Floats,
+    Ints,
+    archive,
+    reals,
+    require_law,
+    sparse_rows,
+    wholes,
+    words,
+)
+from journeyman.checker.findings import Refused
+
+NUMBERED = 2
+"""Version of policies and demonstrations that number actions otherwise than 0, 1, 2, ..."""
+FURTHEST = 2.0
+"""No two laws are further apart in the 1-norm."""
+MODEL_PART, STARTS_PART = 0.25, 0.1
+"""Of delta, for the counts of an estimated world; of that, for the starts where steps were counted
+too. The rest is for expert and evaluation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """How far the true laws are from the model's at most, and the probability that it took."""
+
+    transition: Floats
+    initial: float
+    part: float
+
+    @property
+    def source(self) -> str:
+        return "transition counts" if self.part > 0 else "declared errors of the model"
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Declared errors, counts, possible next states and recorded action numbers, where given."""
+
+    error: Floats | None = None
+    initial_error: float | None = None
+    counts: Ints | None = None
+    starts: int | None = None
+    support: Any = None
+    actions: Ints | None = None
+
+    @property
+    def exact_steps(self) -> bool:
+        return self.error is None and self.counts is None
+
+    @property
+    def exact_starts(self) -> bool:
+        return self.initial_error is None and self.starts is None
+
+    @property
+    def is_estimate(self) -> bool:
+        return not (self.exact_steps and self.exact_starts)
+
+    def surely_exact(self, num_pairs: int) -> Bools:
+        """Pairs whose law is declared to be exact."""
+        return np.zeros(num_pairs, bool) if self.error is None else np.asarray(self.error <= 0)
+
+    def distances(self, rows: Any, delta: float) -> Distances | None:
+        """The distances, with their part of `delta`; None in an exact world."""
+        if not self.is_estimate:
+            return None
+        (num_pairs, num_states), part = rows.shape, MODEL_PART * delta
+        share = STARTS_PART if self.counts is not None and self.starts is not None else None
+        transition = np.full(num_pairs, 0.0 if self.counts is None else FURTHEST)
+        initial = 0.0 if self.starts is None else FURTHEST
+        transition = transition if self.error is None else self.error
+        initial = initial if self.initial_error is None else self.initial_error
+        if self.counts is not None:
+            level = part * (1 - (share or 0.0))
+            transition = np.minimum(transition, self.radii(self.counts, rows.shape, level))
+        if self.starts is not None:
+            initial = min(initial, weissman(self.starts, num_states, 1, part * (share or 1.0)))
+        counted = self.counts is not None or self.starts is not None
+        return Distances(transition, initial, part if counted else 0.0)
+
+    def radii(self, counts: Ints, shape: tuple[int, int], level: float) -> Floats:
+        """Of the law of every pair, after so many observations."""
+        sizes = np.full(shape[0], shape[1])
+        laws = shape[0]
+        if self.support is not None:
+            sizes = np.diff(self.support.indptr)
+        if self.actions is not None:
+            most = 1 + int(self.actions.max())
+            laws = shape[1] * most * (most + 1)
+        both = zip(counts.tolist(), sizes.tolist(), strict=True)
+        return np.array([weissman(n, size, laws, level) for n, size in both])
+
+    def observed_support(self, rows: Any) -> tuple[bool, int]:
+        """Whether the support of all laws that were counted is where they were seen to lead, and
+        how many of them it makes exact."""
+        if self.support is None or self.counts is None:
+            return False, 0
+        counted = (self.counts > 0) & ~self.surely_exact(rows.shape[0])
+        possible, seen = (np.diff(one.indptr)[counted] for one in (self.support, rows))
+        return bool(possible.size and (possible == seen).all()), int((possible == 1).sum())
+
+
+def weissman(count: int, size: int, laws: int, delta: float) -> float:
+    """The distance of one law on `size` states from `count` observations of it."""
+    if size < 2:
+        return 0.0
+    if count < 1:
+        return FURTHEST
+    log = _log_subsets(size) + math.log(laws) + math.log(count) + math.log(count + 1)
+    return min(FURTHEST, math.sqrt(2 * (log - math.log(delta)) / count))
+
+
+@lru_cache
+def _log_subsets(size: int) -> float:
+    """log(2^size - 2): the subsets of the states that tell two laws apart."""
+    return math.log(2**size - 2) if size <= 1000 else size * math.log(2)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Transition rows of the pairs, the first pair of every state, and the law of the start."""
+
+    rows: Any
+    first: Ints
+    initial: Floats
+    discount: float
+    knowledge: Knowledge = Knowledge()
+
+    @property
+    def num_states(self) -> int:
+        return self.initial.size
+
+    @property
+    def num_pairs(self) -> int:
+        return int(self.first[-1])
+
+    @property
+    def horizon(self) -> float:
+        """1/(1 - discount)."""
+        return 1 / (1 - self.discount)
+
+    @property
+    def branches(self) -> int:
+        """Most successors of a pair."""
+        return int(np.diff(self.rows.indptr).max())
+
+    @cached_property
+    def state_of(self) -> Ints:
+        """The state of every pair."""
+        return np.arange(self.num_states).repeat(np.diff(self.first))
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The number of every pair's action: as recorded, or else from 0 in every state."""
+        if self.knowledge.actions is not None:
+            return self.knowledge.actions
+        return np.asarray(np.arange(self.num_pairs) - self.first[self.state_of])
+
+    @cached_property
+    def rests(self) -> Bools:
+        """States that every action keeps with certainty; a law that was only observed is none."""
+        known = self.knowledge
+        targets = (self.rows if known.support is None else known.support).tocoo()
+        elsewhere = targets.coords[1] != self.state_of[targets.coords[0]]
+        left = np.zeros(self.num_states, dtype=bool)
+        left[self.state_of[targets.coords[0][elsewhere]]] = True
+        if not known.exact_steps and known.support is None:
+            left[self.state_of[~known.surely_exact(self.num_pairs)]] = True
+        return ~left
+
+    def per_pair(self, rows: Any) -> Any:
+        """Rows per pair, repeated over a state's actions where they were given per state; of a
+        (states x action numbers) table one number per pair."""
+        if rows.shape[0] == self.num_pairs:
+            return rows
+        if rows.shape[0] != self.num_states:
+            raise Refused(f"{rows.shape[0]} rows fit neither the pairs nor the states")
+        return rows[self.state_of]
+
+    def per_state(self, values: Floats) -> Floats:
+        """Sums over the actions of every state."""
+        return np.add.reduceat(values, self.first[:-1])
+
+    def require_numbers(self, arrays: Arrays, version: int) -> None:
+        """Whether a file with the offsets of this world's actions numbers them as it does."""
+        stated = wholes(arrays, "action_numbers") if "action_numbers" in arrays else None
+        if (stated is not None) != (version == NUMBERED):
+            raise Refused("its version and what it says about action numbers do not agree")
+        if stated is None:
+            stated = np.asarray(np.arange(self.num_pairs) - self.first[self.state_of])
+        if not np.array_equal(stated, self.numbers):
+            raise Refused("it numbers actions otherwise than the world")
+
+    def pairs_of(self, states: Ints, actions: Ints) -> Ints:
+        """The pairs of actions by their numbers."""
+        most = 1 + int(max(self.numbers.max(), actions.max(initial=0)))
+        offered, wanted = self.state_of * most + self.numbers, states * most + actions
+        found = np.minimum(np.searchsorted(offered, wanted), offered.size - 1)
+        if (actions < 0).any() or (offered[found] != wanted).any():
+            raise Refused("it takes an action that the world lacks")
+        return found
+
+    def residual(self, measure: Floats, initial: Floats | float | None = None) -> Floats:
+        """initial - (B - discount P)' measure."""
+        entries = measure.repeat(np.diff(self.rows.indptr)) * self.rows.data
+        entering = np.bincount(self.rows.indices, entries, minlength=self.num_states)
+        given = self.initial if initial is None else initial
+        return np.asarray(given - self.per_state(measure) + self.discount * entering)
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Demonstrations as one row per step, and the last state of every episode."""
+
+    state: Ints
+    action: Ints
+    next_state: Ints
+    episode: Ints
+    time: Ints
+    starts: Ints
+    ends: Ints
+    lengths: Ints
+    terminated: Bools
+    pair: Ints
+    """Empty where the world has no list of its pairs."""
+
+    def __len__(self) -> int:
+        return self.lengths.size
+
+    def only(self, chosen: Bools) -> "Records":
+        """Some of the episodes, in their order."""
+        steps = chosen[self.episode]
+        number = np.cumsum(chosen) - 1
+        return Records(
+            self.state[steps], self.action[steps], self.next_state[steps],
+            number[self.episode[steps]], self.time[steps], self.starts[chosen], self.ends[chosen],
+            self.lengths[chosen], self.terminated[chosen], self.pair[steps],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """A limit on a known cost, as it was given and per pair."""
+
+    name: str
+    given: Floats
+    cost: Floats
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Cost class, target and budgets."""
+
+    costs: Costs
+    matrix: Any
+    """The basis with one row per pair."""
+    names: list[str]
+    target: Floats
+    budgets: tuple[Budget, ...]
+    expectation: dict[str, Any]
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the expert is known from demonstrations only."""
+        return self.expectation.get("kind") not in ("declared", "known cost")
+
+    @property
+    def exact_target(self) -> Floats | None:
+        """The target where it is taken as exact."""
+        return None if self.estimated else self.target
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the claims rest on besides the inputs.
+
+    Dual points (weights, values and prices, one per row) for lower bounds; how often the policy
+    visits every state; the measure that defines the policy and the scale of B'; potentials of
+    attainable ranges; and whether unrecorded tails count as mid-range or as nothing.
+    """
+
+    weights: Floats
+    values: Floats
+    prices: Floats
+    visits: Floats
+    centred: bool
+    measure: Floats | None = None
+    measure_scale: float = 1.0
+    range_costs: Ints | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+def read_world(data: bytes) -> World:
+    header, arrays = archive(data, "world", 1, 2)
+    initial, first = reals(arrays, "initial", 1), wholes(arrays, "choice_offsets")
+    discount = header.get("discount")
+    if not isinstance(discount, float) or not 0 < discount < 1:
+        raise Refused(f"its discount is {discount!r}")
+    if first.size != initial.size + 1 or first[0] != 0 or (np.diff(first) < 1).any():
+        raise Refused("its choice offsets do not give every state an action")
+    require_law("the initial law", initial, np.array([0]))
+    rows = sparse_rows(arrays, "", (int(first[-1]), initial.size))
+    if not np.diff(rows.indptr).all():
+        raise Refused("a pair has no transition law")
+    require_law("a transition law", rows.data, rows.indptr[:-1])
+    known = _read_knowledge(header, arrays, rows, first)
+    _check_counts(known, rows, initial)
+    if known.is_estimate != (header["version"] == 2):
+        raise Refused("its version and what it says about the errors of its laws do not agree")
+    return World(rows, first, initial, discount, known)
+
+
+def _read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: Ints) -> Knowledge:
+    error = counts = support = None
+    if "transition_error" in arrays:
+        error = reals(arrays, "transition_error", 1, rows.shape[0])
+        if ((error < 0) | (error > FURTHEST)).any():
+            raise Refused("transition_error is no distance of two laws")
+    far, starts = header.get("initial_error"), header.get("initial_count")
+    if far is not None and not (type(far) in (int, float) and 0 <= far <= FURTHEST):
+        raise Refused(f"initial_error = {far!r} is no distance of two laws")
+    if starts is not None and (type(starts) is not int or starts < 1):
+        raise Refused(f"initial_count = {starts!r} is no number of observed starts")
+    if "transition_counts" in arrays:
+        counts = wholes(arrays, "transition_counts")
+        if counts.size != rows.shape[0] or (counts < 0).any():
+            raise Refused("transition_counts does not count the observations of every pair")
+    if {"support_indices", "support_indptr"} & set(arrays):
+        ones = np.ones(arrays["support_indices"].size)
+        support = sparse_rows(arrays | {"support_data": ones}, "support_", rows.shape)
+        if np.abs((rows - rows.multiply(support)).tocsr().data).any():
+            raise Refused("a law leads where its support excludes")
+    known = None if far is None else float(far)
+    return Knowledge(error, known, counts, starts, support, _actions(arrays, first))
+
+
+def _actions(arrays: Arrays, first: Ints) -> Ints | None:
+    if "observed_actions" not in arrays:
+        return None
+    found, inside = wholes(arrays, "observed_actions"), np.ones(first[-1], dtype=bool)
+    inside[first[:-1]] = False
+    if found.size != first[-1] or (found < 0).any():
+        raise Refused("observed_actions does not number the actions of every pair")
+    if (np.diff(found, prepend=0)[inside] <= 0).any():
+        raise Refused("observed_actions does not increase within a state")
+    return found
+
+
+def _check_counts(known: Knowledge, rows: Any, initial: Floats) -> None:
+    """Whether laws that were counted are frequencies of so many observations."""
+    if known.counts is not None:
+        sure = np.zeros(rows.shape[0], bool) if known.error is None else known.error < FURTHEST
+        if ((known.counts < 1) & ~sure).any():
+            raise Refused("a law was estimated from nothing")
+        counted = np.where(known.surely_exact(rows.shape[0]), 0, known.counts)
+        if not _are_counts(rows.data, counted.repeat(np.diff(rows.indptr))):
+            raise Refused("a law is no frequency of as many observations as it is said to have")
+    starts = known.starts if known.initial_error != 0 else None
+    if not _are_counts(initial, np.full(initial.size, starts or 0)):
+        raise Refused("the initial law is no frequency of so many starts")
+
+
+def _are_counts(laws: Floats, counts: Ints) -> bool:
+    """Whether the laws times the counts are whole numbers, up to rounding."""
+    times = laws * counts
+    off = np.minimum(times % 1.0, 1.0 - times % 1.0)
+    return bool((off <= 1e-6 + 1e-8 * counts).all())
+
+
+def read_policy(data: bytes, world: World) -> Floats:
+    """Probabilities per pair."""
+    header, arrays = archive(data, "policy", 1, NUMBERED)
+    if not np.array_equal(wholes(arrays, "choice_offsets"), world.first):
+        raise Refused("it is a policy of another world")
+    world.require_numbers(arrays, header["version"])
+    law = reals(arrays, "probabilities", 1, world.num_pairs)
+    require_law("the law of a state's actions", law, world.first[:-1])
+    return law
+
+
+def read_episodes(data: bytes) -> tuple[Records, dict[str, Any], Arrays]:
+    """Demonstrations in any world, with header and arrays."""
+    header, arrays = archive(data, "demonstrations", 1, NUMBERED)
+    states, actions, offsets = (wholes(arrays, name) for name in ("states", "actions", "offsets"))
+    terminated, lengths = np.asarray(arrays["terminated"], dtype=bool), np.diff(offsets)
+    count = lengths.size
+    if not count or offsets[0] != 0 or (lengths < 1).any() or terminated.shape != (count,):
+        raise Refused("its offsets do not describe episodes")
+    if actions.size != offsets[-1] or states.size != offsets[-1] + count:
+        raise Refused("it has not one state more than actions in every episode")
+    if (states < 0).any() or (actions < 0).any():
+        raise Refused("it has a negative state or action")
+    episode = np.arange(count).repeat(lengths)
+    at, ordinal = np.arange(actions.size) + episode, np.arange(count)
+    time = np.arange(actions.size) - offsets[:-1].repeat(lengths)
+    records = Records(
+        states[at], actions, states[at + 1], episode, time, states[offsets[:-1] + ordinal],
+        states[offsets[1:] + ordinal], lengths, terminated, np.zeros(0, dtype=np.int64),
+    )  # fmt: skip
+    return records, header, arrays
+
+
+def read_records(data: bytes, world: World) -> Records:
+    """Demonstrations in an explicit world: every step is possible, every end rests."""
+    records, header, arrays = read_episodes(data)
+    if max(records.state.max(), records.next_state.max()) >= world.num_states:
+        raise Refused("it visits a state that the world lacks")
+    if "choice_offsets" in arrays and np.array_equal(arrays["choice_offsets"], world.first):
+        world.require_numbers(arrays, header["version"])
+    pair, known = world.pairs_of(records.state, records.action), world.knowledge
+    possible = world.rows if known.support is None and known.exact_steps else known.support
+    steps = None if possible is None else np.asarray(possible[pair, records.next_state])
+    if steps is not None and (steps.ravel() <= 0).any():
+        raise Refused("it takes a step of probability 0")
+    if (records.terminated & ~world.rests[records.ends]).any():
+        raise Refused("an episode terminates in a state that does not rest")
+    return Records(**vars(records) | {"pair": pair})
+
+
+def read_problem(data: bytes, world: World) -> Problem:
+    header, arrays = archive(data, "problem", 1)
+    names, budget_names = words(header, "names"), words(header, "budgets")
+    matrix = read_matrix(arrays, "basis", len(names))
+    if 0 in matrix.shape or len(names) != matrix.shape[1]:
+        raise Refused(f"it names {len(names)} costs of a basis of shape {matrix.shape}")
+    limits = reals(arrays, "limits", 1, len(budget_names))
+    given = [arrays[f"budget_{j}"].astype(float) for j in range(len(budget_names))]
+    if not all(one.size and np.isfinite(one).all() for one in given):
+        raise Refused("the cost of a budget is not finite")
+    budgets = (
+        Budget(name, one, _budget_cost(world, one), float(limit))
+        for name, one, limit in zip(budget_names, given, limits, strict=True)
+    )
+    expectation = header.get("expectation")
+    if not isinstance(expectation, dict):
+        raise Refused("it does not say where its target comes from")
+    return Problem(
+        read_class(header, matrix), world.per_pair(matrix), names,
+        reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
+    )  # fmt: skip
+
+
+def read_class(header: dict[str, Any], matrix: Any) -> Costs:
+    """The cost class over the rows of `matrix`."""
+    stated, count = header.get("cost_class"), matrix.shape[1]
+    if not isinstance(stated, dict) or not set(stated) <= {"name", "scale"}:
+        raise Refused(f"the cost class {stated!r} cannot be audited")
+    scale = np.array(stated.get("scale", [1.0] * count), dtype=float)
+    if scale.shape != (count,) or not (np.isfinite(scale) & (scale > 0)).all():
+        raise Refused("a scale is not positive, or there is not one for every cost")
+    return Costs(str(stated.get("name")), scale, matrix)
+
+
+def read_matrix(arrays: Arrays, name: str, columns: int) -> Any:
+    """A dense matrix under its name, or a sparse one in three parts."""
+    if name in arrays:
+        return reals(arrays, name, 2)
+    return sparse_rows(arrays, f"{name}_", (arrays[f"{name}_indptr"].size - 1, columns))
+
+
+def _budget_cost(world: World, given: Floats) -> Floats:
+    """Per pair, from a vector or from a (states x action numbers) table."""
+    widest = 1 + int(world.numbers.max())
+    if given.ndim == 2 and given.shape == (world.num_states, widest):
+        return np.asarray(given[world.state_of, world.numbers])
+    if given.ndim != 1:
+        raise Refused(f"a cost has shape {given.shape}")
+    return np.asarray(world.per_pair(given))
+
+
+def read_evidence(data: bytes, world: World, problem: Problem) -> Evidence:
+    header, arrays = archive(data, "evidence", 1)
+    weights = reals(arrays, "cost_weights", 2)
+    count = weights.shape[0]
+    values, prices = reals(arrays, "values", 2, count), reals(arrays, "budget_prices", 2, count)
+    sizes = (weights.shape[1], values.shape[1], prices.shape[1])
+    if not count or sizes != (len(problem.names), world.num_states, len(problem.budgets)):
+        raise Refused("it holds no dual points of this problem")
+    visits = reals(arrays, "visits", 1, world.num_states)
+    if (visits < 0).any() or type(header.get("centred")) is not bool:
+        raise Refused("it has negative visits, or does not say how tails are counted")
+    found = Evidence(weights, values, prices, visits, header["centred"])
+    if "range_costs" in arrays:
+        costs = wholes(arrays, "range_costs")
+        low, high = (reals(arrays, name, 2, costs.size) for name in ("low_values", "high_values"))
+        if ((costs < 0) | (costs >= len(problem.names))).any() or (np.diff(costs) <= 0).any():
+            raise Refused("its potentials are not those of costs of this problem")
+        if costs.size and (low.shape[1], high.shape[1]) != (world.num_states, world.num_states):
+            raise Refused("its potentials do not have a value for every state")
+        found = Evidence(**vars(found) | {"range_costs": costs, "low": low, "high": high})
+    if "measure" in arrays:
+        scale = float(reals(arrays, "measure_scale", 0))
+        if scale < 0:
+            raise Refused(f"the measure is scaled by {scale}")
+        measure = reals(arrays, "measure", 1, world.num_pairs)
+        found = Evidence(**vars(found) | {"measure": measure, "measure_scale": scale})
+    return found
+
+
+def read_trace(data: bytes) -> Floats:
+    """Seconds, lower and upper bound after every call; a bound may be infinite."""
+    _, arrays = archive(data, "trace", 1)
+    trace = arrays["bounds"].astype(np.float64)
+    if trace.ndim != 2 or trace.shape[1] != 3:
+        raise Refused(f"bounds has shape {trace.shape}")
+    if np.isnan(trace).any() or not np.isfinite(trace[:, 0]).all():
+        raise Refused("a time or a bound is not a number")
+    if (trace[1:, :2] < trace[:-1, :2]).any():
+        raise Refused("a time or a lower bound falls from one call to the next")
+    return trace

@@ -1,0 +1,203 @@
+"""Linear systems of a policy, and the worst laws within a distance.
+
+    visits   nu = initial + discount M' nu          values   V = c + discount M V
+
+M(x, y) is the probability of a step from x to y. Small systems are solved densely, larger ones by
+GMRES, with a sparse factorisation as the last resort; what is missing is solved for again until
+nothing improves.
+
+The greatest mean of values v within 1-norm distance err of a law p moves err/2 of mass from where v
+is least to the state where v is greatest among the possible ones. An adversary who picks such a law
+for every pair is improved step by step: the value of each of its choices is attained in an
+admissible world, so it bounds the worst case from below; one sweep of the optimality equation over
+it, with the largest excess over all states to come, bounds it from above. Upper bounds need not
+fall at every step: a claim that stops at the first one that is no better than those before holds.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from journeyman.checker.files import Floats, Ints, dense
+from journeyman.checker.inputs import Distances, Knowledge, World
+
+EPSILON = 2.0**-52
+DENSE_UP_TO = 1000
+"""States."""
+WANTED, ENOUGH = 1e-14, 1e-12
+"""What may be missing, relative to the right-hand side: at best, and without a factorisation."""
+ROUNDS, REPAIRS = 200, 12
+"""Of policy iteration; of solving again for what is missing."""
+EASIER = 1e-6
+"""Relative to the largest total: by how much a claim may be above the worst case, or a target
+beyond what is attainable."""
+UNIMPROVED = 1e-13
+"""Excess of a sweep, relative to the largest value, below which an adversary cannot improve."""
+TIE = 1e-12
+
+
+class Chain:
+    """Solves for the values of one policy."""
+
+    def __init__(self, world: World, policy: Floats) -> None:
+        entries = np.diff(world.rows.indptr)
+        flow = world.rows.data * policy.repeat(entries)
+        places = (world.state_of.repeat(entries), world.rows.indices)
+        moved = sparse.coo_array((flow, places), shape=(world.num_states, world.num_states))
+        self.system = (sparse.eye_array(world.num_states) - world.discount * moved).tocsc()
+        self.world, self.policy = world, policy
+
+    def values(self, matrix: Any) -> Floats:
+        """(states x costs): expected discounted totals of the columns of a matrix over pairs."""
+        columns = dense(matrix) if matrix.ndim > 1 else dense(matrix)[:, np.newaxis]
+        now = (self.world.per_state(self.policy * one) for one in columns.T)
+        return np.column_stack([self._solve(one) for one in now])
+
+    def _solve(self, b: Floats) -> Floats:
+        x, missing = np.zeros_like(b), b
+        size = left = float(np.abs(b).sum())
+        direct = self.world.num_states <= DENSE_UP_TO
+        for _ in range(REPAIRS):
+            if left <= WANTED * size:
+                break
+            step = self._factors(missing) if direct else self._iterated(missing)
+            remaining = b - self.system @ (x + step)
+            better, before = float(np.abs(remaining).sum()), left
+            if better < left:
+                x, missing, left = x + step, remaining, better
+            if better > before / 2:
+                if direct or left <= ENOUGH * size:
+                    break
+                direct = True
+        return x
+
+    def _iterated(self, b: Floats) -> Floats:
+        from scipy.sparse.linalg import gmres
+
+        size = float(np.linalg.norm(b))
+        with np.errstate(all="ignore"):
+            x, _ = gmres(self._rows, b / size, rtol=1e-8, atol=0.0, restart=60, maxiter=20)
+        return np.asarray(np.nan_to_num(x * size, posinf=0.0, neginf=0.0))
+
+    @cached_property
+    def _rows(self) -> Any:
+        return self.system.tocsr()
+
+    @cached_property
+    def _factors(self) -> Any:
+        if self.world.num_states <= DENSE_UP_TO:
+            factors = linalg.lu_factor(self.system.toarray())
+            return lambda b: linalg.lu_solve(factors, b)
+        from scipy.sparse.linalg import splu
+
+        return splu(self.system).solve
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """For every row of a matrix of laws, all laws within a distance of it."""
+
+    rows: Any
+    distance: Floats
+    support: Any = None
+
+    def greatest(self, values: Floats) -> Floats:
+        """The greatest mean of `values` in every ball."""
+        left, top = self.extreme(values)
+        return np.asarray(left @ values) + (1 - _sums(left)) * values[top]
+
+    def least(self, values: Floats) -> Floats:
+        return -self.greatest(-values)
+
+    def extreme(self, values: Floats) -> tuple[Any, Ints]:
+        """What the extreme laws leave of the rows, and the states that get the rest."""
+        row = np.arange(self.rows.shape[0]).repeat(np.diff(self.rows.indptr))
+        order = np.lexsort((values[self.rows.indices], row))
+        mass = self.rows.data[order]
+        through, starts = np.cumsum(mass), self.rows.indptr[:-1]
+        begun = np.where(starts > 0, through[starts - 1], 0.0)
+        beyond = through - begun[row] - self.distance[row] / 2
+        kept = np.minimum(mass, np.maximum(beyond, 0.0))
+        kept = np.where(self.distance[row] > 0, kept, mass)
+        parts = (kept, self.rows.indices[order], self.rows.indptr)
+        top = np.full(self.rows.shape[0], int(np.argmax(values)))
+        if self.support is not None:
+            rows = np.arange(self.rows.shape[0]).repeat(np.diff(self.support.indptr))
+            by_value = np.lexsort((values[self.support.indices], rows))
+            top = np.asarray(self.support.indices[by_value[self.support.indptr[1:] - 1]])
+        return sparse.csr_array(parts, shape=self.rows.shape), top
+
+
+def balls(world: World, distances: Distances) -> tuple[Ball, Ball]:
+    """Of the steps, and of the start."""
+    start = sparse.csr_array(world.initial[np.newaxis])
+    steps = Ball(world.rows, distances.transition, world.knowledge.support)
+    return steps, Ball(start, np.array([distances.initial]))
+
+
+def worst_total(
+    world: World, policy: Floats, cost: Floats, distances: Distances
+) -> tuple[float, float]:
+    """The worst expected total of `cost`, and the largest number that may stand for it."""
+    ball, start = balls(world, distances)
+    now, exact = world.per_state(cost * policy), replace(world, knowledge=Knowledge())
+    low, here, largest = -np.inf, exact, float(np.abs(cost).max())
+    above: list[float] = []
+    for _ in range(ROUNDS):
+        values = Chain(here, policy).values(cost)[:, 0]
+        ahead = world.per_state(policy * ball.greatest(values))
+        excess = float((now + world.discount * ahead - values).max())
+        first = float(start.greatest(values)[0])
+        low = max(low, first)
+        above.append(first + max(excess, 0.0) * world.horizon)
+        if excess <= UNIMPROVED * max(largest, float(np.abs(values).max())):
+            break
+        left, top = ball.extreme(values)
+        moved = (1 - _sums(left), top, np.arange(left.shape[0] + 1))
+        here = replace(exact, rows=(left + sparse.csr_array(moved, shape=left.shape)).tocsr())
+    rising = np.flatnonzero(np.diff(above) >= 0)
+    return low, above[rising[0]] if rising.size else above[-1]
+
+
+def worst_ends(
+    world: World, policy: Floats, costs: Floats, distances: Distances
+) -> tuple[Floats, Floats]:
+    """For every column of `costs` where its greatest expected total lies: (low, high), with what a
+    claim may be easier on itself added to the upper end."""
+    found = [worst_total(world, policy, one, distances) for one in costs.T]
+    low, high = np.array(found).reshape(-1, 2).T
+    return low, high + EASIER * np.abs(costs).max(axis=0, initial=0.0) * world.horizon
+
+
+def attainable(world: World, cost: Floats, value: float) -> tuple[float, float]:
+    """Where `value` comes to lie when it is moved into the range that policies attain: the end that
+    it is beyond, up to `EASIER`; the value itself where it is inside."""
+    slack = EASIER * world.horizon * float(np.ptp(cost))
+    for sign in (1.0, -1.0):
+        end = sign * _least(world, sign * cost)
+        if sign * value < sign * end:
+            return end - slack, end + slack
+    return value, value
+
+
+def _least(world: World, cost: Floats) -> float:
+    """The smallest expected total of a cost over all policies, by policy iteration."""
+    chosen, size = world.first[:-1].copy(), world.horizon * float(np.abs(cost).max())
+    for _ in range(ROUNDS):
+        policy = np.zeros(world.num_pairs)
+        policy[chosen] = 1.0
+        values = Chain(world, policy).values(cost)[:, 0]
+        ahead = cost + world.discount * (world.rows @ values)
+        worse = ahead[chosen] > np.minimum.reduceat(ahead, world.first[:-1]) + TIE * size
+        if not worse.any():
+            break
+        order = np.lexsort((ahead, world.state_of))
+        chosen = np.where(worse, order[world.first[:-1]], chosen)
+    return float(world.initial @ values)
+
+
+def _sums(rows: Any) -> Floats:
+    return np.asarray(rows.sum(axis=1)).ravel()

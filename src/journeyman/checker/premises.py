@@ -1,0 +1,418 @@
+"""Claims about premises: names, levels and outcomes; of the texts, the numbers they rest on.
+
+Tests are bets. The certificate computes the wealth of a bet from counts and gamma functions; here
+every draw is bet on in its turn: before its k-th draw of a law the bet rows(kappa) holds
+q(x) = (draws of x so far + kappa P(x))/(k - 1 + kappa), and its wealth is multiplied by q(x)/P(x).
+
+Whether an episode was copied: c of the j episodes before it equal it, p is the probability of its
+start and steps by the laws, and the bet copies(kappa) is multiplied by (kappa + c/p)/(kappa + j).
+
+Demonstrations against an estimated model: half of the level is for the distances of the model, half
+for those of the demonstrations; what both allow together is to be kept by every pair and, where
+they are an estimate, by the starts.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.checker.explicit import FAILED, Run
+from journeyman.checker.files import Floats, Ints
+from journeyman.checker.findings import Findings, Refused, number
+from journeyman.checker.inputs import MODEL_PART, Records, World, weissman
+from journeyman.checker.policy import ROLLOUTS
+
+LEVEL = 1e-3
+CONCENTRATIONS = (1.0, 10.0, 100.0, 1e3, 1e4)
+WRONG_SHARES = (1.0, 1e-2, 1e-4)
+TEMPERS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0)
+START_BLOCKS = (4, 32, 256)
+COPY_SCALES = tuple(10.0**k for k in range(13))
+
+DECLARED, TESTED = "declared", "tested, not refuted"
+GIVEN = "the declared expectations are those of the expert"
+INDEPENDENT = "independent trajectories"
+COPIED = "no episode was copied"
+EXACT_LAWS = "the laws of the world are exact"
+NEAR_LAWS = "the true laws are as near as the model says"
+KNOWN_SUPPORT = "the support was known before recording"
+STARTS, STEPS = "start states follow the initial law", "steps follow the transition law"
+MODEL = "the expert acts in the world the model describes"
+AGREES = "demonstrations agree with the estimated laws"
+FRESH_ROLLOUTS = "fresh rollouts are independent of the policy"
+FRESH_ROWS = "fresh rows are independent of the coefficients"
+SUPPORT = "support of q: every row that counts can be drawn"
+ALARM = "a policy of this world can have made the demonstrations"
+DECLARATIONS = {
+    GIVEN, INDEPENDENT, MODEL, FRESH_ROLLOUTS, FRESH_ROWS, EXACT_LAWS, NEAR_LAWS, KNOWN_SUPPORT,
+}  # fmt: skip
+UNDECIDED = 1e-6
+"""Of the logarithm of an e-value, or of a distance: so close to the threshold rounding decides."""
+PRINTED = 0.01
+"""Relative error of a number in a text."""
+NOTHING = 1e-9
+"""The distance of one certain law from itself."""
+
+
+def check_premises(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+    """That the list is complete, and each of its entries."""
+    names = [one["name"] for one in facts["premises"]]
+    if not findings.equal("the list of premises", names, _names(run)):
+        return
+    stated = dict(zip(names, facts["premises"], strict=True))
+    for name in DECLARATIONS & set(names):
+        check_outcome(findings, stated[name], DECLARED, None)
+    world, records, known = run.world, run.records, run.world.knowledge
+    if records is not None and INDEPENDENT in stated:
+        _check_record(findings, stated, world, records)
+    if KNOWN_SUPPORT in stated:
+        _check_support(findings, stated[KNOWN_SUPPORT]["detail"], world)
+    if MODEL in stated:
+        untested = ["starts"] * (not known.exact_starts) + ["steps"] * (not known.exact_steps)
+        begins = " and ".join(untested) + " cannot be tested exactly"
+        says = stated[MODEL]["detail"].startswith(begins)
+        findings.check(says, "the premise about the model speaks of other laws")
+    if run.sampling is not None:
+        kind = FRESH_ROLLOUTS if run.sampling == ROLLOUTS else FRESH_ROWS
+        unit = "rollouts" if run.sampling == ROLLOUTS else "rows for each sum"
+        sample = run.samples[0]
+        begins = f"{sample.count} {unit} from seed {sample.seed}, a digest of world and policy;"
+        says = stated[kind]["detail"].startswith(begins)
+        findings.check(says, "the premise about fresh draws names another number or seed")
+    if run.features is not None:
+        outcome = TESTED if run.features.is_supported(world) else FAILED
+        check_outcome(findings, stated[SUPPORT], outcome, 0.0)
+    if ALARM in stated:
+        outcome = FAILED if facts["alarm"] else TESTED
+        check_outcome(findings, stated[ALARM], outcome, run.failure_probability)
+        radius = f"{number(facts['lower_bounds']['expert_radius']):.4g}"
+        says = radius in stated[ALARM]["detail"]
+        findings.check(says, "the premise about the alarm names another radius")
+
+
+def _check_record(
+    findings: Findings, stated: dict[str, Any], world: World, records: Records
+) -> None:
+    check_episodes(findings, stated[INDEPENDENT], len(records))
+    check_copies(findings, stated[COPIED], copies_in(world, records))
+    if STARTS in stated:
+        check_test(findings, stated[STARTS], starts_evidence(world, records), len(records))
+    if STEPS in stated:
+        draws = Draws.of(world.rows, records.pair, records.next_state)
+        check_test(findings, stated[STEPS], steps_evidence(draws), records.pair.size)
+    if AGREES in stated:
+        _check_agreement(findings, stated[AGREES], world, records)
+
+
+def _names(run: Run) -> list[str]:
+    """Which premises the run rests on, in their order."""
+    known, found = run.world.knowledge, []
+    if run.problem.estimated:
+        found = [INDEPENDENT, COPIED, *[STARTS] * known.exact_starts, *[STEPS] * known.exact_steps]
+        found += [MODEL, AGREES] * known.is_estimate
+    else:
+        found = [GIVEN] * (run.problem.expectation.get("kind") == "declared")
+        found.append(NEAR_LAWS if known.is_estimate else EXACT_LAWS)
+    if known.support is not None:
+        found.append(KNOWN_SUPPORT)
+    if run.sampling is not None:
+        found += [FRESH_ROLLOUTS] if run.sampling == ROLLOUTS else [FRESH_ROWS, SUPPORT]
+    return [*found, *[ALARM] * run.problem.estimated]
+
+
+def check_outcome(
+    findings: Findings, stated: dict[str, Any], outcome: str, level: float | None
+) -> None:
+    both = (stated["verdict"], stated["level"])
+    findings.equal(f"the premise that {stated['name']}", both, (outcome, level))
+
+
+def check_episodes(findings: Findings, stated: dict[str, Any], count: int) -> None:
+    says = f"the {count} episodes" in stated["detail"]
+    findings.check(says, "the premise of independence speaks of another number of episodes")
+
+
+def check_test(findings: Findings, stated: dict[str, Any], log_value: float, count: int) -> None:
+    """A test refutes its premise from an e-value of 1/level on."""
+    name, threshold = stated["name"], -math.log(LEVEL)
+    findings.equal(f"the level of the test that {name}", stated["level"], LEVEL)
+    if abs(log_value - threshold) > UNDECIDED:
+        outcome = FAILED if log_value > threshold else TESTED
+        findings.equal(f"the verdict that {name}", stated["verdict"], outcome)
+    if log_value == math.inf:
+        impossible = "of initial probability 0" in stated["detail"]
+        findings.check(impossible, f"that {name} fails for another reason than is stated")
+        return
+    says = re.match(r"e-value (10\^)?(\S+) from (\d+) ", stated["detail"])
+    if says is None:
+        findings.check(False, f"the test that {name} names no e-value")
+        return
+    agrees = _prints(says[1], float(says[2]), log_value)
+    findings.check(agrees, f"the test that {name} names another e-value than exp({log_value!r})")
+    findings.equal(f"the sample of the test that {name}", int(says[3]), count)
+
+
+def printed_log(stated: dict[str, Any]) -> float:
+    """The logarithm of the e-value that a test names."""
+    says = re.match(r"e-value (10\^)?(\S+) from ", stated["detail"])
+    if says is None:
+        raise Refused(f"the test that {stated['name']} names no e-value")
+    value = float(says[2])
+    return value * math.log(10) if says[1] else math.log(value) if value > 0 else -math.inf
+
+
+def _prints(power: str | None, printed: float, log_value: float) -> bool:
+    """Whether a printed number, or power of ten, is the one whose logarithm is given."""
+    if power:
+        return abs(printed - log_value / math.log(10)) <= 1
+    value = math.exp(min(log_value, 700.0))
+    return abs(printed - value) <= PRINTED * value
+
+
+# Bets
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws from the rows of a matrix of laws, in the order in which they happened."""
+
+    laws: Any
+    row: Ints
+    outcome: Ints
+    probability: Floats
+
+    @classmethod
+    def of(cls, laws: Any, row: Ints, outcome: Ints) -> "Draws":
+        return cls(laws, row, outcome, np.asarray(laws[row, outcome]).ravel())
+
+    def on_counts(self, kappa: float) -> Floats:
+        """Log wealth of rows(kappa), for every row that was drawn from."""
+        before = rank(self.row)
+        seen = rank(self.row * self.laws.shape[1] + self.outcome)
+        gain = np.log1p(seen / (kappa * self.probability)) - np.log1p(before / kappa)
+        _, place = np.unique(self.row, return_inverse=True)
+        return np.bincount(place, gain).astype(float)
+
+    def on_temper(self, beta: float) -> float:
+        """Log wealth of a bet on P^beta, made a law."""
+        law_of = np.arange(self.laws.shape[0]).repeat(np.diff(self.laws.indptr))
+        totals = np.bincount(law_of, self.laws.data**beta)
+        gain = (beta - 1) * np.log(self.probability) - np.log(totals[self.row])
+        return math.fsum(gain)
+
+
+def rank(labels: Ints) -> Ints:
+    """How often each entry's label occurred before it."""
+    order = np.argsort(labels, kind="stable")
+    ordered = labels[order]
+    fresh = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    ranks = np.arange(labels.size) - fresh.repeat(np.diff(np.append(fresh, labels.size)))
+    found = np.empty_like(ranks)
+    found[order] = ranks
+    return found
+
+
+def steps_evidence(draws: Draws) -> float:
+    """log E against the laws of many rows; of a share of them each."""
+    on_rows = []
+    for kappa in CONCENTRATIONS:
+        wealth = draws.on_counts(kappa)
+        for share in WRONG_SHARES:
+            hedged = (
+                np.logaddexp(math.log1p(-share), math.log(share) + wealth) if share < 1 else wealth
+            )
+            on_rows.append(math.fsum(hedged))
+    return log_mean([log_mean(on_rows), log_mean([draws.on_temper(beta) for beta in TEMPERS])])
+
+
+def starts_evidence(world: World, records: Records) -> float:
+    """log E against the initial law; infinite when a start was impossible. Bets are made on single
+    states and on blocks of consecutive states of about equal probability."""
+    initial, starts = world.initial, records.starts
+    if (initial[starts] <= 0).any():
+        return math.inf
+    middle, every = np.cumsum(initial) - initial / 2, []
+    for number_ in (None, *START_BLOCKS):
+        label = np.arange(world.num_states)
+        if number_ is not None:
+            label = np.unique(np.floor(middle * number_), return_inverse=True)[1].astype(np.int64)
+        law = sparse.csr_array(np.bincount(label, initial)[np.newaxis])
+        every.append(Draws.of(law, np.zeros_like(starts), label[starts]))
+    on_counts = [math.fsum(draws.on_counts(kappa)) for draws in every for kappa in CONCENTRATIONS]
+    return log_mean([log_mean(on_counts), log_mean([every[0].on_temper(beta) for beta in TEMPERS])])
+
+
+def log_mean(logs: Sequence[float]) -> float:
+    """The log of the mean of numbers whose logs are given."""
+    return _log_sum(list(logs)) - math.log(len(logs))
+
+
+def _log_sum(logs: list[float]) -> float:
+    top = max(logs, default=-math.inf)
+    if top == -math.inf:
+        return top
+    return top + math.log(math.fsum(math.exp(one - top) for one in logs))
+
+
+# Copies
+
+
+@dataclass(frozen=True)
+class Copies:
+    """log e-values of the record and of the record repeated (None where only code could say), and
+    how many of its episodes equal an earlier one."""
+
+    log_value: float | None
+    log_twice: float | None
+    episodes: int
+    repeats: int
+
+
+def copies_in(world: World, records: Records) -> Copies:
+    """Of a record in a world whose laws are known, or count as certain where they are not."""
+    known = world.knowledge
+    starts = world.initial[records.starts] if known.exact_starts else None
+    steps = None
+    if known.exact_steps:
+        steps = np.asarray(world.rows[records.pair, records.next_state]).ravel()
+    return copies_of(records, log_chances(records, starts, steps))
+
+
+def log_chances(records: Records, starts: Floats | None, steps: Floats | None) -> Floats:
+    """Logarithms of the probabilities of episodes. What is impossible is the affair of other
+    premises, and counts as certain like what nobody knows."""
+    found = np.zeros(len(records))
+    if starts is not None:
+        found += np.log(np.where(starts > 0, starts, 1.0))
+    if steps is not None:
+        logs = np.log(np.where(steps > 0, steps, 1.0))
+        found += np.bincount(records.episode, logs, minlength=len(records))
+    return found
+
+
+def copies_of(records: Records, chances: Floats | None) -> Copies:
+    """Of episodes by their contents, and the logarithms of their probabilities."""
+    columns = np.column_stack([records.state, records.action, records.next_state])
+    stops = np.cumsum(records.lengths)
+    first = stops - records.lengths
+    keys = [columns[low:high].tobytes() for low, high in zip(first, stops, strict=True)]
+    repeats = len(keys) - len(set(keys))
+    if chances is None:
+        return Copies(None, None, len(keys), repeats)
+    found = chances.tolist()
+    once, twice = copies_evidence(keys, found), copies_evidence(2 * keys, 2 * found)
+    return Copies(once, twice, len(keys), repeats)
+
+
+def copies_evidence(keys: Sequence[Any], log_chance: Sequence[float]) -> float:
+    """The log of the mean of both kinds of bets: on copies, and on pairs of equal episodes."""
+    seen: Counter[Any] = Counter()
+    ratios, chance_of = [], dict(zip(keys, log_chance, strict=True))
+    for key in keys:
+        ratios.append(math.log(seen[key]) - chance_of[key] if seen[key] else -math.inf)
+        seen[key] += 1
+    count = len(ratios)
+    if count < 2:
+        return 0.0
+    equal = [math.log(n * (n - 1) / 2) - chance_of[key] for key, n in seen.items() if n > 1]
+    rows = [
+        math.fsum(
+            _log_sum([math.log(kappa), ratio]) - math.log(kappa + j)
+            for j, ratio in enumerate(ratios)
+        )
+        for kappa in COPY_SCALES
+    ]
+    if not equal:
+        return log_mean(rows) - math.log(2)
+    pairs = _log_sum(equal) - math.log(count) - math.log(count - 1) + math.log(2)
+    return log_mean([pairs, log_mean(rows)])
+
+
+def check_copies(findings: Findings, stated: dict[str, Any], found: Copies) -> None:
+    """Tested where the record, repeated as a whole, would be refuted; otherwise declared."""
+    threshold, episodes = -math.log(LEVEL), found.episodes
+    sample = f"from {episodes} episodes, {found.repeats} of which equal an earlier one,"
+    if stated["verdict"] == DECLARED:
+        sample = f": {found.repeats} of {episodes} episodes equal an earlier one,"
+    findings.check(
+        sample in stated["detail"], f"the premise that {COPIED} does not speak of {sample!r}"
+    )
+    if found.log_value is None or found.log_twice is None:
+        return
+    largest = max(found.log_value, found.log_twice)
+    if abs(largest - threshold) <= UNDECIDED:
+        return
+    if largest > threshold:
+        check_test(findings, stated, found.log_value, episodes)
+        return
+    check_outcome(findings, stated, DECLARED, None)
+    says = re.search(r" an e-value of (10\^)?(\S+)$", stated["detail"])
+    agrees = says is not None and _prints(says[1], float(says[2]), found.log_twice)
+    findings.check(agrees, f"the premise that {COPIED} names another e-value")
+
+
+# Estimated worlds
+
+
+def _check_support(findings: Findings, detail: str, world: World) -> None:
+    """Whether the support is the pattern of the record, and how many laws are exact by it."""
+    equal, sure = world.knowledge.observed_support(world.rows)
+    words = "the support equals the observed pattern"
+    findings.equal(f"that {words}", words in detail, equal)
+    says = re.search(r"; (\d+) recorded pairs have one possible next state, and error 0", detail)
+    findings.equal("the laws that are exact by their support", int(says[1]) if says else 0, sure)
+
+
+def _check_agreement(
+    findings: Findings, stated: dict[str, Any], world: World, records: Records
+) -> None:
+    """The test refutes its premise when a distance exceeds what is allowed."""
+    name, detail = stated["name"], stated["detail"]
+    excess = _largest_excess(world, records)
+    findings.equal(f"the level of the test that {name}", stated["level"], LEVEL)
+    if abs(excess) > UNDECIDED:
+        outcome = FAILED if excess > 0 else TESTED
+        findings.equal(f"the verdict that {name}", stated["verdict"], outcome)
+    says = re.search(r"draws at distance (\S+), (\S+) is allowed$", detail)
+    sizes = (float(says[1]), float(says[2])) if says else (math.nan, math.nan)
+    close = abs(sizes[0] - sizes[1] - excess) <= PRINTED * sum(sizes) + UNDECIDED
+    findings.check(close, f"the test that {name} names other distances: {excess!r} is the excess")
+    if world.knowledge.counts is None:
+        return
+    seen = np.asarray(world.rows[records.pair, records.next_state]).ravel() > 0
+    count, total = int((~seen).sum()), seen.size
+    begins = f"{count} of {total} steps ({count / max(total, 1):.0%}) were never seen"
+    findings.check(detail.startswith(begins), f"the test that {name} does not begin: {begins}")
+
+
+def _largest_excess(world: World, records: Records) -> float:
+    """By how much the distance that is closest to its limit, or furthest beyond it, exceeds it."""
+    known, found = world.knowledge, list[float]()
+    model = known.distances(world.rows, LEVEL / 2 / MODEL_PART)
+    assert model is not None
+    part = LEVEL / 2 if known.exact_starts or known.exact_steps else LEVEL / 4
+    if not known.exact_starts:
+        drawn = np.bincount(records.starts, minlength=world.num_states) / len(records)
+        allowed_start = model.initial + weissman(len(records), world.num_states, 1, part)
+        found.append(float(np.abs(world.initial - drawn).sum()) - allowed_start)
+    if not known.exact_steps:
+        counts = np.bincount(records.pair, minlength=world.num_pairs)
+        ones, places = np.ones(records.pair.size), (records.pair, records.next_state)
+        drawn = sparse.coo_array((ones, places), shape=world.rows.shape).tocsr()
+        share = sparse.diags_array(1 / np.maximum(counts, 1)) @ drawn
+        apart = np.asarray(abs(world.rows - share).sum(axis=1)).ravel()
+        own = known.radii(counts, world.rows.shape, part)
+        kept = np.ones(world.num_pairs, bool)
+        if known.support is not None:
+            inside = np.asarray(drawn.multiply(known.support).sum(axis=1)).ravel()
+            kept = inside >= counts
+        allowed = (model.transition + own) * kept
+        matters = (counts > 0) & ((allowed > 0) | (apart > NOTHING))
+        found += (apart - allowed)[matters].tolist() or [0.0]
+    return max(found, default=0.0)

@@ -1,0 +1,127 @@
+"""The costs that a method inferred are kept with the run, shown, and audited."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import journeyman as jm
+from checker.forging import change_arrays, facts_of, failed, rehash
+from journeyman.cli.main import app
+from journeyman.report.page import page
+from journeyman.report.saved_run import subject_of_run
+
+FILE = "recovered.npz"
+INFERRING = [
+    jm.MaximumEntropy(), jm.MaximumMarginPlanning(max_iterations=20), jm.InverseProgram(),
+    jm.PolicyMatching(max_iterations=20), jm.Projection(max_iterations=20),
+]  # fmt: skip
+
+
+def learned(solver, *, rewards=False):
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    if rewards:
+        basis = jm.CostBasis.from_rewards(basis.matrix, basis.names)
+    demos = jm.record(world, expert, trajectories=30, horizon=40, seed=3)
+    return jm.learn(world, basis, demos, solver=solver)
+
+
+@pytest.fixture(scope="module")
+def apprentice():
+    return learned(jm.MaximumEntropy())
+
+
+@pytest.fixture(scope="module")
+def saved(apprentice, tmp_path_factory):
+    place = tmp_path_factory.mktemp("honest") / "run"
+    apprentice.save(place)
+    return place
+
+
+@pytest.fixture
+def run(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "run")
+
+
+@pytest.mark.parametrize("solver", INFERRING, ids=lambda one: type(one).__name__)
+def test_they_come_back_to_the_last_bit(solver, tmp_path):
+    apprentice = learned(solver)
+    apprentice.save(tmp_path)
+    with np.load(tmp_path / FILE) as stored:
+        assert np.array_equal(stored["weights"], apprentice.answer.cost_weights)
+    assert FILE in facts_of(tmp_path)["inputs"]
+    assert jm.audit(tmp_path).passed
+
+
+def test_methods_without_a_cost_of_their_own_save_none(tmp_path):
+    learned(jm.LinearProgram()).save(tmp_path)
+    assert not (tmp_path / FILE).exists()
+    text = page(subject_of_run(tmp_path))
+    assert 'id="recovered"' not in text
+
+
+@pytest.mark.parametrize("rewards", [False, True])
+def test_the_report_has_names_and_weights_live_and_saved(tmp_path, rewards):
+    apprentice = learned(jm.MaximumEntropy(), rewards=rewards)
+    apprentice.report(tmp_path / "page.html")
+    apprentice.save(tmp_path / "run")
+    live, read = (tmp_path / "page.html").read_text(), page(subject_of_run(tmp_path / "run"))
+    for text in (live, read):
+        start = text.index('<section id="recovered"')
+        section = text[start : text.index("</section>", start)]
+        assert ("is sought" if rewards else "is avoided") in section
+        for name, weight in zip(
+            apprentice.problem.basis.names, apprentice.answer.cost_weights, strict=True
+        ):
+            assert f"<bdi>{name}</bdi>" in section
+            assert f'value="{float(weight)!r}"' in section
+
+
+@pytest.mark.parametrize(
+    ("forge", "finding"),
+    [
+        (lambda arrays: arrays.update(weights=arrays["weights"][:-1]), "weights has shape"),
+        (lambda arrays: arrays.update(weights=arrays["weights"] * np.nan), "weights is not finite"),
+        (lambda arrays: arrays.update(weights=arrays["weights"][:, None]), "weights has shape"),
+        (lambda arrays: arrays.pop("weights"), "it lacks 'weights'"),
+    ],
+    ids=["too few", "not finite", "a table", "none"],
+)
+def test_weights_that_are_none_of_the_problem_are_found(run, forge, finding):
+    change_arrays(run / FILE, lambda header, arrays: forge(arrays))
+    rehash(run)
+    failed(run, f"{FILE}: {finding}")
+
+
+def test_a_changed_or_missing_file_is_found(run):
+    change_arrays(run / FILE, lambda header, arrays: arrays.update(weights=arrays["weights"] + 1))
+    failed(run, f"{FILE} is not the file that was certified")
+    (run / FILE).unlink()
+    failed(run, f"{FILE} is missing")
+
+
+def test_the_command_line_shows_and_stores_them(tmp_path):
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    world.save(tmp_path / "world.npz")
+    jm.record(world, expert, trajectories=30, horizon=40, seed=3).save(tmp_path / "demos.csv")
+    names = [f"part {i}" for i in range(basis.num_costs)]
+    rows = np.asarray(basis.matrix.toarray() if hasattr(basis.matrix, "toarray") else basis.matrix)
+    lines = [",".join(names), *(",".join(f"{x:g}" for x in row) for row in rows)]
+    (tmp_path / "costs.csv").write_text("\n".join(lines) + "\n")
+    given = ["--world", "world.npz", "--costs", "costs.csv", "--demonstrations", "demos.csv"]
+    given = [str(tmp_path / one) if "." in one else one for one in given]
+    call = ["learn", str(tmp_path / "run"), *given, "--solver", "maximum-entropy"]
+    shown = CliRunner().invoke(app, call)
+    assert shown.exit_code == 0, shown.stderr
+    stored = json.loads((tmp_path / "run" / "result.json").read_text())["cost_weights"]
+    assert [one["name"] for one in stored] == names
+    with np.load(tmp_path / "run" / "certified" / FILE) as kept:
+        assert [one["weight"] for one in stored] == kept["weights"].tolist()
+    for one in stored:
+        assert f"{one['name']}  {one['weight']: .6g}" in shown.stdout
+    again = CliRunner().invoke(app, ["learn", str(tmp_path / "run"), "--resume", "--json"])
+    assert json.loads(again.stdout)["cost_weights"] == stored
+    plain = [*call[:1], str(tmp_path / "plain"), *given, "--json"]
+    assert json.loads(CliRunner().invoke(app, plain).stdout)["cost_weights"] is None
