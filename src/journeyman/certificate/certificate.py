@@ -264,9 +264,7 @@ class Certificate:
         """
         from journeyman.certificate.saving import save_run
 
-        save_run(
-            self, directory, seeds={"solver": seed}, evaluation=evaluation, code=code or ()
-        )
+        save_run(self, directory, seeds={"solver": seed}, evaluation=evaluation, code=code or ())
 
     def _repr_html_(self) -> str:
         """For notebooks; the report package lies above this one and is imported by name."""

@@ -49,8 +49,8 @@ from journeyman.certificate.code_references import (
     located,
     source_digest,
 )
-from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.expert import expert_totals
+from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import Combination, Premise, Statistics, Term
