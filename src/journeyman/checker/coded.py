@@ -620,8 +620,9 @@ def _check_limits(findings: Findings, facts: dict[str, Any], question: Question)
     costs, h, target = question.costs, question.horizon, question.target
     size, trivial = costs.size(h), costs.trivial(h, target)
     findings.close("the trivial bound", number(facts["trivial_bound"]), trivial, size)
-    findings.equal("the least possible", facts["least_possible"], 0.0)
     lower = 0.0 if costs.two_sided else -costs.trivial(h, target, -1.0)
+    least = 0.0 if target is None else lower
+    findings.close("the least possible", number(facts["least_possible"]), least, size)
     bounds = {name: number(value) for name, value in facts["lower_bounds"].items()}
     findings.equal("the radius of the expert", bounds.pop("expert_radius", None), math.inf)
     findings.equal("the list of lower bounds", sorted(bounds), sorted(LOWER_BOUNDS))
