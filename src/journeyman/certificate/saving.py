@@ -417,7 +417,7 @@ def _coded_problem(certificate: Certificate) -> tuple[dict[str, Any], dict[str, 
     most = float(np.maximum(np.abs(simulator.lowest), np.abs(simulator.highest)).sum())
     arrays = {
         "lowest": simulator.lowest, "highest": simulator.highest,
-        "largest": np.array(getattr(getattr(problem, "costs", None), "largest", most)),
+        "largest": np.array(problem.cost_functions.largest if problem.has_states else most),
         "extremes": np.asarray(basis.matrix),
     }  # fmt: skip
     if declared:
