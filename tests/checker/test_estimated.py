@@ -556,7 +556,7 @@ def a_narrower_interval(facts):
 
 
 def untested_laws_tested(facts):
-    facts["premises"][2] |= {"verdict": "tested, not refuted", "level": 1e-3}
+    facts["premises"][2] |= {"status": "tested, not refuted", "level": 1e-3}
 
 
 def another_agreement(old, new):
@@ -565,7 +565,7 @@ def another_agreement(old, new):
     def change(facts):
         (premise,) = (one for one in facts["premises"] if one["name"].startswith("demonstrations"))
         assert old in str(premise)
-        for part in ("verdict", "detail"):
+        for part in ("status", "detail"):
             premise[part] = premise[part].replace(old, new)
 
     return change
@@ -586,7 +586,7 @@ def the_premise(beginning, change):
 OF_THE_CERTIFICATE = {
     "support not named": the_premise("the support", lambda one: []),
     "support tested": the_premise(
-        "the support", lambda one: [one | {"verdict": "tested, not refuted", "level": 1e-3}]
+        "the support", lambda one: [one | {"status": "tested, not refuted", "level": 1e-3}]
     ),
     "support called the observed pattern": the_premise(
         "the support",
@@ -599,7 +599,7 @@ OF_THE_CERTIFICATE = {
     ),
     "copies not named": the_premise("no episode", lambda one: []),
     "copies tested": the_premise(
-        "no episode", lambda one: [one | {"verdict": "tested, not refuted", "level": 1e-3}]
+        "no episode", lambda one: [one | {"status": "tested, not refuted", "level": 1e-3}]
     ),
     "another e-value of copies": the_premise(
         "no episode",

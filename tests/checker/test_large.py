@@ -461,10 +461,10 @@ CAREFUL = {
     "evaluation untold": edit(("evaluation",), None),
     "another horizon": edit(("evaluation", "horizon"), 40),
     "premise removed": drop("premises", 3),
-    "premise failed": edit(("premises", 3, "verdict"), "failed"),
-    "tested instead of declared": edit(("premises", 0, "verdict"), "tested, not refuted"),
+    "premise failed": edit(("premises", 3, "status"), "failed"),
+    "tested instead of declared": edit(("premises", 0, "status"), "tested, not refuted"),
     "copies not named": drop("premises", 2),
-    "copies refuted": edit(("premises", 2, "verdict"), "failed"),
+    "copies refuted": edit(("premises", 2, "status"), "failed"),
     "another level for copies": edit(("premises", 2, "level"), 1e-9),
     "other numbers of copies": edit(
         ("premises", 2, "detail"), lambda text: re.sub("[0-9]+ of", "7 of", text)
@@ -659,7 +659,7 @@ OF_PREMISES = {
         premise("rollouts are independent of one another")(facts)
     )),
     "walks declared": ("walks", lambda facts: premise("rollouts are independent of one another")(
-        facts).update(verdict="declared", level=None)),
+        facts).update(status="declared", level=None)),
     "walks without a p-value": ("walks", lambda facts: premise(
         "rollouts are independent of one another")(facts).update(detail="all is well")),
     "a p-value that refutes": ("walks", lambda facts: premise(
@@ -668,7 +668,7 @@ OF_PREMISES = {
     "steps not followed": ("rows", lambda facts: facts["premises"].remove(
         premise("successors and predecessors agree")(facts))),
     "steps declared": ("rows", lambda facts: premise("successors and predecessors agree")(
-        facts).update(verdict="declared", level=None)),
+        facts).update(status="declared", level=None)),
     "draws not tested": ("rows", lambda facts: facts["premises"].remove(
         premise("draws of features follow their law")(facts))),
     "draws refuted": ("rows", lambda facts: premise("draws of features follow their law")(

@@ -149,16 +149,16 @@ def test_copies_of_episodes_cannot_be_kept_from_the_audit(tmp_path):
     certificate.save(tmp_path)
     jm.audit(tmp_path).require()
     facts = facts_of(tmp_path)
-    failing = [one for one in facts["premises"] if one["verdict"] == "failed"]
+    failing = [one for one in facts["premises"] if one["status"] == "failed"]
     assert "no episode was copied" in {one["name"] for one in failing}
     for one in failing:
-        one["verdict"] = "tested, not refuted"
+        one["status"] = "tested, not refuted"
         one["detail"] = re.sub("e-value [^ ]+ ", "e-value 0.01 ", one["detail"])
     facts |= {"valid": True, "vacuous": False}
     facts["bound"] = min(facts["combinations"][0]["bound"], facts["trivial_bound"])
     facts["vacuous"] = facts["bound"] >= facts["trivial_bound"]
     write_facts(tmp_path, facts)
-    failed(tmp_path, "the verdict that no episode was copied")
+    failed(tmp_path, "the status that no episode was copied")
 
 
 @pytest.mark.parametrize("direction", [-1, 1])
@@ -239,17 +239,17 @@ CAREFUL = {
     "least possible": edit(("least_possible",), -1.0),
     "premise removed": drop("premises", 2),
     "no premises": edit(("premises",), []),
-    "declared instead of tested": edit(("premises", 3, "verdict"), "declared"),
-    "tested instead of declared": edit(("premises", 0, "verdict"), "tested, not refuted"),
-    "premise failed": edit(("premises", 4, "verdict"), "failed"),
-    "unknown verdict": edit(("premises", 4, "verdict"), "proven"),
+    "declared instead of tested": edit(("premises", 3, "status"), "declared"),
+    "tested instead of declared": edit(("premises", 0, "status"), "tested, not refuted"),
+    "premise failed": edit(("premises", 4, "status"), "failed"),
+    "unknown status": edit(("premises", 4, "status"), "proven"),
     "another level": edit(("premises", 2, "level"), 1e-9),
     "another e-value": edit(("premises", 3, "detail"), "e-value 0.5 from 1800 steps"),
     "copies not named": drop("premises", 1),
     "copies not tested": edit(
-        ("premises", 1), lambda one: one | {"verdict": "declared", "level": None}
+        ("premises", 1), lambda one: one | {"status": "declared", "level": None}
     ),
-    "copies refuted": edit(("premises", 1, "verdict"), "failed"),
+    "copies refuted": edit(("premises", 1, "status"), "failed"),
     "another level for copies": edit(("premises", 1, "level"), 1e-9),
     "another e-value of copies": edit(
         ("premises", 1, "detail"), lambda text: re.sub("e-value [^ ]+ ", "e-value 0.7 ", text)

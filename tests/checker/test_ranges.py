@@ -157,7 +157,7 @@ def test_a_failed_premise_leaves_no_use_for_potentials(tmp_path):
     certificate = certified(jm.Simplex)
     save_run(certificate, tmp_path, seeds={"solver": None})
     facts = facts_of(tmp_path)
-    facts["premises"][0]["verdict"] = "failed"
+    facts["premises"][0]["status"] = "failed"
     facts["valid"] = False
     facts["bound"] = facts["trivial_bound"]
     facts["vacuous"] = facts["weak"] = True

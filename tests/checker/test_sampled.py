@@ -328,7 +328,7 @@ OF_ROLLOUTS = {
     "premise of another seed": edit(
         ("premises", 4, "detail"), lambda text: text.replace("from seed ", "from seed 1")
     ),
-    "premise tested": edit(("premises", 4, "verdict"), "tested, not refuted"),
+    "premise tested": edit(("premises", 4, "status"), "tested, not refuted"),
 }  # fmt: skip
 
 
@@ -453,7 +453,7 @@ OF_ROWS = {
     "order": lambda facts: [way["statistics"].reverse() for way in facts["combinations"]],
     "one sum less": lambda facts: [way["statistics"].pop() for way in facts["combinations"]],
     "premise about the support": drop("premises", 5),
-    "support failed": edit(("premises", 5, "verdict"), "failed"),
+    "support failed": edit(("premises", 5, "status"), "failed"),
 }  # fmt: skip
 
 

@@ -193,7 +193,7 @@ def _statistics(statistics: Statistics) -> dict[str, Any]:
 
 def _premise(premise: Premise) -> dict[str, Any]:
     return {
-        "name": premise.name, "verdict": premise.verdict.value, "detail": premise.detail,
+        "name": premise.name, "status": premise.status.value, "detail": premise.detail,
         "level": premise.level,
     }  # fmt: skip
 

@@ -675,7 +675,7 @@ def _names(run: Run, stated: dict[str, Any]) -> list[str]:
         found = [RANGES, INDEPENDENT, COPIED, SIMULATOR]
     elif run.totals is not None:
         bets = ((POSSIBLE_STARTS, STARTS), (POSSIBLE_STEPS, STEPS))
-        possible = [law for name, law in bets if stated.get(name, {}).get("verdict") == TESTED]
+        possible = [law for name, law in bets if stated.get(name, {}).get("status") == TESTED]
         found = [RANGES, INDEPENDENT, COPIED, POSSIBLE_STARTS, POSSIBLE_STEPS, *possible]
     return [*found, _drawing(run)]
 
@@ -710,7 +710,7 @@ def _check_copied(
     copies = None if tested is None else tested.copies
     if copies is None:
         copies = copies_of(run.records, None)
-        if (stated["verdict"], stated["level"]) != (DECLARED, None):
+        if (stated["status"], stated["level"]) != (DECLARED, None):
             check_test(findings, stated, printed_log(stated), copies.episodes)
     check_copies(findings, stated, copies)
 
@@ -726,15 +726,15 @@ def _check_record(
         (POSSIBLE_STEPS, steps, "steps", found.steps),
     ):
         one = stated[name]
-        both = (one["verdict"], one["level"])
+        both = (one["status"], one["level"])
         sound = both in ((TESTED, 0.0), (FAILED, 0.0), (DECLARED, None))
         findings.check(sound, f"the premise that {name} has the outcome and level {both!r}")
-        if one["verdict"] == TESTED:
+        if one["status"] == TESTED:
             says = one["detail"] == f"{count} {word} have positive probability"
             findings.check(says, f"the test that {name} names another number")
         if tested is not None:
             outcome = DECLARED if holds is None else TESTED if holds else FAILED
-            findings.equal(f"the verdict that {name}", one["verdict"], outcome)
+            findings.equal(f"the status that {name}", one["status"], outcome)
     for name, count, log_value in (
         (STARTS, starts, found.log_starts), (STEPS, min(steps, TESTED_STEPS), found.log_steps),
     ):  # fmt: skip
@@ -758,11 +758,11 @@ def _check_rows(
 ) -> None:
     """Steps there and back, and bets against the laws of draws."""
     agree, found = stated[AGREE], tested or Tested()
-    both = (agree["verdict"], agree["level"])
+    both = (agree["status"], agree["level"])
     findings.check(both in ((TESTED, 0.0), (FAILED, 0.0)), f"the premise that {AGREE} is no test")
     if found.followed is not None:
         outcome = TESTED if found.agree else FAILED
-        findings.equal(f"the verdict that {AGREE}", agree["verdict"], outcome)
+        findings.equal(f"the status that {AGREE}", agree["status"], outcome)
         says = agree["detail"] == f"{found.followed} steps were followed there and back"
         findings.check(
             says or not found.agree, f"the test that {AGREE} names another number of steps"
@@ -791,5 +791,5 @@ def _check_separate(
         attempt.check(close, f"the p-value that {SEPARATE} is {value!r}, not {tested.separate!r}")
         value = tested.separate
     outcome = FAILED if value <= LEVEL else TESTED
-    attempt.equal(f"the verdict that {SEPARATE}", stated["verdict"], outcome)
+    attempt.equal(f"the status that {SEPARATE}", stated["status"], outcome)
     settle(findings, attempt, same_numpy=run.same_numpy)

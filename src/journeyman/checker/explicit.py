@@ -435,7 +435,7 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Run) -> 
 def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
     """The largest gap that is possible at all, and what the share of a bound is measured from."""
     costs, h, target = run.problem.costs, run.world.horizon, run.problem.exact_target
-    valid = FAILED not in [one["verdict"] for one in facts["premises"]]
+    valid = FAILED not in [one["status"] for one in facts["premises"]]
     plain, ranged = costs.trivial(h, target), run.evidence.range_costs is not None
     known, one_sided = costs.kind == KNOWN, costs.kind == SIMPLEX and target is not None
     least = -costs.trivial(h, target, -1.0) if known or one_sided else 0.0
@@ -569,7 +569,7 @@ def check_conclusion(
     """What the certificate concludes from its own numbers; a possible gap below `rounding` is
     none. Nothing is weak where the largest and the least possible gap differ by `rounding` only;
     the gap of a known cost is measured from the least, others from zero."""
-    outcomes = [one["verdict"] for one in facts["premises"]]
+    outcomes = [one["status"] for one in facts["premises"]]
     bad = [one for one in outcomes if one not in ("declared", "tested, not refuted", FAILED)]
     findings.check(not bad, f"the outcomes {bad} of premises are unknown")
     valid, trivial = FAILED not in outcomes, number(facts["trivial_bound"])

@@ -129,7 +129,7 @@ def _names(run: Run) -> list[str]:
 def check_outcome(
     findings: Findings, stated: dict[str, Any], outcome: str, level: float | None
 ) -> None:
-    both = (stated["verdict"], stated["level"])
+    both = (stated["status"], stated["level"])
     findings.equal(f"the premise that {stated['name']}", both, (outcome, level))
 
 
@@ -144,7 +144,7 @@ def check_test(findings: Findings, stated: dict[str, Any], log_value: float, cou
     findings.equal(f"the level of the test that {name}", stated["level"], LEVEL)
     if abs(log_value - threshold) > UNDECIDED:
         outcome = FAILED if log_value > threshold else TESTED
-        findings.equal(f"the verdict that {name}", stated["verdict"], outcome)
+        findings.equal(f"the status that {name}", stated["status"], outcome)
     if log_value == math.inf:
         impossible = "of initial probability 0" in stated["detail"]
         findings.check(impossible, f"that {name} fails for another reason than is stated")
@@ -338,7 +338,7 @@ def check_copies(findings: Findings, stated: dict[str, Any], found: Copies) -> N
     """Tested where the record, repeated as a whole, would be refuted; otherwise declared."""
     threshold, episodes = -math.log(LEVEL), found.episodes
     sample = f"from {episodes} episodes, {found.repeats} of which equal an earlier one,"
-    if stated["verdict"] == DECLARED:
+    if stated["status"] == DECLARED:
         sample = f": {found.repeats} of {episodes} episodes equal an earlier one,"
     findings.check(
         sample in stated["detail"], f"the premise that {COPIED} does not speak of {sample!r}"
@@ -378,7 +378,7 @@ def _check_agreement(
     findings.equal(f"the level of the test that {name}", stated["level"], LEVEL)
     if abs(excess) > UNDECIDED:
         outcome = FAILED if excess > 0 else TESTED
-        findings.equal(f"the verdict that {name}", stated["verdict"], outcome)
+        findings.equal(f"the status that {name}", stated["status"], outcome)
     says = re.search(r"draws at distance (\S+), (\S+) is allowed$", detail)
     sizes = (float(says[1]), float(says[2])) if says else (math.nan, math.nan)
     close = abs(sizes[0] - sizes[1] - excess) <= PRINTED * sum(sizes) + UNDECIDED

@@ -93,7 +93,7 @@ def require_level(
     bound = float(result["bound"])
     broken = [str(one["name"]) for one in result.get("budgets", []) if not one["is_kept"]]
     if not result["valid"]:
-        failed = [str(one["name"]) for one in result["premises"] if one["verdict"] == FAILED]
+        failed = [str(one["name"]) for one in result["premises"] if one["status"] == FAILED]
         raise NotCertified(f"Nothing is certified: a premise failed ({'; '.join(failed)}).")
     if broken:
         raise NotCertified(f"The budget {broken[0]!r} is not shown to be kept.")

@@ -23,7 +23,7 @@ from journeyman.certificate.expert import expert_estimates, stopped_shaping
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND
-from journeyman.certificate.terms import Combination, Premise, Statistics, Term, Verdict
+from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs import CostBasis, CostClass
 from journeyman.costs.registry import cost_class_from
 from journeyman.demonstrations import (
@@ -225,7 +225,7 @@ def _statistics(facts: dict[str, Any]) -> Statistics:
 
 def _premises(facts: dict[str, Any]) -> tuple[Premise, ...]:
     return tuple(
-        Premise(one["name"], Verdict(one["verdict"]), one["detail"], one["level"])
+        Premise(one["name"], PremiseStatus(one["status"]), one["detail"], one["level"])
         for one in facts["premises"]
     )
 
