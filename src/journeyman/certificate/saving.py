@@ -380,6 +380,12 @@ def _write_coded(
 ) -> tuple[Path, list[str]]:
     """Numbers as files, code by reference."""
     problem = certificate.problem
+    if problem.constraints:
+        raise InvalidProblem(
+            "a run with budgets that were evaluated by rollouts or drawn rows cannot be saved: a "
+            "saved run has no evidence for them",
+            "Save a certificate of the problem without its constraints",
+        )
     demos = problem.demonstrations
     index = CodeIndex(code, demos)
     if problem.has_states:
