@@ -175,7 +175,7 @@ def test_the_table_shows_both_and_says_which_is_printed(problem):
     for shown in ("as printed", "324,812", "81,203", "74,315,380", "1,624,056", "465,266,224"):
         assert shown in table
     assert "as printed: vacuous, excess 44.1" in table
-    printed = {figure.name: figure for figure in needs.figures}
+    printed = {one.name: one for one in needs.quantities}
     assert printed["steps"].as_printed == GOLDEN["T"]["paper_fixed_point"]
     assert "Delta(T)^2" in printed["steps"].printed_formula
     assert printed["recorded_length"].as_printed is None
@@ -187,7 +187,7 @@ def test_a_known_cost_gives_the_optimisation_everything():
     assert (needs.num_trajectories, needs.recorded_length, needs.complete_records) == (0, 0, ())
     assert 0.1 - 1e-6 < needs.optimisation <= 0.1
     assert needs.printed is None
-    assert "the paper has no figures" in needs.table()
+    assert "the paper has no constants" in needs.table()
     reached = attainable(forward, PHI, steps=needs.steps, failure_probability=0.05)
     assert reached.accuracy == needs.optimisation
 

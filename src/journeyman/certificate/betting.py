@@ -203,7 +203,7 @@ def _together(*families: list[Bet]) -> tuple[Bet, float]:
 
 
 class InitialLaw(Protocol):
-    """What is asked about starts."""
+    """What bets on starts need."""
 
     def draw_initial(self, rng: np.random.Generator, count: int) -> IntArray: ...
 

@@ -1,4 +1,4 @@
-"""The apprentice's side of a certificate: its expectations, with a bound on their error.
+"""How the policy is known: its expectations, with a bound on their error.
 
     gap_W(Psi' mu_pi - x) <= gap_W(expectations - x) + total(terms)        for every x
 

@@ -1,4 +1,4 @@
-"""The expert's side of a certificate: estimates of its expectations with a bound on their error.
+"""How the expert is known: estimates of its expectations with a bound on their error.
 
     gap_W(x - e) <= gap_W(x - values) + total(terms)        for every x
 
@@ -92,15 +92,8 @@ def expert_estimates(problem: Apprenticeship, failure_probability: float) -> tup
     parts = shares(mean.count, shaped=shapeable)
     independent, adaptive, shaped = (part * failure_probability for part in parts)
     found = [mean.independent(independent), mean.adaptive(adaptive)]
-    if shaped > 0:
-        estimate = shaped_estimate(problem, shaped)
-        if estimate is not None:
-            found.append(
-                Estimate(
-                    "control variate", estimate.values, estimate.terms, shaped, estimate.totals
-                )
-            )
-    return tuple(found)
+    estimate = shaped_estimate(problem, shaped) if shaped > 0 else None
+    return tuple(found if estimate is None else [*found, estimate])
 
 
 def expert_totals(problem: Apprenticeship) -> EpisodeTotals:
@@ -231,22 +224,10 @@ SMOOTHING = 0.1
 DEVIATION_SHARE, MOMENT_SHARE, INCOMPLETE_SHARE = 0.7, 0.15, 0.15
 """Of the failure probability: d1, d2, d3."""
 LEAST_SPREAD = 1e-3
-"""Of a cost's range: smaller spreads are not believed when weights are chosen."""
+"""Of a cost's range: smaller spreads are not used when weights are chosen."""
 
 
-@dataclass(frozen=True, eq=False)
-class ShapedEstimate:
-    """Values and the terms of their error; it holds for both signs of the error."""
-
-    values: FloatArray
-    terms: tuple[Term, ...]
-    totals: FloatArray
-    """Stopped, of the trajectories that were measured; the values are their mean."""
-    num_applied: int
-    num_incomplete: int
-
-
-def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> ShapedEstimate | None:
+def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Estimate | None:
     """The estimate, or None when the training trajectories do not allow one.
 
     A potential V is learned from some of the trajectories (see `ControlVariate`), the others are
@@ -302,8 +283,8 @@ def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
 
     A digest is that of all episodes, of the episode's own content, and of how many equal ones came
     before it. So the order of the episodes decides nothing, and nobody can look for one with a
-    small bound; equal episodes are kept apart, or rare ones would all fall on one side; and other
-    records are split anew, so that no kind of episode always falls on the same side.
+    small bound; equal episodes are kept apart, or rare ones would all fall into one part; and
+    other records are split anew, so that no kind of episode always falls into the same part.
     """
     pairs, ends = demos.pairs_in(world).astype("<i8"), demos.last_states.astype("<i8")
     contents = []
@@ -325,7 +306,7 @@ def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
 
 def _estimate(
     frame: "_Frame", sums: FloatArray, complete: BoolArray, failure_probability: float
-) -> ShapedEstimate:
+) -> Estimate:
     count, lacking = complete.size, int((~complete).sum())
     squares = (sums**2 / frame.weights).sum(axis=1)
     moment = upper_mean(squares, frame.limit**2, MOMENT_SHARE * failure_probability)
@@ -341,7 +322,7 @@ def _estimate(
         Term("truncation", frame.truncation, "2 N h discount^H", "recorded lengths"),
     )
     values, totals = frame.centre + sums.mean(axis=0), frame.centre + sums
-    return ShapedEstimate(values, terms, totals, count, lacking)
+    return Estimate("control variate", values, terms, failure_probability, totals)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Where single expectations lie: the expert's in probability, the apprentice's by the laws of the
 world, or in probability where these were estimated from counts.
 
-The expert's intervals hold together: R_i sqrt(log(2n/delta)/(2m)) to both sides of the plain mean,
+The expert's intervals hold together: R_i sqrt(log(2n/delta)/(2m)) around the plain mean,
 or the empirical Bernstein radius, whichever is smaller at half of delta each, and the unrecorded
 tails. They are a statement of their own, beside the bound.
 
@@ -105,7 +105,7 @@ class BudgetCertificate:
 
     @property
     def slack(self) -> float:
-        """By how much the bound on the spending exceeds the figure of the evaluation."""
+        """By how much the bound exceeds the value of the evaluation."""
         return self.spent - self.terms[0].value
 
 

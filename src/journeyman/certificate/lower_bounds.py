@@ -35,7 +35,7 @@ from journeyman.problem.trivial import plain_bound
 
 @dataclass(frozen=True)
 class LowerBounds:
-    """All four figures of the module's docstring."""
+    """All four bounds of the module's docstring."""
 
     on_data: float
     """In the world as given: no allowance for model error or sampling."""

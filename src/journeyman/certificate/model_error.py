@@ -179,8 +179,8 @@ def true_world_lower_bound(problem: Apprenticeship, witness: Witness, error: Mod
     initial_loss += EPSILON * world.num_states * size
     if error.initial == 0:
         initial_loss = 0.0
-    figures = abs(in_model) + abs(shifted) + abs(change) + abs(initial_loss)
-    return in_model + change - initial_loss - 4 * EPSILON * figures
+    sizes = abs(in_model) + abs(shifted) + abs(change) + abs(initial_loss)
+    return in_model + change - initial_loss - 4 * EPSILON * sizes
 
 
 def robust_expectations(problem: Apprenticeship, policy: Policy, error: ModelError) -> FloatArray:

@@ -3,7 +3,7 @@
 A bound from demonstrations supposes independent trajectories, x_0 ~ initial and
 x_{t+1} ~ P(. | x_t, a_t). The two laws are tested by betting against them (`betting`), exactly, at
 a stated level each, and so is that no episode was copied; a sound record is refused with
-probability 3 level at most. In a stepped world starts and steps are first asked whether they are
+probability 3 level at most. In a stepped world starts and steps are first checked to be
 possible. What a world cannot say is declared: of a simulator everything.
 
 *Not tested*: that trajectories are independent in other ways, that one expert made them, that none
@@ -55,7 +55,7 @@ MANY_EQUAL = 0.05
 
 
 def expert_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premise, ...]:
-    """What the expert's side of `problem` rests on; each test refutes a truth with probability
+    """What the estimates of the expert rest on; each test refutes a truth with probability
     `level` at most.
 
     >>> world = World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9)
@@ -146,7 +146,7 @@ def _support(world: World) -> Premise:
 
 
 def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -> list[str]:
-    """A sentence where many episodes are equal and nothing can tell whether they were copied."""
+    """A sentence where many episodes are equal and nothing shows whether they were copied."""
     untested = any(
         one.name == NO_COPIES and one.status is PremiseStatus.DECLARED for one in premises
     )

@@ -20,7 +20,7 @@ nor steps make smaller; laws that were counted take their share of delta first, 
 
 *Guarantee*: for any features, for independent demonstrations and a constant learning rate. It is a
 worst case, usually far above what is observed. *Cost*: the constants of the surrogate, a pass over
-its rows. *Reference*: docs/errata.md says where the printed figures, shown beside, go wrong.
+its rows. *Reference*: docs/errata.md says where the printed constants, shown beside, go wrong.
 """
 
 import math
@@ -57,7 +57,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class AsPrinted:
-    """The paper's figures for one problem; labelled "as printed" wherever they are shown.
+    """The paper's constants for one problem; labelled "as printed" wherever they are shown.
 
         lambda = 1/eps
         K      = |Phi|_2 sum_i |psi_i|_2 + lambda (C_1 + C_2)
@@ -71,7 +71,7 @@ class AsPrinted:
     sides: sqrt(T)/Delta(T) grows with T, so T <- ceil(c Delta(T)^2) from T = 1 rises to the least
     valid T.
 
-    They are here to be compared with: a `Figure` shows one beside the corrected value, under a
+    They are here to be compared with: a `Quantity` shows one beside the corrected value, under a
     heading that says so. Nothing is computed from them.
 
     *Reference*: Kamoutsi, Banjac and Lygeros, arXiv:2201.00039, Theorem 1 and its proof.
@@ -96,7 +96,7 @@ class AsPrinted:
 def as_printed(
     surrogate: Surrogate, radius: float, accuracy: float, failure_probability: float
 ) -> AsPrinted | None:
-    """The paper's figures, or None where the paper prints none (see `in_scope`).
+    """The paper's constants, or None where the paper prints none (see `in_scope`).
 
     Only features, costs and sampling laws of the surrogate are used, not its penalties.
     """
@@ -126,7 +126,7 @@ def as_printed(
 
 
 def in_scope(surrogate: Surrogate, accuracy: float) -> bool:
-    """Whether the paper prints figures for this case: the infinity ball over costs in [-1, 1],
+    """Whether the paper prints constants for this case: the infinity ball over costs in [-1, 1],
     features without a base measure, no budgets, and an accuracy below 1."""
     reduced = surrogate.reduced
     problem = reduced.problem
@@ -177,8 +177,8 @@ def printed_optimisation_error(
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of a guarantee: corrected, and as the paper prints it."""
+class Quantity:
+    """One quantity of a guarantee: corrected, and as the paper prints it."""
 
     name: str
     value: float
@@ -186,16 +186,13 @@ class Figure:
     as_printed: float | None = None
     printed_formula: str | None = None
     note: str = ""
-    """In one line, what is wrong with the printed figure; empty when nothing is."""
+    """In one line, what is wrong with the printed one; empty when nothing is."""
 
 
-def beside_the_paper(figures: Iterable[Figure]) -> str:
-    """A table of figures: corrected value, value as printed, note."""
-    rows = [("figure", "corrected", "as printed", "")]
-    rows += [
-        (figure.name, _shown(figure.value), _shown(figure.as_printed), figure.note)
-        for figure in figures
-    ]
+def beside_the_paper(quantities: Iterable[Quantity]) -> str:
+    """A table: corrected value, value as printed, note."""
+    rows = [("quantity", "corrected", "as printed", "")]
+    rows += [(one.name, _shown(one.value), _shown(one.as_printed), one.note) for one in quantities]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(
         f"{name:<{widths[0]}}  {value:>{widths[1]}}  {printed:>{widths[2]}}  {note}".rstrip()
@@ -203,14 +200,14 @@ def beside_the_paper(figures: Iterable[Figure]) -> str:
     )
 
 
-def beside(printed: AsPrinted | None, name: str, value: float, formula: str) -> Figure:
-    """A corrected figure with the printed one of the same name, if the paper has it."""
+def beside(printed: AsPrinted | None, name: str, value: float, formula: str) -> Quantity:
+    """A corrected quantity with the printed one of the same name, if the paper has it."""
     if name not in _PRINTED:
-        return Figure(name, value, formula)
+        return Quantity(name, value, formula)
     field, printed_formula, note = _PRINTED[name]
     if printed is None or field is None:
-        return Figure(name, value, formula, None, printed_formula, note if field is None else "")
-    return Figure(name, value, formula, getattr(printed, field), printed_formula, note)
+        return Quantity(name, value, formula, None, printed_formula, note if field is None else "")
+    return Quantity(name, value, formula, getattr(printed, field), printed_formula, note)
 
 
 def compared(name: str, excess: float, trivial_bound: float) -> str:
@@ -254,7 +251,7 @@ _PRINTED: dict[str, tuple[str | None, str | None, str]] = {
         "most of it is the bias of lambda = 1/eps: errata 8",
     ),
 }  # fmt: skip
-"""The field of `AsPrinted`, the printed formula, and what is wrong with it, by figure."""
+"""The field of `AsPrinted`, the printed formula, and what is wrong with it, by quantity."""
 
 
 TRUNCATION_SHARE = 0.01
@@ -263,7 +260,7 @@ TRUNCATION_SHARE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Requirements:
-    """What an accuracy asks for. `table()` shows it beside the paper's figures."""
+    """What an accuracy asks for. `table()` shows it beside the paper's."""
 
     accuracy: float
     failure_probability: float
@@ -293,7 +290,7 @@ class Requirements:
     reduce; 0 where the laws are known."""
     trivial_bound: float
     printed: AsPrinted | None
-    """The paper's figures, where it prints any: see `as_printed.in_scope`."""
+    """The paper's constants, where it prints any: see `in_scope`."""
 
     @property
     def excess(self) -> float:
@@ -307,8 +304,8 @@ class Requirements:
         return self.excess >= self.trivial_bound
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
-        """Every figure with its formula, and the printed one where the paper has it."""
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Every quantity with its formula, and the printed one where the paper has it."""
         m = self.num_trajectories
         rows: list[tuple[str, float, str]] = [
             ("num_trajectories", m, "least m with s + tr <= eps/4 at recorded_length"),
@@ -334,14 +331,14 @@ class Requirements:
         return tuple(beside(self.printed, *row) for row in rows)
 
     def table(self) -> str:
-        """Figure, corrected value, value as printed, and what is wrong with the latter."""
+        """Quantity, corrected value, value as printed, and what is wrong with the latter."""
         paper = (
-            "as printed: the paper has no figures beyond C_lin, costs in [-1, 1] and accuracy < 1"
+            "as printed: the paper has no constants beyond C_lin, costs in [-1, 1] and accuracy < 1"
             if self.printed is None
             else compared("as printed", self.printed.excess, self.trivial_bound)
         )
         corrected = compared("corrected", self.excess, self.trivial_bound)
-        return "\n".join([beside_the_paper(self.figures), "", corrected, paper])
+        return "\n".join([beside_the_paper(self.quantities), "", corrected, paper])
 
 
 @dataclass(frozen=True, eq=False)
@@ -554,7 +551,7 @@ def _setting(
     if not isinstance(features, Features):
         raise InvalidProblem(f"features is a {type(features).__name__}", "Give jm.Features(matrix)")
     if problem.gap_scale == 0:
-        raise InvalidCosts("every cost is zero", "Give costs that can tell policies apart")
+        raise InvalidCosts("every cost is zero", "Give costs that distinguish policies")
     holding = default_radius(problem, features)
     ball = holding if radius is None else radius
     ball = require_between("radius", ball, 0.0, math.inf, InvalidSolver, "Give a positive number")

@@ -38,7 +38,7 @@ from journeyman.world.large_world import LargeWorld, Predecessors, successor_law
 from journeyman.world.laws import draw_columns
 
 FOLLOWED = 1 << 12
-"""Rows of a shard whose steps are followed."""
+"""Rows of a task whose steps are followed."""
 MOST_STEPS = 1 << 16
 """Recorded steps that are looked up: the first ones."""
 MOST_BETS = 1 << 14
@@ -69,7 +69,7 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """What is known of draws, shard by shard."""
+    """What is known of draws, task by task."""
 
     count: int
     num_flow: int
@@ -122,7 +122,7 @@ def draws_of(
     flow: tuple[IntArray, FloatArray],
     starts: FloatArray,
 ) -> Draws:
-    """Of one shard: rows of Phi with their q1, states drawn by q2 with it, initial/q of all."""
+    """Of one task: rows of Phi with their q1, states drawn by q2 with it, initial/q of all."""
     part = slice(0, MOST_BETS)
     _, same = np.unique(np.column_stack(pairs)[part], axis=0, return_inverse=True)
     shares = np.asarray((1.0 / np.asarray(rows.sum(axis=1)).ravel()) @ rows)
@@ -156,15 +156,15 @@ def require_drawable_states(law: FloatArray, states: IntArray) -> None:
         )
 
 
-def row_premises(steps: Steps, shards: list[Draws], level: float) -> tuple[Premise, ...]:
-    """What was followed, what was bet against, and what is left to be believed."""
+def row_premises(steps: Steps, parts: list[Draws], level: float) -> tuple[Premise, ...]:
+    """What was followed, what was bet against, and what is left to be declared."""
     if steps.contradiction is None:
         detail = f"{steps.count} steps were followed there and back"
         agree = Premise(AGREE, PremiseStatus.TESTED, detail, 0.0)
     else:
         agree = failed(AGREE, steps.contradiction, 0.0)
-    words, log_value = draw_evidence(shards)
-    drawn = judged(DRAWN, f"{sum(one.count for one in shards)} rows", log_value, words, level)
+    words, log_value = draw_evidence(parts)
+    drawn = judged(DRAWN, f"{sum(one.count for one in parts)} rows", log_value, words, level)
     taken = declared(
         TAKEN,
         "predecessors are taken to be complete, columns to have mass 1/(1 - discount), draws to "
@@ -173,16 +173,16 @@ def row_premises(steps: Steps, shards: list[Draws], level: float) -> tuple[Premi
     return agree, drawn, taken
 
 
-def draw_evidence(shards: list[Draws]) -> tuple[str, float]:
+def draw_evidence(parts: list[Draws]) -> tuple[str, float]:
     """What is most out of line, and log E against the laws of all draws."""
-    count = sum(one.count for one in shards)
-    columns, starts = sum(one.columns for one in shards), sum(one.starts for one in shards)
+    count = sum(one.count for one in parts)
+    columns, starts = sum(one.columns for one in parts), sum(one.starts for one in parts)
     assert isinstance(columns, np.ndarray)
     by_column = [_tilted(float(total), count, 1 / columns.size) for total in columns]
     worst = int(np.argmax(by_column))
     found = {
-        "pairs are drawn again too often": _repeated(*shards[0].pairs),
-        "states are drawn again too often": _repeated(*shards[0].states),
+        "pairs are drawn again too often": _repeated(*parts[0].pairs),
+        "states are drawn again too often": _repeated(*parts[0].states),
         f"column {worst} has a share of {columns[worst] / count:.4g} in the draws, "
         f"{1 / columns.size:.4g} is its mass": log_mean(by_column),
         f"the initial law has a mass of {2 * starts / count:.4g} in the draws, it should be 1":

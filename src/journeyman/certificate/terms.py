@@ -23,7 +23,7 @@ class Term:
     value: float
     formula: str
     source: str
-    """What the figure rests on."""
+    """What the value rests on."""
 
     def __str__(self) -> str:
         return f"{self.name:<24} {self.value:>12.4g}   {self.formula}   [{self.source}]"
