@@ -4,27 +4,28 @@ The only module that sees both solvers and certificates. The exact program is us
 quick, beyond that the reduced program over default features; either policy is certified alike.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 
-from journeyman import features
-from journeyman.certificate import Certificate, certify
+from journeyman.certificate import Certificate, Rollouts, SampledRows, certify
+from journeyman.certificate.code_references import Reference
 from journeyman.certificate.expert import TargetChoice, choose_target
 from journeyman.certificate.saving import save_run
-from journeyman.costs import CostBasis, CostClass
-from journeyman.demonstrations import Demonstrations, ExpertExpectation
-from journeyman.errors import InvalidProblem
+from journeyman.costs import CostClass
+from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.simulation import Simulator
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
+from journeyman.problem.apprenticeship import Costs, Expert
+from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, Solver, solve
-from journeyman.solvers.default_choice import solver_for
+from journeyman.solvers.default_choice import Choice, default_solver
 from journeyman.storage import PathLike
-from journeyman.world import World
+from journeyman.world.large_world import AnyWorld
+from journeyman.world.levels import Level
 
-EXACT_UP_TO = 1_000_000
-"""State-action pairs up to which the exact program takes seconds to a minute."""
 MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0)
 """Times the slack of a budget's bound that its limit is lowered by, one try after the other: a
 policy that spends less may be known less well."""
@@ -48,14 +49,21 @@ class Apprentice:
 
     def summary(self) -> str:
         """The bound, its probability, the trivial bound and the best possible; then the target."""
-        said = self.certificate.summary()
-        return said if self.target is None else f"{said} Target: {self.target.reason}."
+        summary = self.certificate.summary()
+        return summary if self.target is None else f"{summary} Target: {self.target.reason}."
 
-    def save(self, directory: PathLike) -> None:
+    def save(
+        self, directory: PathLike, *, code: Reference | Sequence[Reference] | None = None
+    ) -> None:
         """Write policy, certificate and all they rest on into a directory that `jm.audit` reads.
 
-        The trace of bounds and the recovered costs go with them, if the solver left any.
+        The trace of bounds and the recovered costs go with them, if the solver left any. Below the
+        explicit level `code` tells how world, costs, features and policies were made.
         """
+        if not self.certificate.is_exact:
+            evaluation = self.answer.rollouts
+            self.certificate.save(directory, code=code, evaluation=evaluation, seed=self.seed)
+            return
         save_run(
             self.certificate, directory, seeds={"solver": self.seed},
             bounds_trace=self.answer.bounds_trace, recovered=self.answer.recovered,
@@ -74,30 +82,32 @@ class Apprentice:
 
 
 def learn(
-    world: World,
-    basis: CostBasis,
-    expert: Demonstrations | ExpertExpectation,
+    world: AnyWorld | Simulator,
+    costs: Costs | None,
+    expert: Expert,
     *,
     cost_class: CostClass | None = None,
     constraints: Iterable[Budget] | Budget = (),
     solver: Solver | None = None,
     failure_probability: float = 0.05,
+    evaluation: Rollouts | SampledRows | MixtureRollouts | None = None,
     keep_budgets: bool = True,
     seed: int = 0,
     observer: Observer | None = None,
 ) -> Apprentice:
     """Learn from an expert and certify the result.
 
-    From demonstrations the target is chosen by the rule of `certificate.target_choice`: the
+    From demonstrations the target is chosen by the rule of `certificate.expert`: the
     estimate of least variance (`Blend`), unless another one lowers the certified bound by more than
-    5 % and to less than half of the trivial bound. `Apprentice.target` says which and why. Radii of
+    5 % and to less than half of the trivial bound. `Apprentice.target` is which and why. Radii of
     certificates hold for every policy, so this choice may look at the data. An `ExpertExpectation`
     is taken as it is.
 
     Args:
-        world, basis, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
-        solver: by default the exact program, or the reduced one in larger worlds.
-        failure_probability: of the certificate.
+        world, costs, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
+        solver: by default the exact program, or the reduced one in larger worlds; `answer.reason`
+            is why. Below the explicit level there is no default.
+        failure_probability, evaluation: of the certificate, as for `certify`.
         keep_budgets: lower the limits until the certificate shows that the given ones are kept;
             where that cannot be reached, the last policy is returned and its certificate says so.
         seed, observer: as for `solve`.
@@ -109,14 +119,14 @@ def learn(
     >>> apprentice.certificate.valid
     True
     """
-    problem = Apprenticeship(world, basis, expert, cost_class, constraints)
+    problem = Apprenticeship(world, costs, expert, cost_class, constraints)
     target = None
-    if isinstance(expert, Demonstrations):
+    if isinstance(expert, Demonstrations) and problem.level is Level.EXPLICIT:
         target = choose_target(problem, failure_probability)
-        problem = Apprenticeship(world, basis, target.expectation, cost_class, problem.constraints)
-    chosen = default_solver(problem) if solver is None else solver
+        problem = Apprenticeship(world, costs, target.expectation, cost_class, problem.constraints)
+    chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
     answer = solve(problem, chosen, seed=seed, observer=observer)
-    certificate = certify(problem, answer, failure_probability)
+    certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
     for margin in MARGINS if keep_budgets else ():
         if all(budget.is_kept for budget in certificate.budgets):
             break
@@ -125,8 +135,9 @@ def learn(
         )
         if retried.solution is None:
             break
-        answer, certificate = retried, certify(problem, retried, failure_probability)
-    return Apprentice(problem, answer, certificate, seed, target)
+        answer = retried
+        certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
+    return Apprentice(problem, replace(answer, reason=reason), certificate, seed, target)
 
 
 def tightened(
@@ -138,20 +149,5 @@ def tightened(
         for one, known in zip(problem.constraints, certificate.budgets, strict=True)
     ]
     return Apprenticeship(
-        problem.world, problem.basis, problem.expectation, problem.cost_class, lowered
+        problem.world, problem.costs, problem.expectation, problem.cost_class, lowered
     )
-
-
-def default_solver(problem: Apprenticeship) -> Solver:
-    """The exact program where it is quick, otherwise the reduced one over default features."""
-    if problem.world.num_pairs <= EXACT_UP_TO:
-        return solver_for(problem)[0]
-    from journeyman.solvers.reduced.reduced_program import ReducedProgram
-
-    if problem.demonstrations is None:
-        raise InvalidProblem(
-            f"{problem.world.num_pairs} pairs are many for the exact program, and there are no "
-            "demonstrations to make features from",
-            "Give a solver, for example ReducedProgram(features) or LinearProgram()",
-        )
-    return ReducedProgram(features.partition(problem.world, problem.demonstrations))

@@ -60,7 +60,7 @@ def table(rows: Any, **more: Any) -> Any:
 
 
 def imitate(**changes: Any) -> Any:
-    return jm.Apprenticeship(**{"world": WORLD, "basis": BASIS, "expert": EXPERT, **changes})
+    return jm.Apprenticeship(**{"world": WORLD, "costs": BASIS, "expert": EXPERT, **changes})
 
 
 def replay(states: Any, actions: Any, offsets: Any, terminated: Any = None) -> Any:
@@ -281,7 +281,7 @@ BAD_COSTS = [
      "3 names for 2 costs", "each cost"),
     ("basis of another world", lambda: jm.CostBasis(np.ones(7)).on(WORLD),
      "cost basis has 7 rows, but the world has 2 states and 3", "one row per pair"),
-    ("problem with such a basis", lambda: imitate(basis=jm.CostBasis(np.ones(7))),
+    ("problem with such a basis", lambda: imitate(costs=jm.CostBasis(np.ones(7))),
      "cost basis has 7 rows", "one row per pair"),
     ("forward cost too long", lambda: jm.Forward(WORLD, np.ones(7)), "7 rows", "one row per pair"),
     ("planning cost too long", lambda: jm.plan(WORLD, np.ones(7)),
@@ -295,7 +295,7 @@ BAD_COSTS = [
     ("two scales, one cost", lambda: imitate(cost_class=jm.Simplex(scale=[1, 2])),
      "has 2 scales, the basis 1 costs", "one scale per cost"),
     ("two costs, one known", lambda: imitate(
-        basis=jm.CostBasis(ROWS), expert=jm.ExpertExpectation([1, 1]), cost_class=jm.KnownCost()),
+        costs=jm.CostBasis(ROWS), expert=jm.ExpertExpectation([1, 1]), cost_class=jm.KnownCost()),
      "one cost, not 2", "Combine the columns"),
     ("endless budget", lambda: jm.Budget([1.0], INF, "wear"),
      "at_most of budget 'wear' = inf", "without a limit"),
@@ -395,13 +395,13 @@ BAD_DEMONSTRATIONS = [
 
 BAD_PROBLEM = [
     ("lists instead of values", lambda: jm.Apprenticeship(WORLD, ROWS, jm.ExpertExpectation([1])),
-     "basis is a list", "a World, a CostBasis"),
+     "costs is a list", "a World, a CostBasis"),
     ("rewards declared as costs", lambda: jm.Apprenticeship(
         WORLD, jm.CostBasis.from_rewards(np.ones(3)), jm.ExpertExpectation([10.0])),
      "'cost 0' has the sign of a reward", "from_rewards"),
     ("a world is no problem", lambda: jm.solve(WORLD), "World cannot be solved", "Apprenticeship"),
     ("two expectations, one cost", lambda: imitate(expert=jm.ExpertExpectation([1, 2])),
-     "2 expectations, the basis 1 costs", "one expectation per cost"),
+     "2 expectations, there are 1 costs", "one expectation per cost"),
     ("policy as expert", lambda: imitate(expert=POLICY), "the expert is a Policy", "jm.record"),
     ("pair as budget", lambda: imitate(constraints=[([1.0], 2)]), "holds a tuple", "jm.Budget"),
     ("class as cost class", lambda: imitate(cost_class=jm.Simplex), "cost_class", r"Simplex\(\)"),

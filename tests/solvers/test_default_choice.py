@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.solvers import default_choice
-from journeyman.solvers.default_choice import solver_for
+from journeyman.solvers.default_choice import default_solver
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def tiny_limits(monkeypatch):
 
 
 def test_narrow_worlds_are_solved_as_linear_programs(tiny_limits):
-    solver, reason = solver_for(grid_problem(discount=0.99))  # 9 costs, a horizon of 100
+    solver, reason = default_solver(grid_problem(discount=0.99))  # 9 costs, a horizon of 100
     assert isinstance(solver, jm.LinearProgram)
     assert reason == "a narrow world of 576 pairs, whose factors stay sparse"
 
@@ -24,9 +24,9 @@ def test_narrow_worlds_are_solved_as_linear_programs(tiny_limits):
 def test_many_starts_with_a_short_horizon_and_few_costs_are_for_columns(tiny_limits, monkeypatch):
     problem = grid_problem(discount=0.9)
     monkeypatch.setattr(default_choice, "FEW_SUMS", 89.0)
-    assert isinstance(solver_for(problem)[0], jm.LinearProgram)
+    assert isinstance(default_solver(problem)[0], jm.LinearProgram)
     monkeypatch.setattr(default_choice, "FEW_SUMS", 91.0)
-    solver, _ = solver_for(problem)
+    solver, _ = default_solver(problem)
     assert isinstance(solver, jm.ColumnGeneration)
     assert solver.tolerance == pytest.approx(1e-8 * problem.gap_scale)
 
@@ -34,17 +34,17 @@ def test_many_starts_with_a_short_horizon_and_few_costs_are_for_columns(tiny_lim
 @pytest.mark.parametrize("discount", [0.9, 0.99])
 def test_single_start_may_be_several_times_larger(discount, tiny_limits, monkeypatch):
     monkeypatch.setattr(default_choice, "NARROW", 100)
-    solver, _ = solver_for(grid_problem(discount, initial=[0, 0]))
+    solver, _ = default_solver(grid_problem(discount, initial=[0, 0]))
     assert isinstance(solver, jm.LinearProgram)
-    solver, _ = solver_for(grid_problem(discount))
+    solver, _ = default_solver(grid_problem(discount))
     assert isinstance(solver, jm.ColumnGeneration)
 
 
 def test_surplus_is_worth_waiting_for(tiny_limits, monkeypatch):
     monkeypatch.setattr(default_choice, "NARROW", 300)
-    assert isinstance(solver_for(grid_problem(0.99))[0], jm.ColumnGeneration)
+    assert isinstance(default_solver(grid_problem(0.99))[0], jm.ColumnGeneration)
     simplex = grid_problem(0.99, jm.Simplex())
-    assert isinstance(solver_for(simplex)[0], jm.LinearProgram)
+    assert isinstance(default_solver(simplex)[0], jm.LinearProgram)
 
 
 def test_columns_and_linear_program_agree_where_the_choice_changes(monkeypatch):

@@ -136,6 +136,7 @@ def _outcome(answer: Answer) -> list[tuple[str, str]]:
     before = ("rollouts" if answer.candidates else "building", answer.build_seconds)
     return [
         ("solver", answer.engine),
+        *((("chosen for", answer.reason),) if answer.reason else ()),
         ("status", f"{answer.status.name}: {answer.status.message}"),
         *((name, seconds(time)) for name, time in (before,) if time > 0),
         ("solving", seconds(answer.solve_seconds)),

@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 from journeyman import features, solvers
-from journeyman.apprentice import default_solver
 from journeyman.features import Features
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship
@@ -18,6 +17,7 @@ from journeyman.runs.description import (
     wrong_setting,
 )
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
+from journeyman.solvers.default_choice import default_solver
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 
@@ -32,7 +32,7 @@ def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
     if asked.tolerance is not None:
         given["tolerance"] = asked.tolerance
     if asked.name == "auto":
-        return _with(default_solver(problem), asked)
+        return _with(default_solver(problem).solver, asked)
     if asked.name == "linear-program":
         return LinearProgram(**given)
     if asked.name == "column-generation":

@@ -159,6 +159,8 @@ class Answer:
     """Before the solve: for the program, or for the rollouts of candidates."""
     solve_seconds: float = 0.0
     log: str = field(default="", repr=False)
+    reason: str = ""
+    """What the solver was chosen for, where none was given (`solvers.default_choice`)."""
 
     @property
     def policy(self) -> Policy:

@@ -1,12 +1,22 @@
-"""Which solver `jm.solve` takes when none is given."""
+"""Which solver `jm.solve` and `jm.learn` take when none is given, and why.
+
+The exact program where it is quick, as a linear program or by columns; beyond that the reduced
+program over features that are made from the demonstrations.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from journeyman.features import partition
 from journeyman.policy.linear_systems import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
+from journeyman.world.levels import Level, require_level
 
+EXACT_UP_TO = 1_000_000
+"""State-action pairs up to which the exact program takes seconds to a minute."""
 SMALL = 2_000
 NARROW = 18_000
 """Pairs up to which a linear program is taken in any world, and in a narrow one."""
@@ -24,8 +34,15 @@ PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
 
-def solver_for(problem: Apprenticeship) -> tuple[LinearProgram | ColumnGeneration, str]:
-    """An exact solver for a problem, and the reason in words (none for a small world).
+class Choice(NamedTuple):
+    """A solver, and why it was taken."""
+
+    solver: Any
+    reason: str
+
+
+def default_solver(problem: Apprenticeship) -> Choice:
+    """The solver for a problem in an explicit world, and the reason in words.
 
     Measured with `InfinityBall` and both asked for 1e-7 of 2N/(1 - discount), CPU seconds, the
     smaller and the larger of two experts where they differ:
@@ -47,13 +64,21 @@ def solver_for(problem: Apprenticeship) -> tuple[LinearProgram | ColumnGeneratio
     fill up elsewhere; columns need neither. `python -m benchmarks.small_worlds` compares the
     choice with CVXPY.
     """
+    require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
     if pairs <= factor * SMALL:
-        return LinearProgram(), ""
+        return Choice(LinearProgram(), f"a small world of {pairs} pairs")
     if pairs <= factor * NARROW * _size_of_starts(problem) and is_narrow(problem.world):
-        return LinearProgram(), f"a narrow world of {pairs} pairs, whose factors stay sparse"
-    return ColumnGeneration(tolerance=_tolerance(problem)), f"a large world, {pairs} pairs"
+        reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
+        return Choice(LinearProgram(), reason)
+    if pairs > EXACT_UP_TO and problem.demonstrations is not None:
+        from journeyman.solvers.reduced.reduced_program import ReducedProgram
+
+        features = partition(problem.world, problem.demonstrations)
+        reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
+        return Choice(ReducedProgram(features), reason)
+    return Choice(ColumnGeneration(tolerance=_tolerance(problem)), f"a large world, {pairs} pairs")
 
 
 def _size_of_starts(problem: Apprenticeship) -> float:

@@ -2,14 +2,14 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.execution import one_blas_thread
 from journeyman.problem import Apprenticeship
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.default_choice import solver_for
+from journeyman.solvers.default_choice import Choice, default_solver
 from journeyman.solvers.watch import Watch
 from journeyman.world.levels import Level, require_level
 
@@ -36,7 +36,8 @@ def solve(
 ) -> Answer:
     """Solve a problem; by default exactly, with `LinearProgram()` or `ColumnGeneration()`.
 
-    Size and structure of the world decide (`default_choice`), and the answer's `engine` says why.
+    Size and structure of the world decide (`default_choice`), and `answer.reason` is why. Below the
+    explicit level there is no default.
 
     `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
     use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
@@ -44,8 +45,7 @@ def solve(
     NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits would change.
     """
     _check(problem, solver, observer)
-    chosen: Any
-    chosen, reason = (solver, "") if solver is not None else solver_for(problem)
+    chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
     if seed is not None and hasattr(chosen, "seed"):
         chosen = replace(chosen, seed=seed)
     limit = chosen.time_limit if time_limit is None else time_limit
@@ -54,7 +54,7 @@ def solve(
         display = observer or stack.enter_context(Terminal())
         watch = Watch(type(chosen).__name__, display, limit)
         answer: Answer = chosen.run(problem, stack.enter_context(watch))
-    return replace(answer, engine=f"{answer.engine}; chosen for {reason}") if reason else answer
+    return replace(answer, reason=reason) if reason else answer
 
 
 def _check(problem: object, solver: object, observer: object) -> None:
@@ -66,5 +66,6 @@ def _check(problem: object, solver: object, observer: object) -> None:
         raise InvalidSolver(f"{solver!r} is not a solver", "Give a value such as LinearProgram()")
     if observer is not None and not callable(observer):
         raise InvalidSolver(f"observer = {observer!r}", "Give a function that takes an Event")
-    name = "the exact program, the default," if solver is None else type(solver).__name__
-    require_level(problem, getattr(solver, "needs", Level.EXPLICIT), name)
+    if solver is not None:
+        needed = getattr(solver, "needs", Level.EXPLICIT)
+        require_level(problem, needed, type(solver).__name__)

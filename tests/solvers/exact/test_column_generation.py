@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import journeyman as jm
 from journeyman.policy import linear_systems as chains
 from journeyman.solvers import default_choice as choice_of_engine
-from journeyman.solvers.default_choice import solver_for
+from journeyman.solvers.default_choice import default_solver
 from journeyman.solvers.exact import column_search
 from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
 from journeyman.testing.random_worlds import Shape, random_problem, random_world
@@ -224,21 +224,21 @@ def test_bad_hyperparameters_are_refused(hyperparameters):
 
 def test_the_default_solver_depends_on_size_and_structure(monkeypatch):
     problem = grid_problem(jm.InfinityBall())
-    assert isinstance(solver_for(problem)[0], jm.LinearProgram)
+    assert isinstance(default_solver(problem)[0], jm.LinearProgram)
     monkeypatch.setattr(choice_of_engine, "SMALL", 10)
-    assert isinstance(solver_for(problem)[0], jm.LinearProgram)
+    assert isinstance(default_solver(problem)[0], jm.LinearProgram)
     monkeypatch.setattr(choice_of_engine, "NARROW", 10)
-    assert isinstance(solver_for(problem)[0], jm.ColumnGeneration)
+    assert isinstance(default_solver(problem)[0], jm.ColumnGeneration)
     answer = jm.solve(problem)
     assert answer.engine.startswith("column generation")
-    assert "chosen for a large world, 576 pairs" in answer.engine
+    assert answer.reason == "a large world, 576 pairs"
 
 
 def test_worlds_with_entangled_states_are_not_narrow(monkeypatch):
     world, basis, _ = jm.gallery.garnet(200)
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(np.zeros(8)))
     monkeypatch.setattr(choice_of_engine, "SMALL", 10)
-    assert isinstance(solver_for(problem)[0], jm.ColumnGeneration)
+    assert isinstance(default_solver(problem)[0], jm.ColumnGeneration)
 
 
 def grid_problem(cost_class):
