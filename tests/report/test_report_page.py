@@ -263,6 +263,37 @@ def test_a_broken_budget_is_shown():
     assert "NOT certified" in html
 
 
+def test_budgets_that_were_sampled_are_shown_with_their_probability():
+    network = jm.gallery.queues(4, buffers=(3, 2, 2, 3), discount=0.9)
+    demos = jm.record(network.world, network.longer, trajectories=30, horizon=40, seed=0)
+
+    def first(states, actions):
+        return network.costs.at(states, actions)[:, [0]]
+
+    cost = jm.CostFunctions(first, ["queue"], lowest=0, highest=1)
+    problem = jm.Apprenticeship(
+        network.world, network.costs, demos, constraints=[jm.Budget(cost, 0.5, name="short")]
+    )
+    evaluation = jm.Rollouts(trajectories=100, horizon=100)
+    certificate = jm.certify(problem, network.longer, evaluation=evaluation)
+    html = page(ReportData.of(certificate))
+    assert "budgets" in sections_of(html)
+    assert f"They rest on a sample: these bounds hold together{certificate.budgets[0].chance}." in (
+        html
+    )
+    assert "a budget is not shown to be kept" in html
+
+
+def test_weights_that_a_method_inferred_are_listed():
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
+    learned = jm.learn(world, basis, demos, solver=jm.solvers.Projection())
+    weights = learned.answer.recovered
+    html = page(ReportData.of(learned))
+    assert "recovered" in sections_of(html)
+    assert {float(value) for value in weights} <= exact_values(html)
+
+
 def test_many_costs_are_cut_with_a_word_about_it():
     world, basis, expert = jm.gallery.grid(9, macro_cells=9)
     demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)

@@ -71,9 +71,10 @@ def result(data: ReportData, prefix: str) -> Section:
     certificate = data.certificate
     words = HYPHEN.sub(MINUS, POWER.sub(_raised, certificate.summary()))
     claim, _, premises_in_words = words.partition(PREMISES)
-    meaning = "more than the expert, at most" if data.has_expert else "expected cost, at most"
-    if data.has_expert and certificate.bound < 0:
-        meaning += ": it does better than the expert"
+    meaning = "expected cost, at most"
+    if not certificate.known_cost:
+        better = ": it does better than the expert" if certificate.bound < 0 else ""
+        meaning = f"more than the expert, at most{better}"
     content = {
         "claim": claim, "premises": premises_in_words, "bound": exact(certificate.bound),
         "meaning": meaning, "badges": _badges(data), "others": _other_numbers(data),
@@ -99,14 +100,14 @@ def _range(data: ReportData) -> str:
 
 
 def _badges(data: ReportData) -> list[tuple[str, str]]:
-    certificate, explicit = data.certificate, data.explicit
+    certificate = data.certificate
     if not certificate.valid:
         return [("bad", "not valid: a premise failed")]
     strength = certificate.strength
     found = [("warn", STRENGTHS[strength]) if strength else ("good", "certified")]
-    if explicit is not None and explicit.alarm:
+    if certificate.alarm:
         found.append(("bad", "alarm: the data refute the model"))
-    if explicit is not None and not all(budget.is_kept for budget in explicit.budgets):
+    if not all(budget.is_kept for budget in certificate.budgets):
         found.append(("bad", "a budget is not shown to be kept"))
     return found
 
@@ -118,8 +119,8 @@ def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
         ("per step", certificate.normalised_bound, f"the bound times 1 − {discount:.6g}"),
         ("failure probability", certificate.failure_probability, "of the bound, at most"),
     ]
-    if data.explicit is not None:
-        entries += numbers_beside(data.explicit)
+    if certificate.is_exact:
+        entries += numbers_beside(certificate)
     least = ROUNDING * certificate.problem.gap_scale
     return [
         (name, exact(value, "≈ 0" if 0 < abs(value) < least else None), meaning)
@@ -228,7 +229,7 @@ def _bar(
 
 def budgets(data: ReportData, prefix: str) -> Section | None:
     """What the policy spends of each budget at most, and how surely; None without budgets."""
-    found = data.explicit.budgets if data.explicit is not None else ()
+    found = data.certificate.budgets
     if not found:
         return None
     spent, limits = [one.spent for one in found], [one.limit for one in found]
@@ -243,8 +244,10 @@ def budgets(data: ReportData, prefix: str) -> Section | None:
         | {name: values[index] for name, values in columns.items()}
         for index, one in enumerate(found)
     ]
+    exact = data.certificate.is_exact
     content = {
         "chance": next((one.chance for one in found if one.chance), ""),
+        "reason": "The laws of the world were estimated" if exact else "They rest on a sample",
         "picture": _budgets_picture(found, f"{prefix}spending"), "rows": rows,
     }  # fmt: skip
     return Section("budgets", "Budgets", content)

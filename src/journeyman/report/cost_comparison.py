@@ -69,11 +69,10 @@ class CostComparison:
 
 def comparison_of(data: ReportData) -> CostComparison | None:
     """What is known of single costs; None where that is nothing, or where there is no expert."""
-    if not data.has_expert:
+    certificate = data.certificate
+    if certificate.known_cost:
         return None
-    if data.explicit is not None:
-        return _certified(data.explicit)
-    return _sampled(data.certificate)
+    return _certified(certificate) if certificate.is_exact else _sampled(certificate)
 
 
 def _certified(certificate: Certificate) -> CostComparison:

@@ -131,10 +131,10 @@ class Behaviour:
 
 def maps(data: ReportData, prefix: str) -> Section | None:
     """None where the world is no plane grid."""
-    layout, certificate = grid_of(data.world), data.explicit
-    if layout is None or certificate is None:
+    layout = grid_of(data.world)
+    if layout is None:
         return None
-    ours = of_policy(layout, certificate.policy)
+    ours = of_policy(layout, data.certificate.policy)
     demos = data.demonstrations
     theirs = None if demos is None else of_record(layout, demos)
     known = {"expert": theirs, "apprentice": ours}

@@ -108,8 +108,7 @@ def sections(data: ReportData, wanted: Iterable[Builder], prefix: str = "") -> l
 def _size(data: ReportData) -> str:
     """World, discount, costs and demonstrations in one line."""
     problem = data.certificate.problem
-    world = data.world or (problem.world if problem.has_states else None)
-    size = "" if world is None else f"{int(world.num_states):,} states, "
+    size = f"{int(problem.world.num_states):,} states, " if problem.has_states else ""
     if data.world is not None:
         size += f"{data.world.num_pairs:,} state-action pairs, "
     kind = "rewards" if problem.basis.rewards else "costs"

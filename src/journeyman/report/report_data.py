@@ -58,13 +58,9 @@ class ReportData:
         )
 
     @property
-    def explicit(self) -> Certificate | None:
-        """The certificate, where its policy was evaluated exactly."""
-        return self.certificate if self.certificate.is_exact else None
-
-    @property
     def world(self) -> World | None:
-        return None if self.explicit is None else self.explicit.problem.world
+        """The world, where the policy was evaluated in it exactly."""
+        return self.certificate.problem.world if self.certificate.is_exact else None
 
     @property
     def demonstrations(self) -> Demonstrations | None:
@@ -81,11 +77,6 @@ class ReportData:
         if self.answer is not None:
             return self.answer.recovered
         return None if self.run is None else self.run.recovered
-
-    @property
-    def has_expert(self) -> bool:
-        """Whether costs are compared with those of an expert; a known cost is not."""
-        return self.certificate.problem.expert is not None
 
     @property
     def software(self) -> dict[str, str]:

@@ -34,14 +34,14 @@ def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
     problem = data.certificate.problem
     yield "problem", type(problem).__name__
     yield "world" if problem.has_states else "simulator", repr(problem.world)
-    yield "costs", repr(problem.basis) if data.explicit else f"{problem.basis.num_costs} costs"
+    yield "costs", f"{problem.basis.num_costs} costs" if data.world is None else repr(problem.basis)
     yield "cost class", _class_name(data)
     demos = data.demonstrations
     if demos is not None:
         yield "demonstrations", repr(demos)
-    elif data.has_expert:
+    elif not data.certificate.known_cost:
         yield "expert", "expectations, no demonstrations"
-    method = getattr(getattr(problem, "expectation", None), "method", None)
+    method = problem.expectation.method
     if method is not None:
         yield "target", f"estimated by {method!r}"
     yield "failure probability", repr(data.certificate.failure_probability)
@@ -62,8 +62,8 @@ def _class_name(data: ReportData) -> str:
 
 
 def _digests(data: ReportData) -> Iterator[tuple[str, str]]:
-    if data.explicit is not None:
-        yield from _explicit_digests(data.explicit)
+    if data.world is not None:
+        yield from _explicit_digests(data.certificate)
     demos = data.demonstrations
     if demos is not None:
         yield "demonstrations", _demonstrations_digest(demos)
@@ -101,17 +101,17 @@ def _demonstrations_digest(demos: Demonstrations) -> str:
 def _introduction(data: ReportData) -> str:
     if data.run is not None:
         return "The audit derives every number again, by other code, from the files of the run:"
-    if data.explicit is None:
+    if data.world is None:
         return "The same call with the same seeds gives the same numbers:"
     return "Saved, the evidence can be audited: every number is derived again, by other code:"
 
 
 def _commands(data: ReportData) -> str:
     if data.run is not None:
-        trust = "" if data.explicit is not None else ", trust_code=True"
+        trust = ", trust_code=True" if data.world is None else ""
         return f"import journeyman as jm\n\njm.audit({data.run.name!r}{trust})\n"
     delta = data.certificate.failure_probability
-    if data.explicit is None:
+    if data.world is None:
         return f"jm.certify(problem, answer, failure_probability={delta!r}, evaluation=...)\n"
     if data.answer is None:
         return (
