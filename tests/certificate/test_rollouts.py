@@ -227,7 +227,8 @@ def test_spread_and_truncation_cover_the_complete_totals(seed, horizon):
         states.append(visited[: steps + 1])
         actions.append(taken[:steps])
         ended.append(bool(whole.terminated[j]) and steps == taken.size)
-    cut = PlainMean.of(problem, Demonstrations.from_arrays(states, actions, ended))
+    records = Demonstrations.from_arrays(states, actions, ended)
+    cut = PlainMean.with_costs(problem, records, problem.cost_matrix, "demonstrations")
     assert (complete.totals.std(axis=0, ddof=1) <= cut.spread + 1e-9).all()
     distance = problem.cost_class.gap(complete.totals.mean(axis=0) - cut.values)
     assert distance <= cut.truncation.value + 1e-9

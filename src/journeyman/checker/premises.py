@@ -82,7 +82,7 @@ def check_premises(findings: Findings, facts: dict[str, Any], run: Run) -> None:
         kind = FRESH_ROLLOUTS if run.sampling == ROLLOUTS else FRESH_ROWS
         unit = "rollouts" if run.sampling == ROLLOUTS else "rows for each sum"
         sample = run.samples[0]
-        begins = f"{sample.count} {unit} from seed {sample.seed}, a digest of world and policy;"
+        begins = f"{sample.count} {unit} from seed {sample.seed}, a digest of problem and policy;"
         says = stated[kind]["detail"].startswith(begins)
         findings.check(says, "the premise about fresh draws names another number or seed")
     if run.features is not None:
