@@ -3,18 +3,19 @@
     c_w(x, a) = sum_i w_i psi_i(x, a)
 
 Costs: lower is better. Features that are rewards are given with `CostBasis.from_rewards`; their
-sign is turned there, once, and turned back whenever figures are shown to a person.
+sign is turned there, once, and turned back whenever numbers are shown to a person.
 """
 
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign, freeze_rows, read_only, real_matrix
+from journeyman.arrays import FloatArray, Matrix, assign, dense, freeze_rows, read_only, real_matrix
 from journeyman.errors import InvalidCosts
 from journeyman.world import World
 
@@ -65,9 +66,7 @@ class CostBasis:
     def from_rewards(cls, matrix: Any, names: Sequence[str] | None = None) -> Self:
         """A basis from reward features (higher is better): the costs are their negatives."""
         basis = cls(matrix, names)
-        negated = -basis.matrix
-        frozen = freeze_rows(negated) if sparse.issparse(negated) else read_only(negated)
-        assign(basis, matrix=frozen)
+        basis = basis._with_matrix(-basis.matrix)
         assign(basis, rewards=True)
         return basis
 
@@ -81,15 +80,15 @@ class CostBasis:
     def num_costs(self) -> int:
         return int(self.matrix.shape[1])
 
-    @property
+    @cached_property
     def lowest(self) -> FloatArray:
         """The least entry of each cost."""
-        return _dense(self.matrix.min(axis=0))
+        return read_only(dense(self.matrix.min(axis=0)).astype(float).ravel())
 
-    @property
+    @cached_property
     def highest(self) -> FloatArray:
         """The greatest entry of each cost."""
-        return _dense(self.matrix.max(axis=0))
+        return read_only(dense(self.matrix.max(axis=0)).astype(float).ravel())
 
     @property
     def norms(self) -> FloatArray:
@@ -103,8 +102,7 @@ class CostBasis:
 
     def centred(self) -> FloatArray:
         """Psi - 1 centre', dense: the basis with every cost moved to the middle of its range."""
-        dense = self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix
-        return np.asarray(dense - self.centre)
+        return np.asarray(dense(self.matrix) - self.centre)
 
     def on(self, world: World) -> Matrix:
         """The basis with one row per pair of `world`."""
@@ -115,10 +113,14 @@ class CostBasis:
         rows, pairs = self.matrix.shape[0], world.pairs
         if pairs.is_complete or rows in (len(pairs), world.num_states):
             return self
-        kept = self.on(world)
-        fitted = copy(self)
-        assign(fitted, matrix=freeze_rows(kept) if sparse.issparse(kept) else read_only(kept))
-        return fitted
+        return self._with_matrix(self.on(world))
+
+    def _with_matrix(self, matrix: Matrix) -> Self:
+        twin = copy(self)
+        for kept in ("lowest", "highest"):
+            vars(twin).pop(kept, None)
+        assign(twin, matrix=freeze_rows(matrix) if sparse.issparse(matrix) else read_only(matrix))
+        return twin
 
     def as_given(self, values: FloatArray) -> FloatArray:
         """Expectations of the costs in the sign the features were given in."""
@@ -175,7 +177,3 @@ def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
         twice = next(name for name in given if given.count(name) > 1)
         raise InvalidCosts(f"two costs are named {twice!r}", "Give each cost its own name")
     return given
-
-
-def _dense(row: Any) -> FloatArray:
-    return np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=float).ravel()
