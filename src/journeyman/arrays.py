@@ -1,4 +1,4 @@
-"""Checks that every array passes at the door, and the types the rooms exchange.
+"""Checks of every array that is given, and the types that packages exchange.
 
 Each check returns a read-only copy of its own, so a value cannot change under its owner.
 """

@@ -72,8 +72,6 @@ if not numba.config.DISABLE_JIT:
     prefetch = _compiled_prefetch
 
 
-# Dense and sparse vector arithmetic for compiled loops, small enough for vector units.
-
 LARGEST_POWER = 1000
 """Of two, in `unit_of`: beyond it the inverse of a unit would not be a number."""
 

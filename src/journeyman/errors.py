@@ -1,7 +1,7 @@
 """Everything journeyman can refuse, and why.
 
     JourneymanError
-    ├── InvalidInput            wrong input, stopped at the door (also a ValueError)
+    ├── InvalidInput            wrong input (also a ValueError)
     │   ├── InvalidWorld            transition law, initial law, discount, geometry
     │   ├── InvalidCosts            cost basis, cost class, budget
     │   ├── InvalidPolicy           probabilities, mismatch with a world
@@ -29,7 +29,7 @@ class JourneymanError(Exception):
 
 
 class InvalidInput(JourneymanError, ValueError):
-    """Wrong input. `what` says what is wrong and where, `remedy` how to mend it."""
+    """Wrong input. `what` says what is wrong and where, `remedy` how to repair it."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{_ended(what)} {_ended(remedy)}")

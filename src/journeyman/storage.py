@@ -260,11 +260,9 @@ def _sync_directory(directory: Path) -> None:
             os.close(handle)
 
 
-# SHA-256 of values: the same content, the same word, on every machine.
-
-
 def digest(*parts: Any) -> str:
-    """A word for numbers, text, arrays and sparse matrices, in this order."""
+    """SHA-256 of numbers, text, arrays and sparse matrices, in this order: the same on every
+    machine."""
     state = hashlib.sha256()
     for part in parts:
         _feed(state, part)

@@ -1,4 +1,4 @@
-"""Doors to other packages, each an extra of its own; nothing here is imported before it is used."""
+"""Files and environments of other packages, each an extra; nothing is imported before use."""
 
 from journeyman.lazy import public_names
 

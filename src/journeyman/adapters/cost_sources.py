@@ -1,4 +1,4 @@
-"""Every door through which cost features come in, by the form of their name.
+"""Cost features from every kind of source, by the form of its name.
 
     costs.csv, costs.npz       a table: one row per state or per state-action pair
     model.umb                  rewards and labels of a model checker's model
@@ -168,7 +168,7 @@ def _by_function(source: str, world: World) -> CostBasis:
         ) from fault
     except Exception as fault:  # whatever the user's own code raises
         raise InvalidCosts(
-            f"{source} failed: {type(fault).__name__}: {fault}", "Mend the function"
+            f"{source} failed: {type(fault).__name__}: {fault}", "Repair the function"
         ) from fault
     finally:
         sys.path[:] = known
@@ -182,19 +182,6 @@ def _as_basis(made: Any) -> CostBasis:
         return CostBasis(made[0], list(made[1]))
     return CostBasis(made)
 
-
-# Cost features from a file: a table with one row per state, or one per state-action pair.
-#
-# CSV names the costs in its first line. Columns called `state` and `action` say which row is whose,
-# in any order, by the numbers that states and actions have in the world; without them rows are
-# taken
-# in the order of the world's states or pairs, or of all states and action numbers. Rows of actions
-# that a state does not offer are left out. A column that numbers the rows (`id`, `machine_id`,
-# `index`, or the nameless first column that data frames write) is no cost. The end that a world has
-# added for terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table
-# has no row for them: who wrote it may not know of them. An NPZ file holds one table of numbers
-# and,
-# if it likes, their `names`.
 
 TABLES = ("costs", "matrix", "features", "feature_matrix")
 NAMES = "names"
@@ -213,7 +200,16 @@ class CostTable:
 
 
 def read_csv_costs(path: str, world: World) -> CostTable:
-    """One row per state or pair, and the names of the costs."""
+    """One row per state or pair, and the names of the costs, which stand in the first line.
+
+    Columns called `state` and `action` say which row is whose, in any order, by the numbers that
+    states and actions have in the world; without them rows are taken in the order of the world's
+    states or pairs, or of all states and action numbers. Rows of actions that a state does not
+    offer are left out. A column that numbers the rows (`id`, `machine_id`, `index`, or the nameless
+    first column that data frames write) is not a cost. The end that a world has added for
+    terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table has no
+    row for them: who wrote it may not know of them.
+    """
     header, rows = csv_rows(path)
     require_memory(path, PER_BYTE * Path(path).stat().st_size, MEMORY_LIMIT)
     lines: list[int] = []
@@ -285,7 +281,7 @@ class _Reading:
             raise InvalidCosts(
                 f"{self.path}, line {self.lines[row]}: {self.header[place]!r} is {column[row]:g}, "
                 f"after {column[row - 1]:g}: the rows do not stand in the order of their numbers",
-                "Call the column state if it tells whose costs these are, and add a column action "
+                "Call the column state if it says whose costs these are, and add a column action "
                 "if they differ by action; if it does not, leave it out",
             )
 
@@ -300,7 +296,7 @@ class _Reading:
                 f"{self.path} has {rows} rows of costs, the last in line {self.lines[-1]}; the "
                 f"world has {world.num_states} states and {world.num_pairs} state-action pairs"
                 f"{also}",
-                "Give one row per state, or one per pair; columns state and action tell which is "
+                "Give one row per state, or one per pair; columns state and action say which is "
                 "whose",
             )
         if rows in (world.num_states, world.num_pairs):
@@ -446,7 +442,7 @@ def _numbers(path: str, line: int, row: list[str], header: list[str]) -> list[fl
 
 
 def _require_names(path: str, header: list[str]) -> None:
-    """A first line of figures is a row of costs and not their names."""
+    """A first line of numbers is a row of costs and not their names."""
     unnamed = next((name for name in header if _number(name or "0") is not None), None)
     if unnamed is not None:
         raise InvalidFile(
@@ -462,20 +458,19 @@ def _number(text: str) -> float | None:
         return None
 
 
-# Sets of costs that need nothing but the world, by name.
-#
-# state-indicator          one cost per state: how long the state is visited
-# pair-indicator           one cost per state-action pair
-# coordinates              the world's own coordinates, each brought to [0, 1]
-# macro-cells:4            indicators of 4 x 4 (x 4 ...) boxes of its coordinates
-# time                     1 everywhere but in absorbing states: how long an episode lasts
-
 MOST_COSTS = 100_000
 """More indicators than this help nobody, and take gigabytes later on."""
 
 
 def built_in_costs(source: str, world: World) -> CostBasis | None:
-    """The set called `source`, or None when there is none of that name."""
+    """The set called `source`, or None when there is none of that name.
+
+    state-indicator          one cost per state: how long the state is visited
+    pair-indicator           one cost per state-action pair
+    coordinates              the world's own coordinates, each brought to [0, 1]
+    macro-cells:4            indicators of 4 x 4 (x 4 ...) boxes of its coordinates
+    time                     1 everywhere but in absorbing states: how long an episode lasts
+    """
     name, _, number = source.partition(":")
     if name == "macro-cells":
         return macro_cells(world, _whole(source, number))

@@ -12,14 +12,9 @@ Reading executes nothing, reads nothing outside the file, and asks for memory on
 estimated how much a file will take.
 """
 
-import math
 import os
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-from numpy.lib import format as npy
 
 from journeyman.adapters.demonstration_reading import (
     MEMORY_LIMIT,
@@ -32,6 +27,7 @@ from journeyman.adapters.imitation_demonstrations import (
     write_imitation,
 )
 from journeyman.adapters.minari_demonstrations import read_minari, write_minari
+from journeyman.adapters.npz_arrays import open_npz
 from journeyman.adapters.parquet_demonstrations import (
     read_parquet,
     write_parquet,
@@ -39,52 +35,24 @@ from journeyman.adapters.parquet_demonstrations import (
 from journeyman.demonstrations import Demonstrations, files
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidInput
-from journeyman.storage import PathLike, refuse_long_directory
+from journeyman.storage import PathLike
 from journeyman.world import World
-
-# Demonstrations in the native format, looked at before they are unpacked.
-#
-# A native file is a ZIP of arrays. What its directory and the headers of its arrays announce is
-# compared with what is allowed; then `Demonstrations.load` reads it, with the checks of `storage`.
 
 BYTES_PER_ITEM = 24
 """What an id takes beside its stored form: as int64, and temporaries of the checks."""
 
 
 def read_npz(path: Path, allowance: Allowance) -> Demonstrations:
-    """The demonstrations in a file that `Demonstrations.save` wrote."""
-    try:
-        refuse_long_directory(path)
-        with zipfile.ZipFile(path) as archive:
-            members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
-            allowance.require(2 * sum(one.file_size for one in members))
-            allowance.require(sum(_needed(archive, one) for one in members))
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except InvalidFile:
-        raise
-    except Exception as fault:  # zipfile, zlib and lzma have many ways to say "damaged"
-        raise InvalidFile(
-            f"{path} is not a whole journeyman file: {fault}", "Write it again from its source"
-        ) from fault
+    """The demonstrations in a native file, a ZIP of arrays whose headers are looked at first."""
+    with open_npz(path, allowance.limit) as arrays:
+        announced = [arrays.announced(name) for name in arrays.members]
+        allowance.require(sum(2 * one.num_bytes + BYTES_PER_ITEM * one.size for one in announced))
     return Demonstrations.load(path, memory_limit=allowance.limit)
 
 
 def write_npz(demonstrations: Demonstrations, path: Path) -> None:
     """Write the native format."""
     demonstrations.save(path)
-
-
-def _needed(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> int:
-    with archive.open(one) as stream:
-        stream_of_bytes: Any = stream
-        if npy.read_magic(stream_of_bytes)[0] != 1:  # headers of others may have gigabytes
-            raise ValueError(f"{one.filename} has a header of an unusual length")
-        shape, _, dtype = npy.read_array_header_1_0(stream_of_bytes)
-    return math.prod(shape) * (2 * dtype.itemsize + BYTES_PER_ITEM)
-
-
-# Demonstrations as comma-separated text, read within an allowance.
 
 
 def read_csv(path: Path, allowance: Allowance) -> Demonstrations:

@@ -23,7 +23,7 @@ from journeyman.storage import PathLike
 from journeyman.world import World
 
 MEMORY_LIMIT = 300_000_000
-"""Bytes that demonstrations may take while they are read, unless their reader is told otherwise."""
+"""Bytes that demonstrations may take while they are read, unless `memory_limit` says otherwise."""
 BYTES_PER_STEP, BYTES_PER_EPISODE = 72, 64
 """What arrays of ids take at the peak: as they are stored, joined, and in the value."""
 JSON_LIMIT = 4 << 20
@@ -48,7 +48,7 @@ class Allowance:
             )
 
     def require_steps(self, num_steps: int, num_episodes: int = 0) -> None:
-        """Refuse more steps than the limit has room for."""
+        """Refuse more steps than the limit allows."""
         self.require(BYTES_PER_STEP * num_steps + BYTES_PER_EPISODE * num_episodes)
 
 
@@ -177,15 +177,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-# Episodes that come one at a time, collected into demonstrations.
-#
-# For formats that keep episodes apart: what each holds is checked when it is added, and its memory
-# is
-# asked for before.
-
-
 class EpisodeList:
-    """Episodes of the data set at `path`."""
+    """Episodes of the data set at `path`, which come one at a time; memory is asked for before."""
 
     def __init__(self, path: Path, allowance: Allowance) -> None:
         self.path, self.allowance = path, allowance
@@ -224,11 +217,9 @@ class EpisodeList:
         return demos.read_from(Source(self.path, place))
 
 
-# Directories that are there as a whole or not at all.
-
-
 def write_directory(path: Path, fill: Callable[[Path], Path]) -> None:
-    """Have a neighbour of `path` filled, then move what `fill` returns into place in one step."""
+    """A directory that is there as a whole or not at all: a neighbour of `path` is filled, and what
+    `fill` returns is moved into place in one step."""
     if path.exists():
         raise InvalidFile(f"{path} exists already", "Remove it, or write elsewhere")
     if not path.parent.is_dir():

@@ -10,7 +10,8 @@ entered with and without an end.
 
 Rows of an episode have to follow one another: t = 0, 1, 2, ..., each from where the one before it
 led. A gap in t is refused, unless `gaps=allow` declares that what is missing does not depend on
-what happened there; then every row is a step of its own, and episodes without t = 0 tell no start.
+what happened there; then every row is a step of its own, and the start of an episode without t = 0
+is not known.
 
 Some recorders mark a step terminated also where a time limit stops the episode. `truncated_at`
 names that limit. Whether an episode has ended by its last possible step is then not known, whatever
@@ -47,10 +48,6 @@ from journeyman.errors import InvalidFile, InvalidWorld
 from journeyman.world import World, estimation
 from journeyman.world.pairs import MOST_NAMED
 
-# Columns of whole numbers from a CSV file, the form in which steps are logged.
-#
-# Episodes may have names, which are numbered beyond all whole numbers that a file may hold.
-
 EPISODE = "episode"
 
 
@@ -73,7 +70,7 @@ class Columns(dict[str, IntArray]):
 
 
 class EpisodeNames:
-    """Numbers for names of episodes."""
+    """Numbers for names of episodes, beyond all whole numbers that a file may hold."""
 
     FIRST, PER_NAME = 1 << 62, 200
 
@@ -380,7 +377,7 @@ def _drops(options: Options) -> bool:
 
 
 def _first_rows(path: str, columns: Columns, *, allowed: bool) -> IntArray:
-    """The rows with which episodes start; where gaps are allowed, of those that tell it."""
+    """The rows with which episodes start; where gaps are allowed, of those that have one."""
     if "t" not in columns:
         _, first = np.unique(columns["episode"], return_index=True)
         return np.asarray(first)
@@ -390,7 +387,7 @@ def _first_rows(path: str, columns: Columns, *, allowed: bool) -> IntArray:
         row = int(np.argmax(lost))
         raise InvalidFile(
             f"{place_of(path, columns, row)}: episode {columns.episode_name(row)} has no row with "
-            "t = 0, so that it does not tell where it starts",
+            "t = 0, so that it is not known where it starts",
             "Count t from 0; or give the option initial (on the command line --option initial=0 "
             "or initial=uniform) if the law of the first state is known",
         )
@@ -457,7 +454,7 @@ def _within_limit(path: str, rows: Columns, options: Options) -> Columns:
         raise InvalidWorld(f"{TRUNCATED_AT} = {limit}", "Give a whole number from 1")
     if "episode" not in rows:
         raise InvalidFile(
-            f"{path} has no column episode, so that it does not tell which steps are number "
+            f"{path} has no column episode, so that it is not known which steps are number "
             f"{limit} of their episodes, as {TRUNCATED_AT} asks",
             "Add the column episode, or take away the marks of steps that a time limit has ended",
         )

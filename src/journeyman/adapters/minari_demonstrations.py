@@ -32,17 +32,6 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, JourneymanError, MissingExtra
 from journeyman.execution import environment
 
-# Episodes in the HDF5 file of a Minari data set.
-#
-#     episode_0/observations (T + 1), actions, terminations, truncations (T each)
-#
-# A data set of HDF5 may announce 10^12 values in a kilobyte, lie in another file (external or
-# virtual
-# storage, links), or need a filter that is loaded from elsewhere. Only plain vectors of whole
-# numbers
-# that lie in the file itself are read, after their shape was looked at; what is compressed is first
-# unpacked here, up to the size it should have.
-
 CHUNK_LIMIT = 16 << 20
 """Bytes of a chunk, which is always read as a whole."""
 DEFLATE, KNOWN_FILTERS = 1, {1, 2, 3}
@@ -69,7 +58,15 @@ def open_episodes(path: Path) -> Iterator["EpisodeFile"]:
 
 
 class EpisodeFile:
-    """Vectors of an open file, looked at before they are read."""
+    """Episodes in an HDF5 file:
+
+        episode_0/observations (T + 1), actions, terminations, truncations (T each)
+
+    A data set of HDF5 may announce 10^12 values in a kilobyte, lie in another file (external or
+    virtual storage, links), or need a filter that is loaded from elsewhere. Only plain vectors of
+    whole numbers that lie in the file itself are read, after their shape was looked at; what is
+    compressed is first unpacked here, up to the size it should have.
+    """
 
     def __init__(self, path: Path, file: Any) -> None:
         self.path, self._file = path, file
@@ -265,12 +262,6 @@ def _add(
     )
 
 
-# Episodes in the Arrow or Parquet files of a Minari data set, one directory for each.
-#
-#     0/part-0.arrow: observations, actions, terminations, truncations, with T + 1 rows
-#
-# The last row has the last observation; what it says of an action means nothing.
-
 NAMES = ("observations", "actions", "terminations", "truncations")
 MOST_PARTS = 1000
 
@@ -278,7 +269,11 @@ MOST_PARTS = 1000
 def read_episode(
     directory: Path, episode: int, suffix: str, episodes: EpisodeList
 ) -> dict[str, IntArray]:
-    """The columns of an episode; the memory of its rows is asked of `episodes` first."""
+    """The columns of an episode in Arrow or Parquet files, in a directory of its own.
+
+    They have T + 1 rows: the last one has the last observation, and what it says of an action means
+    nothing. The memory of the rows is asked of `episodes` first.
+    """
     folder = directory / str(episode)
     files = sorted(folder.glob(f"part-*{suffix}"))[:MOST_PARTS]
     if not files:
@@ -298,17 +293,12 @@ def read_episode(
     return {name: one if name == NAMES[0] else one[:-1] for name, one in whole.items()}
 
 
-# Demonstrations as a Minari data set, written by Minari itself.
-#
-# An episode has T + 1 observations and T actions, terminations, truncations and rewards;
-# demonstrations know no rewards, so these are 0.
-
 ROOT = "MINARI_DATASETS_PATH"
 """The variable of the environment in which Minari looks for its data sets."""
 
 
 def write_minari(demonstrations: Demonstrations, path: Path) -> None:
-    """Write a new data set at `path`.
+    """Write a new data set at `path`, by Minari itself; rewards are not known, and are 0.
 
     Its id is the path below the root named by MINARI_DATASETS_PATH, if it lies there, and otherwise
     the last part of the path. Minari wants ids such as lake-v0 or lake/expert-v0.

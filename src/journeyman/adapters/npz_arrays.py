@@ -111,7 +111,7 @@ def open_npz(path: PathLike, limit: int) -> Iterator[NpzArrays]:
 
 
 def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    major, _ = npy.read_magic(stream)
-    read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-    shape, fortran, dtype = read(stream)
+    if npy.read_magic(stream) != (1, 0):  # headers of other versions may have gigabytes
+        raise ValueError("the header of an array has an unusual length")
+    shape, fortran, dtype = npy.read_array_header_1_0(stream)
     return tuple(shape), bool(fortran), dtype

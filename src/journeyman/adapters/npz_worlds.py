@@ -51,11 +51,11 @@ def read_npz_world(path: str, options: Options) -> World:
         rows, layout = _rows(arrays, options.get("layout"))
         offsets = arrays.read("choice_offsets") if "choice_offsets" in arrays.members else None
         _refuse_rows_of_unknown_order(path, rows, layout, offsets)
-        mended, error = mended_rows(
+        repaired, error = repaired_rows(
             _state_major(rows) if layout == ACTION_ROWS else rows, _kept_as(arrays)
         )
         world = World(
-            mended,
+            repaired,
             _initial(arrays, options, rows.shape[1]),
             _discount(arrays, options),
             choice_offsets=offsets,
@@ -221,13 +221,13 @@ def _num_columns(arrays: NpzArrays) -> int:
 def _refuse_rows_of_unknown_order(
     path: str, rows: SparseMatrix, layout: str | None, offsets: Any
 ) -> None:
-    """Rows of several actions come in two orders, which no shape tells apart."""
+    """Rows of several actions come in two orders, which have the same shape."""
     num_pairs, num_states = rows.shape
     if offsets is not None and layout in (None, ROWS):
         return
     if layout is None and num_pairs != num_states:
         raise InvalidWorld(
-            f"{path} has {num_pairs} rows of {num_states} states, in an order it does not tell",
+            f"{path} has {num_pairs} rows of {num_states} states, in an order it does not say",
             "Give layout=rows if the actions of a state stand together, layout=action-rows if the "
             "states of an action do",
         )
@@ -249,7 +249,7 @@ def _initial(arrays: NpzArrays, options: Options, num_states: int) -> FloatArray
     name = _found(arrays, INITIAL)
     if name is None or "initial" in options:
         return initial_law(str(arrays.path), options, num_states, np.ones(num_states))
-    return mended_law(arrays.read(name))
+    return repaired_law(arrays.read(name))
 
 
 def _discount(arrays: NpzArrays, options: Options) -> float:
@@ -266,14 +266,6 @@ def _found(arrays: NpzArrays, names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in arrays.members), None)
 
 
-# Laws that were kept in single precision (float32): divided by their sums, as doubles.
-#
-# The n entries of such a law, and the sum they were divided by, are rounded, so that the law adds
-# up
-# to 1 within (n + 1) eps, eps = 2^-23; in long laws errors cancel. What lies further off is no
-# rounding, and is refused like everywhere else. How much was mended is the world's
-# `normalisation_error`.
-
 EPSILON = float(np.finfo(np.float32).eps)
 MOST_ROUNDINGS = 16
 """Beyond so many, errors cancel: a law is never allowed to be further off than 2e-6."""
@@ -286,9 +278,15 @@ def allowed_error(dtype: Any, entries: Any) -> Any:
     return EPSILON * np.minimum(np.asarray(entries) + 1, MOST_ROUNDINGS)
 
 
-def mended_rows(rows: SparseMatrix, dtype: Any) -> tuple[SparseMatrix, float]:
+def repaired_rows(rows: SparseMatrix, dtype: Any) -> tuple[SparseMatrix, float]:
     """Rows kept as `dtype`, those that single precision explains divided by their sums, and how far
-    off the furthest of them was. Their structure need not be sound."""
+    off the furthest of them was. Their structure need not be sound.
+
+    The n entries of a law in single precision, and the sum they were divided by, are rounded, so
+    that the law adds up to 1 within (n + 1) eps, eps = 2^-23; in long laws errors cancel. What lies
+    further off is not rounding, and is refused like everywhere else. How much was repaired is the
+    world's `normalisation_error`.
+    """
     if not _is_single(dtype):
         return rows, 0.0
     sound = compressed_rows("transition", rows, InvalidWorld)
@@ -300,7 +298,7 @@ def mended_rows(rows: SparseMatrix, dtype: Any) -> tuple[SparseMatrix, float]:
     return matrix, float(np.max(error[explained], initial=0.0))
 
 
-def mended_law(law: ArrayLike) -> FloatArray:
+def repaired_law(law: ArrayLike) -> FloatArray:
     """An initial law, divided by its sum if single precision explains what that is off."""
     given = np.asarray(law)
     if not _is_single(given.dtype):
@@ -322,5 +320,5 @@ def remembering(world: World, error: float) -> World:
 
 
 def was_single(world: World) -> bool:
-    """Whether more was mended than double precision needs."""
+    """Whether more was repaired than double precision needs."""
     return world.normalisation_error > ROW_SUM_TOLERANCE

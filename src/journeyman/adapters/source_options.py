@@ -77,7 +77,7 @@ def initial_law(source: str, options: Options, num_states: int, uniform: FloatAr
         raise InvalidWorld(
             f"{source} does not say where episodes start",
             "Give initial=0 for state 0, or initial=uniform; on the command line --initial 0 with "
-            "world import, --option initial=uniform elsewhere; a log may also tell it in the "
+            "world import, --option initial=uniform elsewhere; a log may also give it in the "
             "columns episode,t",
         )
     if text == "uniform":
@@ -130,10 +130,8 @@ def typed(name: str, text: str, default: Any) -> Any:
         return truth_value(name, text) if text.lower() in TRUE | FALSE else text
 
 
-# How much memory a foreign file may take, estimated before any is asked for.
-
 MEMORY_LIMIT = 500_000_000
-"""Bytes a source may take unless its reader was told otherwise (`memory_gb`)."""
+"""Bytes a source may take unless the option `memory_gb` says otherwise."""
 PER_TRANSITION, PER_PAIR, PER_STATE = 44, 60, 80
 """Bytes that building a world takes at its peak, beyond what its source holds; measured."""
 

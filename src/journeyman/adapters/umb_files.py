@@ -8,7 +8,7 @@
     state-is-initial.bin        one bit per state
 
 Offsets and targets are 64-bit, little-endian. The choices of a state become its actions, in their
-order. Rewards and labels, if there are any, come in through the door of costs (`umb_costs`).
+order. Rewards and labels, if there are any, are read by `read_umb_costs`.
 
 *Reference*: specification of the unified Markov binary format, version 1 (2026).
 """
@@ -40,8 +40,6 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World
 
-# The bytes of a UMB file, unpacked, read forwards only, with a limit on how many they become.
-
 CHUNK = 1 << 18
 GZIP, XZ = b"\x1f\x8b\x08", b"\xfd7zXZ\0"
 """How packed files begin."""
@@ -50,7 +48,8 @@ XZ_MEMORY = 128 << 20
 
 
 class Tape:
-    """Bytes in order. A file that unpacks to more than `limit` bytes is refused on the way."""
+    """The bytes of a file, unpacked and read forwards only. One that unpacks to more than `limit`
+    bytes is refused on the way."""
 
     def __init__(self, path: str, stream: BinaryIO, limit: int) -> None:
         self.path, self.limit, self._passed = path, limit, 0
@@ -119,13 +118,6 @@ class _Xz:
         return b""
 
 
-# The members of a UMB file: a tar archive, plain or packed with gzip or xz.
-#
-# Nothing is written to disk. Links, devices and names that lead out of the archive are refused,
-# every
-# size is compared with the expected one before a byte is read, and what is not asked for is skipped
-# in blocks. A plain reader of headers is enough for that, and cannot be talked into more.
-
 RECORD = 512
 PAX_LIMIT = 1 << 16
 """Bytes of an extended header; names are all that is read from it."""
@@ -143,7 +135,13 @@ class Member:
 def read_members(
     path: str, wanted: Callable[[Member], bool], unpacked_limit: int
 ) -> Mapping[str, bytes]:
-    """The contents of the members that `wanted` accepts, having seen names and sizes."""
+    """The contents of the members that `wanted` accepts, having seen names and sizes.
+
+    A UMB file is a tar archive, plain or packed with gzip or xz. Nothing is written to disk. Links,
+    devices and names that lead out of the archive are refused, and what is not wanted is skipped in
+    blocks. The `tarfile` of the standard library reads extended headers of any size into memory,
+    and follows sparse files; this reader of plain headers cannot be talked into either.
+    """
     held: dict[str, bytes] = {}
     try:
         with Path(path).open("rb") as stream:
@@ -337,7 +335,9 @@ def counts_of(path: str, index: Any) -> Counts:
         )
     sizes = (states, choices, branches)
     if not all(type(size) is int and 1 <= size <= LARGEST_COUNT for size in sizes):
-        raise InvalidFile(f"{path}: {INDEX} counts {sizes} states, choices, branches", "Mend it")
+        raise InvalidFile(
+            f"{path}: {INDEX} counts {sizes} states, choices, branches", "Write it again"
+        )
     return Counts(*sizes, rational=is_rational(path, "probabilities", probability))
 
 
@@ -438,19 +438,6 @@ def _held(path: str, parts: Mapping[str, bytes], name: str) -> bytes:
     return parts[name]
 
 
-# Costs from a UMB file: its rewards, then its labels, one feature each.
-#
-#     annotations/rewards/NAME/states/values.bin     a number per state; choices and branches alike
-#     annotations/aps/NAME/states/values.bin         a bit per state: where the label holds
-#
-# What a state has counts for each of its choices; what branches have is averaged with their
-# probabilities; what applies to several is added up. An annotation without values is 0, as the
-# format
-# says. Model checkers leave open whether a reward is good: it is taken for a cost, and turned by
-# `rewards:` in front of the name.
-#
-# *Reference*: specification of the unified Markov binary format, version 1 (2026).
-
 KINDS = ("rewards", "aps")
 """Annotations that become costs, in this order."""
 PLACES = ("states", "choices", "branches")
@@ -482,7 +469,18 @@ class Annotation:
 
 
 def read_umb_costs(path: str, world: World) -> tuple[FloatArray, list[str]]:
-    """One row per state-action pair of `world`, and the names of rewards and labels."""
+    """One row per state-action pair of `world`, and the names: rewards first, then labels.
+
+        annotations/rewards/NAME/states/values.bin     a number per state; also choices, branches
+        annotations/aps/NAME/states/values.bin         a bit per state: where the label holds
+
+    What a state has counts for each of its choices; what branches have is averaged with their
+    probabilities; what applies to several is added up. An annotation without values is 0, as the
+    format says. Model checkers leave open whether a reward is good: it is taken for a cost, and
+    turned by `rewards:` in front of the name.
+
+    *Reference*: specification of the unified Markov binary format, version 1 (2026).
+    """
     index = read_index(path, MEMORY_LIMIT)
     counts = counts_of(path, index)
     annotations = _annotations(path, index)
@@ -504,11 +502,11 @@ def read_umb_costs(path: str, world: World) -> tuple[FloatArray, list[str]]:
 
 def _annotations(path: str, index: Any) -> list[Annotation]:
     try:
-        told = index.get("annotations", {})
+        annotations = index.get("annotations", {})
         found = [
             _annotation(path, kind, key, facts)
             for kind in KINDS
-            for key, facts in told.get(kind, {}).items()
+            for key, facts in annotations.get(kind, {}).items()
         ]
     except (AttributeError, KeyError, TypeError) as fault:
         raise InvalidFile(

@@ -1,12 +1,12 @@
 """Whether a world is what an environment does: predicted against observed transitions.
 
-The first step that the world holds to be impossible settles it. Otherwise
+The first step that is impossible in the world refutes it. Otherwise
 
     exact laws       are bet against, pair by pair and all together (`certificate.betting`); the
                      world is refuted when the e-value reaches 1/failure_probability
     estimated laws   are refuted when the frequencies of a pair are further from them, in the
                      1-norm, than both errors allow: l1(observed, world) > err(counts of the
-                     world) + err(counts observed), with failure_probability/2 for either side
+                     world) + err(counts observed), with failure_probability/2 for each
 
 *Guarantee*: a world that is right is refuted with probability `failure_probability` at most, for
 every number of steps, whatever made the actions be chosen as they were.
@@ -29,12 +29,6 @@ from journeyman.certificate.model_error import l1_radius, transition_radii
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidWorld
 from journeyman.world import World
-
-# Steps seen in an environment, in another world, or in a log: what a world is checked against.
-#
-# In simulations the action is the one that was tried least in the state so far, so that steps are
-# not wasted on what is known already. That depends on the past only, which is all that the tests of
-# `world_check` ask for.
 
 END = "the end of the episode"
 LONGEST = 1000
@@ -87,7 +81,11 @@ class WorldSimulator:
 
 
 def observe(world: World, environment: Any, steps: int, seed: int) -> ObservedSteps:
-    """`steps` steps of an environment, from as many episodes as they take."""
+    """`steps` steps of an environment, from as many episodes as they take.
+
+    The action is the one that was tried least in the state so far, so that steps are not wasted on
+    what is known already. That depends on the past only, which is all that the tests ask for.
+    """
     explorer = _Explorer(world, seed)
     _require_same_actions(environment, world)
     horizon = getattr(environment.unwrapped, "horizon", None)
@@ -196,9 +194,9 @@ class TransitionCheck:
         return not self.refuted
 
     def __str__(self) -> str:
-        verdict = "the world is WRONG" if self.refuted else "no contradiction found"
+        outcome = "the world is WRONG" if self.refuted else "no contradiction found"
         return (
-            f"{verdict}: {self.num_steps} steps in {self.pairs_seen} of {self.num_pairs} pairs, "
+            f"{outcome}: {self.num_steps} steps in {self.pairs_seen} of {self.num_pairs} pairs, "
             f"{self.num_starts} starts; {self.finding} (a right world is refuted with probability "
             f"{self.failure_probability:g} at most)"
         )

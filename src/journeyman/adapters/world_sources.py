@@ -1,4 +1,4 @@
-"""Every door through which a world comes in, by the form of its name.
+"""Worlds from every kind of source, by the form of its name.
 
     world.npz              a file of `World.save`, or arrays in the usual layouts
     model.umb              a Markov decision process of a model checker (also gzip, xz)
@@ -31,7 +31,7 @@ from journeyman.adapters.logged_worlds import (
     read_csv_columns,
     read_parquet_columns,
 )
-from journeyman.adapters.npz_worlds import mended_law, mended_rows, read_npz_world, remembering
+from journeyman.adapters.npz_worlds import read_npz_world, remembering, repaired_law, repaired_rows
 from journeyman.adapters.source_options import (
     EVERYWHERE,
     Options,
@@ -48,8 +48,6 @@ from journeyman.gallery import Queues
 from journeyman.storage import PathLike
 from journeyman.world import World
 from journeyman.world.conversions import state_major
-
-# Worlds and costs of the gallery by name: `gallery:grid` with the function's arguments.
 
 GALLERY = "gallery:"
 USUAL_BRANCHES = 5
@@ -105,12 +103,6 @@ def _require_room(source: str, function: Any, arguments: dict[str, Any], limit: 
     require_memory(source, world_bytes(states, pairs, pairs * max(branching, 0)), limit)
 
 
-# Worlds from the names of Gymnasium environments: `gym:FrozenLake-v1` with its arguments.
-#
-# Making an environment runs the code of its package, which the user has named; a name
-# `module:Id-v0`
-# has Gymnasium import that module first.
-
 GYMNASIUM = "gym:"
 
 
@@ -125,7 +117,11 @@ def read_gymnasium_world(source: str, options: Options) -> World:
 
 
 def make_environment(name: str, options: Options) -> Any:
-    """`gymnasium.make(name, ...)` with arguments of the types its environment expects."""
+    """`gymnasium.make(name, ...)` with arguments of the types its environment expects.
+
+    That runs the code of the environment's package, which the user has named; a name `module:Id-v0`
+    has Gymnasium import that module first.
+    """
     given = {key: text for key, text in options.items() if key not in ("discount", *EVERYWHERE)}
     try:
         import gymnasium
@@ -161,18 +157,15 @@ def _made(make: Callable[[], Any], name: str, given: Options) -> Any:
         ) from fault
 
 
-# Worlds from the tabular environments of the package seals: `seals:CliffWorld7x4-v0`.
-#
-# Their `transition_matrix` is (states, actions, next states). Their episodes end at a fixed
-# horizon,
-# which is a time limit and not part of the world. Matrices in single precision are divided by their
-# sums, which is what the environments themselves do when they draw.
-
 SEALS = "seals:"
 
 
 def read_seals_world(source: str, options: Options) -> World:
-    """The world of a tabular environment; its options are the arguments."""
+    """The world of a tabular environment; its options are the arguments.
+
+    Its episodes end at a fixed horizon, which is a time limit and not part of the world. Matrices
+    in single precision are divided by their sums, as the environment does when it draws.
+    """
     discount = discount_of(source, options)
     environment = make_seals(source.removeprefix(SEALS), options)
     try:
@@ -183,8 +176,8 @@ def read_seals_world(source: str, options: Options) -> World:
                 "Give a tabular environment of seals, for example seals:CliffWorld7x4-v0",
             )
         rows = sparse.csr_array(state_major(model.transition_matrix, "sax"))
-        mended, error = mended_rows(rows, rows.dtype)
-        return remembering(World(mended, mended_law(model.initial_state_dist), discount), error)
+        repaired, error = repaired_rows(rows, rows.dtype)
+        return remembering(World(repaired, repaired_law(model.initial_state_dist), discount), error)
     finally:
         environment.close()
 

@@ -5,7 +5,7 @@
     checkpoints/    the last three states of a solver that can be continued
     certified/      policy, certificate and all they rest on, as `apprentice.save` writes them; this
                     is the part to hand over, and the part that `jm.audit` reads
-    result.json     the outcome in figures and words; its presence says that the run has ended
+    result.json     the outcome in numbers and words; its presence says that the run has ended
     report.html     the report, once it was asked for
     .lock           which process works here
 
