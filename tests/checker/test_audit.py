@@ -1,6 +1,7 @@
 """The audit passes on honest runs, whatever they hold, and only on them."""
 
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -9,12 +10,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
+from checker.forging import change_arrays, rehash
+from class_examples import NAMES as EXAMPLES
+from class_examples import example
 from journeyman.certificate.betting import start_evidence, step_evidence
 from journeyman.certificate.expert import expert_estimates, stopped_shaping
 from journeyman.certificate.saving import save_run
 from journeyman.checker.costs import clopper_pearson
 from journeyman.checker.inputs import read_records, read_world
 from journeyman.checker.premises import Draws, starts_evidence, steps_evidence
+from journeyman.costs import Polytope
 from journeyman.errors import AuditFailed, InvalidFile
 from journeyman.report.saved_run import subject_of_run
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
@@ -282,3 +287,42 @@ def test_a_policy_from_nowhere_is_saved_and_audited(tmp_path):
     certificate = jm.certify(jm.Apprenticeship(world, basis, demos), jm.Policy.uniform(world))
     certificate.save(tmp_path / "run")
     jm.audit(tmp_path / "run").require()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("declared", [False, True])
+def test_every_cost_class_passes_and_another_one_does_not(name, declared, tmp_path):
+    world, basis, expert = jm.gallery.grid(4, macro_cells=2)
+    demos = jm.record(world, expert, trajectories=60, horizon=30, seed=3)
+    expert = jm.ExpertExpectation(np.linspace(1, 2, basis.num_costs)) if declared else demos
+    chosen = example(name, basis.num_costs)
+    jm.learn(world, basis, expert, cost_class=chosen).save(tmp_path)
+    jm.audit(tmp_path).require()
+
+    def changed(header, arrays):
+        for key, value in header["cost_class"].items():
+            if key in ("scale", "prior", "radius", "limits"):
+                header["cost_class"][key] = (0.99 * np.array(value)).tolist()
+        if set(header["cost_class"]) == {"name"}:
+            header["cost_class"]["scale"] = [0.99] * basis.num_costs
+
+    change_arrays(tmp_path / "problem.npz", changed)
+    rehash(tmp_path)
+    assert not jm.audit(tmp_path).passed
+
+
+def test_vertices_that_are_not_all_of_a_polytope_are_found(tmp_path):
+    world, basis, demos = grid_demonstrations(60)
+    count = basis.num_costs
+    rows = np.vstack([-np.eye(count), np.ones(count), -np.ones(count)])
+    chosen = Polytope(rows, [0.0] * count + [1.0, -1.0])
+    jm.learn(world, basis, demos, cost_class=chosen).save(tmp_path)
+    jm.audit(tmp_path).require()
+    for change, word in ((lambda v: v[1:], "not all of it"), (lambda v: 1.1 * v, "outside")):
+        run = shutil.copytree(tmp_path, tmp_path.parent / f"changed {word}")
+        change_arrays(
+            run / "problem.npz",
+            lambda _, arrays, change=change: arrays.update(vertices=change(arrays["vertices"])),
+        )
+        rehash(run)
+        assert word in str(jm.audit(run))

@@ -303,7 +303,7 @@ def _defines(evaluation: SampledRows, certificate: Certificate) -> bool:
 
 def _save_problem(problem: Apprenticeship, path: Path) -> None:
     arrays = {"target": problem.target, "limits": problem.limits}
-    arrays |= _matrix("basis", problem.basis.matrix)
+    arrays |= _matrix("basis", problem.basis.matrix) | _vertices(problem)
     arrays |= {f"budget_{j}": budget.cost for j, budget in enumerate(problem.constraints)}
     save_arrays(
         path, "problem", INPUT_VERSION, arrays,
@@ -313,6 +313,12 @@ def _save_problem(problem: Apprenticeship, path: Path) -> None:
         budgets=[budget.name for budget in problem.constraints],
         expectation=_expectation(problem),
     )  # fmt: skip
+
+
+def _vertices(problem: Apprenticeship) -> dict[str, Any]:
+    """Evidence of a cost class that is the hull of points."""
+    found = getattr(problem.cost_class, "vertices", None)
+    return {} if found is None else {"vertices": found}
 
 
 def _expectation(problem: Apprenticeship) -> dict[str, Any]:
@@ -426,6 +432,7 @@ def _coded_problem(certificate: Certificate) -> tuple[dict[str, Any], dict[str, 
         "largest": np.array(problem.cost_functions.largest if problem.has_states else most),
         "extremes": np.asarray(basis.matrix),
     }  # fmt: skip
+    arrays |= _vertices(problem)
     if declared:
         arrays["target"] = problem.target
     header = {

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.checker.code import Code, read_code
-from journeyman.checker.costs import Costs, smaller_radii
+from journeyman.checker.costs import Costs, read_class, smaller_radii
 from journeyman.checker.draws import (
     Sample,
     Way,
@@ -52,7 +52,7 @@ from journeyman.checker.explicit import (
 )
 from journeyman.checker.files import Arrays, Floats, archive, reals, words
 from journeyman.checker.findings import AGREEMENT, Findings, Refused, Term, number
-from journeyman.checker.inputs import Records, read_class, read_episodes
+from journeyman.checker.inputs import Records, read_episodes
 from journeyman.checker.laws import EPSILON
 from journeyman.checker.policy import Evaluation
 from journeyman.checker.premises import (
@@ -270,11 +270,12 @@ def read_question(data: bytes) -> Question:
         raise Refused("it does not say whether the expert's expectations were declared")
     target = reals(arrays, "target", 1, len(names)) if "target" in arrays else None
     sizes = (header.get("num_states"), header.get("num_actions"))
+    vertices = reals(arrays, "vertices", 2) if "vertices" in arrays else None
     if sizes != (None, None) and not all(type(one) is int and one > 0 for one in sizes):
         raise Refused(f"the world has sizes {sizes}")
     return Question(
-        names, read_class(header, extremes), low, high, float(reals(arrays, "largest", 0)),
-        discount, target,
+        names, read_class(header["cost_class"], extremes, vertices), low, high,
+        float(reals(arrays, "largest", 0)), discount, target,
         None if sizes == (None, None) else (int(sizes[0] or 0), int(sizes[1] or 0)),
         header["centred"],
     )  # fmt: skip
@@ -527,7 +528,7 @@ def _check_gap(findings: Findings, run: Run, tested: Tested | None) -> None:
         estimate = estimates[way.estimate]
         gap: float | Term = question.costs.gap(evaluation.expectations - estimate.values)
         if run.kind == ROWS and exact is None:
-            least = 0.0 if question.costs.two_sided else -math.inf
+            least = 0.0 if question.costs.contains_zero else -math.inf
             formula = "gap_W(expectations - values)"
             gap = Term("gap to the estimate", formula, least, estimate.name, math.inf)
         values = check_bound(findings, way, gap, evaluation.terms, estimate, size)
@@ -586,7 +587,7 @@ def _by_rows(run: Run, exact: Floats | None) -> Evaluation:
     )
     size, mass = question.costs.plain * question.horizon, max(1.0, 3 * math.fsum(abs(theta)))
     source, radii = f"{expected.count} rows", row_radii(expected)
-    off = question.costs.largest_gap(radii, radii)
+    off = question.costs.largest_gap(-radii, radii)
     terms = (
         Term("negativity", "2 N h V1", 2 * size * V1, source),
         Term("flow violation", "N h V2", size * V2, source),
@@ -620,7 +621,7 @@ def _check_limits(findings: Findings, facts: dict[str, Any], question: Question)
     costs, h, target = question.costs, question.horizon, question.target
     size, trivial = costs.size(h), costs.trivial(h, target)
     findings.close("the trivial bound", number(facts["trivial_bound"]), trivial, size)
-    lower = 0.0 if costs.two_sided else -costs.trivial(h, target, -1.0)
+    lower = 0.0 if costs.contains_zero else -costs.trivial(h, target, -1.0)
     least = 0.0 if target is None else lower
     findings.close("the least possible", number(facts["least_possible"]), least, size)
     bounds = {name: number(value) for name, value in facts["lower_bounds"].items()}

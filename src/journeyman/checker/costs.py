@@ -1,17 +1,22 @@
 """Cost classes: support functions, members, the largest cost of a class, and radii of means.
 
-    InfinityBall   |w_i| <= k_i          gap(z) = sum_i k_i |z_i|      row size  sum_i k_i |x_i|
-    EuclideanBall  |w/k|_2 <= 1          gap(z) = |k z|_2              row size  |k x|_2
-    Simplex        w/k a mixture         gap(z) = max_i k_i z_i        row size  max_i k_i |x_i|
-    KnownCost      w = k                 gap(z) = k z                  row size  k |x|
+    InfinityBall   |w_i| <= k_i          gap(z) = sum_i k_i |z_i|
+    EuclideanBall  |w/k|_2 <= 1          gap(z) = |k z|_2
+    L1Ball         |w/k|_1 <= 1          gap(z) = max_i k_i |z_i|
+    Simplex        w/k a mixture         gap(z) = max_i k_i z_i
+    KnownCost      w = k                 gap(z) = k z
+    PriorBall      prior + radius ball   gap(z) = <prior, z> + radius gap_ball(z)
+    Polytope       A w <= b              gap(z) = max over the vertices of <w, z>
 
-where k is the scale of the class. Radii are those of the textbooks.
+where k is the scale of the class. N is the largest |<w, row>| over the class and all rows of the
+basis. Radii are those of the textbooks.
 
 *Reference*: Hoeffding (1963); McDiarmid (1989); Pinelis (1994); Clopper and Pearson (1934); Maurer
 and Pontil (2009).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,45 +24,66 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse, special
 
-from journeyman.checker.files import Floats
+from journeyman.checker.files import Floats, dense
 from journeyman.checker.findings import Refused
 
-INFINITY, EUCLIDEAN, SIMPLEX, KNOWN = "infinity-ball", "euclidean-ball", "simplex", "known-cost"
+INFINITY, EUCLIDEAN, L1 = "infinity-ball", "euclidean-ball", "l1-ball"
+SIMPLEX, KNOWN, PRIOR, POLYTOPE = "simplex", "known-cost", "prior-ball", "polytope"
 SPREAD = "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))"
+BLOCK = 1 << 14
+"""Rows of a basis that are weighed at a time."""
+PROBES = 64
+"""Directions in which the vertices of a polytope are compared with linear programs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
     """A cost class over a basis whose rows are pairs, states, or extreme costs."""
 
-    kind: str
+    name: str
     scale: Floats
+    """The largest weight of every cost."""
     matrix: Any
 
-    def __post_init__(self) -> None:
-        if self.kind not in (INFINITY, EUCLIDEAN, SIMPLEX, KNOWN):
-            raise Refused(f"the cost class {self.kind!r} cannot be audited")
-        if self.kind == KNOWN and self.scale.size != 1:
-            raise Refused("a known cost is one cost")
+    contains_zero = False
+    only_worse = False
+    """Whether expectations above those of the expert count, and none below."""
 
-    @property
-    def two_sided(self) -> bool:
-        """Whether the class holds minus each of its members, and so the zero cost."""
-        return self.kind in (INFINITY, EUCLIDEAN)
+    def gap(self, difference: Floats) -> float:
+        """The largest <w, difference> over the class."""
+        raise NotImplementedError
+
+    def largest_gap(self, low: Floats, high: Floats) -> float:
+        """No difference between `low` and `high` has a larger gap."""
+        return self.gap(high)
+
+    def least_gap(self, low: Floats, high: Floats) -> float:
+        """No difference between `low` and `high` has a smaller gap."""
+        return self.gap(low)
+
+    def row_sizes(self, rows: Floats) -> Floats:
+        """The largest |<w, row>| over the class, of every row."""
+        raise NotImplementedError
+
+    def member(self, weights: Floats) -> Floats:
+        """A point of the class close to `weights`."""
+        raise NotImplementedError
+
+    def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
+        """Every radius of a mean of totals that does not look at the data: by name, with its
+        formula. The class and the count decide which is smallest, so any of them may be used."""
+        raise NotImplementedError
+
+    def quadratic(self, spread: Floats) -> tuple[Floats, float]:
+        """Weights s and a factor f with max_w |<w, x>| <= f sqrt(sum_i x_i^2/s_i) for all x."""
+        return self.scale**-2.0, 1.0
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
         """The least and the greatest entry of every cost."""
         if not sparse.issparse(self.matrix):
             return self.matrix.min(axis=0), self.matrix.max(axis=0)
-        columns, found = self.matrix.tocsc(), []
-        for start, stop in zip(columns.indptr[:-1], columns.indptr[1:], strict=True):
-            entries = columns.data[start:stop]
-            if stop - start < self.matrix.shape[0]:
-                entries = np.append(entries, 0.0)
-            found.append((entries.min(), entries.max()))
-        low, high = np.array(found).T
-        return low, high
+        return self.matrix.min(axis=0).toarray().ravel(), self.matrix.max(axis=0).toarray().ravel()
 
     @property
     def ranges(self) -> Floats:
@@ -71,46 +97,33 @@ class Costs:
     def norms(self) -> Floats:
         return np.maximum(-self.ends[0], self.ends[1])
 
-    def gap(self, difference: Floats) -> float:
-        """The largest <w, difference> over the class."""
-        z = self.scale * difference
-        if self.kind == INFINITY:
-            return math.fsum(abs(z))
-        return math.hypot(*z) if self.kind == EUCLIDEAN else float(z.max())
-
-    def largest_gap(self, low: Floats, high: Floats) -> float:
-        """Over all differences between `low` and `high`."""
-        if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            return math.inf
-        return self.gap(np.maximum(np.abs(low), np.abs(high)) if self.two_sided else high)
-
-    def member(self, weights: Floats) -> Floats:
-        """The point of the class that stands for `weights`."""
-        w = weights / self.scale
-        if self.kind == INFINITY:
-            w = np.minimum(np.maximum(w, -1.0), 1.0)
-        elif self.kind == EUCLIDEAN:
-            w = w / max(1.0, math.hypot(*w))
-        elif self.kind == SIMPLEX:
-            w = np.maximum(w, 0.0)
-            w = w / w.sum() if w.any() else np.full(w.size, 1 / w.size)
-        else:
-            w = np.ones(1)
-        return np.asarray(self.scale * w)
-
     @cached_property
     def plain(self) -> float:
         """N as given."""
-        return self._largest(self.kind, np.zeros(self.scale.size))
+        return self.largest(self.row_sizes, np.zeros(self.scale.size))
 
     @cached_property
     def about_centre(self) -> float:
         """N with every cost moved to the middle of its range."""
-        return self._largest(self.kind, self.centre)
+        return self.largest(self.row_sizes, self.centre)
 
     @property
     def smaller(self) -> float:
         return min(self.plain, self.about_centre)
+
+    def largest(self, sizes: Callable[[Floats], Floats], centre: Floats) -> float:
+        """Of the sizes of all rows, moved by `centre`."""
+        count = self.matrix.shape[0]
+        blocks = (dense(self.matrix[at : at + BLOCK]) - centre for at in range(0, count, BLOCK))
+        return max(float(sizes(block).max()) for block in blocks)
+
+    def widths_of(self, points: Floats, horizon: float) -> Floats:
+        """(max c_w - min c_w) h of every row w of `points`."""
+        low, high = np.full(len(points), math.inf), np.full(len(points), -math.inf)
+        for at in range(0, self.matrix.shape[0], BLOCK):
+            costs = dense(self.matrix[at : at + BLOCK]) @ points.T
+            low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
+        return np.asarray(horizon * (high - low))
 
     def size(self, horizon: float) -> float:
         """What absolute errors of gaps are measured by: the largest gap of two policies, and a
@@ -126,62 +139,274 @@ class Costs:
         moved = self.gap(sign * (horizon * self.centre - target))
         return min(given, self.about_centre * horizon + moved)
 
+    def union(self, horizon: float, count: int, delta: float) -> float:
+        """Of the gap, when every cost is within its own radius."""
+        radius = self.ranges * horizon * hoeffding(1.0, count, delta / (2 * self.scale.size))
+        return self.largest_gap(-radius, radius)
+
+    def spread_radius(self, horizon: float, variances: Floats, count: int, delta: float) -> float:
+        """The largest gap when every mean is within the radius of its variance, and each of its two
+        sides may fail with its part of delta."""
+        if count < 2:
+            return math.inf
+        both = zip(variances.tolist(), (self.ranges * horizon).tolist(), strict=True)
+        part = delta / (2 * self.scale.size)
+        radius = np.array([bernstein(one, width, count, part) for one, width in both])
+        return self.largest_gap(-radius, radius)
+
+
+class Ball(Costs):
+    """|w/k| <= 1 in a norm; gaps depend on the sizes |k z| alone."""
+
+    contains_zero = True
+
+    def gap(self, difference: Floats) -> float:
+        sizes = np.abs(self.scale * difference)
+        if self.name == INFINITY:
+            return math.fsum(sizes)
+        return math.hypot(*sizes) if self.name == EUCLIDEAN else float(sizes.max())
+
+    def largest_gap(self, low: Floats, high: Floats) -> float:
+        return self.gap(np.maximum(np.abs(low), np.abs(high)))
+
+    def least_gap(self, low: Floats, high: Floats) -> float:
+        return self.gap(np.clip(0.0, low, high))
+
+    def row_sizes(self, rows: Floats) -> Floats:
+        sizes = np.abs(self.scale * rows)
+        if self.name == EUCLIDEAN:
+            return np.asarray(np.sqrt((sizes**2).sum(axis=1)))
+        return np.asarray(sizes.sum(axis=1) if self.name == INFINITY else sizes.max(axis=1))
+
+    def norm(self, weights: Floats) -> float:
+        """How far the ball must be stretched to hold the weights."""
+        w = np.abs(weights / self.scale)
+        if self.name == INFINITY:
+            return float(w.max())
+        return math.hypot(*w) if self.name == EUCLIDEAN else math.fsum(w)
+
+    def member(self, weights: Floats) -> Floats:
+        if self.name == INFINITY:
+            return np.clip(weights, -self.scale, self.scale)
+        return np.asarray(weights / max(1.0, self.norm(weights)))
+
     def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
-        """Every radius of a mean of totals that does not look at the data: by name, with its
-        formula. The class and the count decide which is smallest, so any of them may be used."""
-        n, log = self.scale.size, -math.log(delta)
-        widths, root = self.scale * self.ranges * horizon, math.sqrt(count)
-        if self.kind == KNOWN:
-            radius = hoeffding(float(widths[0]), count, delta)
-            return {"one cost": (radius, "R sqrt(log(1/delta)/(2m))")}
-        if self.kind == SIMPLEX:
-            radius = hoeffding(float(widths.max()), count, delta / n)
-            return {"one-sided": (radius, "max_i R_i sqrt(log(n/delta)/(2m))")}
-        zero = np.zeros(n)
-        norm = min(self._largest(EUCLIDEAN, zero), self._largest(EUCLIDEAN, self.centre))
-        if self.kind == EUCLIDEAN:
-            radius = norm * horizon * (1 + math.sqrt(2 * log)) / root
+        union = self.union(horizon, count, delta)
+        if self.name == L1:
+            return {"union": (union, "max_i R_i sqrt(log(2n/delta)/(2m))")}
+        n, log, root = self.scale.size, -math.log(delta), math.sqrt(count)
+        euclid = Ball(EUCLIDEAN, self.scale, self.matrix)
+        if self.name == EUCLIDEAN:
+            radius = euclid.smaller * horizon * (1 + math.sqrt(2 * log)) / root
             return {"McDiarmid": (radius, "N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)")}
-        union = math.fsum(hoeffding(float(width), count, delta / (2 * n)) for width in widths)
         width = 2 * self.smaller * horizon
         signs = width * math.sqrt((n * math.log(2) + log) / 2 / count)
-        mean = math.sqrt(n) * norm * horizon / root + hoeffding(width, count, delta)
+        mean = math.sqrt(n) * euclid.smaller * horizon / root + hoeffding(width, count, delta)
         return {
             "union": (union, "sum_i R_i sqrt(log(2n/delta)/(2m))"),
             "signs": (signs, "2 N h sqrt((n log 2 + log(1/delta))/(2m))"),
             "McDiarmid": (mean, "sqrt(n/m) N2 h + 2 N h sqrt(log(1/delta)/(2m))"),
         }
 
-    def spread_radius(
-        self, horizon: float, variances: Floats, count: int, delta: float
-    ) -> tuple[Floats, float]:
-        """Of every mean, when each of its two sides may fail with its part of delta; and the
-        largest gap of an error within them."""
-        widths = self.ranges * horizon
-        radius = np.array([
-            bernstein(float(variance), float(width), count, delta / (2 * widths.size))
-            for variance, width in zip(variances, widths, strict=True)
-        ])  # fmt: skip
-        return radius, self.largest_gap(radius, radius)
+    def quadratic(self, spread: Floats) -> tuple[Floats, float]:
+        if self.name != INFINITY:
+            return self.scale**-2.0, 1.0
+        weights = spread / self.scale
+        return weights, math.sqrt(math.fsum(self.scale**2 * weights))
 
-    def _largest(self, kind: str, centre: Floats) -> float:
-        if kind == INFINITY:
-            return float(self._row_totals(centre, 1).max())
-        if kind == EUCLIDEAN:
-            return math.sqrt(max(0.0, float(self._row_totals(centre, 2).max())))
-        low, high = self.ends
-        return float((self.scale * np.maximum(high - centre, centre - low)).max())
 
-    def _row_totals(self, centre: Floats, power: int) -> Floats:
-        """sum_i (k_i |x_i - centre_i|)^power of every row x; a sparse basis stays sparse."""
-        if not sparse.issparse(self.matrix):
-            return np.asarray((np.abs(self.matrix - centre) ** power) @ self.scale**power)
-        hidden = (self.scale * np.abs(centre)) ** power
-        columns = self.matrix.indices
-        shown = (self.scale[columns] * np.abs(self.matrix.data - centre[columns])) ** power
-        parts = (shown - hidden[columns], columns, self.matrix.indptr)
-        more = sparse.csr_array(parts, shape=self.matrix.shape).sum(axis=1)
-        return np.asarray(hidden.sum() + np.asarray(more).ravel())
+class Simplex(Costs):
+    """w/k a mixture."""
+
+    only_worse = True
+
+    def gap(self, difference: Floats) -> float:
+        return float((self.scale * difference).max())
+
+    def row_sizes(self, rows: Floats) -> Floats:
+        return np.asarray(np.abs(self.scale * rows).max(axis=1))
+
+    def member(self, weights: Floats) -> Floats:
+        w = np.maximum(weights / self.scale, 0.0)
+        shares = w / w.sum() if w.any() else np.full(w.size, 1 / w.size)
+        return np.asarray(self.scale * shares)
+
+    def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
+        widest, n = float((self.scale * self.ranges).max()) * horizon, self.scale.size
+        radius = hoeffding(widest, count, delta / n)
+        return {"one-sided": (radius, "max_i R_i sqrt(log(n/delta)/(2m))")}
+
+
+class KnownCost(Simplex):
+    """w = k, of one cost."""
+
+    def member(self, weights: Floats) -> Floats:
+        return self.scale
+
+    def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
+        radius = hoeffding(float((self.scale * self.ranges)[0]) * horizon, count, delta)
+        return {"one cost": (radius, "R sqrt(log(1/delta)/(2m))")}
+
+
+@dataclass(frozen=True, eq=False)
+class PriorBall(Costs):
+    """prior + radius times a ball: whatever is asked is made of both parts."""
+
+    prior: Floats
+    radius: float
+    ball: Ball
+
+    @property
+    def contains_zero(self) -> bool:  # type: ignore[override]
+        return self.ball.norm(self.prior) <= self.radius
+
+    def gap(self, difference: Floats) -> float:
+        return float(self.prior @ difference) + self.radius * self.ball.gap(difference)
+
+    def largest_gap(self, low: Floats, high: Floats) -> float:
+        known = math.fsum(np.maximum(self.prior * low, self.prior * high))
+        return known + self.radius * self.ball.largest_gap(low, high)
+
+    def least_gap(self, low: Floats, high: Floats) -> float:
+        known = math.fsum(np.minimum(self.prior * low, self.prior * high))
+        return known + self.radius * self.ball.least_gap(low, high)
+
+    def row_sizes(self, rows: Floats) -> Floats:
+        return np.abs(rows @ self.prior) + self.radius * self.ball.row_sizes(rows)
+
+    def member(self, weights: Floats) -> Floats:
+        away = (weights - self.prior) / self.radius
+        return self.prior + self.radius * self.ball.member(away)
+
+    def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
+        width = float(self.widths_of(self.prior[np.newaxis], horizon)[0])
+        known = hoeffding(width, count, delta / 2)
+        formula = "R_0 sqrt(log(2/delta)/(2m)) + radius times, with delta/2, "
+        return {
+            f"prior and {name}": (known + self.radius * radius, formula + inner)
+            for name, (radius, inner) in self.ball.radii(horizon, count, delta / 2).items()
+        }
+
+    def quadratic(self, spread: Floats) -> tuple[Floats, float]:
+        weights, factor = self.ball.quadratic(spread)
+        return weights, math.sqrt(math.fsum(weights * self.prior**2)) + self.radius * factor
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope(Costs):
+    """The hull of its vertices, which are { w : A w <= b }."""
+
+    rows: Floats
+    limits: Floats
+    vertices: Floats
+
+    def __post_init__(self) -> None:
+        """The vertices lie in the polytope, and reach as far as linear programs do: in the
+        directions of costs, rows, and many others."""
+        sizes = np.abs(self.rows).sum(axis=1) * float(np.abs(self.vertices).max())
+        if (self.vertices @ self.rows.T > self.limits + 1e-7 * (sizes + 1e-300)).any():
+            raise Refused("a vertex of the polytope lies outside of it")
+        eye, lots = np.eye(self.scale.size), np.random.default_rng(0)
+        probes = lots.normal(size=(PROBES, self.scale.size))
+        for towards in (*eye, *-eye, *self.rows, *-self.rows, *probes):
+            found = optimize.linprog(-towards, self.rows, self.limits, bounds=(None, None))
+            size = float(np.abs(self.vertices).max()) * np.abs(towards).sum()
+            if found.status != 0 or -found.fun > self.gap(towards) + 1e-6 * size:
+                raise Refused("the vertices of the polytope are not all of it")
+
+    @property
+    def contains_zero(self) -> bool:  # type: ignore[override]
+        return bool((self.limits >= 0).all())
+
+    def gap(self, difference: Floats) -> float:
+        return float((self.vertices @ difference).max())
+
+    def largest_gap(self, low: Floats, high: Floats) -> float:
+        return float(np.maximum(self.vertices * low, self.vertices * high).sum(axis=1).max())
+
+    def least_gap(self, low: Floats, high: Floats) -> float:
+        return float(np.minimum(self.vertices * low, self.vertices * high).sum(axis=1).max())
+
+    def row_sizes(self, rows: Floats) -> Floats:
+        return np.asarray(np.abs(rows @ self.vertices.T).max(axis=1))
+
+    def member(self, weights: Floats) -> Floats:
+        """Moved towards the middle of the vertices until it is inside; its plane is theirs."""
+        if (self.rows @ weights <= self.limits).all():
+            return weights
+        middle = self.vertices.mean(axis=0)
+        _, sizes, directions = np.linalg.svd(self.vertices - middle)
+        extends = np.zeros(len(directions), dtype=bool)
+        extends[: sizes.size] = sizes > 1e-9 * (float(np.abs(self.vertices).max()) or 1.0)
+        plane = directions[~extends]
+        away = weights - middle
+        away = away - plane.T @ (plane @ away)
+        inner = (self.limits - self.vertices @ self.rows.T).max(axis=0) > 1e-9 * (
+            np.linalg.norm(self.rows, axis=1) * (float(np.abs(self.vertices).max()) or 1.0)
+        )
+        outwards, room = (self.rows @ away)[inner], (self.limits - self.rows @ middle)[inner]
+        beyond = outwards > room
+        share = float((room[beyond] / outwards[beyond]).min(initial=1.0))
+        return np.asarray(middle + share * away)
+
+    def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
+        widest = float(self.widths_of(self.vertices, horizon).max())
+        radius = hoeffding(widest, count, delta / len(self.vertices))
+        union, formula = self.union(horizon, count, delta), "max_w sum_i |w_i| R_i"
+        return {
+            "vertices": (radius, "max_k R_k sqrt(log(K/delta)/(2m))"),
+            "union": (union, f"{formula} sqrt(log(2n/delta)/(2m))"),
+        }
+
+    def quadratic(self, spread: Floats) -> tuple[Floats, float]:
+        found = []
+        for weights in (spread / self.scale, self.scale**-2.0):
+            factor = math.sqrt(float((self.vertices**2 @ weights).max()))
+            size = factor * float(np.linalg.norm(spread / np.sqrt(weights)))
+            found.append((size, weights, factor))
+        _, weights, factor = found[int(found[1][0] < found[0][0])]
+        return weights, factor
+
+
+NORMS = {"infinity": INFINITY, "euclidean": EUCLIDEAN, "l1": L1}
+
+
+def read_class(stated: Any, matrix: Any, vertices: Floats | None) -> Costs:
+    """The class that a problem describes, over the rows of `matrix`."""
+    facts, count = dict(stated), matrix.shape[1]
+    name = facts.pop("name")
+    scale = _numbers(facts.pop("scale", [1.0] * count), (count,))
+    if (scale <= 0).any():
+        raise Refused("a scale is not positive")
+    found: Costs
+    if name == PRIOR:
+        prior, radius = _numbers(facts.pop("prior"), (count,)), float(facts.pop("radius"))
+        ball = Ball(NORMS[facts.pop("norm")], scale, matrix)
+        if not 0 < radius < math.inf:
+            raise Refused(f"a ball of radius {radius} around a prior")
+        largest = np.abs(prior) + radius * scale
+        found = PriorBall(name, largest, matrix, prior, radius, ball)
+    elif name == POLYTOPE and vertices is not None and vertices.shape[1:] == (count,):
+        limits = np.array(facts.pop("limits"), dtype=float)
+        rows = _numbers(facts.pop("rows"), (limits.size, count))
+        largest = np.abs(vertices).max(axis=0)
+        found = Polytope(name, largest, matrix, rows, limits, vertices)
+    elif name == KNOWN and count == 1:
+        found = KnownCost(name, scale, matrix)
+    elif name in (INFINITY, EUCLIDEAN, L1, SIMPLEX):
+        found = (Simplex if name == SIMPLEX else Ball)(name, scale, matrix)
+    else:
+        raise Refused(f"the cost class {name!r} cannot be audited")
+    if facts:
+        raise Refused(f"the cost class {name!r} has the unknown parts {sorted(facts)}")
+    return found
+
+
+def _numbers(values: Any, shape: tuple[int, ...]) -> Floats:
+    found = np.array(values, dtype=float)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise Refused(f"a cost class has numbers of shape {found.shape}, or some are not finite")
+    return found
 
 
 def hoeffding(width: float, count: int, delta: float) -> float:

@@ -102,7 +102,7 @@ class Sample:
         drawn = f"{self.count} rollouts"
         radii = costs.radii(horizon, self.count, first).values()
         found = [(radius, formula, drawn) for radius, formula in radii]
-        _, radius = costs.spread_radius(horizon, self.variances, self.count, second)
+        radius = costs.spread_radius(horizon, self.variances, self.count, second)
         found.append((radius, SPREAD, f"{drawn} and their spread"))
         found.sort(key=lambda one: (one[1] != stated, one[0]))
         return found[0]

@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from journeyman.checker.costs import (
-    INFINITY,
     SPREAD,
     Costs,
     bernstein,
@@ -247,7 +246,7 @@ def plain_estimates(
     name = claimed[0] if claimed else min(radii, key=lambda one: radii[one][0])
     fixed = Term("sampling", radii[name][1], radii[name][0], sample)
     variances = spread(costs, totals, missing) ** 2
-    _, radius = costs.spread_radius(horizon, variances, count, shares[1])
+    radius = costs.spread_radius(horizon, variances, count, shares[1])
     adapted = Term("sampling", SPREAD, radius, f"{sample} and their spread")
     return [
         Estimate(f"plain mean, {name}", mean, (fixed, cut)),
@@ -383,10 +382,7 @@ class Frame:
         ranges, scale = costs.ranges * world.horizon, costs.scale
         deviation = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
         constant = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
-        weights, factor = scale**-2.0, 1.0
-        if costs.kind == INFINITY:
-            weights = np.where(costs.ranges > 0, deviation, constant) / scale
-            factor = math.sqrt(math.fsum(scale**2 * weights))
+        weights, factor = costs.quadratic(np.where(costs.ranges > 0, deviation, constant))
         open_ended = ~Tails.of(world, matrix, training).known
         length = int(training.lengths[open_ended].min()) if open_ended.any() else None
         centre = totals.mean(axis=0)

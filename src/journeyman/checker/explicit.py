@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from journeyman.checker.costs import KNOWN, SIMPLEX
+from journeyman.checker.costs import KNOWN
 from journeyman.checker.draws import Sample, Way, samples_of, stated_ways
 from journeyman.checker.expert import (
     SHAPED,
@@ -217,7 +217,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: Run) -> None:
         "the limits": lambda: _check_limits(findings, facts, run),
         "the conclusion": lambda: check_conclusion(
             findings, facts, rounding_of(horizon, costs.plain, run.world.num_states),
-            known_cost=costs.kind == KNOWN,
+            known_cost=costs.name == KNOWN,
         ),
     }  # fmt: skip
     for name, stage in stages.items():
@@ -269,7 +269,7 @@ def _check_gap(findings: Findings, run: Run) -> None:
         }
         found[WORST] = Evaluation(WORST, run.evaluated.expectations, ())
         ends = run.evaluated.worst_ends(run.distances)
-    known = run.problem.costs.kind == KNOWN
+    known = run.problem.costs.name == KNOWN
     by_name = {one.name: one for one in run.estimates}
     for way in run.ways:
         if check_way(findings, way, found, by_name):
@@ -437,7 +437,8 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
     costs, h, target = run.problem.costs, run.world.horizon, run.problem.exact_target
     valid = FAILED not in [one["status"] for one in facts["premises"]]
     plain, ranged = costs.trivial(h, target), run.evidence.range_costs is not None
-    known, one_sided = costs.kind == KNOWN, costs.kind == SIMPLEX and target is not None
+    known = costs.name == KNOWN
+    one_sided = target is not None and not costs.contains_zero
     least = -costs.trivial(h, target, -1.0) if known or one_sided else 0.0
     found = [(plain, least)]
     if valid and ranged:
@@ -450,7 +451,7 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
             else:
                 differences = (low - target, high - target)
             least = float(differences[0][0]) if known and target is not None else 0.0
-            least = costs.gap(differences[0]) if one_sided else least
+            least = costs.least_gap(*differences) if one_sided and not known else least
             found.append((min(plain, costs.largest_gap(*differences)), least))
     for what, name, k in (
         ("the trivial bound", "trivial_bound", 0), ("the least possible", "least_possible", 1),

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.checker.costs import Costs
+from journeyman.checker.costs import Costs, read_class
 from journeyman.checker.files import (
     Arrays,
     Bools,
@@ -457,24 +457,14 @@ def read_problem(data: bytes, world: World) -> Problem:
         Budget(name, one, _budget_cost(world, one), float(limit))
         for name, one, limit in zip(budget_names, given, limits, strict=True)
     )
+    vertices = reals(arrays, "vertices", 2) if "vertices" in arrays else None
     expectation = header.get("expectation")
     if not isinstance(expectation, dict):
         raise Refused("it does not say where its target comes from")
     return Problem(
-        read_class(header, matrix), world.per_pair(matrix), names,
+        read_class(header["cost_class"], matrix, vertices), world.per_pair(matrix), names,
         reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
     )  # fmt: skip
-
-
-def read_class(header: dict[str, Any], matrix: Any) -> Costs:
-    """The cost class over the rows of `matrix`."""
-    stated, count = header.get("cost_class"), matrix.shape[1]
-    if not isinstance(stated, dict) or not set(stated) <= {"name", "scale"}:
-        raise Refused(f"the cost class {stated!r} cannot be audited")
-    scale = np.array(stated.get("scale", [1.0] * count), dtype=float)
-    if scale.shape != (count,) or not (np.isfinite(scale) & (scale > 0)).all():
-        raise Refused("a scale is not positive, or there is not one for every cost")
-    return Costs(str(stated.get("name")), scale, matrix)
 
 
 def read_matrix(arrays: Arrays, name: str, columns: int) -> Any:

@@ -215,7 +215,7 @@ class Evaluated:
         may go beyond that. A one-sided class needs no least ones."""
         matrix = dense(self.problem.matrix)
         top = worst_ends(self.world, self.policy, matrix, distances)
-        if not self.problem.costs.two_sided:
+        if self.problem.costs.only_worse:
             return [(self.expectations, end) for end in top]
         bottom = worst_ends(self.world, self.policy, -matrix, distances)
         return [(-low, high) for low, high in zip(bottom, top, strict=True)]
@@ -226,7 +226,8 @@ class Evaluated:
         """By how much the gap to `values` under the worst laws exceeds that in the model."""
         costs, gap = self.problem.costs, self.gap(values)
         low, high = (
-            max(costs.gap(_furthest(costs.two_sided, *one, values)) - gap, 0.0) for one in ends
+            max(costs.largest_gap(least - values, greatest - values) - gap, 0.0)
+            for least, greatest in ends
         )
         formula = "gap_W under the worst laws - gap_W in the model"
         return Term("model", formula, low, distances.source, high)
@@ -478,10 +479,6 @@ def read_features(data: bytes, world: World) -> Features:
 
 def _rounding(value: float) -> Term:
     return Term("rounding", ROUNDING, value, "double precision")
-
-
-def _furthest(two_sided: bool, least: Floats, greatest: Floats, values: Floats) -> Floats:
-    return np.maximum(greatest - values, values - least) if two_sided else greatest - values
 
 
 def _upper(sample: Sample) -> float:
