@@ -86,12 +86,12 @@ def _make_instance(instance: str, folder: Path) -> None:
 def _run(who: str, folder: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.build_program", "--measure", who, folder]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, Any] = json.loads(shown.stdout)
-    return figures
+    numbers: dict[str, Any] = json.loads(shown.stdout)
+    return numbers
 
 
 def _measure(who: str, folder: Path) -> dict[str, Any]:
-    """Figures of one builder in this fresh process."""
+    """Numbers of one builder in this fresh process."""
     return _measure_ours(folder) if who == "journeyman" else _measure_cvxpy(who, folder)
 
 

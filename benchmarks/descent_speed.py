@@ -106,10 +106,10 @@ def _defaults(size: int) -> None:
                 run.descent.take(10)
                 rates[dense] = 3000 / _best_cpu(lambda run=run: run.descent.take(3000))  # type: ignore[misc]
             peer = 1000 / _best_cpu(lambda run=run: _numpy_steps(run, 1000))  # type: ignore[misc]
-            figures = [rates[False] / 1e3, rates[True] / 1e3, peer / 1e3]
+            numbers = [rates[False] / 1e3, rates[True] / 1e3, peer / 1e3]
             ratios = [rates[False] / peer, rates[True] / peer]
             print(f"{type(cost_class).__name__:16}{features.num_features:>8}{macro_cells**2:>8}"
-                  + "".join(f"{figure:>8.1f}" for figure in figures)
+                  + "".join(f"{number:>8.1f}" for number in numbers)
                   + "".join(f"{ratio:>7.1f}x" for ratio in ratios))  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _row(name: str, seconds: float, value: float | None, bound: float | None, outcome: str) -> None:
-    shown = ["-" if figure is None else f"{figure:.7f}" for figure in (value, bound)]
+    shown = ["-" if number is None else f"{number:.7f}" for number in (value, bound)]
     print(f"{name:24}{seconds:>9.2f}  {shown[0]:>12}  {shown[1]:>12}  {outcome}")
 
 

@@ -5,7 +5,7 @@ Each run is a process of its own with one thread. Time is CPU seconds from probl
 expert's expectations counts for nobody; packages and compiled code are loaded). Memory is the peak
 resident size above that of the loaded instance. The objective is the gap of the extracted policy by
 exact evaluation times (1 - discount); "certified" is value minus lower bound in the same unit.
-Experts are estimated from 100 trajectories. Figures are medians over the same experts for
+Experts are estimated from 100 trajectories. Numbers are medians over the same experts for
 everybody; a run that does not end within its limit of CPU seconds counts as the slowest, and a row
 ends as soon as it has decided the median. `--keep FILE` writes every run down and continues where
 an interrupted table ended.
@@ -52,7 +52,7 @@ PEERS = ("HIPO", "CLARABEL", "IPX")
 OURS = "journeyman"
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS")
 OWN_PATIENCE = 1000.0
-Figures = dict[str, Any]
+Numbers = dict[str, Any]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ class Row:
 
     def __init__(self, who: str, instance: str, limit: float, keep: Path | None) -> None:
         self.who, self.instance, self.limit, self.keep = who, instance, limit, keep
-        self.runs: list[Figures] = []
+        self.runs: list[Numbers] = []
         self.experts = 0
 
     def measured(self, experts: int) -> "Row":
@@ -120,7 +120,7 @@ class Row:
         missing = [np.inf] * (self.experts - len(ended)) if name == "seconds" else []
         return float(statistics.median(ended + missing))
 
-    def _unfinished(self) -> list[Figures]:
+    def _unfinished(self) -> list[Numbers]:
         return [run for run in self.runs if run["objective"] is None]
 
     def _outcome(self) -> str:
@@ -128,24 +128,24 @@ class Row:
         unfinished = len(self._unfinished())
         return f"{words} ({unfinished} of {len(self.runs)} did not end)" if unfinished else words
 
-    def _kept(self, seed: int) -> Figures | None:
+    def _kept(self, seed: int) -> Numbers | None:
         if self.keep is None or not self.keep.exists():
             return None
         for line in self.keep.read_text().splitlines():
-            key, figures = json.loads(line)
+            key, numbers = json.loads(line)
             if key == [self.who, self.instance, seed]:
-                return dict(figures)
+                return dict(numbers)
         return None
 
-    def _run(self, seed: int) -> Figures:
-        figures = _in_fresh_process(self.who, self.instance, seed, self.limit)
+    def _run(self, seed: int) -> Numbers:
+        numbers = _in_fresh_process(self.who, self.instance, seed, self.limit)
         if self.keep is not None:
             with self.keep.open("a") as file:
-                file.write(json.dumps([[self.who, self.instance, seed], figures]) + "\n")
-        return figures
+                file.write(json.dumps([[self.who, self.instance, seed], numbers]) + "\n")
+        return numbers
 
 
-def _in_fresh_process(who: str, instance: str, seed: int, limit: float) -> Figures:
+def _in_fresh_process(who: str, instance: str, seed: int, limit: float) -> Numbers:
     command = [
         sys.executable, "-m", "benchmarks.exact_program", instance, "--limit", str(limit),
         "--measure", who, str(seed),
@@ -153,8 +153,8 @@ def _in_fresh_process(who: str, instance: str, seed: int, limit: float) -> Figur
     environment = os.environ | dict.fromkeys(THREADS, "1")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 0:
-        figures: Figures = json.loads(done.stdout)
-        return figures
+        numbers: Numbers = json.loads(done.stdout)
+        return numbers
     if done.returncode > 0:
         raise RuntimeError(f"{who} on {instance}: {done.stderr}")
     return {"objective": None, "outcome": f"none in {limit:.0f} s"}
@@ -198,7 +198,7 @@ def _walls(size: int) -> list[tuple[int, int]]:
 
 
 def _measure(who: str, instance: str, seed: int, limit: float) -> dict[str, Any]:
-    """Figures of one run in this fresh process."""
+    """Numbers of one run in this fresh process."""
     problem, accuracy = problem_of(instance, seed)
     tolerance = accuracy * problem.world.effective_horizon
     unit = 1 - problem.world.discount

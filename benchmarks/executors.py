@@ -83,7 +83,7 @@ def measured(make: Callable[[], Any], tasks: Sequence[Any], shared: Any) -> Row:
 def work_a_second(
     task: tuple[np.random.SeedSequence, int], shared: Any
 ) -> tuple[float, float, float]:
-    """A figure that depends on every draw, and the seconds it took, by clock and processor."""
+    """A number that depends on every draw, and the seconds it took, by clock and processor."""
     started = time.perf_counter(), time.thread_time()
     seed, rounds = task
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 After Ho, Gupta and Ermon 2016 (see `benchmarks.region_grids` for the world, the expert and the
 measure: 0 is the uniform policy, 1 the expert, in a cost that no method knows). Medians over seeds,
 each with its own hidden cost and demonstrations. Methods that maximise something else than this
-figure may exceed 1: `Simplex` asks for at least the expert's, not for a copy.
+number may exceed 1: `Simplex` asks for at least the expert's, not for a copy.
 """
 
 import argparse
@@ -44,22 +44,22 @@ def main(arguments: Sequence[str]) -> None:
         found[name] = [
             _median(solver, options.size, count, options.seeds) for count in options.samples
         ]
-        print(f"{name:22}" + "".join(f"{figure:10.3f}" for figure in found[name]), flush=True)
+        print(f"{name:22}" + "".join(f"{number:10.3f}" for number in found[name]), flush=True)
     if options.chart:
         options.chart.write_text(_chart(found, options.samples), encoding="utf-8")
 
 
 def _median(solver: jm.Solver, size: int, samples: int, seeds: int) -> float:
-    figures = []
+    numbers = []
     for seed in range(seeds):
         grid = RegionGrid(size, seed)
         answer = jm.solve(grid.demonstrated(samples), solver, seed=seed)
-        figures.append(grid.performance(answer.policy))
-    return statistics.median(figures)
+        numbers.append(grid.performance(answer.policy))
+    return statistics.median(numbers)
 
 
 def _chart(found: Table, samples: Sequence[int]) -> str:
-    series = [Series(name, samples, figures) for name, figures in found.items()]
+    series = [Series(name, samples, numbers) for name, numbers in found.items()]
     axes = Axis("recorded steps of the expert", log=True), Axis("0 uniform, 1 expert")
     panel = Panel("Performance in the hidden cost", *axes, series)
     words = "Performance rises with the number of recorded steps; the expert's is 1."

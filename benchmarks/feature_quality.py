@@ -140,8 +140,8 @@ def _square(size: int) -> str:
     return f"{size}x{size}"
 
 
-def _pair(figures: Sequence[float]) -> str:
-    return f"{np.median(figures):.2f}, {max(figures):.2f}"
+def _pair(numbers: Sequence[float]) -> str:
+    return f"{np.median(numbers):.2f}, {max(numbers):.2f}"
 
 
 if __name__ == "__main__":

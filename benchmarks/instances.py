@@ -1,4 +1,4 @@
-"""Instances by name, so that a figure says exactly what it was measured on."""
+"""Instances by name, so that a number says exactly what it was measured on."""
 
 import journeyman as jm
 

@@ -1,7 +1,7 @@
 """Does the size of a world cost anything? SGD-AL on a million states and on 10^16.
 
 Both networks have the same number of features, entries per row and heuristics: tents with three
-knots over the first four queues, none over the others. Every figure is that of a process of its
+knots over the first four queues, none over the others. Every number is that of a process of its
 own. *rows* counts pairs and states alike, by processor time of the descent; *peak* is the resident
 memory of the process, the interpreter and all packages included. The second table makes the same
 rows by one call for many states, and by a call for each.
@@ -26,7 +26,7 @@ from journeyman.problem.drawn import draw_rows
 NETWORKS = (4, 8)
 BATCH, MANY, ALONE = 32, 1 << 14, 1000
 """Rows per step; rows made at once, and one by one."""
-Figures = dict[str, float]
+Numbers = dict[str, float]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -56,20 +56,20 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{row['queues']:>6.0f}{row['at once']:>14.0f}{row['alone']:>14.0f}{times:>8.0f}")
 
 
-def in_fresh_process(queues: int, steps: int, buffer: int | None = None) -> Figures:
-    """Figures of a network, all its buffers as large as given."""
+def in_fresh_process(queues: int, steps: int, buffer: int | None = None) -> Numbers:
+    """Numbers of a network, all its buffers as large as given."""
     command = [
         sys.executable, "-m", "benchmarks.large_worlds", "--measure", str(queues), "--steps",
         str(steps), *(["--buffer", str(buffer)] if buffer else []),
     ]  # fmt: skip
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    figures: Figures = json.loads(done.stdout)
-    return figures
+    numbers: Numbers = json.loads(done.stdout)
+    return numbers
 
 
-def measured(queues: int, steps: int, buffer: int | None) -> Figures:
-    """Figures of this process."""
+def measured(queues: int, steps: int, buffer: int | None) -> Numbers:
+    """Numbers of this process."""
     network = jm.gallery.queues(queues, buffers=[buffer] * queues if buffer else None)
     features = features_of(network)
     # lengths only: their expectations are exact, so that nothing but steps is timed

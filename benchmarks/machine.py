@@ -1,4 +1,4 @@
-"""What a figure was measured on: versions, cores, and a calibration loop to compare machines by."""
+"""What a number was measured on: versions, cores, and a calibration loop to compare machines by."""
 
 import os
 import platform

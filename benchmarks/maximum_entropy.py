@@ -17,7 +17,7 @@ counted, journeyman's with the evaluation of its policy and both bounds. *iterat
 L-BFGS and Newton's method, or of Adam. *really* is the largest difference between the returned
 policy's expectations and the expert's by exact evaluation on the problem that was given, divided by
 the mass (about HORIZON): the share of time that is wrong in some macro cell; *believed* is the same
-figure from what the method holds to be its visits. The peer is stopped at its limit of CPU seconds.
+number from what the method holds to be its visits. The peer is stopped at its limit of CPU seconds.
 """
 
 import argparse
@@ -50,7 +50,7 @@ FINITE_LIMIT = 20_000
 """States of the finite problem, beyond which its row is left out: its factors fill up."""
 ENOUGH_SECONDS, MOST_REPEATS = 1.0, 5
 OURS, FINITE = "journeyman", "journeyman, finite"
-Figures = dict[str, Any]
+Numbers = dict[str, Any]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> None:
             _show(name, _peer(options, instance, rate, discounted), own["seconds"])
 
 
-def _show(name: str, row: Figures, own_seconds: float | None) -> None:
+def _show(name: str, row: Numbers, own_seconds: float | None) -> None:
     times = "" if own_seconds is None else f"{row['seconds'] / own_seconds:.1f}"
     print(
         f"  {name:26}{row['seconds']:>9.2f}{times:>8}{row['iterations']:>12}"
@@ -97,13 +97,13 @@ def _size_of_finite(instance: str) -> int:
     return (horizon + 1) * example.world.num_states
 
 
-def _run(who: str, instance: str) -> Figures:
+def _run(who: str, instance: str) -> Numbers:
     command = [sys.executable, "-m", "benchmarks.maximum_entropy", instance, "--measure", who]
     return dict(json.loads(_completed(command)))
 
 
-def _measure(who: str, instance: str) -> Figures:
-    """journeyman's figures, in this fresh process."""
+def _measure(who: str, instance: str) -> Numbers:
+    """journeyman's numbers, in this fresh process."""
     example, horizon = _parts(instance)
     make = _infinite if who == OURS else _finite
     solver = jm.MaximumEntropy(tolerance=1e-6 if who == OURS else 1e-6 / STRETCH)
@@ -180,8 +180,8 @@ def _visits(world: jm.World, laws: Any) -> Any:
     return np.array(visits)
 
 
-def _peer(options: argparse.Namespace, instance: str, rate: float, discounted: bool) -> Figures:
-    """The peer's figures; its policy is evaluated here."""
+def _peer(options: argparse.Namespace, instance: str, rate: float, discounted: bool) -> Numbers:
+    """The peer's numbers; its policy is evaluated here."""
     example, horizon = _parts(instance)
     world, basis, expert = example
     states, actions = world.num_states, world.pairs.max_actions

@@ -1,7 +1,7 @@
 """`ReducedProgram` beside HiGHS: the same loss, dense and sparse features, and ever more rows.
 
 Both minimise the surrogate loss of a grid with exact penalties (infinity ball, 200 demonstrations,
-seed 0 unless told) from the arrays of the reduced problem. HiGHS is given its simplex method, IPX
+seed 0 by default) from the arrays of the reduced problem. HiGHS is given its simplex method, IPX
 and HiPO, all in primal form (coefficients and residuals as columns) and in box-dual form (one row
 per feature); the fastest of the six counts. Once one of them has finished, the others are stopped
 when they have taken a good deal longer. Times are CPU seconds of one thread, compiled code warm;
@@ -227,8 +227,8 @@ def _row(run: Run, surrogate: Surrogate) -> None:
             witness = box.witness(found.v, surrogate.penalties)
             gap = f"{ReducedSolution.of(surrogate, theta, witness).relative_gap:.1e}"
     count = str(found.iterations or "")
-    figures = f"{run.cpu:>9.3f}{count:>12}{loss:>15}{gap:>14}"
-    print(f"{run.name:26}{figures}  {found.status.name}", flush=True)
+    numbers = f"{run.cpu:>9.3f}{count:>12}{loss:>15}{gap:>14}"
+    print(f"{run.name:26}{numbers}  {found.status.name}", flush=True)
 
 
 if __name__ == "__main__":

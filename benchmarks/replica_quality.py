@@ -24,11 +24,11 @@ def main() -> None:
     for batch in (1, 32):
         for steps in (2000, 8000):
             solver = jm.StochasticSubgradient(features, batch=batch, accuracy=0.0)
-            figures = [
+            numbers = [
                 _mean_loss(problem, solver, run_steps, replicas)
                 for run_steps, replicas in ((steps, 1), (steps, REPLICAS), (REPLICAS * steps, 1))
             ]
-            print(f"{steps:>8}{batch:>8}{figures[0]:>10.3f}{figures[1]:>12.3f}{figures[2]:>14.3f}")
+            print(f"{steps:>8}{batch:>8}{numbers[0]:>10.3f}{numbers[1]:>12.3f}{numbers[2]:>14.3f}")
 
 
 def _mean_loss(

@@ -5,7 +5,7 @@ states of the exact program, and with the workers that share the rows.
 *exact*: column generation on grids and garnets, certified to 1e-3 (1 - discount included).
 *workers*: blocks of rows drawn by 1 to 2 processes, beside a plain loop, seconds on the clock.
 
-Every run of the first two is a process of its own with one thread, and its figures are CPU seconds.
+Every run of the first two is a process of its own with one thread, and its numbers are CPU seconds.
 `--charts DIRECTORY` writes the pictures of docs/scaling.md.
 """
 
@@ -58,10 +58,10 @@ def large_chart(steps: int) -> str:
     print(f"\n{'buffers':>8}{'states':>10}{'rows / CPU s':>14}{'peak MB':>9}")
     rows = []
     for buffer in BUFFERS:
-        figures = in_fresh_process(8, steps, buffer)
-        rows.append(figures)
+        numbers = in_fresh_process(8, steps, buffer)
+        rows.append(numbers)
         print(
-            f"{buffer:>8}{figures['states']:>10.2g}{figures['rate']:>14.0f}{figures['peak']:>9.0f}",
+            f"{buffer:>8}{numbers['states']:>10.2g}{numbers['rate']:>14.0f}{numbers['peak']:>9.0f}",
             flush=True,
         )
     states = [row["states"] for row in rows]

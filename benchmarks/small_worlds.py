@@ -41,7 +41,7 @@ CLASSES: dict[str, jm.CostClass] = {
 OURS, THEIRS = "journeyman", "CVXPY"
 ENOUGH_SECONDS, MOST_REPEATS = 0.3, 7
 SLACK = 1e-9
-Figures = dict[str, Any]
+Numbers = dict[str, Any]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -83,13 +83,13 @@ def _worst(words: str, ratios: list[tuple[float, str]]) -> str:
 
 
 def _row(
-    instance: str, name: str, runs: dict[str, list[Figures]]
+    instance: str, name: str, runs: dict[str, list[Numbers]]
 ) -> tuple[tuple[float, float], str]:
     """The ratios to CVXPY's first stage and to all of its stages, and a line of the table."""
     own, peer = ([run[name] for run in runs[who]] for who in (OURS, THEIRS))
 
-    def middle(figures: list[Figures], key: str) -> float:
-        return float(statistics.median(run[key] for run in figures))
+    def middle(numbers: list[Numbers], key: str) -> float:
+        return float(statistics.median(run[key] for run in numbers))
 
     seconds, theirs = middle(own, "seconds"), middle(peer, "seconds")
     single = fair = theirs / seconds
@@ -107,7 +107,7 @@ def _row(
     )
 
 
-def _run(who: str, instance: str, seed: int, classes: Sequence[str]) -> Figures:
+def _run(who: str, instance: str, seed: int, classes: Sequence[str]) -> Numbers:
     command = [
         sys.executable, "-m", "benchmarks.small_worlds", instance, "--classes", *classes,
         "--measure", who, str(seed),
@@ -116,19 +116,19 @@ def _run(who: str, instance: str, seed: int, classes: Sequence[str]) -> Figures:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise RuntimeError(f"{who} on {instance}: {done.stderr}")
-    figures: Figures = json.loads(done.stdout)
-    return figures
+    numbers: Numbers = json.loads(done.stdout)
+    return numbers
 
 
-def _measure(who: str, instance: str, seed: int, classes: Sequence[str]) -> Figures:
-    """Figures of all classes in this fresh process."""
+def _measure(who: str, instance: str, seed: int, classes: Sequence[str]) -> Numbers:
+    """Numbers of all classes in this fresh process."""
     given, _ = problem_of(f"{instance}:1", seed)
-    figures = {}
+    numbers = {}
     for name in classes:
         problem = _of_class(given, name)
         _load(who, name)
-        figures[name] = _ours(problem) if who == OURS else _theirs(problem)
-    return figures
+        numbers[name] = _ours(problem) if who == OURS else _theirs(problem)
+    return numbers
 
 
 def _of_class(given: jm.Apprenticeship, name: str) -> jm.Apprenticeship:
@@ -146,7 +146,7 @@ def _load(who: str, name: str) -> None:
             _cvxpy(problem, stages=1)
 
 
-def _ours(problem: jm.Apprenticeship) -> Figures:
+def _ours(problem: jm.Apprenticeship) -> Numbers:
     answer, seconds = _timed(lambda: jm.solve(problem))
     unit = 1 - problem.world.discount
     return {
@@ -157,16 +157,16 @@ def _ours(problem: jm.Apprenticeship) -> Figures:
     }
 
 
-def _theirs(problem: jm.Apprenticeship) -> Figures:
+def _theirs(problem: jm.Apprenticeship) -> Numbers:
     measure, seconds = _timed(lambda: _cvxpy(problem, stages=1))
-    figures = {"seconds": seconds, "gap": float("nan"), "both": float("inf")}
+    numbers = {"seconds": seconds, "gap": float("nan"), "both": float("inf")}
     if measure is not None:
         gap = problem.gap(jm.extract(problem.world, measure))
-        figures["gap"] = gap * (1 - problem.world.discount)
+        numbers["gap"] = gap * (1 - problem.world.discount)
     if isinstance(problem.cost_class, jm.Simplex):
         second, seconds = _timed(lambda: _cvxpy(problem, stages=2))
-        figures["both"] = seconds if second is not None else float("inf")
-    return figures
+        numbers["both"] = seconds if second is not None else float("inf")
+    return numbers
 
 
 def _cvxpy(problem: jm.Apprenticeship, stages: int) -> Any:

@@ -69,8 +69,8 @@ def _bounds(count: int, seeds: range) -> None:
     print(f"\n{count:,} demonstrations")
     print(f"  {'evaluation, estimate':<38}{'bound':>8}{'/true':>8}{'/trivial':>10}   terms")
     for name, rows in sorted(per_name.items(), key=lambda item: _median(item[1], "bound")):
-        figures = (_median(rows, what) for what in ("bound", "ratio", "share"))
-        text = "{:>8.3f}{:>8.1f}{:>10.1%}".format(*figures)
+        numbers = (_median(rows, what) for what in ("bound", "ratio", "share"))
+        text = "{:>8.3f}{:>8.1f}{:>10.1%}".format(*numbers)
         print(f"  {name:<38}{text}   {_terms(rows)}", flush=True)
     _verdict(count, float(np.median(shares)), max(shares))
 

@@ -91,9 +91,9 @@ def error(world: jm.World, expert: jm.Policy, policy: jm.Policy, visits: np.ndar
 
 
 def power(rows: Sequence[Row], name: str) -> float:
-    """Slope of a figure against the horizon, both as logarithms."""
-    figures = np.log([[row.horizon, getattr(row, name)] for row in rows])
-    return float(np.polyfit(figures[:, 0], figures[:, 1], 1)[0])
+    """Slope of a number against the horizon, both as logarithms."""
+    numbers = np.log([[row.horizon, getattr(row, name)] for row in rows])
+    return float(np.polyfit(numbers[:, 0], numbers[:, 1], 1)[0])
 
 
 def bounds(row: Row) -> tuple[float, float]:
@@ -128,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, horizon = [], SHORTEST
     while horizon <= options.longest:
         trials = [trial(horizon, options.decisions, seed) for seed in range(options.seeds)]
-        figures = [[getattr(one, name) for name in Row.__annotations__] for one in trials]
-        rows.append(Row(*np.mean(figures, axis=0)))
+        numbers = [[getattr(one, name) for name in Row.__annotations__] for one in trials]
+        rows.append(Row(*np.mean(numbers, axis=0)))
         horizon *= 2
     sys.stdout.write(f"{table(rows)}\n")
 

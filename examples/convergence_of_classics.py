@@ -42,11 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write(f"{'':>10}{'EuclideanBall':>36}{'Simplex':>36}\n")
     sys.stdout.write("".join(f"{name:>{10 + 2 * (k > 0)}}" for k, name in enumerate(COLUMNS)))
     for accuracy in options.accuracies:
-        figures = [
+        numbers = [
             *solves_in_the_ball(ball, accuracy, options.limit),
             *solves_in_the_simplex(simplex, accuracy, options.limit),
         ]
-        sys.stdout.write(f"\n{accuracy:>10g}" + "".join(f"{figure:>12}" for figure in figures))
+        sys.stdout.write(f"\n{accuracy:>10g}" + "".join(f"{number:>12}" for number in numbers))
         sys.stdout.flush()
     sys.stdout.write("\n")
 

@@ -49,13 +49,13 @@ def table(rows: dict[str, np.ndarray], names: Sequence[str]) -> str:
     expert = next(iter(rows.values()))
     lines = ["".join([f"{'':<20}", *(f"{name:>14}" for name in (*names, "behind", "ahead"))])]
     for name, earned in rows.items():
-        figures = [
+        numbers = [
             *earned,
             max(0.0, float((expert - earned).max())),
             float((earned - expert).sum()),
         ]
         lines.append(
-            "".join([f"{name:<20}", *(f"{round(figure, 3) + 0.0:>14.3f}" for figure in figures)])
+            "".join([f"{name:<20}", *(f"{round(number, 3) + 0.0:>14.3f}" for number in numbers)])
         )
     return "\n".join(lines) + "\n"
 

@@ -6,7 +6,7 @@
 A slippery grid with 64 costs and discount 0.99; the expert is known by plain means over 100
 demonstrations, so no policy matches it exactly. `ColumnGeneration` runs until its policy is
 certified to the accuracy. The chart has both bounds and their difference against seconds on the
-clock; the table has the calls, and the figures of the answer, which are recomputed from the data.
+clock; the table has the calls, and the numbers of the answer, which are recomputed from the data.
 """
 
 import argparse

@@ -40,7 +40,7 @@ def main() -> None:
     for count in COUNTS:
         runs = [gaps(options.size, count, options.horizon, seed) for seed in range(options.seeds)]
         middle = [statistics.median(run[name] for run in runs) for name in METHODS]
-        show(f"{count:>12}" + "".join(f"{figure:>15.3f}" for figure in middle))
+        show(f"{count:>12}" + "".join(f"{number:>15.3f}" for number in middle))
 
 
 def show(line: str) -> None:

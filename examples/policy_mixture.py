@@ -78,8 +78,8 @@ def table(problem: jm.Apprenticeship, answer: jm.Answer, names: list[str]) -> st
     ]
     heading = "".join(f"{name:>10}" for name in problem.costs.names)
     lines = [f"{'':<10}{heading}{'weight':>10}"]
-    for name, figures, weight in rows:
-        lines.append(f"{name:<10}{''.join(f'{x:>10.3f}' for x in figures)}{weight:>10.3f}")
+    for name, numbers, weight in rows:
+        lines.append(f"{name:<10}{''.join(f'{x:>10.3f}' for x in numbers)}{weight:>10.3f}")
     lines.append(f"{'expert':<10}{''.join(f'{x:>10.3f}' for x in problem.target)}")
     return "\n".join(lines)
 
