@@ -519,7 +519,10 @@ def as_dict(certificate: Certificate) -> dict[str, Any]:
         "least_possible", "lower_bound", "combinations", "premises", "alarm", "gap_on_data",
         "expectations", "lower_bounds", "budgets", "expert_intervals", "apprentice_intervals",
     )  # fmt: skip
-    return {name: plain(getattr(certificate, name)) for name in names}
+    found = {name: plain(getattr(certificate, name)) for name in names}
+    for one, budget in zip(certificate.budgets, found["budgets"], strict=True):
+        budget["is_kept"] = one.is_kept
+    return found
 
 
 def plain(value: Any) -> Any:

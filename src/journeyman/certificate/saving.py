@@ -28,7 +28,6 @@ run. `journeyman.report.saved_run` reads it back; `jm.audit` checks it with code
 
 import hashlib
 import json
-import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
@@ -50,10 +49,8 @@ from journeyman.certificate.code_references import (
     source_digest,
 )
 from journeyman.certificate.expert import expert_totals
-from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.certificate.terms import Combination, Premise, Statistics, Term
 from journeyman.costs.registry import cost_class_from
 from journeyman.demonstrations import (
     Blend,
@@ -86,6 +83,12 @@ INPUTS = (
 )  # fmt: skip
 CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"
 CODE_KIND, CODE_VERSION = "journeyman code", 2
+CLAIMS = (
+    "failure_probability", "bound", "valid", "vacuous", "weak", "least_possible", "trivial_bound",
+    "combinations", "premises", "alarm", "gap_on_data", "lower_bounds", "budgets",
+    "expert_intervals", "apprentice_intervals",
+)  # fmt: skip
+"""Of `Certificate.to_dict`: what is written, and checked."""
 CSR = ("data", "indices", "indptr")
 TABLE = ("probabilities", "offsets")
 
@@ -138,76 +141,17 @@ def certificate_facts(
             "numpy": np.__version__,
             "scipy": scipy.__version__,
         },
-        "failure_probability": certificate.failure_probability,
-        "bound": number(certificate.bound),
-        "valid": certificate.valid,
-        "vacuous": certificate.vacuous,
-        "weak": certificate.weak,
-        "least_possible": number(certificate.least_possible),
-        "trivial_bound": number(certificate.trivial_bound),
-        "combinations": [_combination(way) for way in certificate.combinations],
-        "premises": [_premise(premise) for premise in certificate.premises],
     }
-    exact, gap = certificate.is_exact, certificate.gap_on_data
-    return facts | {
-        "world": "explicit" if exact else "of callables",
-        "evaluation": None if exact else _evaluation_facts(certificate, evaluation),
-        "alarm": certificate.alarm,
-        "gap_on_data": None if gap is None else number(gap),
-        "expectations": [number(one) for one in certificate.expectations] if exact else None,
-        "lower_bounds": {
-            name: number(value) for name, value in vars(certificate.lower_bounds).items()
-        },
-        "budgets": [_budget(budget) for budget in certificate.budgets],
-        "expert_intervals": [_interval(one) for one in certificate.expert_intervals],
-        "apprentice_intervals": [_interval(one) for one in certificate.apprentice_intervals],
-    }
-
-
-def number(value: float) -> float | str:
-    """JSON has no infinity: it is written as a word."""
-    return float(value) if math.isfinite(value) else str(float(value))
-
-
-def _term(term: Term) -> dict[str, Any]:
-    return {
-        "name": term.name, "value": number(term.value), "formula": term.formula,
-        "source": term.source,
-    }  # fmt: skip
-
-
-def _combination(way: Combination) -> dict[str, Any]:
-    return {
-        "kind": way.kind, "estimate": way.estimate, "bound": number(way.bound),
-        "terms": [_term(term) for term in way.terms],
-        "statistics": [_statistics(one) for one in way.statistics],
-    }  # fmt: skip
-
-
-def _statistics(statistics: Statistics) -> dict[str, Any]:
-    return {
-        name: [number(one) for one in value] if isinstance(value, tuple) else value
-        for name, value in vars(statistics).items()
-    }
-
-
-def _premise(premise: Premise) -> dict[str, Any]:
-    return {
-        "name": premise.name, "status": premise.status.value, "detail": premise.detail,
-        "level": premise.level,
-    }  # fmt: skip
-
-
-def _budget(budget: BudgetCertificate) -> dict[str, Any]:
-    return {
-        "name": budget.name, "spent": number(budget.spent), "limit": budget.limit,
-        "is_kept": budget.is_kept, "failure_probability": budget.failure_probability,
-        "terms": [_term(term) for term in budget.terms],
-    }  # fmt: skip
-
-
-def _interval(interval: Interval) -> dict[str, Any]:
-    return {"name": interval.name, "low": number(interval.low), "high": number(interval.high)}
+    known, exact = certificate.to_dict(), certificate.is_exact
+    return (
+        facts
+        | {name: known[name] for name in CLAIMS}
+        | {
+            "world": "explicit" if exact else "of callables",
+            "evaluation": None if exact else _evaluation_facts(certificate, evaluation),
+            "expectations": known["expectations"] if exact else None,
+        }
+    )
 
 
 def _evaluation_facts(certificate: Certificate, evaluation: Any) -> dict[str, Any]:
