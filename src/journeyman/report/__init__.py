@@ -1,13 +1,5 @@
 """Results for people to look at: text for terminals, one HTML page for everything else."""
 
-from journeyman.report.page import as_html, report_of_run, write_report
-from journeyman.report.text import comparison, expert_in_words, policy_map
+from journeyman.lazy import public_names
 
-__all__ = [
-    "as_html",
-    "comparison",
-    "expert_in_words",
-    "policy_map",
-    "report_of_run",
-    "write_report",
-]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -16,13 +16,12 @@ from journeyman.report.certificate_sections import (
     result,
     terms,
 )
-from journeyman.report.convergence import convergence
 from journeyman.report.cost_comparison import costs
 from journeyman.report.grid_maps import maps
 from journeyman.report.numbers import number
 from journeyman.report.rendering import Section, cell, document
 from journeyman.report.report_data import Reportable, ReportData
-from journeyman.report.reproduction import reproduction
+from journeyman.report.run_sections import convergence, reproduction
 from journeyman.report.saved_run import NOT_KEPT, subject_of_run
 from journeyman.solvers import Answer
 from journeyman.storage import PathLike, digest, write_text

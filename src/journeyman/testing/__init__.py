@@ -5,8 +5,6 @@ the Hypothesis strategies live in `journeyman.testing.strategies` (`pip install
 'journeyman[testing]'`).
 """
 
-from journeyman.testing.random_worlds import Shape, random_problem, random_world
-from journeyman.testing.solver_conformance import check_solver
-from journeyman.testing.world_conformance import check_world
+from journeyman.lazy import public_names
 
-__all__ = ["Shape", "check_solver", "check_world", "random_problem", "random_world"]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.report.convergence import Trace, convergence, trace_of
 from journeyman.report.rendering import render
 from journeyman.report.report_data import ReportData
+from journeyman.report.run_sections import Trace, convergence, trace_of
 
 
 @pytest.fixture(scope="module")
