@@ -22,7 +22,7 @@ from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import vector_kernel
 from journeyman.features import Features
 from journeyman.progress import quiet
-from journeyman.solvers.reduced.rows import FIGURES, IMPORTANCE, THRESHOLD, Rows, Tables
+from journeyman.solvers.reduced.rows import HEADER, IMPORTANCE, THRESHOLD, Rows, RowTables
 from journeyman.solvers.reduced.stochastic_subgradient import _Run
 from journeyman.solvers.watch import Watch
 
@@ -57,8 +57,8 @@ def _run_of(problem: jm.Apprenticeship, solver: jm.StochasticSubgradient) -> _Ru
     return _Run(solver, surrogate, Watch("benchmark", quiet))
 
 
-def _tables(run: _Run) -> Tables:
-    assert isinstance(run.state.source, Tables)
+def _tables(run: _Run) -> RowTables:
+    assert isinstance(run.state.source, RowTables)
     return run.state.source
 
 
@@ -157,7 +157,7 @@ def _numpy_steps(run: _Run, steps: int) -> None:
 def _dense_table(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The rows, what they are compared to, and their importance weights."""
     records = rows.numbers.reshape(rows.heads.size - 1, -1)
-    return tuple(records[:, part].copy() for part in (slice(FIGURES, None), THRESHOLD, IMPORTANCE))  # type: ignore[return-value]
+    return tuple(records[:, part].copy() for part in (slice(HEADER, None), THRESHOLD, IMPORTANCE))  # type: ignore[return-value]
 
 
 @vector_kernel

@@ -78,7 +78,7 @@ def _report(
 
 def features_for(
     network: jm.gallery.Queues, demos: jm.Demonstrations, seed: int
-) -> tuple[jm.LargeFeatures, jm.FunctionPolicy]:
+) -> tuple[jm.DrawnFeatures, jm.FunctionPolicy]:
     """The features of the module's docstring, and the cloned policy among them."""
     world, radix = network.world, network.radix
     cloned = jm.features.cloned(world, radix, demos)

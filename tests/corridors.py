@@ -63,7 +63,7 @@ class Corridor:
         return steps
 
 
-class Columns(jm.LargeFeatures):
+class Columns(jm.DrawnFeatures):
     """Three columns over the pairs, each of mass 10. `bug` breaks one promise:
 
     - "draws": pairs are drawn evenly, whatever the columns say;

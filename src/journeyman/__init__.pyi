@@ -86,7 +86,7 @@ from journeyman.execution import ranges_of as ranges_of
 from journeyman.execution import seeds_of as seeds_of
 from journeyman.execution import sum_in_order as sum_in_order
 from journeyman.features import Features as Features
-from journeyman.features.base import LargeFeatures as LargeFeatures
+from journeyman.features.base import DrawnFeatures as DrawnFeatures
 from journeyman.policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy import Occupancy as Occupancy
 from journeyman.policy import Plan as Plan

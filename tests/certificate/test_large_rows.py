@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.certificate import sampled_rows as large_evaluation
-from journeyman.features.base import LargeFeatures, every_action
+from journeyman.features.base import DrawnFeatures, every_action
 from seeding import drawn_from
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
@@ -28,7 +28,7 @@ def problem_of(costs=NETWORK.costs):
     return jm.Apprenticeship(NETWORK.world, costs, jm.ExpertExpectation(TARGET))
 
 
-class Enumerated(LargeFeatures):
+class Enumerated(DrawnFeatures):
     """Features that "draw" every pair once, and every state four times."""
 
     def __init__(self, features):
@@ -175,7 +175,7 @@ def test_tables_that_contradict_the_costs_are_refused():
             jm.certify(problem, policy, evaluation=ROWS)
 
 
-class Negated(LargeFeatures):
+class Negated(DrawnFeatures):
     """Features with one column below zero, drawn from as if it were above."""
 
     def __init__(self, features):

@@ -32,7 +32,7 @@ of the subgradients, proportional to |D_y| alone, misses states that have only i
 its mean is below V2. Psi' u is exact. *Cost*: only Psi' Phi and the envelopes (which know theta by
 its length only) need all rows, and so does the check that u defines the policy.
 
-*In a stepped world* q1 and q2 are the laws of `LargeFeatures`, and q = (q2 + initial)/2 takes the
+*In a stepped world* q1 and q2 are the laws of `DrawnFeatures`, and q = (q2 + initial)/2 takes the
 place of q2 in V2; there is no base measure and no r+, and the expectations are sampled as well:
 
     psi_i' u = sum over j of theta_j <phi_j, psi_i>       where it is known exactly
@@ -94,7 +94,7 @@ from journeyman.certificate.terms import (
 )
 from journeyman.errors import InvalidCosts, InvalidProblem
 from journeyman.execution import Executor, Serial
-from journeyman.features.base import Features, LargeFeatures
+from journeyman.features.base import DrawnFeatures, Features
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem import Apprenticeship, draw_seeds
@@ -164,7 +164,7 @@ class SampledRows:
         """Kinds A (sampled) and, in an explicit world, B (sampled); both hold together."""
         if problem.level is Level.EXPLICIT:
             return self._by_envelopes(problem, policy, failure_probability)
-        if not isinstance(policy, FeaturePolicy) or not isinstance(policy.features, LargeFeatures):
+        if not isinstance(policy, FeaturePolicy) or not isinstance(policy.features, DrawnFeatures):
             raise InvalidProblem(
                 f"a {type(policy).__name__} has no features to draw rows from",
                 "Give evaluation=jm.Rollouts(...)",
@@ -381,7 +381,7 @@ def _by_draws(
 ) -> Evaluation:
     """Kind A: the delta is shared by what is sampled of V1, V2 and the expectations."""
     features, theta = policy.features, policy.coefficients
-    assert isinstance(features, LargeFeatures)
+    assert isinstance(features, DrawnFeatures)
     known = features.exact_matching(problem.cost_functions)
     size, seed = ROWS_OF_A_TASK, draw_seeds.large_seed(problem, policy)
     tasks = [(seed, first, min(size, count - first)) for first in range(0, count, size)]
@@ -426,7 +426,7 @@ def _row_premises(
 
 def _rows(
     task: tuple[int, int, int],
-    shared: tuple[Apprenticeship, LargeFeatures, FloatArray, FloatArray],
+    shared: tuple[Apprenticeship, DrawnFeatures, FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray, FloatArray, Steps, Draws]:
     """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
     the rows were examined."""
@@ -469,7 +469,7 @@ def _unknown(theta: FloatArray, known: FloatArray) -> FloatArray:
 
 
 def _ranges(
-    problem: Apprenticeship, features: LargeFeatures, theta: FloatArray, known: FloatArray
+    problem: Apprenticeship, features: DrawnFeatures, theta: FloatArray, known: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Widths of the ranges of the samples; a product of two ranges is widest at its corners."""
     sampled = _unknown(theta, known)

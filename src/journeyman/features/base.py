@@ -3,8 +3,10 @@
     u_theta = base + Phi theta
 
 where the columns of Phi are measures over the pairs of a world and `base` (often absent) is a fixed
-measure. Sparse columns stay sparse. The paper's Assumption 2 (positive entries, column mass
-1/(1 - discount)) is reported by `Features.assumption_2`, not required: no inequality needs it.
+measure. `Features` are a matrix, for worlds of arrays; `DrawnFeatures` are callables, for worlds
+too large to enumerate (`needs` is the level of world that either is for). The paper's Assumption 2
+(positive entries, column mass 1/(1 - discount)) is reported by `Features.assumption_2`, not
+required: no inequality needs it.
 """
 
 from abc import ABC, abstractmethod
@@ -36,6 +38,8 @@ from journeyman.world.levels import Level
 
 BLOCK = 1 << 16
 """Pairs evaluated at a time when features are given as a callable."""
+SPARSE_BELOW = 0.25
+"""Share of non-zeros up to which occupancies are stored sparsely."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -171,18 +175,6 @@ def _dense(matrix: Matrix) -> FloatArray:
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
-# Features of a world too large to enumerate: what a simulator can give of Phi.
-#
-#     q1(s) = sum_j phi_j(s) / (d h)                                    pairs
-#     q2(y) = sum_j ((B + discount P)' phi_j)(y) / ((1 + discount) d h)   states
-#
-# where every column phi_j is a nonnegative measure of mass h = 1/(1 - discount) and d is their
-# number. Both laws can be drawn from and evaluated where they were drawn, and the row norms over
-# them are at most C_1 = d h and C_2 = (1 + discount) d h: nothing grows with the number of states.
-#
-# Cost of a flow row: the rows of its state's own pairs and of the pairs that lead there.
-
-
 class FlowRows(NamedTuple):
     """Rows of D = (B - discount P)' Phi with the probabilities q2 of their states."""
 
@@ -190,8 +182,17 @@ class FlowRows(NamedTuple):
     law: FloatArray
 
 
-class LargeFeatures(ABC):
-    """Nonnegative columns of mass 1/(1 - discount) over the pairs of `world`."""
+class DrawnFeatures(ABC):
+    """Columns over the pairs of a world too large to enumerate: what callables can give of Phi.
+
+        q1(s) = sum_j phi_j(s) / (d h)                                    pairs
+        q2(y) = sum_j ((B + discount P)' phi_j)(y) / ((1 + discount) d h)   states
+
+    where every column phi_j is a nonnegative measure of mass h = 1/(1 - discount) and d is their
+    number. Both laws can be drawn from and evaluated where they were drawn, and the row norms over
+    them are at most C_1 = d h and C_2 = (1 + discount) d h: nothing grows with the number of
+    states. A flow row costs the rows of its state's own pairs and of the pairs that lead there.
+    """
 
     needs: ClassVar[Level] = Level.STEPPED
     world: LargeWorld
@@ -264,18 +265,15 @@ def every_action(states: IntArray, num_actions: int) -> tuple[IntArray, IntArray
     return np.repeat(states, num_actions), np.tile(np.arange(num_actions), states.size)
 
 
-# Several feature sets of one large world side by side.
-
-
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class JoinedFeatures(LargeFeatures):
-    """The columns of all blocks, in their order; made by `features.joined`."""
+class JoinedFeatures(DrawnFeatures):
+    """The columns of all blocks, in their order; in this order."""
 
     world: LargeWorld
-    blocks: tuple[LargeFeatures, ...]
+    blocks: tuple[DrawnFeatures, ...]
     num_features: int
 
-    def __init__(self, *blocks: LargeFeatures) -> None:
+    def __init__(self, *blocks: DrawnFeatures) -> None:
         if not blocks:
             raise InvalidCosts("there is nothing to join", "Give at least one feature set")
         first = blocks[0].world
@@ -323,23 +321,12 @@ class JoinedFeatures(LargeFeatures):
         return f"JoinedFeatures({', '.join(repr(block) for block in self.blocks)})"
 
 
-# Occupancy measures of known policies as features.
-#
-#     phi_k = mu^{pi_k},      u_theta = sum_k theta_k mu^{pi_k}
-#
-# Guarantee: for theta in the simplex u_theta is itself an occupancy measure, so V1 = V2 = 0 and the
-# policy of u_theta has exactly this occupancy. Only mixtures of the given policies are in reach:
-# use them beside other features (`concatenate`), or where start states are matched by nothing
-# smooth.
-#
-# Cost: one policy evaluation per column. Columns are dense unless most pairs are left unvisited.
-
-SPARSE_BELOW = 0.25
-"""Share of non-zeros up to which the columns are stored sparsely."""
-
-
 def occupancies(world: World, policies: Sequence[Policy]) -> Features:
-    """One column per policy, of mass 1/(1 - discount).
+    """Occupancy measures of known policies, phi_k = mu^{pi_k}, each of mass 1/(1 - discount).
+
+    For theta in the simplex u_theta is itself an occupancy measure, so V1 = V2 = 0 and the policy
+    of u_theta has exactly this occupancy. Only mixtures of the given policies are in reach: use
+    them beside other features (`concatenate`), or where start states are matched by nothing smooth.
 
     >>> world = World([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
     >>> stay = Policy([1.0, 0.0, 1.0], [0, 2, 3])

@@ -8,8 +8,8 @@ policy) and s_j the scale that makes every column's mass 1/(1 - discount). The a
 mixture of heuristics whose shares depend on the state.
 
 Tents and base are products, so masses are products of short sums, a column is drawn from factor by
-factor, and expected costs that depend on one factor only are exact. Nothing
-has the length of the state space.
+factor, and expected costs that depend on one factor only are exact. Nothing has the length of the
+state space.
 
 Cost: a state has at most 2^(factors with several knots) entries per heuristic.
 """
@@ -26,7 +26,7 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix, assign
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts
-from journeyman.features.base import FlowRows, LargeFeatures
+from journeyman.features.base import DrawnFeatures, FlowRows
 from journeyman.features.cells import hat_functions
 from journeyman.features.partition import require_share, smoothed, with_flat_share
 from journeyman.features.tensor import (
@@ -50,11 +50,8 @@ if TYPE_CHECKING:
     from journeyman.features.factored_kernels import Tables
 
 
-# One factor of a factored world: tents over its values, and a measure on them.
-
-
 @dataclass(frozen=True, eq=False)
-class Axis:
+class FactorAxis:
     """One factor: its tents (values x knots) and its share of the base measure."""
 
     tents: FloatArray
@@ -94,7 +91,7 @@ class Axis:
         return np.ascontiguousarray(sums.T)
 
 
-def require_masses(axes: Sequence[Axis]) -> None:
+def require_masses(axes: Sequence[FactorAxis]) -> None:
     """Refuse a tent under which the base vanishes."""
     for factor, axis in enumerate(axes):
         if not (axis.masses > 0).all():
@@ -108,17 +105,17 @@ FLAT_SHARE = 0.05
 """Of the base, factor by factor, spread evenly."""
 BASE_KNOTS = 12
 """Tents per factor that smooth the visits behind the base."""
-BLOCK = 1 << 10
-"""States whose predecessors are held at a time."""
+BLOCK, CLONING_BLOCK = 1 << 10, 1 << 12
+"""States whose predecessors are held at a time, and states whose cells are."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class FactoredFeatures(LargeFeatures):
+class FactoredFeatures(DrawnFeatures):
     """Tents over the factors of a state times heuristics; made by `features.factored`."""
 
     world: LargeWorld
     radix: MixedRadix
-    axes: tuple[Axis, ...]
+    axes: tuple[FactorAxis, ...]
     heuristics: tuple[StatePolicy, ...]
     num_features: int
 
@@ -126,7 +123,7 @@ class FactoredFeatures(LargeFeatures):
         self,
         world: LargeWorld,
         radix: MixedRadix,
-        axes: Sequence[Axis],
+        axes: Sequence[FactorAxis],
         heuristics: Sequence[StatePolicy],
     ) -> None:
         require_masses(axes)
@@ -274,7 +271,7 @@ def factored(
         rule = QuantileKnots() if isinstance(knots, GivenKnots) else rules[factor]
         finer = _tents(rule, values, visits, max(int(counts[factor]), BASE_KNOTS))
         base = with_flat_share(smoothed(finer, visits), flat_share)
-        axes.append(Axis(tents.toarray(), base))
+        axes.append(FactorAxis(tents.toarray(), base))
     return FactoredFeatures(world, radix, axes, heuristics)
 
 
@@ -351,20 +348,6 @@ def _runs(offsets: IntArray, states: IntArray) -> tuple[IntArray, IntArray]:
     return first, np.searchsorted(first, offsets)
 
 
-# Behaviour cloning between visited states of a factored world: actions by soft cells.
-#
-#     pi(a | x) = sum_j K_j(x) p_j(a),    p_j(a) ~ sum over recorded steps of K_j(x_t) 1{a_t = a}
-#
-# where K_j are the tents of `factored`. A state nobody has visited is answered by its surroundings,
-# which in a large world is nearly every state.
-#
-# Cost: a state has 2^(factors with several knots) cells around it, 256 for eight factors; so states
-# are worked on in blocks.
-
-CLONING_BLOCK = 1 << 12
-"""States whose cells are held at a time."""
-
-
 @dataclass(frozen=True, eq=False)
 class CellLaws:
     """A law over actions per cell, blended by the tents around a state."""
@@ -389,7 +372,13 @@ def cloned(
     *,
     smoothing: float = 0.5,
 ) -> FunctionPolicy:
-    """The demonstrated action frequencies around a state; `smoothing` visits are spread evenly."""
+    """Behaviour cloning between visited states: the demonstrated actions by soft cells.
+
+        pi(a | x) = sum_j K_j(x) p_j(a),    p_j(a) ~ sum over recorded steps of K_j(x_t) 1{a_t = a}
+
+    where K_j are the tents of `factored`, and `smoothing` visits are spread evenly. A state nobody
+    has visited is answered by its surroundings, which in a large world is nearly every state.
+    """
     if not (np.isfinite(smoothing) and smoothing > 0):
         raise InvalidCosts(f"smoothing = {smoothing}", "Give a positive number")
     cells = factored(world, radix, demos, single_actions(world)[:1], num_knots)

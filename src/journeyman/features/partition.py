@@ -48,7 +48,7 @@ NEGLIGIBLE = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
+class ColumnBlend:
     """What a base measure may look at.
 
     `membership` is K, the product of one or more `axes`, `choices` (pairs x choices) the
@@ -83,7 +83,7 @@ class BaseMeasure(ABC):
     """A rule for base(x); its scale does not matter."""
 
     @abstractmethod
-    def over(self, blend: Blend) -> FloatArray:
+    def over(self, blend: ColumnBlend) -> FloatArray:
         """One non-negative number per state."""
 
 
@@ -91,7 +91,7 @@ class BaseMeasure(ABC):
 class Flat(BaseMeasure):
     """Every state alike."""
 
-    def over(self, blend: Blend) -> FloatArray:
+    def over(self, blend: ColumnBlend) -> FloatArray:
         return np.ones(blend.world.num_states)
 
 
@@ -111,7 +111,7 @@ class GivenBase(BaseMeasure):
             )
         assign(self, measure=values)
 
-    def over(self, blend: Blend) -> FloatArray:
+    def over(self, blend: ColumnBlend) -> FloatArray:
         name, size = "base measure", blend.world.num_states
         return real_array(name, self.measure, ndim=1, size=size, refusal=InvalidCosts)
 
@@ -131,7 +131,7 @@ class SmoothedVisits(BaseMeasure):
     def __post_init__(self) -> None:
         require_share("flat_share", self.flat_share)
 
-    def over(self, blend: Blend) -> FloatArray:
+    def over(self, blend: ColumnBlend) -> FloatArray:
         visits = blend.world.pairs.total(blend.demonstrated(self.discounted))
         return with_flat_share(smoothed(blend.membership, visits), self.flat_share)
 
@@ -164,14 +164,14 @@ class ClonedVisits(BaseMeasure):
         require_positive("smoothing", self.smoothing)
         require_share("flat_share", self.flat_share)
 
-    def over(self, blend: Blend) -> FloatArray:
+    def over(self, blend: ColumnBlend) -> FloatArray:
         world = blend.world
         weights = blend.columns @ self.shares(blend).ravel()
         visits = occupancy(world, extract(world, weights)).of_states
         # A state that lacks actions has weights that sum to less than one.
         return with_flat_share(visits / world.pairs.total(weights), self.flat_share)
 
-    def shares(self, blend: Blend) -> FloatArray:
+    def shares(self, blend: ColumnBlend) -> FloatArray:
         """p: (cells x choices), the law over choices in each cell."""
         columns, counts = blend.columns, blend.demonstrated(self.discounted)
         seen = np.flatnonzero(counts)
@@ -230,7 +230,7 @@ def blended(
     heuristics: Sequence[Policy] | None = None,
 ) -> Features:
     """The features of K = the row-wise product of `axes`: what every builder ends with."""
-    blend = Blend(world, demos, tuple(axes), choices_of(world, heuristics))
+    blend = ColumnBlend(world, demos, tuple(axes), choices_of(world, heuristics))
     rule = base if base is not None else Flat() if demos is None else ClonedVisits()
     if not isinstance(rule, BaseMeasure):
         raise InvalidCosts(f"base is {rule!r}", "Give a value, for example ClonedVisits()")

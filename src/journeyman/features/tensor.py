@@ -27,7 +27,7 @@ from journeyman.features.base import Features
 from journeyman.features.cells import hat_functions
 from journeyman.features.partition import (
     BaseMeasure,
-    Blend,
+    ColumnBlend,
     blended,
     require_share,
     smoothed,
@@ -140,7 +140,7 @@ class ProductOfVisits(BaseMeasure):
     def __post_init__(self) -> None:
         require_share("flat_share", self.flat_share)
 
-    def over(self, blend: Blend) -> FloatArray:
+    def over(self, blend: ColumnBlend) -> FloatArray:
         visits = blend.world.pairs.total(blend.demonstrated(self.discounted))
         parts = [
             with_flat_share(smoothed(axis, visits), self.flat_share) * visits.size

@@ -27,7 +27,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostFunctions
 from journeyman.errors import InvalidSolver
-from journeyman.features.base import Features, LargeFeatures
+from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.reduced import DrawnRows, Reduced, RowSampling, SamplingLaws
 from journeyman.world.levels import Level
@@ -46,7 +46,7 @@ def block_stream(seed: int, *block: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=block))
 
 
-def draw_rows(features: LargeFeatures, count: int, rng: np.random.Generator) -> DrawnRows:
+def draw_rows(features: DrawnFeatures, count: int, rng: np.random.Generator) -> DrawnRows:
     """`count` rows of Phi and as many of D."""
     pair_rows = features.rows(*features.draw(rng, count))
     states = features.draw_flow(rng, count)
@@ -62,14 +62,14 @@ class DrawnReduced(Reduced):
 
     Args:
         problem: in a world with successors and predecessors.
-        features: `LargeFeatures` for that world.
+        features: `DrawnFeatures` for that world.
         seed: decides the pairs behind G and the rows of every block.
     """
 
-    features: LargeFeatures  # type: ignore[assignment]
+    features: DrawnFeatures  # type: ignore[assignment]
     seed: int
 
-    def __init__(self, problem: Apprenticeship, features: LargeFeatures, seed: int) -> None:
+    def __init__(self, problem: Apprenticeship, features: DrawnFeatures, seed: int) -> None:
         require_same_world(problem, features)
         assign(self, problem=problem, features=features, seed=seed)
 
@@ -187,9 +187,9 @@ class DrawnReduced(Reduced):
         return np.asarray((rows.T @ weighed).T / MATCHING_BLOCK)
 
 
-def reduced_of(problem: Apprenticeship, features: Features | LargeFeatures, seed: int) -> Reduced:
+def reduced_of(problem: Apprenticeship, features: Features | DrawnFeatures, seed: int) -> Reduced:
     """The reduced problem: all rows of features that hold a matrix, drawn rows of the others."""
-    if isinstance(features, LargeFeatures):
+    if isinstance(features, DrawnFeatures):
         if problem.level is Level.EXPLICIT:
             raise InvalidSolver(
                 f"{features!r} are features of a large world",
@@ -204,7 +204,7 @@ def reduced_of(problem: Apprenticeship, features: Features | LargeFeatures, seed
     return Reduced(problem, features)
 
 
-def require_same_world(problem: Apprenticeship, features: LargeFeatures) -> None:
+def require_same_world(problem: Apprenticeship, features: DrawnFeatures) -> None:
     """Refuse features of another world, and a world whose rows cannot be drawn."""
     if not hasattr(problem.world, "predecessors"):
         raise InvalidSolver(

@@ -124,18 +124,17 @@ def _dense(matrix: Matrix | SparseMatrix) -> FloatArray:
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
-# Penalties: what a violated constraint costs in the surrogate loss.
-#
-#     L(theta) = gap(theta) + pairs * V1(theta) + flow * V2(theta) + budgets * overspending(theta)
-#
-# where V1 is the total negativity and V2 the flow violation of u_theta.
-
 SLACK_ROUNDS = 60
 
 
 @dataclass(frozen=True)
 class Penalties:
-    """The multipliers lambda_1, lambda_2 and lambda_3."""
+    """What violated constraints cost: the multipliers lambda_1, lambda_2 and lambda_3 of
+
+        L(theta) = gap(theta) + pairs V1(theta) + flow V2(theta) + budgets overspending(theta)
+
+    where V1 is the total negativity and V2 the flow violation of u_theta.
+    """
 
     pairs: float
     flow: float
@@ -226,17 +225,15 @@ def common_slack(problem: Apprenticeship) -> float:
     return best
 
 
-# Sampling laws for rows: q1 over pairs and q2 over states, and the ratios they lead to.
-#
-#     C_1 = max over pairs of |Phi_s|_2/q1(s),      C_2 = max over states of |D_y|_2/q2(y)
-#
-# A row that is zero need not be drawn. The laws proportional to the row norms are optimal: they
-# make C_1 the sum of the norms, which no law undercuts.
-
-
 @dataclass(frozen=True, eq=False)
 class SamplingLaws:
-    """q1, q2 and their ratios C_1, C_2."""
+    """Laws q1 over pairs and q2 over states, and the ratios they lead to:
+
+        C_1 = max over pairs of |Phi_s|_2/q1(s),      C_2 = max over states of |D_y|_2/q2(y)
+
+    A row that is zero need not be drawn. Laws proportional to the row norms are optimal: they make
+    C_1 the sum of the norms, and no law has a smaller one.
+    """
 
     pair_sampling: FloatArray
     state_sampling: FloatArray

@@ -209,18 +209,6 @@ def _row(matrix: Matrix, index: int) -> FloatArray:
     return np.asarray(row.toarray() if sparse.issparse(row) else row).ravel()
 
 
-# Lower bounds on the surrogate loss over a ball of coefficients.
-#
-# For any w in the class, y in [-1, 1] per state, z in [0, 1] per pair and x in [0, 1] per budget,
-#
-#     min over |theta|_2 <= radius of L(theta)
-#         >= -<w, target> - lambda_2 <y, initial> + lambda_1 <z, floor> - lambda_3 <x, limits>
-#            - radius |G'w + lambda_2 D'y - lambda_1 Phi'z + lambda_3 C'x|_2
-#
-# because each term of L is the maximum of a linear function over such a point. Points outside these
-# sets are moved into them first, so any proposal gives a valid bound.
-
-
 @dataclass(frozen=True, eq=False, init=False)
 class ReducedWitness:
     """A dual point of the surrogate: w, y, z, x."""
@@ -246,7 +234,17 @@ class ReducedWitness:
 
 
 def reduced_lower_bound(surrogate: Surrogate, witness: ReducedWitness, radius: float) -> float:
-    """What the surrogate loss cannot go below for any coefficients within `radius`."""
+    """What the surrogate loss cannot go below for any coefficients within `radius`.
+
+    For any w in the class, y in [-1, 1] per state, z in [0, 1] per pair and x in [0, 1] per budget,
+
+        min over |theta|_2 <= radius of L(theta)
+            >= -<w, target> - lambda_2 <y, initial> + lambda_1 <z, floor> - lambda_3 <x, limits>
+               - radius |G'w + lambda_2 D'y - lambda_1 Phi'z + lambda_3 C'x|_2
+
+    because each term of L is the maximum of a linear function over such a point. Points outside
+    these sets are moved into them first, so any witness gives a valid bound.
+    """
     reduced, penalties = surrogate.reduced, surrogate.penalties
     w = reduced.problem.cost_class.admit(witness.cost_weights)
     y = np.clip(witness.flow_signs, -1.0, 1.0)

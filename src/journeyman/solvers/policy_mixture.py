@@ -207,27 +207,6 @@ class _Search:
         )  # fmt: skip
 
 
-# The best weights of a mixture, for given expectations of its candidates.
-#
-#     minimise over theta >= 0, sum theta = 1    gap_W(M theta - e)
-#       = maximise over w in W                   min_k <w, m_k - e>
-#
-# where the columns m_k of M are the candidates' expectations: the reduced program with occupancies
-# of policies as features, in which nothing is ever negative and flow is kept (V1 = V2 = 0). A
-# linear program for `InfinityBall` and `Simplex`; for `EuclideanBall` the point of a polytope
-# closest to the origin, which is a nonnegative least-squares problem:
-#
-#     min |A theta|^2 + (sum theta - 1)^2 over theta >= 0  has a multiple of the best weights as
-#     solution, because theta = t phi costs t^2 |A phi|^2 + (t - 1)^2.
-#
-# For `Simplex` the optimum is often a face; among its points the least mean cost is taken, as in
-# the second stage of the exact program.
-#
-# *Guarantee*: `lower_bound` is the right-hand side at weights that lie in W, so no mixture of these
-# candidates is better on these figures, whatever the engine did.
-#
-# Reference: Lawson, Hanson, "Solving Least Squares Problems", 1974, for the least distance.
-
 HELD, WORTHWHILE = 1e-9, 1e-6
 """By how much, in units of the program, the second stage may give way, and must gain."""
 
@@ -247,7 +226,23 @@ class MixtureWeights:
 def best_weights(
     expectations: FloatArray, target: FloatArray, cost_class: CostClass
 ) -> MixtureWeights:
-    """The best weights for candidates with the given expectations, (candidates x costs)."""
+    """The best weights for candidates with the given expectations, (candidates x costs).
+
+        minimise over theta >= 0, sum theta = 1    gap_W(M theta - e)
+          = maximise over w in W                   min_k <w, m_k - e>
+
+    where the columns m_k of M are the expectations: the reduced program with occupancies of
+    policies as features, in which nothing is ever negative and flow is kept (V1 = V2 = 0). A linear
+    program for `InfinityBall` and `Simplex`; for `EuclideanBall` the point of a polytope closest to
+    the origin, which is a nonnegative least-squares problem (Lawson, Hanson, 1974):
+
+        min |A theta|^2 + (sum theta - 1)^2 over theta >= 0  has a multiple of the best weights as
+        solution, because theta = t phi costs t^2 |A phi|^2 + (t - 1)^2.
+
+    For `Simplex` the optimum is often a face; among its points the least mean cost is taken, as in
+    the second stage of the exact program. `lower_bound` is the right-hand side at weights that lie
+    in W, so no mixture of these candidates is better on these numbers, whatever the engine did.
+    """
     scale = cost_class.scaling(target.size)
     differences = (expectations - target) * scale
     unit = float(np.abs(differences).max()) or 1.0

@@ -49,7 +49,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix, assign, dense
 from journeyman.demonstrations import Demonstrations, clone
 from journeyman.errors import InvalidDemonstrations, InvalidSolver
-from journeyman.features.base import Features, LargeFeatures
+from journeyman.features.base import DrawnFeatures, Features
 from journeyman.policy import Policy
 from journeyman.policy.table import log_softmax, softmax
 from journeyman.problem import Apprenticeship
@@ -254,7 +254,7 @@ def labelled(world: World, decisions: Demonstrations) -> Demonstrations:
 
 def _checked(features: Any) -> Features:
     """Features as columns over pairs."""
-    if isinstance(features, LargeFeatures):
+    if isinstance(features, DrawnFeatures):
         raise InvalidSolver(
             f"{features!r} are features of a large world", "Give jm.Features(matrix)"
         )

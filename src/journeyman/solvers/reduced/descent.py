@@ -44,7 +44,7 @@ from journeyman.solvers.reduced.kernels import (
     advance,
     advance_incrementally,
 )
-from journeyman.solvers.reduced.rows import ALL, Blocks, Rows, RowSource, Tables, source_of
+from journeyman.solvers.reduced.rows import ALL, DrawnBlocks, Rows, RowSource, RowTables, source_of
 from journeyman.solvers.reduced.step_rules import (
     CONSTANT,
     INVERSE_ROOT,
@@ -95,7 +95,7 @@ class SubgradientState:
     @property
     def witness(self) -> ReducedWitness:
         """The average of what was active: of the cost weights, and of each row when it was seen."""
-        assert isinstance(self.source, Tables)
+        assert isinstance(self.source, RowTables)
         total = max(self.iterate.totals[WEIGHT], np.finfo(float).tiny)
         return ReducedWitness(
             self.iterate.weighted_costs / total,
@@ -208,7 +208,7 @@ class Descent:
         """How many steps are best taken at a time."""
         if not self.replicas:
             return self.state.source.stride(self.state.step)
-        return ALL if isinstance(self.state.source, Blocks) else ROUND
+        return ALL if isinstance(self.state.source, DrawnBlocks) else ROUND
 
     def take(self, count: int) -> None:
         """`count` steps, of every replica."""
@@ -226,7 +226,7 @@ class Descent:
         parts = [arrays for arrays, _ in replicas]
         for name, target in state.iterate._asdict().items():
             target[...] = sum_in_order(part[name] for part in parts)
-        if isinstance(source, Tables):
+        if isinstance(source, RowTables):
             source.pairs.recount(sum_in_order(part["pairs"] for part in parts))
             source.flow.recount(sum_in_order(part["flow"] for part in parts))
         state.step = replicas[0][1]["step"]

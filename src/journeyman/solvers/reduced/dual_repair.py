@@ -72,10 +72,7 @@ class DualRepair:
         """Whether dual points are moved at all."""
         reduced = self.surrogate.reduced
         few = reduced.num_features <= MOST_FEATURES
-        return (
-            few
-            and _all_products(reduced.flow_rows) + _all_products(reduced.pair_rows) <= WORK_LIMIT
-        )
+        return few and _products(reduced.flow_rows) + _products(reduced.pair_rows) <= WORK_LIMIT
 
     @property
     def seconds(self) -> float:
@@ -118,7 +115,7 @@ class DualRepair:
         return ReducedWitness(*parts), length == 1.0
 
 
-def _all_products(rows: Matrix) -> float:
+def _products(rows: Matrix) -> float:
     """Of the entries of every row with each other."""
     if sparse.issparse(rows):
         return float((np.diff(rows.indptr).astype(float) ** 2).sum())
@@ -140,19 +137,6 @@ def _affine_step(
     return step, min(1.0, CAUTION * float(ways.min()))
 
 
-# A' diag(weights) A of a table of rows, and its factor: what repairs and interior points spend
-# their time on.
-#
-# Dense rows are weighted in pieces that stay in the cache and handed to BLAS; sparse rows add their
-# products one by one, which is quicker while they are few. The factor is LAPACK's, of the matrix
-# scaled to a unit diagonal; a matrix that is not finite has none, and its solutions are not finite
-# either. Where columns are dependent it is damped, so that a solve leaves the directions alone in
-# which the matrix is singular.
-#
-# Cost: M d^2 for dense rows, the squared lengths of sparse ones, and d^3/3 for the factor;
-# `seconds` says about how much time that is, the same on every machine, for whoever must plan with
-# it.
-
 DAMPING = 1e-15
 """Added to the unit diagonal of the scaled matrix, ten times more until it has a factor."""
 PIECE = 1 << 17
@@ -169,7 +153,7 @@ def stored_rows(block: Matrix) -> Matrix:
     """The same rows, stored the way their Gram matrix is quickest."""
     if not sparse.issparse(block):
         return np.ascontiguousarray(block)
-    if _products(block) > DENSE_SHARE * block.shape[0] * block.shape[1] ** 2:
+    if _products(block) / 2 > DENSE_SHARE * block.shape[0] * block.shape[1] ** 2:
         return block.toarray()
     rows = sparse.csr_array(block)
     if not rows.has_sorted_indices:
@@ -178,7 +162,11 @@ def stored_rows(block: Matrix) -> Matrix:
 
 
 def add_gram(block: Matrix, weights: FloatArray, total: FloatArray) -> None:
-    """total += block' diag(weights) block, of which only the lower triangle counts."""
+    """total += block' diag(weights) block, of which only the lower triangle counts.
+
+    Dense rows are weighted in pieces that stay in the cache and handed to BLAS, M d^2 products;
+    sparse rows add their products one by one, which is quicker while they are few.
+    """
     if isinstance(block, np.ndarray):
         _add_dense_gram(block, weights, total)
     else:
@@ -186,8 +174,12 @@ def add_gram(block: Matrix, weights: FloatArray, total: FloatArray) -> None:
 
 
 def factored_gram(gram: FloatArray) -> Solve:
-    """Solver of gram x = right (the lower triangle is read, and overwritten), damped where the
-    matrix is singular."""
+    """Solver of gram x = right; the lower triangle is read, and overwritten.
+
+    The factor is LAPACK's, of the matrix scaled to a unit diagonal; a matrix that is not finite has
+    none, and its solutions are not finite either. Where columns are dependent it is damped, so that
+    a solve leaves the directions alone in which the matrix is singular. It costs d^3/3 products.
+    """
     size = np.sqrt(np.diag(gram))
     scale = 1 / np.where(size > 0, size, 1.0)
     gram *= scale
@@ -204,16 +196,13 @@ def factored_gram(gram: FloatArray) -> Solve:
 
 
 def seconds(block: Matrix) -> float:
-    """About how long one Gram matrix of stored rows and its factor take."""
+    """About how long one Gram matrix of stored rows and its factor take: the same on every
+    machine, for whoever must plan with it."""
     num_rows, width = map(float, block.shape)
     factor = width**3 / 3 / FACTOR_RATE
     if isinstance(block, np.ndarray):
         return factor + num_rows * width**2 / DENSE_RATE
-    return factor + _products(block) / SPARSE_RATE
-
-
-def _products(block: Matrix) -> float:
-    return float((np.diff(block.indptr).astype(float) ** 2).sum() / 2)
+    return factor + _products(block) / 2 / SPARSE_RATE
 
 
 def _add_dense_gram(block: FloatArray, weights: FloatArray, total: FloatArray) -> None:
@@ -237,10 +226,6 @@ def _add_sparse_gram(
             for other in range(indptr[row], one + 1):
                 total[indices[one], indices[other]] += share * data[other]
 
-
-# A' diag(weights) A of a box program, and the repair of its dual points by weighted least squares.
-#
-# The matrices and their factors are those of `solvers/reduced/dual_repair`, block by block.
 
 REPAIRS = 4
 """Affine steps towards the equations of a dual point that misses them."""

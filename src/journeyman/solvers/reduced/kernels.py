@@ -17,7 +17,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import add, dot, norm, prefetch, sparse_add, sparse_dot, vector_kernel
 from journeyman.costs.weight_set import BALL, BOX, LARGEST
-from journeyman.solvers.reduced.rows import ACTIVE, FIGURES, IMPORTANCE, SEEN, THRESHOLD, Rows
+from journeyman.solvers.reduced.rows import ACTIVE, HEADER, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.reduced.step_rules import (
     COORDINATE_ADAPTIVE,
     DUAL_AVERAGING,
@@ -76,7 +76,7 @@ class Iterate(NamedTuple):
 @vector_kernel
 def row_dot(rows: Rows, k: int, theta: FloatArray) -> float:
     """<row k, theta>."""
-    start, stop = rows.heads[k] + FIGURES, rows.heads[k + 1]
+    start, stop = rows.heads[k] + HEADER, rows.heads[k + 1]
     if not rows.is_sparse:
         return dot(rows.numbers[start:stop], theta)
     middle = start + (stop - start) // 3 * 2
@@ -86,7 +86,7 @@ def row_dot(rows: Rows, k: int, theta: FloatArray) -> float:
 @vector_kernel
 def row_add(rows: Rows, k: int, factor: float, into: FloatArray) -> None:
     """into += factor * row k."""
-    start, stop = rows.heads[k] + FIGURES, rows.heads[k + 1]
+    start, stop = rows.heads[k] + HEADER, rows.heads[k + 1]
     if not rows.is_sparse:
         add(factor, rows.numbers[start:stop], into)
     else:
@@ -186,18 +186,18 @@ def sampled_part(
     for k in range(batch):
         inner[1, k] = row_dot(flow, state_at[first + k], theta)
     for k in range(batch):
-        figures = pairs.heads[pair_at[first + k]]
-        pairs.numbers[figures + SEEN] += omega
-        if inner[0, k] < pairs.numbers[figures + THRESHOLD]:
-            pairs.numbers[figures + ACTIVE] += omega
-            weight = pairs.numbers[figures + IMPORTANCE]
+        head = pairs.heads[pair_at[first + k]]
+        pairs.numbers[head + SEEN] += omega
+        if inner[0, k] < pairs.numbers[head + THRESHOLD]:
+            pairs.numbers[head + ACTIVE] += omega
+            weight = pairs.numbers[head + IMPORTANCE]
             row_add(pairs, pair_at[first + k], -share * weight, gradient)
     for k in range(batch):
-        figures = flow.heads[state_at[first + k]]
-        sign = np.sign(inner[1, k] - flow.numbers[figures + THRESHOLD])
-        flow.numbers[figures + SEEN] += omega
-        flow.numbers[figures + ACTIVE] += omega * sign
-        weight = flow.numbers[figures + IMPORTANCE]
+        head = flow.heads[state_at[first + k]]
+        sign = np.sign(inner[1, k] - flow.numbers[head + THRESHOLD])
+        flow.numbers[head + SEEN] += omega
+        flow.numbers[head + ACTIVE] += omega * sign
+        weight = flow.numbers[head + IMPORTANCE]
         row_add(flow, state_at[first + k], share * weight * sign, gradient)
 
 
@@ -281,18 +281,8 @@ def advance(
         project(it.theta, motion.radius, motion.nonnegative)
 
 
-# The same loop for the infinity ball with scalar steps, without the O(num_costs d) matching term.
-#
-# z = G theta - target changes by the drawn rows' images under G, which are tabulated, and the
-# summed signed rows G's only when a sign of z flips:
-#
-#     z <- z - step (G G's + flow_y (G D_y) - pair_s (G Phi_s)),      flips update G's and G G's
-#
-# so a step costs O(d + num_costs). It needs dense rows, one pair and one state per step, no
-# budgets, and a step size known before the subgradient. Rounding that gathers in z is cleared every
-# `REFRESH` steps, counted from the start of the run and not of a block.
-
 REFRESH = 4096
+"""Steps after which z is computed anew."""
 AHEAD = 4
 """Steps ahead for which rows are asked from the memory."""
 
@@ -421,7 +411,17 @@ def advance_incrementally(
     it: Iterate,
     matched: Matched,
 ) -> None:
-    """Consume the drawn rows, one pair and one state per step, after `done` steps."""
+    """The same loop for the infinity ball with scalar steps, without the O(num_costs d) term.
+
+    z = G theta - target changes by the drawn rows' images under G, which are tabulated, and the
+    summed signed rows G's only when a sign of z flips:
+
+        z <- z - step (G G's + flow_y (G D_y) - pair_s (G Phi_s)),     flips update G's and G G's
+
+    so a step costs O(d + num_costs). It needs dense rows, one pair and one state per step, no
+    budgets, and a step size known before the subgradient. Rounding that gathers in z is cleared
+    every `REFRESH` steps, counted from the start of the run and not of a block.
+    """
     theta = it.theta
     row, image = np.empty_like(theta), np.empty_like(matched.z)
     for t in range(pair_at.size):
@@ -436,8 +436,8 @@ def advance_incrementally(
         rate = motion.rate / np.sqrt(float(step)) if motion.rule == INVERSE_ROOT else motion.rate
         s, y = pair_at[t], state_at[t]
         of_pair, of_state = pairs.heads[s], flow.heads[y]
-        pair_row = pairs.numbers[of_pair + FIGURES : pairs.heads[s + 1]]
-        flow_row = flow.numbers[of_state + FIGURES : flow.heads[y + 1]]
+        pair_row = pairs.numbers[of_pair + HEADER : pairs.heads[s + 1]]
+        flow_row = flow.numbers[of_state + HEADER : flow.heads[y + 1]]
         negative = dot(pair_row, theta) < pairs.numbers[of_pair + THRESHOLD]
         sign = np.sign(dot(flow_row, theta) - flow.numbers[of_state + THRESHOLD])
         by_pair = -pairs.numbers[of_pair + IMPORTANCE] if negative else 0.0

@@ -2,10 +2,10 @@
 
 A table holds rows of Phi (one per pair) or of D (one per state), dense or sparse, with what a row
 is compared to (its threshold) and its importance weight, penalty/probability. Where all rows are
-known (`Tables`) positions are drawn by the alias method, one uniform number each, in the order
+known (`RowTables`) positions are drawn by the alias method, one uniform number each, in the order
 (step, row, pair before state), so the stream depends on the seed alone and not on how it is cut.
-Where rows can only be drawn (`Blocks`) every block of them is a table of its own, read from its
-beginning to its end.
+Where rows can only be drawn (`DrawnBlocks`) every block of them is a table of its own, read from
+its beginning to its end.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.compiled import kernel
 from journeyman.execution import Executor, seeds_of
-from journeyman.features.base import LargeFeatures
+from journeyman.features.base import DrawnFeatures
 from journeyman.problem.drawn import LEARNING, REPLICA, DrawnReduced, block_stream, draw_rows
 from journeyman.problem.reduced import DrawnRows, Penalties
 from journeyman.problem.surrogate import Surrogate
@@ -32,7 +32,7 @@ BLOCK_ROWS = 1 << 14
 THRESHOLD, IMPORTANCE, SEEN, ACTIVE = range(4)
 """Where a record holds what its row is compared to, its importance weight, and how much weight the
 row was seen and active with."""
-FIGURES = 4
+HEADER = 4
 """How many of those there are."""
 NEVER = 1e-290
 """A row that is drawn with less than this probability is not drawn, and its weight no number."""
@@ -41,7 +41,7 @@ NEVER = 1e-290
 class Rows(NamedTuple):
     """A table of rows, each a record in one stretch of memory, which is slow to reach.
 
-    Record k is `numbers[heads[k] : heads[k + 1]]`: the row's figures, its n values and, in a sparse
+    Record k is `numbers[heads[k] : heads[k + 1]]`: the row's entries, its n values and, in a sparse
     table, its n indices (n is even, two indices take the place of a number; `integers` shows the
     same memory as integers).
     """
@@ -109,7 +109,7 @@ class RowSource(ABC):
         """Go on from a `state`."""
 
 
-class Tables(RowSource):
+class RowTables(RowSource):
     """All rows of a surrogate, drawn by position from its laws; a row counts when it was active."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Tables(RowSource):
         self.rng.bit_generator.state = facts["rng"]
 
 
-class Blocks(RowSource):
+class DrawnBlocks(RowSource):
     """Rows of a stepped world, drawn block by block and never seen again.
 
     A block has its number in a stream, so steps are the same however a run is cut; an executor may
@@ -205,17 +205,17 @@ def source_of(
     reduced = surrogate.reduced
     if isinstance(reduced, DrawnReduced):
         stream = (LEARNING,) if replica is None else (REPLICA, replica)
-        return Blocks(reduced, surrogate.penalties, batch, stream, executor)
-    return Tables(surrogate, batch, seed if replica is None else seeds_of(seed, replica + 1)[-1])
+        return DrawnBlocks(reduced, surrogate.penalties, batch, stream, executor)
+    return RowTables(surrogate, batch, seed if replica is None else seeds_of(seed, replica + 1)[-1])
 
 
-def _block(task: tuple[int, ...], features: LargeFeatures) -> DrawnRows:
+def _block(task: tuple[int, ...], features: DrawnFeatures) -> DrawnRows:
     seed, size, *block = task
     return draw_rows(features, size, block_stream(seed, *block))
 
 
 def rows_to_tables(rows: DrawnRows, penalties: Penalties) -> tuple[Rows, Rows]:
-    """Tables of drawn pairs and states."""
+    """RowTables of drawn pairs and states."""
     return (
         table_of(rows.pair_rows, rows.floor, penalties.pairs, rows.pair_law),
         table_of(rows.flow_rows, rows.flow_target, penalties.flow, rows.flow_law),
@@ -226,9 +226,9 @@ def table_of(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArra
     is_sparse = sparse.issparse(rows)
     if is_sparse:
         counts = np.diff(rows.indptr)
-        lengths = FIGURES + (counts + counts % 2) // 2 * 3
+        lengths = HEADER + (counts + counts % 2) // 2 * 3
     else:
-        lengths = np.full(rows.shape[0], FIGURES + rows.shape[1])
+        lengths = np.full(rows.shape[0], HEADER + rows.shape[1])
     heads = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     numbers = np.zeros(heads[-1])
     numbers[heads[:-1] + THRESHOLD] = threshold
@@ -238,14 +238,14 @@ def table_of(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArra
     if is_sparse:
         _fill_sparse(table, rows.data, rows.indices, rows.indptr)
     else:
-        numbers.reshape(rows.shape[0], -1)[:, FIGURES:] = rows
+        numbers.reshape(rows.shape[0], -1)[:, HEADER:] = rows
     return table
 
 
 @kernel
 def _fill_sparse(table: Rows, data: FloatArray, indices: IntArray, starts: IntArray) -> None:
     for k in range(table.heads.size - 1):
-        values = table.heads[k] + FIGURES
+        values = table.heads[k] + HEADER
         padded = (table.heads[k + 1] - values) // 3 * 2
         for entry in range(starts[k + 1] - starts[k]):
             table.numbers[values + entry] = data[starts[k] + entry]

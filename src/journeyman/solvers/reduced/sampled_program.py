@@ -32,7 +32,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.errors import InvalidSolver
-from journeyman.features.base import Features, LargeFeatures
+from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
@@ -53,7 +53,7 @@ class SampledProgram:
     """Minimise the surrogate loss as it shows on sampled rows.
 
     Args:
-        features: the columns to combine; `LargeFeatures` in a world of callables (there
+        features: the columns to combine; `DrawnFeatures` in a world of callables (there
             `sampling` is of no use: rows are drawn from the features).
         seed: of the draws; the same seed gives the same answer.
         num_rows: pairs drawn, and states drawn.
@@ -71,7 +71,7 @@ class SampledProgram:
     True
     """
 
-    features: Features | LargeFeatures
+    features: Features | DrawnFeatures
     seed: int = field(kw_only=True)
     num_rows: int = 10_000
     fresh_rows: int = 10_000
@@ -87,7 +87,7 @@ class SampledProgram:
             raise InvalidSolver(
                 f"penalty = {self.penalty!r}", "Give ExactPenalty() or SinglePenalty(value)"
             )
-        if not isinstance(self.features, Features | LargeFeatures):
+        if not isinstance(self.features, Features | DrawnFeatures):
             raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
         if not isinstance(self.sampling, RowSampling):
             raise InvalidSolver(f"sampling = {self.sampling!r}", "Give for example RowNorms()")

@@ -21,10 +21,8 @@ import numpy as np
 
 from journeyman.errors import InvalidSolver
 
-# Numbers that stand for step rules inside compiled code.
-
 CONSTANT, INVERSE_ROOT, NORM_ADAPTIVE, COORDINATE_ADAPTIVE, DUAL_AVERAGING = range(5)
-
+"""Numbers that stand for step rules inside compiled code."""
 WEIGHT, SQUARED_WEIGHT, REGRET, SQUARED_NORM = range(4)
 """Positions in `totals`: sums of w_t, w_t^2, w_t <g_t, theta_t> and |g_t|^2."""
 

@@ -37,7 +37,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.execution import Executor
-from journeyman.features.base import Features, LargeFeatures
+from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
@@ -52,7 +52,7 @@ from journeyman.solvers.hyperparameters import (
 from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
 from journeyman.solvers.reduced.dual_repair import DualRepair
 from journeyman.solvers.reduced.kernels import Motion
-from journeyman.solvers.reduced.rows import Blocks
+from journeyman.solvers.reduced.rows import DrawnBlocks
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
 from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
 from journeyman.solvers.status import Status
@@ -79,7 +79,7 @@ class StochasticSubgradient:
     """SGD-AL with the given features; good without tuning.
 
     Args:
-        features: Phi; `LargeFeatures` in a world of callables (there `sampling` and `accuracy` are
+        features: Phi; `DrawnFeatures` in a world of callables (there `sampling` and `accuracy` are
             of no use: rows are drawn from the features, the loss is estimated).
         penalty: of the surrogate; exact by default, `SinglePenalty(1/accuracy)` is the paper's.
         sampling: laws of the rows.
@@ -102,7 +102,7 @@ class StochasticSubgradient:
             worth, `solvers/reduced/descent` says.
     """
 
-    features: Features | LargeFeatures
+    features: Features | DrawnFeatures
     penalty: Penalty = field(default_factory=ExactPenalty)
     sampling: RowSampling = field(default_factory=RowNorms)
     step_rule: StepRule = field(default_factory=CoordinateAdaptive)
@@ -181,7 +181,7 @@ class _Run:
                 self.descent.restore(solver.checkpoint, self.identity)
         self.found: ReducedSolution | None = None
         if isinstance(reduced, DrawnReduced):
-            assert isinstance(self.state.source, Blocks)
+            assert isinstance(self.state.source, DrawnBlocks)
             self.repair, self.between_proofs = None, 0
             self.schedule = Schedule(FIRST_BLOCKS, BLOCK_GROWTH, self.state.source.steps_per_block)
         else:

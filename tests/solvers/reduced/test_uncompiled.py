@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden.json"
+GOLDEN = Path(__file__).parents[2] / "data" / "golden.json"
 PROGRAM = """
 import json, sys
 from dataclasses import replace

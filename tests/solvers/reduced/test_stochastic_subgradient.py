@@ -35,7 +35,7 @@ from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradi
 from journeyman.solvers.watch import Watch
 from journeyman.testing import Shape, random_problem
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "data" / "golden.json").read_text())
 RULES = [Constant(), InverseRoot(), NormAdaptive(), CoordinateAdaptive(), DualAveraging()]
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]
 

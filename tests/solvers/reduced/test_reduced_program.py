@@ -23,7 +23,7 @@ from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import problems, seeds
 from naive.surrogate_program import least_hard_gap, least_loss
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "data" / "golden.json").read_text())
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
 ENGINES = [None, *jm.Engine]
 every_class = pytest.mark.parametrize("kind", CLASSES)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import journeyman as jm
 from journeyman.features import EvenKnots, GivenKnots
-from journeyman.features.base import LargeFeatures, every_action
+from journeyman.features.base import DrawnFeatures, every_action
 from journeyman.gallery.queue_network import QueuePlan
 
 NETWORK = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
@@ -59,7 +59,7 @@ def test_flow_rows_are_those_of_the_matrix(kind, world):
     features = features_of(kind, world)
     order = np.random.default_rng(0).permutation(np.concatenate([STATES, STATES[:50]]))
     wanted = naive_flow(EXPLICIT, matrix_of(features))[order]
-    own, generic = features.flow(order), LargeFeatures.flow(features, order)
+    own, generic = features.flow(order), DrawnFeatures.flow(features, order)
     np.testing.assert_allclose(own.rows.toarray(), wanted, rtol=0, atol=1e-12)
     np.testing.assert_allclose(generic.rows.toarray(), wanted, rtol=0, atol=1e-12)
     np.testing.assert_allclose(own.law, generic.law, rtol=1e-12, atol=0)
@@ -194,7 +194,7 @@ def test_small_networks_of_any_kind(case, seed, share):
     matrix = features.rows(*every_action(everywhere, network.world.num_actions)).toarray()
     horizon = 1 / (1 - network.world.discount)
     np.testing.assert_allclose(matrix.sum(axis=0), horizon, rtol=1e-10)
-    flow, generic = features.flow(everywhere), LargeFeatures.flow(features, everywhere)
+    flow, generic = features.flow(everywhere), DrawnFeatures.flow(features, everywhere)
     wanted = naive_flow(network.explicit()[0], matrix)
     np.testing.assert_allclose(flow.rows.toarray(), wanted, rtol=0, atol=1e-12 * horizon)
     np.testing.assert_allclose(flow.law, generic.law, rtol=1e-10)

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import journeyman as jm
-from journeyman.features.base import LargeFeatures, every_action
+from journeyman.features.base import DrawnFeatures, every_action
 from journeyman.problem import drawn
 from journeyman.problem.drawn import LEARNING, DrawnReduced, block_stream
 from journeyman.problem.surrogate import Surrogate
@@ -17,7 +17,7 @@ from journeyman.solvers.reduced import rows as row_module
 from journeyman.solvers.reduced import stochastic_subgradient as module
 from journeyman.solvers.reduced.descent import SubgradientSteps
 from journeyman.solvers.reduced.kernels import Motion, advance
-from journeyman.solvers.reduced.rows import Tables
+from journeyman.solvers.reduced.rows import RowTables
 
 NETWORK = jm.gallery.queues(4, buffers=(3, 2, 2, 3), discount=0.9)
 EXPLICIT, BASIS = NETWORK.explicit()
@@ -59,7 +59,7 @@ def test_the_same_rows_lead_to_the_same_iterates():
     run = module.Descent(stepped, motion, seed=3)
     run.take(steps)
     explicit = Surrogate(jm.Reduced(LISTED, COLUMNS), None, jm.FeatureMass())
-    source = Tables(explicit, batch, 0)
+    source = RowTables(explicit, batch, 0)
     exact = SubgradientSteps(explicit, source, motion).exact._replace(
         matching=np.array(stepped.reduced.matching, order="C")
     )
@@ -210,7 +210,7 @@ def test_the_rows_of_a_budget_are_those_of_its_array(exact):
     assert (reduced.deviation(theta, 1.0) > reduced.deviation(theta, 0.0)) != exact
 
 
-class Mixtures(LargeFeatures):
+class Mixtures(DrawnFeatures):
     """Occupancies of policies in an explicit world that is treated as a stepped one."""
 
     def __init__(self, policies):

@@ -19,8 +19,8 @@ from journeyman.features.cells import (
     row_products,
 )
 from journeyman.features.partition import (
-    Blend,
     ClonedVisits,
+    ColumnBlend,
     Flat,
     GivenBase,
     SmoothedVisits,
@@ -221,7 +221,7 @@ def test_more_rounds_explain_the_demonstrations_better():
     demos = jm.record(world, example.expert, trajectories=20, horizon=30, seed=0)
     counts = visits_of(world, demos, 1.0)
     K = Hats().over(cells_of(world, 9))
-    blend = Blend(world, demos, (K,), choices_of(world, None))
+    blend = ColumnBlend(world, demos, (K,), choices_of(world, None))
 
     def log_likelihood(rounds):
         shares = ClonedVisits(rounds=rounds, smoothing=1e-6).shares(blend)
