@@ -1,4 +1,4 @@
-"""Wrong input is stopped at the door: what is wrong, where it is, and how to mend it."""
+"""Wrong input raises where it is given: what is wrong, where it is, and what to do."""
 
 import errno
 import io

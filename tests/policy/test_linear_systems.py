@@ -52,7 +52,7 @@ def test_blocks_of_columns_are_joined_in_order(monkeypatch):
     assert np.hstack([table for _, table in parts]) == pytest.approx(exact, abs=1e-8)
 
 
-def test_a_broken_krylov_solve_is_mended(monkeypatch):
+def test_a_broken_krylov_solve_is_repaired(monkeypatch):
     """A cycle needs as many steps as it has states; after one step the solve has failed."""
     world = random_world(0, Shape.PERIODIC, num_states=50, discount=0.99)
     choice, chains = some_choice(world, 0), Chains(world)

@@ -34,7 +34,7 @@ def test_a_generator_goes_on_where_it_stands():
     assert coin.sample(np.zeros(40, dtype=np.int64), 0).tolist() == first.tolist()
 
 
-def test_laws_that_nearly_sum_to_one_are_mended():
+def test_laws_that_nearly_sum_to_one_are_normalised():
     nearly = jm.FunctionPolicy(lambda states: np.tile([0.5, 0.5 + 5e-9], (states.size, 1)), 2)
     np.testing.assert_allclose(nearly.probabilities([0]).sum(), 1.0, rtol=0, atol=1e-15)
 

@@ -133,7 +133,7 @@ def test_a_saved_policy_comes_back_whole(tmp_path):
     np.testing.assert_array_equal(again.per_pair, policy.per_pair)
 
 
-def test_sums_that_are_nearly_one_are_mended():
+def test_sums_that_are_nearly_one_are_normalised():
     policy = jm.Policy([[0.5, 0.5 + 5e-9]])
     assert policy.per_pair.sum() == pytest.approx(1.0, abs=1e-15)
 

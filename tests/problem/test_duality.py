@@ -47,8 +47,8 @@ def test_solved_values_give_the_sharpest_bound_for_given_weights(problem, seed):
     rng = np.random.default_rng(seed)
     witness = any_witness(problem, rng)
     sharp = jm.sharpest_witness(problem, witness.cost_weights, witness.budget_prices)
-    mended = jm.Witness(sharp.cost_weights, witness.values, sharp.budget_prices)
-    assert jm.lower_bound(problem, sharp) >= jm.lower_bound(problem, mended) - 1e-9 * (
+    repaired = jm.Witness(sharp.cost_weights, witness.values, sharp.budget_prices)
+    assert jm.lower_bound(problem, sharp) >= jm.lower_bound(problem, repaired) - 1e-9 * (
         problem.gap_scale * (1 + np.abs(sharp.budget_prices).sum())
     )
 

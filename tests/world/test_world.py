@@ -55,7 +55,7 @@ def test_arrays_that_do_not_fit_their_layout_are_refused(transition, layout, mes
         jm.World.from_arrays(transition, START, 0.9, layout=layout)
 
 
-def test_rows_that_nearly_sum_to_one_are_mended_and_the_error_is_kept():
+def test_rows_that_nearly_sum_to_one_are_normalised_and_the_error_is_kept():
     rows = STEPS.reshape(6, 3).copy()
     rows[4] *= 1 + 5e-9
     world = jm.World(rows, START, 0.9)
@@ -64,7 +64,7 @@ def test_rows_that_nearly_sum_to_one_are_mended_and_the_error_is_kept():
     assert jm.World(np.eye(2), [1, 0], 0.9).normalisation_error == 0.0
 
 
-def test_an_initial_law_that_nearly_sums_to_one_is_mended():
+def test_an_initial_law_that_nearly_sums_to_one_is_normalised():
     world = jm.World(STEPS.reshape(6, 3), np.array(START) * (1 + 5e-9), 0.9)
     assert world.initial.sum() == pytest.approx(1.0, abs=1e-15)
 

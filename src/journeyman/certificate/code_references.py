@@ -92,7 +92,7 @@ class Reference:
 
 
 def located(function: str) -> Any:
-    """The function that a reference names, or how to mend the name."""
+    """The function that a reference names, or how to correct the name."""
     module, name = function.split(":")
     try:
         found: Any = importlib.import_module(module)

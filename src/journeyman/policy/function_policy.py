@@ -30,7 +30,7 @@ from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting, StatePolicy
 from journeyman.policy.table import SUM_TOLERANCE
 from journeyman.world.large_world import LargeWorld
-from journeyman.world.laws import draw_columns, mended
+from journeyman.world.laws import draw_columns, normaliser
 
 StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
 """Called with n states; returns (n x actions) probabilities."""
@@ -76,7 +76,7 @@ class FunctionPolicy(Predicting):
                 f"the probabilities of state {x[row]} are {laws[row].tolist()}",
                 "They must be at least 0 and sum to 1 within 1e-8",
             )
-        laws /= mended(sums, self.num_actions)[:, np.newaxis]
+        laws /= normaliser(sums, self.num_actions)[:, np.newaxis]
         return np.broadcast_to(laws, given.shape) if alike else laws
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
-from journeyman.world.laws import mended
+from journeyman.world.laws import normaliser
 
 FIRST_VERSION, SCHEMA_VERSION = 1, 2
 """Where states number their actions otherwise than from 0, version 2 is written: readers of the
@@ -249,7 +249,7 @@ def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
             f"the probabilities of state {state} sum to {float(sums[state])!r}",
             "They must sum to 1 within 1e-8 in every state",
         )
-    return read_only(probabilities / pairs.spread(mended(sums, pairs.actions_per_state)))
+    return read_only(probabilities / pairs.spread(normaliser(sums, pairs.actions_per_state)))
 
 
 def softmax(pairs: Pairs, logits: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Probability laws at the door of a world: wrong ones are named, nearly right ones mended."""
+"""Probability laws of a world: wrong ones are refused, nearly right ones normalised."""
 
 from typing import Any
 
@@ -96,7 +96,7 @@ def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix
             "Rows must sum to 1 within 1e-8; send missing mass to an absorbing state",
         )
     entries = np.diff(transition.indptr)
-    data = transition.data / np.repeat(mended(sums, entries), entries)
+    data = transition.data / np.repeat(normaliser(sums, entries), entries)
     parts = (data, transition.indices, transition.indptr)
     return sparse.csr_array(parts, shape=transition.shape), float(error.max())
 
@@ -109,7 +109,7 @@ def discount(value: float) -> float:
 
 
 def probability_vector(name: str, values: ArrayLike, size: int) -> FloatArray:
-    """A law over `size` outcomes; a sum within 1e-8 of one is mended."""
+    """A law over `size` outcomes; a sum within 1e-8 of one is normalised."""
     law = real_array(name, values, ndim=1, size=size, refusal=InvalidWorld)
     if (law < 0).any():
         where = first_index(law < 0)
@@ -118,14 +118,14 @@ def probability_vector(name: str, values: ArrayLike, size: int) -> FloatArray:
         )
     if abs(law.sum() - 1.0) > ROW_SUM_TOLERANCE:
         raise InvalidWorld(f"{name} sums to {float(law.sum())!r}", "It must sum to 1 within 1e-8")
-    return read_only(law / mended(law.sum(), law.size))
+    return read_only(law / normaliser(law.sum(), law.size))
 
 
-def mended(sums: Any, entries: Any) -> Any:
+def normaliser(sums: Any, entries: Any) -> Any:
     """What to divide a law by; exactly 1 when its sum is off by no more than rounding.
 
-    A law of n entries that was divided by its sum adds up to 1 within (n + 1) eps, so mending
-    twice is mending once: a value read from its own file is the same to the last bit.
+    A law of n entries that was divided by its sum adds up to 1 within (n + 1) eps, so normalising
+    twice is normalising once: a value read from its own file is the same to the last bit.
     """
     return np.where(np.abs(sums - 1.0) <= (entries + 1) * np.finfo(float).eps, 1.0, sums)
 

@@ -159,7 +159,7 @@ class World(ExplicitSteps):
     action_names: tuple[str, ...] | None
     sink: int | None
     normalisation_error: float
-    """Largest |row sum - 1| of the given transition matrix; it was mended, being below 1e-8."""
+    """Largest |row sum - 1| of the given transition matrix; it was normalised, being below 1e-8."""
     transition_error: FloatArray | None
     initial_error: float | None
     transition_counts: IntArray | None

@@ -100,7 +100,7 @@ def test_a_rough_point_is_valid_too(seed, tolerance):
 
 
 @given(worlds(), seeds, st.integers(1, 6))
-def test_the_rows_of_a_core_are_kept_by_what_is_mended(world, seed, size):
+def test_the_rows_of_a_core_are_kept_by_what_is_repaired(world, seed, size):
     rng = np.random.default_rng(seed)
     start_rows = Core(world, core_around(world, size))
     exits = np.flatnonzero(np.diff(start_rows.starts.indptr))
@@ -109,9 +109,9 @@ def test_the_rows_of_a_core_are_kept_by_what_is_mended(world, seed, size):
     generated = sparse.csr_array(
         (np.ones(rows.size), (rows, np.arange(rows.size))), shape=(start_rows.num_rows, rows.size)
     )
-    mended = start_rows.feasible(x, rows)
-    kept = sparse.hstack([start_rows.coupling, generated]) @ mended
-    assert mended.min(initial=0.0) >= 0
+    repaired = start_rows.feasible(x, rows)
+    kept = sparse.hstack([start_rows.coupling, generated]) @ repaired
+    assert repaired.min(initial=0.0) >= 0
     assert kept == pytest.approx(start_rows.right, abs=1e-9)
 
 

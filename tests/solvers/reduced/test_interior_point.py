@@ -147,9 +147,9 @@ def test_a_dual_point_that_misses_its_equations_is_repaired(seed, cost_class):
     point = run_interior_point(box, quiet(), 1e-8)
     radius, noise = box.radius(point.x), np.random.default_rng(seed).normal(size=box.num_rows)
     spoilt = box.admitted(point.v * (1 + 1e-6 * noise))
-    mended = box.admitted(repaired(box, spoilt, radius))
-    missed = [np.linalg.norm(box.adjoint(v) + box.slope) for v in (spoilt, mended)]
-    bounds = [box.lower_bound(v, radius) for v in (spoilt, mended)]
+    admitted = box.admitted(repaired(box, spoilt, radius))
+    missed = [np.linalg.norm(box.adjoint(v) + box.slope) for v in (spoilt, admitted)]
+    bounds = [box.lower_bound(v, radius) for v in (spoilt, admitted)]
     assert bounds[0] <= bounds[1] <= box.loss(point.x) + 1e-12 * box.unit(box.loss(point.x))
     assert missed[1] <= 0.01 * missed[0] + 1e-9
 

@@ -42,7 +42,7 @@ class StartRows(ABC):
 
     @abstractmethod
     def feasible(self, x: FloatArray, rows: IntArray) -> FloatArray:
-        """Positive `x` mended; `rows` are those of the generated columns."""
+        """Positive `x` repaired; `rows` are those of the generated columns."""
 
 
 class Blocks(StartRows):

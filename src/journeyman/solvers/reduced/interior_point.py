@@ -243,16 +243,16 @@ class _Newton:
         return at.moved(step, along, across)
 
     def step(
-        self, near: FloatArray, far: FloatArray, ball: FloatArray, *, mend: bool = True
+        self, near: FloatArray, far: FloatArray, ball: FloatArray, *, repair: bool = True
     ) -> _Step:
         """The step that changes p f and q g by `near` and `far`, to first order, and `ball` so too.
 
-        It also mends what the equations lack, or leaves that as it is.
+        It also repairs what the equations lack, or leaves that as it is.
         """
         at, box = self.at, self.box
         push = np.concatenate([near / at.p - far / at.q, ball[1:] / self.scale])
         lacking = np.zeros_like(at.spare)
-        if mend:
+        if repair:
             push, lacking = push - self.imbalance, at.spare
         x = self.solve(lacking - box.adjoint(self.yielding(push)))
         image = box.apply(x)
@@ -281,7 +281,7 @@ class _Newton:
                 np.maximum(np.clip(each, 0.1 * aim, 10 * aim) - each, -10 * aim)
                 for each in products
             )
-            longer = step.plus(self.step(near, far, np.zeros_like(self.at.ball.z), mend=False))
+            longer = step.plus(self.step(near, far, np.zeros_like(self.at.ball.z), repair=False))
             now = [min(1.0, length) for length in self.at.reach(longer)]
             if sum(now) < sum(reached) + 0.02:
                 break
