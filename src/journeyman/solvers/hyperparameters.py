@@ -1,4 +1,4 @@
-"""Checks of what solvers are told, the same words for all of them."""
+"""Checks of the hyperparameters of solvers, with the same messages for all of them."""
 
 from typing import Any
 

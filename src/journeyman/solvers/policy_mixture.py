@@ -190,7 +190,7 @@ class _Search:
         if found.value - found.lower_bound > self.tolerance:
             status = Status.INACCURATE
         if stopped is not None:
-            status = stopped.verdict
+            status = stopped.stop_status
         axes = problem.simulator.observation_axes
         policy = MixturePolicy(self.candidates, found.weights, axes)
         weights = read_only(found.cost_weights.copy())

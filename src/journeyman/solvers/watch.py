@@ -2,7 +2,7 @@
 
 While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next report and the solve
 ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for Ctrl-C
-before is told as well: the solve may be one of many, or may end regularly before its next report.
+before is called as well: the solve may be one of many, or may end regularly before its next report.
 
 Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored. SIGTERM, which
 `runs.interruption` passes on to the same handler under its own number, is never ignored.
@@ -87,14 +87,14 @@ class Watch:
         return self.interrupted or self.remaining <= 0
 
     @property
-    def verdict(self) -> Status:
+    def stop_status(self) -> Status:
         """How a run has ended that had to stop."""
         return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
 
     @contextmanager
     def aside(self, words: str) -> Iterator[None]:
         """Around a search for something else than the solution: its reports say what they are
-        about, since their figures are not those of the problem."""
+        about, since their values are not those of the problem."""
         task, self.task = self.task, f"{self.task}, {words}"
         try:
             yield
@@ -106,24 +106,24 @@ class Watch:
     ) -> bool:
         """Show where the engine is; True: stop.
 
-        `lower_bound` must be proven, for the very objective that is reported. An infinite figure
+        `lower_bound` must be proven, for the very objective that is reported. An infinite number
         means that there is none yet.
         """
-        figures = (_finite(objective), _finite(lower_bound))
-        self._observe(Event(self.task, self.elapsed, iteration, *figures))
+        values = (_finite(objective), _finite(lower_bound))
+        self._observe(Event(self.task, self.elapsed, iteration, *values))
         return self.must_stop
 
 
-def _finite(figure: float | None) -> float | None:
-    return figure if figure is not None and math.isfinite(figure) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
-# The one loop of iterative methods: limits, Ctrl-C, non-finite figures, progress.
+# The one loop of iterative methods: limits, Ctrl-C, non-finite values, progress.
 
 
 @dataclass(frozen=True)
 class Advance:
-    """What one iteration tells the loop."""
+    """What one iteration reports to the loop."""
 
     objective: float
     """What the method minimises, at its present iterate."""
@@ -148,5 +148,5 @@ def iterate(
         if step.converged:
             return Status.CONVERGED, iteration
         if must_stop:
-            return watch.verdict, iteration
+            return watch.stop_status, iteration
     return Status.STEP_LIMIT, max_iterations

@@ -240,7 +240,7 @@ class BehaviourCloning:
         if error <= self.tolerance:
             return Status.CONVERGED
         if watch.must_stop:
-            return watch.verdict
+            return watch.stop_status
         return Status.STEP_LIMIT if iterations >= self.max_iterations else Status.INACCURATE
 
 

@@ -478,6 +478,6 @@ class RidgePath:
         if self.mismatch < np.linalg.norm(self._closest[1].mismatch):
             self._closest = self.ridge, point
         if self.watch.report(self.iterations, value):
-            raise Stopped(self.watch.verdict)
+            raise Stopped(self.watch.stop_status)
         if self.iterations >= self.max_iterations:
             raise Stopped(Status.STEP_LIMIT)

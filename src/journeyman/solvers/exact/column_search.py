@@ -280,7 +280,7 @@ def generate(search: ColumnSearch, most: int) -> Status:
     watch, gaps = search.watch, [np.inf]
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
-            return watch.verdict
+            return watch.stop_status
         lower, upper = search.bounds
         watch.report(search.calls, upper, lower)
         if search.gap > search.tolerance and search.held_bytes > search.memory_limit:

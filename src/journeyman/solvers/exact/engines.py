@@ -188,7 +188,7 @@ class HighsModel:
             case kinds.kTimeLimit:
                 return Status.TIME_LIMIT
             case kinds.kInterrupt:
-                return watch.verdict
+                return watch.stop_status
             case kinds.kUnknown:
                 return Status.INACCURATE
             case _:
@@ -408,6 +408,6 @@ def _status(word: str, watch: Watch, side: str) -> Status:
         case infeasible if infeasible == f"{side}Infeasible":
             return Status.INFEASIBLE
         case "CallbackTerminated":
-            return watch.verdict
+            return watch.stop_status
         case _:
             return Status.FAILED

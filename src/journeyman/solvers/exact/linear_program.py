@@ -223,7 +223,7 @@ class LinearProgram:
         solution = _best_at_hand(problem, proposal.measure, witness)
         status = Status.INACCURATE
         if watch.must_stop:
-            status = watch.verdict
+            status = watch.stop_status
         return _answer(problem, status, proposal, solution, relaxation)
 
     def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:

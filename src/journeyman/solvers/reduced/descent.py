@@ -359,11 +359,11 @@ class Optimisation:
         return self.regret_bound >= self.gap_scale
 
     def __str__(self) -> str:
-        verdict = ", vacuous" if self.is_vacuous else ""
+        strength = ", vacuous" if self.is_vacuous else ""
         return (
             f"{self.steps} steps; in probability {1 - self.failure_probability:g} the error is at "
             f"most {self.regret_bound:.4g} (realised regret {self.realised_regret:.4g}, noise "
-            f"{self.noise:.4g}{verdict})"
+            f"{self.noise:.4g}{strength})"
         )
 
 

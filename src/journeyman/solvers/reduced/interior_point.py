@@ -175,7 +175,7 @@ def _iterate(box: BoxDual, watch: Watch, tolerance: float) -> BoxPoint:
             status = Status.OPTIMAL
             break
         if watch.report(iteration, best.loss):
-            status = watch.verdict
+            status = watch.stop_status
             break
         if iteration - best.iteration > PATIENCE:
             break

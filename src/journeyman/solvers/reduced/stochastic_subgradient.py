@@ -253,7 +253,7 @@ class _Run:
             )
             found = max(found, again, key=lambda solution: solution.loss_lower_bound)
         self.found = found
-        return self.watch.verdict
+        return self.watch.stop_status
 
     def _evaluate(self) -> ReducedSolution:
         """The loss of the average, with a proof at the steps that are meant for one."""
