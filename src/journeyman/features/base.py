@@ -146,8 +146,8 @@ class Features:
         positive = "all entries are positive" if smallest > 0 else f"least entry {smallest:.3g}"
         exact = bool(np.isclose(masses.max(), horizon))
         norm = f"|Phi|_1 = {masses.max():.6g}" + ("" if exact else f", not {horizon:.6g}")
-        verdict = "holds" if smallest > 0 and exact else "does not hold (nothing here needs it)"
-        return f"Assumption 2 {verdict}: {positive}; {norm}"
+        outcome = "holds" if smallest > 0 and exact else "does not hold (nothing here needs it)"
+        return f"Assumption 2 {outcome}: {positive}; {norm}"
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
@@ -229,7 +229,7 @@ class DrawnFeatures(ABC):
     ) -> None:
         """Refuse what `exact_matching` rests on where it contradicts `values`, the costs there.
 
-        Features with an `exact_matching` of their own say here how to check it.
+        Features with an `exact_matching` of their own check it here.
         """
 
     def draw_flow(self, rng: np.random.Generator, count: int) -> IntArray:

@@ -31,8 +31,8 @@ def blended_rows(
     digits: IntArray, tables: Tables, shares: FloatArray, num_features: int
 ) -> SparseMatrix:
     """Rows with entry value * share in column (cell, heuristic)."""
-    room = int(np.count_nonzero(shares)) << tables.factors.size
-    data, columns = np.empty(room), np.empty(room, dtype=np.int32)
+    capacity = int(np.count_nonzero(shares)) << tables.factors.size
+    data, columns = np.empty(capacity), np.empty(capacity, dtype=np.int32)
     ends = np.zeros(len(digits) + 1, dtype=np.int32)
     _blended_rows(digits, tables, shares, data, columns, ends)
     used, shape = ends[-1], (len(digits), num_features)
@@ -73,8 +73,8 @@ def flow_rows(
 ) -> tuple[SparseMatrix, FloatArray]:
     """Own cells less the discounted ones of the states before, and the mass of both together."""
     heuristics = moved.shape[1]
-    room = (1 + np.diff(runs)) * (heuristics << tables.factors.size)
-    starts = np.concatenate([[0], np.cumsum(np.minimum(room, num_features))])
+    capacity = (1 + np.diff(runs)) * (heuristics << tables.factors.size)
+    starts = np.concatenate([[0], np.cumsum(np.minimum(capacity, num_features))])
     data, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
     ends, mass = np.empty(runs.size, dtype=np.int32), np.empty(runs.size - 1)
     _flow_rows(
@@ -127,7 +127,7 @@ def _flow_rows(
     ends: NDArray[np.int32],
     mass: FloatArray,
 ) -> None:
-    """Entries of a row are added up in `sums`; `seen` tells in which row a column was last used."""
+    """Entries of a row are added up in `sums`; `seen` has the row a column was last used in."""
     cells = np.empty(1 << tables.factors.size, np.int64)
     values = np.empty(cells.size)
     ends[0] = 0

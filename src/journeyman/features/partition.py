@@ -5,7 +5,7 @@
 
 where K (states x cells) has rows that sum to 1 (`cells.py`). A combination theta_{j,a} of them has
 the policy pi(a | x) ~ sum_j K_j(x) theta_{j,a}: what to do is decided cell by cell and blended in
-between, while the base says how often each state is visited.
+between, while the base gives how often each state is visited.
 
 Guarantee: let pi be a policy of the form pi(a | x) = sum_j K_j(x) p_j(a). With its own state visits
 as base its occupancy is a combination of the features, with coefficients from 0 that sum to 1. So
@@ -143,8 +143,8 @@ class ClonedVisits(BaseMeasure):
         p_j(a) ~ smoothing/choices + sum_x count(x, a) K_j(x) p_j(a)/pi(a | x)
 
     repeated `rounds` times from even shares: expectation maximisation of the likelihood of the
-    demonstrated actions. The world's own dynamics then say where pi goes, which is less noisy than
-    counting and keeps the flow constraints: without `flat_share` the occupancy of pi is a
+    demonstrated actions. The world's own dynamics then determine where pi goes, which is less noisy
+    than counting and keeps the flow constraints: without `flat_share` the occupancy of pi is a
     combination of the features.
 
     Args:

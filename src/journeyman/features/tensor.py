@@ -45,7 +45,7 @@ class Knots(ABC):
     def over(
         self, factors: FloatArray, visits: FloatArray | None, counts: IntArray
     ) -> list[FloatArray]:
-        """For every factor its knots in ascending order, at most as many as `counts` says.
+        """For every factor its knots in ascending order, at most as many as `counts` allows.
 
         `factors` (states x factors) are the values, `visits` the demonstrated visits per state.
         """

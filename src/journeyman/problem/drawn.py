@@ -3,7 +3,7 @@
     L(theta) = gap_W(G theta - target) + lambda_1 V1 + lambda_2 V2
                + lambda_3 sum_j [C_j theta - limit_j]+
 
-G = Psi' Phi and C are exact where features and costs say so, entry by entry, otherwise means over
+G = Psi' Phi and C are exact where features and costs allow it, entry by entry, otherwise means over
 drawn pairs; V1 and V2 are means over drawn rows. Every block of rows is a function of the features
 and of its number in a stream of the seed, whoever draws it and when: descents consume blocks one
 after the other, the sampled program keeps one, and an executor may draw many at once without

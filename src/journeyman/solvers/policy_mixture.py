@@ -67,7 +67,7 @@ class PolicyMixture:
         best_response: `best_response(cost_weights, round)` returns one more candidate.
         rounds: at most; the first one is for the given candidates.
         time_limit: seconds. It is looked at after every candidate, one of which is always done.
-        executor: rolls out shards; the answer does not depend on it.
+        executor: rolls out; the answer does not depend on it.
     """
 
     needs: ClassVar[Level] = Level.SAMPLED
@@ -258,14 +258,14 @@ def best_weights(
         theta, dual, engine = _against_the_worst(A.T, chosen.in_units(scale))
     weights = _in_simplex(theta)
     value = cost_class.gap(weights @ expectations - target)
-    proposals = [cost_class.worst_case(weights @ expectations - target)]
+    duals = [cost_class.worst_case(weights @ expectations - target)]
     if dual is not None:
-        proposals.append(cost_class.admit(scale * dual))
+        duals.append(cost_class.admit(scale * dual))
     if cost_class.contains_zero:
-        proposals.append(np.zeros(target.size))
-    proven = [float(((expectations - target) @ w).min()) for w in proposals]
+        duals.append(np.zeros(target.size))
+    proven = [float(((expectations - target) @ w).min()) for w in duals]
     best = int(np.argmax(proven))
-    return MixtureWeights(weights, value, proven[best], proposals[best], engine)
+    return MixtureWeights(weights, value, proven[best], duals[best], engine)
 
 
 _Found = tuple[FloatArray, FloatArray | None, str]

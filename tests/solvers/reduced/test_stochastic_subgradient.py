@@ -293,6 +293,7 @@ def test_alias_tables_hold_the_law_exactly():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"features": np.ones((4, 2))}, "features = array"),
         ({"batch": 0}, "batch = 0"),
         ({"steps": 1.5}, "steps = 1.5"),
         ({"radius": -1.0}, "radius = -1"),
@@ -305,7 +306,7 @@ def test_alias_tables_hold_the_law_exactly():
 )
 def test_wrong_settings_are_refused(grid_features, wrong, message):
     with pytest.raises(jm.InvalidSolver, match=message):
-        StochasticSubgradient(grid_features, **wrong)
+        StochasticSubgradient(**{"features": grid_features} | wrong)
 
 
 def test_the_state_is_written_between_evaluations_when_that_is_asked_for(

@@ -101,7 +101,7 @@ class BoxDual:
         return float(self.constant + self.slope @ x + worst)
 
     def lower_bound(self, v: FloatArray, radius: float) -> float:
-        """What the loss cannot go below for |coefficients|_2 <= radius, whatever v is proposed."""
+        """What the loss cannot go below for |coefficients|_2 <= radius, whatever v is given."""
         inside = self.admitted(v)
         spare = self.coefficients(self.adjoint(inside) + self.slope)
         return float(self.constant - self.target @ inside - radius * np.linalg.norm(spare))
@@ -114,7 +114,7 @@ class BoxDual:
         return inside
 
     def radius(self, x: FloatArray) -> float:
-        """Of the coefficients that a bound speaks about: twice those of x, and at least 2."""
+        """Of the coefficients that a bound is about: twice those of x, and at least 2."""
         return 2 * max(1.0, float(np.linalg.norm(self.coefficients(x))))
 
     def shortfall(self, x: FloatArray, spare: FloatArray) -> float:

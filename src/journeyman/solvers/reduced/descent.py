@@ -337,7 +337,7 @@ class Optimisation:
     the realised regret plus the noise of the estimates. A run that may end at any of its
     evaluations, because it is accurate enough there, pays for having looked: at the j-th one
     delta/(j (j + 1)) takes the place of delta. The clock and Ctrl-C are taken to know nothing of
-    the draws. It often exceeds 2N/(1 - discount) and is then called vacuous.
+    the draws. It often exceeds 2N/(1 - discount) and is then vacuous.
 
     In a stepped world L is the loss with the matrices G and C that the steps use; where these are
     means over drawn pairs, their own error is not part of the bound.

@@ -131,7 +131,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Record:
-    """The best x and v so far, each by its own figure, and when one last improved."""
+    """The best x and v so far, each by its own number, and when one last improved."""
 
     x: FloatArray
     v: FloatArray
@@ -299,9 +299,9 @@ class _Newton:
             if not least > enough:
                 break
             rest = at.spare - now.pull
-            proposal = self.solve(rest)
-            slope = np.float64(rest @ proposal)
-            towards = proposal + (slope / before) * towards
+            direction = self.solve(rest)
+            slope = np.float64(rest @ direction)
+            towards = direction + (slope / before) * towards
             image = box.apply(towards)
             change, before = self.yielding(image), slope
             length = slope / (towards @ box.adjoint(change))

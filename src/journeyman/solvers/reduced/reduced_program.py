@@ -15,9 +15,9 @@ the base measure is one. The remedy is a penalty.
 Guarantee. `answer.reduced` has the loss of the coefficients and a lower bound by weak duality, both
 recomputed from the data. CONVERGED means that they differ by at most `tolerance` times
 max(|loss|, 2N), where 2N is the largest cost difference of a step. The policy's own value and lower
-bound speak about all policies, not about the features, and usually lie apart. Below the exact
+bound are about all policies, not about the features, and usually lie apart. Below the exact
 penalties and without the zero cost in the class (`Simplex`, `Forward`) the loss may have no
-minimum; the answer is then UNBOUNDED, said only with a direction along which the loss falls for
+minimum; the answer is then UNBOUNDED, reported only with a direction along which the loss falls for
 ever, and its bound holds within its radius. In double precision the loss itself is known to about
 1e-16 times penalty, size of the features and coefficients: with budgets and discounts beyond 0.999
 that can exceed the tolerance, and the answer is INACCURATE.
@@ -152,7 +152,7 @@ class ReducedProgram:
         watch: Watch,
         times: tuple[float, float],
     ) -> Answer:
-        """Re-derive all figures from the data, and let them decide about the status."""
+        """Re-derive all numbers from the data, and let them decide about the status."""
         solution = reduced_solution(surrogate, box, found)
         status = found.status
         if solution.relative_gap <= self.tolerance:

@@ -195,7 +195,7 @@ class DrawnBlocks(RowSource):
         return {}, {}
 
     def put_back(self, arrays: Mapping[str, FloatArray], facts: Mapping[str, Any]) -> None:
-        """Nothing: the number of a step says where its rows are."""
+        """Nothing: rows follow from the number of the step."""
 
 
 def source_of(

@@ -3,7 +3,7 @@
     loss_lower_bound <= min over |theta|_2 <= radius of L(theta) <= loss = L(coefficients)
 
 Both sides are recomputed from the data: the loss by a pass over all rows, the bound by weak duality
-from the witness. Neither rests on what an engine said about itself.
+from the witness. Neither rests on what an engine reports about itself.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ ERRORS = 3.0
 
 @dataclass(frozen=True, eq=False)
 class ReducedSolution:
-    """Coefficients and a dual point of a surrogate with the figures that follow from them."""
+    """Coefficients and a dual point of a surrogate with the numbers that follow from them."""
 
     surrogate: Surrogate
     coefficients: FloatArray
@@ -46,7 +46,7 @@ class ReducedSolution:
     loss: float
     loss_lower_bound: float
     radius: float
-    """The bound speaks about coefficients of at most this 2-norm."""
+    """The bound is about coefficients of at most this 2-norm."""
     sampled_loss: float | None = None
     """An unbiased estimate of the loss from rows that the coefficients have not seen."""
     sampled_error: float | None = None
@@ -132,7 +132,7 @@ class ReducedSolution:
 
     @property
     def advice(self) -> str:
-        """What is wrong with the features and what to do, where the loss says nothing."""
+        """What is wrong with the features and what to do, where the loss shows nothing."""
         others = OTHER_DRAWN_FEATURES if self.is_estimate else OTHER_FEATURES
         return f"{self.fault}. {others}" if self.fault else ""
 

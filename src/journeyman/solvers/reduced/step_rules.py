@@ -38,7 +38,7 @@ class Steepness(Protocol):
 
 
 class StepRule(ABC):
-    """How far to go; `rate`, where given, replaces the figure of the table."""
+    """How far to go; `rate`, where given, replaces the value of the table."""
 
     code: int
     rate: float | None

@@ -10,9 +10,11 @@ by default) and the average is weighted by t^average_power (0 is the paper's uni
 
 Guarantee. With exact penalties the loss bounds the policy's gap, gap(pi) <= L(theta_hat), whatever
 the run did. How far L(theta_hat) is from the least loss is proven by a dual point: what was active
-while each row was seen, averaged with the same weights and repaired (`dual_repair`). Beside
-it stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
-`accuracy`, by default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount).
+while each row was seen, averaged with the same weights and repaired (`dual_repair`). Beside it
+stands the realised-regret bound in probability. CONVERGED means that the proven error is at most
+`accuracy`, by default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount). Where rows can
+only be drawn, the same steps are taken on blocks of drawn rows; the loss is estimated on others,
+only the bound in probability is left, and a run ends by its steps or its time.
 
 Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states;
 for the infinity ball with dense rows, batch 1 and a scalar step O(num_costs + d).
@@ -36,6 +38,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
@@ -99,7 +102,7 @@ class StochasticSubgradient:
         executor: runs the replicas, or draws blocks of rows in a large world; the answer does not
             depend on it.
         replicas: independent descents on the executor, whose averages are averaged; what that is
-            worth, `solvers/reduced/descent` says.
+            worth is explained in `descent`.
     """
 
     features: Features | DrawnFeatures
@@ -120,6 +123,8 @@ class StochasticSubgradient:
     replicas: int = 1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.features, Features | DrawnFeatures):
+            raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
             require_count(name, getattr(self, name), least=least)
         for name in ("radius", "checkpoint_every"):
@@ -213,8 +218,8 @@ class _Run:
         while self.state.step < goal:
             self.descent.take(min(self.descent.stride, goal - self.state.step))
             found = self.found
-            figures = () if found is None else (found.loss, found.loss_lower_bound)
-            if self.watch.report(self.state.step, *figures):
+            bounds = () if found is None else (found.loss, found.loss_lower_bound)
+            if self.watch.report(self.state.step, *bounds):
                 return False
             self._save(self.solver.checkpoint_every)
         return True
