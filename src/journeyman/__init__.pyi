@@ -104,11 +104,11 @@ from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
 from journeyman.problem import Witness as Witness
+from journeyman.problem import best_witness as best_witness
 from journeyman.problem import infeasibility_margin as infeasibility_margin
 from journeyman.problem import least_cost_bound as least_cost_bound
 from journeyman.problem import lower_bound as lower_bound
-from journeyman.problem import sharpest_witness as sharpest_witness
-from journeyman.problem import telling_witness as telling_witness
+from journeyman.problem import witness_from_plan as witness_from_plan
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.reduced import ExactPenalty as ExactPenalty
 from journeyman.problem.reduced import FeatureMass as FeatureMass

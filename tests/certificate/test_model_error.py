@@ -155,7 +155,7 @@ def test_what_is_left_of_the_residual_is_paid_for():
 def test_starts_that_are_not_exact_lower_the_bound_by_what_they_may_cost():
     world = jm.World(np.eye(2), [0, 1], 0.9, initial_error=0.2)
     problem = jm.Forward(world, [0.0, 1.0])
-    witness = jm.sharpest_witness(problem, [1.0], ())
+    witness = jm.witness_from_plan(problem, [1.0], ())
     error = transition_radii(world, 0.05)
     assert jm.lower_bound(problem, witness) == pytest.approx(10.0)
     assert true_world_lower_bound(problem, witness, error) == pytest.approx(9.0)
@@ -164,7 +164,7 @@ def test_starts_that_are_not_exact_lower_the_bound_by_what_they_may_cost():
 def test_negative_prices_are_cut_off():
     problem = random_problem(2, num_budgets=2)
     error = random_errors(problem.world, np.random.default_rng(0))
-    point = jm.sharpest_witness(problem, np.ones(problem.target.size), [0.0, 0.5])
+    point = jm.witness_from_plan(problem, np.ones(problem.target.size), [0.0, 0.5])
     wrong = jm.Witness(point.cost_weights, point.values, [-3.0, 0.5])
     bounds = [true_world_lower_bound(problem, witness, error) for witness in (point, wrong)]
     assert bounds[0] == bounds[1]
@@ -195,7 +195,7 @@ def test_the_lower_bound_is_at_least_that_of_the_printed_formula(problem, seed):
     world, error = problem.world, random_errors(problem.world, rng, largest=2.0)
     weights = problem.cost_class.admit(rng.normal(size=problem.target.size))
     prices = rng.exponential(size=len(problem.constraints))
-    witness = jm.sharpest_witness(problem, weights, prices)
+    witness = jm.witness_from_plan(problem, weights, prices)
     cost, values = problem.cost_of(weights) + problem.budget_matrix @ prices, witness.values
     span = values.max() - values.min()
     inside = cost - world.flow.adjoint(values) - world.discount * error.transition * span / 2
@@ -481,7 +481,7 @@ def test_distances_of_another_world_are_refused():
     policy = jm.Policy.uniform(problem.world)
     visits = jm.occupancy(problem.world, policy)
     foreign = ModelError(np.zeros(problem.world.num_pairs + 1), 0.0, 0.0)
-    witness = jm.sharpest_witness(problem, np.zeros(problem.target.size), ())
+    witness = jm.witness_from_plan(problem, np.zeros(problem.target.size), ())
     for asked in (
         lambda: model_term(problem, visits, foreign),
         lambda: budget_terms(problem, visits, foreign),

@@ -87,7 +87,7 @@ def test_lower_bounds_from_given_witnesses(world):
     golden, problem = GOLDEN["dual"], problem_of(world, jm.InfinityBall())
     given = jm.Witness(golden["w"], golden["V"])
     assert jm.lower_bound(problem, given) == close(golden["LB"])
-    sharp = jm.sharpest_witness(problem, golden["w"], ())
+    sharp = jm.witness_from_plan(problem, golden["w"], ())
     assert sharp.values == close(golden["Vstar_cw"])
     assert jm.lower_bound(problem, sharp) == close(golden["LB_Vstar"])
 

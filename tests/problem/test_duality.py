@@ -33,7 +33,7 @@ def test_no_policy_within_the_budgets_is_below_it(problem, seed):
     bounds = [
         jm.lower_bound(problem, any_witness(problem, rng)),
         jm.lower_bound(
-            problem, jm.sharpest_witness(problem, rng.normal(size=problem.target.size), ())
+            problem, jm.witness_from_plan(problem, rng.normal(size=problem.target.size), ())
         ),
     ]
     for _ in range(20):
@@ -46,7 +46,7 @@ def test_no_policy_within_the_budgets_is_below_it(problem, seed):
 def test_solved_values_give_the_sharpest_bound_for_given_weights(problem, seed):
     rng = np.random.default_rng(seed)
     witness = any_witness(problem, rng)
-    sharp = jm.sharpest_witness(problem, witness.cost_weights, witness.budget_prices)
+    sharp = jm.witness_from_plan(problem, witness.cost_weights, witness.budget_prices)
     repaired = jm.Witness(sharp.cost_weights, witness.values, sharp.budget_prices)
     assert jm.lower_bound(problem, sharp) >= jm.lower_bound(problem, repaired) - 1e-9 * (
         problem.gap_scale * (1 + np.abs(sharp.budget_prices).sum())

@@ -49,8 +49,8 @@ from journeyman.demonstrations import (
     clone,
 )
 from journeyman.demonstrations.control_variate import Shaping, Tails
-from journeyman.demonstrations.large_control_variate import discounted_totals
 from journeyman.demonstrations.simulation import EpisodeTotals
+from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.world import World

@@ -27,7 +27,7 @@ from journeyman.problem import (
     Apprenticeship,
     Witness,
     lower_bound,
-    sharpest_witness,
+    witness_from_plan,
 )
 from journeyman.problem.surrogate import reduced_lower_bound
 from journeyman.problem.trivial import plain_bound
@@ -94,7 +94,7 @@ def witnesses_of(
     """
     unpriced = np.zeros(len(problem.constraints))
     weights = problem.cost_class.worst_case(problem.difference(visits.measure))
-    own = sharpest_witness(problem, weights, unpriced)
+    own = witness_from_plan(problem, weights, unpriced)
     zero = Witness(np.zeros(problem.basis.num_costs), np.zeros(problem.world.num_states))
     proposed = (given, getattr(answer, "witness", None))
     found = [own, zero, *(point for point in proposed if isinstance(point, Witness))]
@@ -102,7 +102,7 @@ def witnesses_of(
         difference = visits.expectations(problem.basis) - estimate.values
         if problem.cost_class.gap(difference) > _radius(problem, estimate):
             weights = problem.cost_class.worst_case(difference)
-            found.append(sharpest_witness(problem, weights, unpriced))
+            found.append(witness_from_plan(problem, weights, unpriced))
     return tuple(found)
 
 

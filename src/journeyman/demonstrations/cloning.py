@@ -65,9 +65,6 @@ def clone(
     return Policy(probabilities, pairs)
 
 
-# Behaviour cloning in a world too large to enumerate: counts in visited states only.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ClonedPolicy(Predicting):
     """Laws in the states that were demonstrated, the uniform law in all others."""

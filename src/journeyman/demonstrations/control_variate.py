@@ -284,21 +284,13 @@ def _unknown_tails(
     return np.asarray(unknown[:, np.newaxis] * potential[demos.last_states])
 
 
-def _values(
-    demos: Demonstrations, matrix: Matrix, world: World, settings: MonteCarlo
-) -> FloatArray:
-    return value_functions(world, clone(demos, world, smoothing=settings.smoothing), matrix)
+def _values(demos: Demonstrations, matrix: Matrix, world: World, method: MonteCarlo) -> FloatArray:
+    return value_functions(world, clone(demos, world, smoothing=method.smoothing), matrix)
 
 
 def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
     recorded = recorded_totals(demos, matrix, world)
     return np.asarray(recorded + Tails.of(demos, matrix, world).known_totals)
-
-
-# Discounted totals of recorded trajectories, and what is known about the part not recorded.
-#
-# A terminated episode whose absorbing state costs the same under each of its actions has a known
-# tail, psi(x_T) discount^T/(1 - discount). Nothing is known about any other tail.
 
 
 def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
@@ -313,7 +305,11 @@ def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> Floa
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """What comes after the record of each episode."""
+    """What comes after the record of each episode.
+
+    A terminated episode whose absorbing state costs the same under each of its actions has a known
+    tail, psi(x_T) discount^T/(1 - discount). Nothing is known about any other tail.
+    """
 
     known: BoolArray
     """Whether the tail is known exactly."""
@@ -326,7 +322,7 @@ class Tails:
     def of(cls, demos: Demonstrations, matrix: Matrix, world: World) -> "Tails":
         resting = matrix[world.pairs.offsets[demos.last_states]]
         return cls(
-            demos.terminated & _settled(demos, matrix, world),
+            demos.terminated & _costs_alike(demos, matrix, world),
             np.asarray(world.discount**demos.lengths * world.effective_horizon),
             np.asarray(resting.toarray() if sparse.issparse(resting) else resting),
         )
@@ -342,9 +338,9 @@ class Tails:
         return np.where(self.known, 0.0, self.mass)
 
 
-def _settled(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
+def _costs_alike(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
     """Episodes whose last state costs the same under each of its actions."""
-    settled = np.ones(world.num_states, dtype=bool)
+    alike = np.ones(world.num_states, dtype=bool)
     ends = np.unique(demos.last_states[demos.terminated])
     if ends.size:
         counts = world.pairs.actions_per_state[ends]
@@ -354,38 +350,36 @@ def _settled(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
         difference = matrix[pairs] - matrix[first]
         largest = abs(difference).max(axis=1)
         moved = largest.toarray() if sparse.issparse(largest) else largest
-        settled[ends] = np.maximum.reduceat(np.ravel(moved), starts) == 0
-    return np.asarray(settled[demos.last_states])
+        alike[ends] = np.maximum.reduceat(np.ravel(moved), starts) == 0
+    return np.asarray(alike[demos.last_states])
 
-
-# Figures of every episode, computed by shards of episodes.
-#
-# A figure of an episode depends on nothing but the episode, so shards are computed anywhere and put
-# together in their order. Their size is a constant and their number that of the data, so no bit
-# depends on the executor, nor on how many workers it has.
 
 SHARD = 1 << 10
 """Episodes of one shard."""
 
-EpisodeFigures: TypeAlias = Callable[[Demonstrations, Matrix, World], FloatArray]
+EpisodeValues: TypeAlias = Callable[[Demonstrations, Matrix, World], FloatArray]
 """Demonstrations, costs per pair and a world to one row per episode."""
-_Shared: TypeAlias = tuple[EpisodeFigures, Demonstrations, Matrix, World]
+_Shared: TypeAlias = tuple[EpisodeValues, Demonstrations, Matrix, World]
 
 
 def by_shards(
-    figures: EpisodeFigures,
+    values_of: EpisodeValues,
     demos: Demonstrations,
     matrix: Matrix,
     world: World,
     executor: Executor | None = None,
 ) -> FloatArray:
-    """`figures(demos, matrix, world)`, a row per episode, from shards of episodes."""
+    """`values_of(demos, matrix, world)`, a row per episode, from shards of episodes.
+
+    A row depends on nothing but its episode, so shards are computed anywhere and put together in
+    their order. Their size is a constant, so no bit depends on the executor or its workers.
+    """
     run = Serial() if executor is None else executor
-    shared = figures, demos, matrix, world
+    shared = values_of, demos, matrix, world
     return np.concatenate(run.map(_shard, ranges_of(len(demos), SHARD), shared=shared))
 
 
 def _shard(span: tuple[int, int], shared: _Shared) -> FloatArray:
-    figures, demos, matrix, world = shared
+    values_of, demos, matrix, world = shared
     part = demos if span == (0, len(demos)) else demos.subset(np.arange(*span))
-    return figures(part, matrix, world)
+    return values_of(part, matrix, world)

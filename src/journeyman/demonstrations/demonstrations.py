@@ -374,9 +374,6 @@ def _smallest_integers(ids: IntArray) -> IntArray:
     return ids.astype(np.min_scalar_type(int(ids.max()))) if ids.min() >= 0 else ids
 
 
-# Whether a world allows what demonstrations show, and where it first does not.
-
-
 NEVER = "has probability 0"
 
 
@@ -401,16 +398,16 @@ def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:
     steps_known = world.transition_error is None and world.transition_counts is None
     if steps_known or world.known_support:
         _refuse_impossible(demos, world, pairs)
-    _refuse_restless(demos, world)
+    _refuse_unfinished(demos, world)
     return pairs
 
 
 def _refuse_positions(demos: "Demonstrations", world: World) -> None:
     """Files of 0.1.0 may hold where an action stands among those of its state."""
-    told, own = demos.pairs, world.pairs
-    if told is None or own.numbers is None or told.numbers is not None:
+    known, own = demos.pairs, world.pairs
+    if known is None or own.numbers is None or known.numbers is not None:
         return
-    if np.array_equal(told.offsets, own.offsets):
+    if np.array_equal(known.offsets, own.offsets):
         state = int(own.states[np.argmax(own.actions != own.positions)])
         raise InvalidDemonstrations(
             "the demonstrations say that they number the actions of every state from 0, and the "
@@ -465,16 +462,18 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
         )
 
 
-def _refuse_restless(demos: "Demonstrations", world: World) -> None:
-    restless = demos.terminated & ~world.absorbing[demos.last_states]
-    if not restless.any():
+def _refuse_unfinished(demos: "Demonstrations", world: World) -> None:
+    unfinished = demos.terminated & ~world.absorbing[demos.last_states]
+    if not unfinished.any():
         return
-    episode, longest = int(np.argmax(restless)), int(demos.lengths.max())
-    alike = int((demos.lengths[restless] == longest).sum())
+    episode, longest = int(np.argmax(unfinished)), int(demos.lengths.max())
+    alike = int((demos.lengths[unfinished] == longest).sum())
     remedy = "Mark it truncated if it has been stopped"
     if alike and longest > 1:
         which = (
-            "It has" if restless.sum() == 1 else f"{alike} of {restless.sum()} such episodes have"
+            "It has"
+            if unfinished.sum() == 1
+            else f"{alike} of {unfinished.sum()} such episodes have"
         )
         remedy = (
             f"{which} {longest} steps, and no episode has more: if that is a time limit, give "
@@ -495,14 +494,6 @@ def _refuse_restless(demos: "Demonstrations", world: World) -> None:
 def _where(demos: "Demonstrations", step: int) -> str:
     return demos.where(int(demos.step_episodes[step]), int(demos.step_times[step]))
 
-
-# How episodes end: time limits that were recorded as if the episodes had terminated.
-#
-# Some recorders mark an episode terminated whenever it stops, also when a time limit stopped it.
-# Its tail is then taken for known, which it is not. What gives it away is a length: many of the
-# episodes that are said to have terminated are as long as the longest, although what they end in is
-# left again elsewhere. Where most episodes of that length are not marked, the recorder tells limits
-# apart.
 
 FEWEST = 5
 """Episodes of one length from which on it is suspicious by itself."""
@@ -551,7 +542,12 @@ def whole(name: str, value: Any, *, least: int = 0) -> int:
 
 def suspected_limit(demos: Episodes) -> tuple[int, str] | None:
     """The length at which a time limit seems to have ended episodes that are marked terminated, and
-    what speaks for it.
+    the evidence.
+
+    Some recorders mark an episode terminated whenever it stops, also when a time limit stopped it.
+    Its tail is then taken for known, which it is not. What shows it is a length: many episodes
+    marked terminated are as long as the longest, although what they end in is left again elsewhere.
+    Where most episodes of that length are not marked, the recorder distinguishes limits.
 
     That is the greatest length, if two or more such episodes, and most of all that have it, end in
     a state that a step of the records leaves for another one; or if all of them have it and end in

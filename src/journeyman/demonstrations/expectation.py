@@ -1,4 +1,4 @@
-"""The expert's side of the problem: the expected discounted total of every basis cost.
+"""What the expert costs: the expected discounted total of every basis cost.
 
     e_i = E sum_t discount^t psi_i(x_t, a_t)
 

@@ -35,11 +35,6 @@ from journeyman.arrays import BoolArray, IntArray
 from journeyman.errors import InvalidFile
 from journeyman.storage import PathLike, write_atomically
 
-# Where demonstrations came from: the file, and the place in it, of every episode and step.
-#
-# Kept beside demonstrations that were read from a file, so that whatever is wrong with a step, and
-# whenever that is found, can be named by file and line. Lines are looked up only then.
-
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -55,7 +50,11 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """For every episode its source, -1 for none, and its number there."""
+    """For every episode its source, -1 for none, and its number there.
+
+    Kept beside demonstrations that were read from a file, so that whatever is wrong with a step,
+    whenever it is found, is named by file and line. Lines are looked up only then.
+    """
 
     sources: tuple[Source, ...]
     which: IntArray
@@ -104,7 +103,7 @@ def is_csv(path: PathLike) -> bool:
 
 
 def refuse_foreign(path: PathLike) -> None:
-    """Send those who bring a format of another package to the door that is meant for it."""
+    """Refuse a format of another package, naming the function that reads it."""
     if Path(path).suffix.lower() in FOREIGN_SUFFIXES or Path(path).is_dir():
         raise InvalidFile(
             f"{path} is not in the native format",
@@ -137,7 +136,7 @@ def no_limit(num_bytes: int) -> None:
 def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[Any, Any, Any, Any]:
     """(states, actions, offsets, terminated); the first wrong line is named.
 
-    `allow` is told now and then how many bytes the demonstrations take, and may raise.
+    `allow` is called now and then with the bytes that the demonstrations take, and may raise.
     """
     header, rows = csv_rows(path)
     reader = (Log if NEXT_STATE in header else Visits)(path, header)
@@ -242,10 +241,6 @@ class _Lines:
             raise csv.Error(f"a row has more than {LONGEST_ROW - 1} characters")
         return line
 
-
-# Rows of a table of demonstrations, collected one at a time until they are whole episodes.
-#
-# `files` has the two layouts. The first row that does not fit is refused by its line.
 
 COLUMNS = ("episode", "t", "state", "action", "terminated")
 REQUIRED = COLUMNS[:4]

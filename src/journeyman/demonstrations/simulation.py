@@ -1,7 +1,13 @@
-"""Walks in a world that is only known by its callables, many at a time.
+"""Episodes by simulation, and their discounted totals: all that a guarantee needs of rollouts.
 
-All walks take a step together, so the cost is that of `horizon` vectorised calls. Nothing ends
-early: a world of callables does not say which states are absorbing.
+    total_i = sum_{t < T} discount^t psi_i,t,       unrecorded = discount^T/(1 - discount)
+
+of every episode, with unrecorded = 0 where the costs behind its end are known and were added. A
+`Simulator` is anything that makes such totals for a policy: a world that can be walked in, or an
+environment of another package. States, actions and observations are its own affair.
+
+In a world of callables all walks take a step together, so the cost is that of `horizon` vectorised
+calls. Nothing ends early there: such a world does not say which states are absorbing.
 """
 
 from collections.abc import Sequence
@@ -58,14 +64,6 @@ def _step(
     actions = np.asarray(policy.sample(here, rng))
     return actions, sampled_step(world, rng, here, actions)
 
-
-# Discounted totals of whole episodes: all that a guarantee needs to know of rollouts.
-#
-#     total_i = sum_{t < T} discount^t psi_i,t,       unrecorded = discount^T/(1 - discount)
-#
-# of every episode, with unrecorded = 0 where the costs behind its end are known and were added. A
-# `Simulator` is anything that makes such totals for a policy: a world that can be walked in, or an
-# environment of another package. States, actions and observations are its own affair.
 
 SHARD = 1 << 10
 """Episodes of one shard."""
@@ -243,12 +241,10 @@ def _shard(
     return simulator.totals(policies[which], count, horizon, rng)
 
 
-# A world with costs as a simulator: all it takes is that walks can be drawn.
-
-
 @dataclass(frozen=True, eq=False)
 class WorldSimulator:
-    """Walks of exactly `horizon` steps; policies are shown state ids."""
+    """A world with costs as a simulator: walks of exactly `horizon` steps; policies are shown state
+    ids."""
 
     world: AnyWorld
     costs: CostFunctions

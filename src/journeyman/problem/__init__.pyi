@@ -4,11 +4,11 @@ from journeyman.problem.apprenticeship import Apprenticeship as Apprenticeship
 from journeyman.problem.apprenticeship import Forward as Forward
 from journeyman.problem.budget import Budget as Budget
 from journeyman.problem.duality import Witness as Witness
+from journeyman.problem.duality import best_witness as best_witness
 from journeyman.problem.duality import infeasibility_margin as infeasibility_margin
 from journeyman.problem.duality import least_cost_bound as least_cost_bound
 from journeyman.problem.duality import lower_bound as lower_bound
-from journeyman.problem.duality import sharpest_witness as sharpest_witness
-from journeyman.problem.duality import telling_witness as telling_witness
+from journeyman.problem.duality import witness_from_plan as witness_from_plan
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.reduced import Reduced as Reduced
 from journeyman.problem.surrogate import ReducedWitness as ReducedWitness

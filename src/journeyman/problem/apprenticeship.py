@@ -38,8 +38,8 @@ from journeyman.arrays import (
 from journeyman.costs import CostBasis, CostClass, CostFunctions, InfinityBall, KnownCost
 from journeyman.costs.step_costs import StepCosts
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, MonteCarlo
-from journeyman.demonstrations.large_control_variate import blended_totals, discounted_totals
 from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, WorldSimulator
+from journeyman.demonstrations.stepped_control_variate import blended_totals, discounted_totals
 from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.attainable import attainable_ranges
@@ -81,7 +81,7 @@ class Apprenticeship:
     """
 
     world: World
-    """Typed as the explicit one. What it really has is told by `level`."""
+    """Typed as the explicit one. What it really has depends on `level`."""
     costs: Costs
     cost_class: CostClass
     constraints: tuple[Budget, ...]

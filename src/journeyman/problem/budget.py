@@ -47,14 +47,14 @@ class Budget:
                     "Give CostFunctions with one cost, and several budgets for several",
                 )
         axes = 2 if plain_array(what, cost, InvalidCosts).ndim == 2 else 1
-        figures = real_array(what, cost, ndim=axes, refusal=InvalidCosts)
-        if not figures.size:
+        values = real_array(what, cost, ndim=axes, refusal=InvalidCosts)
+        if not values.size:
             raise InvalidCosts(f"the {what} is empty", "Give one entry per pair")
         limit = require_between(
             f"at_most of budget {name!r}", at_most, -np.inf, np.inf, InvalidCosts,
             "Give a finite number, and leave out a budget without a limit",
         )  # fmt: skip
-        assign(self, cost=figures, at_most=limit, name=name, function=function)
+        assign(self, cost=values, at_most=limit, name=name, function=function)
 
     @property
     def size(self) -> float:

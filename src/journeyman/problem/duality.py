@@ -14,7 +14,7 @@ and a positive value of <mu, D xi> - <xi, b> over all mu proves that no policy k
 
 Nothing is assumed about where w, V and xi come from: weights outside the class are moved into it,
 negative prices are cut off, and an inexact V is paid for by the minimum. Rounding is subtracted, so
-a figure is below the true value of its bound.
+a number is below the true value of its bound.
 """
 
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ def infeasibility_margin(problem: Apprenticeship, prices: ArrayLike) -> float:
     return float(least - xi @ problem.limits - EPSILON * terms * paid)
 
 
-def sharpest_witness(
+def witness_from_plan(
     problem: Apprenticeship,
     weights: ArrayLike,
     prices: ArrayLike,
@@ -100,15 +100,15 @@ def sharpest_witness(
     return Witness(admitted, best.values, positive)
 
 
-def telling_witness(problem: Apprenticeship, weights: FloatArray, prices: FloatArray) -> Witness:
-    """The sharpest witness of a proposed dual point, or the origin where that proves more.
+def best_witness(problem: Apprenticeship, weights: FloatArray, prices: FloatArray) -> Witness:
+    """The witness from a plan for a proposed dual point, or the origin where that proves more.
 
     For a class that contains the zero cost the origin proves that no gap is negative.
     """
     num_costs, num_budgets = problem.basis.num_costs, len(problem.constraints)
     if not (np.isfinite(weights).all() and np.isfinite(prices).all()):
         weights, prices = np.zeros(num_costs), np.zeros(num_budgets)
-    witness = sharpest_witness(problem, weights, prices)
+    witness = witness_from_plan(problem, weights, prices)
     if problem.cost_class.contains_zero and lower_bound(problem, witness) <= 0:
         return Witness(np.zeros(num_costs), np.zeros(witness.values.size), np.zeros(num_budgets))
     return witness
@@ -122,7 +122,7 @@ def priced_cost(problem: Apprenticeship, weights: FloatArray, prices: FloatArray
 def _repaired(
     problem: Apprenticeship, weights: FloatArray, prices: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The nearest dual point that is allowed to speak."""
+    """The nearest dual point that is feasible."""
     if weights.size != problem.basis.num_costs or prices.size not in (0, len(problem.constraints)):
         raise InvalidProblem(
             f"the witness has {weights.size} weights and {prices.size} prices, the problem "

@@ -1,4 +1,4 @@
-"""Checks of the hyperparameters of solvers, with the same messages for all of them."""
+"""Checks of hyperparameters, with one wording for all solvers."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ class Status(Enum):
         "nothing to do",
     )
     CONVERGED = (
-        "the method has ended by its own rule; its docstring says what is proven then",
+        "the method has ended by its own rule; its docstring states what is proven then",
         "answer.value and answer.lower_bound say what that means for the gap; richer features "
         "lower a loss over features itself",
     )
@@ -27,7 +27,7 @@ class Status(Enum):
     INACCURATE = (
         "the engine stopped, but the bounds are further apart than the tolerance or a budget is "
         "broken",
-        "see answer.overspending; both bounds hold for what they say; try another engine, or "
+        "see answer.overspending; both bounds hold; try another engine, or "
         "rescale costs that differ by many magnitudes",
     )
     TIME_LIMIT = (
@@ -55,7 +55,7 @@ class Status(Enum):
     )
     FAILED = (
         "the engine gave up",
-        "try another engine; answer.log is what it said",
+        "try another engine; answer.log has its output",
     )
 
     @property

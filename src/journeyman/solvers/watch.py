@@ -1,8 +1,8 @@
-"""One eye on a running engine: Ctrl-C, the clock, and the person who waits.
+"""Supervision of a running engine: Ctrl-C, the clock, progress; and the loop of iterative methods.
 
 While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next report and the solve
 ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for Ctrl-C
-before is called as well: the solve may be one of many, or may end regularly before its next report.
+before is informed as well: the solve may be one of many, or may end before its next report.
 
 Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored. SIGTERM, which
 `runs.interruption` passes on to the same handler under its own number, is never ignored.
@@ -94,7 +94,7 @@ class Watch:
     @contextmanager
     def aside(self, words: str) -> Iterator[None]:
         """Around a search for something else than the solution: its reports say what they are
-        about, since their values are not those of the problem."""
+        about, since their numbers are not those of the problem."""
         task, self.task = self.task, f"{self.task}, {words}"
         try:
             yield
@@ -109,16 +109,13 @@ class Watch:
         `lower_bound` must be proven, for the very objective that is reported. An infinite number
         means that there is none yet.
         """
-        values = (_finite(objective), _finite(lower_bound))
-        self._observe(Event(self.task, self.elapsed, iteration, *values))
+        numbers = (_finite(objective), _finite(lower_bound))
+        self._observe(Event(self.task, self.elapsed, iteration, *numbers))
         return self.must_stop
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-# The one loop of iterative methods: limits, Ctrl-C, non-finite values, progress.
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 @dataclass(frozen=True)
@@ -135,10 +132,11 @@ class Advance:
 def iterate(
     advance: Callable[[], Advance], watch: Watch, max_iterations: int
 ) -> tuple[Status, int]:
-    """Call `advance` until it has converged or something else ends the run; count the calls.
+    """The one loop of iterative methods: call `advance` until it has converged or something else
+    (limits, Ctrl-C, a number that is not finite) ends the run; count the calls.
 
     There is always a first call, so that every run ends with an iterate. A method keeps the best
-    iterate it has seen; the loop only says when to stop.
+    iterate it has seen; the loop only decides when to stop.
     """
     for iteration in range(1, max_iterations + 1):
         step = advance()

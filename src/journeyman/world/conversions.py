@@ -1,4 +1,11 @@
-"""Transition laws in the array layouts of other packages, brought into state-major rows."""
+"""Worlds in the layouts of other packages: arrays with axes in any order, and Gymnasium's tables.
+
+    P[s][a] = [(probability, next_state, reward, done), ...]
+
+`done` is a property of the transition: the same state can be entered with and without it. So each
+branch with `done` leads to one added absorbing state, the sink, where nothing costs anything. No
+package is imported: whatever carries such a table serves.
+"""
 
 import operator
 from collections.abc import Sequence
@@ -73,15 +80,6 @@ def untrusted_rows(parts: tuple[Any, Any, Any], num_states: int) -> SparseMatrix
         raise InvalidWorld(
             f"transition is not a sound sparse matrix: {fault}", "Write the file again"
         ) from fault
-
-
-# Worlds from tables in the form of Gymnasium's toy-text environments.
-#
-#     P[s][a] = [(probability, next_state, reward, done), ...]
-#
-# `done` is a property of the transition: the same state can be entered with and without it. So each
-# branch with `done` leads to one added absorbing state, the sink, where nothing costs anything.
-# No package is imported: whatever carries such a table serves.
 
 
 @dataclass(frozen=True, eq=False)

@@ -264,23 +264,14 @@ def _support(matrix: Any, transition: SparseMatrix, pairs: Pairs) -> SparseMatri
 
 
 def _for_each(values: ArrayLike, pairs: Pairs) -> Any:
-    """A single figure stands for every pair."""
+    """A single number stands for every pair."""
     return np.full(len(pairs), values) if np.ndim(values) == 0 else values
 
 
-# Laws from recorded transitions.
-#
-#     transition(y | x, a) = (times that y followed (x, a)) / (times that (x, a) was recorded)
-#
-# Actions that were never observed in a state are not offered there; the others keep their numbers.
-# A state without an observed action is refused, unless it is given as absorbing: then it has one
-# action, which stays, and its law is known. A number that occurs nowhere can be dropped: no state
-# is numbered anew, it becomes a state that nothing leads to and nothing leaves.
-
-
 @dataclass(frozen=True)
-class Door:
-    """How a record is spoken of where it came in."""
+class RecordWording:
+    """How errors name a record and what repairs it: arguments in Python, options on the command
+    line."""
 
     step: Callable[[int], str]
     """Where a step is found."""
@@ -295,7 +286,7 @@ class Door:
     """Where numbers occur that can be dropped."""
 
 
-PYTHON = Door(
+PYTHON = RecordWording(
     step=lambda k: f"step {k}",
     absorbing=lambda states: (
         f"absorbing={list(states)}"
@@ -318,9 +309,17 @@ def empirical(
     support: Any,
     absorbing: ArrayLike,
     drop_unseen: bool = False,
-    door: Door = PYTHON,
+    wording: RecordWording = PYTHON,
 ) -> dict[str, Any]:
-    """Arguments of `World` from recorded transitions; `World.from_transitions` describes them."""
+    """Arguments of `World` from recorded transitions; `World.from_transitions` describes them.
+
+        transition(y | x, a) = (times that y followed (x, a)) / (times that (x, a) was recorded)
+
+    Actions that were never observed in a state are not offered there; the others keep their
+    numbers. A state without an observed action is refused, unless it is given as absorbing: then it
+    has one action, which stays, and its law is known. A number that occurs nowhere can be dropped:
+    no state is numbered anew, it becomes a state that nothing leads to and nothing leaves.
+    """
     here = integer_array("states", states, refusal=InvalidWorld)
     taken = integer_array("actions", actions, refusal=InvalidWorld, size=here.size)
     after = integer_array("next_states", next_states, refusal=InvalidWorld, size=here.size)
@@ -328,11 +327,11 @@ def empirical(
     law, starts = _initial_law(initial, initial_states)
     ids = {"states": here, "next_states": after, "absorbing": ends, "initial_states": starts}
     size = _number_of_states(num_states, law, ids)
-    _check_steps(here, taken, after, ends, door)
+    _check_steps(here, taken, after, ends, wording)
     seen = _Seen(size, here, after, ends, starts, law)
     if drop_unseen:
         ends = np.union1d(ends, seen.nowhere)
-    seen.require_actions(ends, drop_unseen, door)
+    seen.require_actions(ends, drop_unseen, wording)
     width, resting = int(taken.max()) + 1, int(taken.min())
     recorded = here * width + taken
     offered = np.union1d(recorded, np.setdiff1d(ends, here) * width + resting)
@@ -382,7 +381,7 @@ def _number_of_states(
 
 
 def _check_steps(
-    here: IntArray, taken: IntArray, after: IntArray, ends: IntArray, door: Door
+    here: IntArray, taken: IntArray, after: IntArray, ends: IntArray, wording: RecordWording
 ) -> None:
     if not here.size:
         raise InvalidWorld("there is no transition", "Give one entry per recorded step")
@@ -397,8 +396,8 @@ def _check_steps(
     if leaving.any():
         where = int(np.argmax(leaving))
         raise InvalidWorld(
-            f"state {here[where]} is given as absorbing, but {door.step(where)} leads from it to "
-            f"state {after[where]}",
+            f"state {here[where]} is given as absorbing, but {wording.step(where)} leads from it "
+            f"to state {after[where]}",
             "Leave it out of absorbing, or leave out what was recorded after an episode's end",
         )
 
@@ -426,7 +425,7 @@ class _Seen:
         named[ends] = True
         self.nowhere = np.flatnonzero(~named)
 
-    def require_actions(self, ends: IntArray, dropped: bool, door: Door) -> None:
+    def require_actions(self, ends: IntArray, dropped: bool, wording: RecordWording) -> None:
         """Refuse states without an action, all of them by name, with what can be done."""
         lacking = ~self.left
         lacking[ends] = False
@@ -439,23 +438,23 @@ class _Seen:
         if unleft.size:
             step = int(np.argmax(self._after == unleft[0]))
             found.append(
-                f"{_listed(unleft)} {_was(unleft)} reached ({door.step(step)} leads to "
+                f"{_listed(unleft)} {_was(unleft)} reached ({wording.step(step)} leads to "
                 f"{unleft[0]}) and never left"
             )
             remedies.append(
                 "record what the actions do there, or, where episodes end and nothing follows, "
-                f"declare it with {door.absorbing(unleft.tolist())}"
+                f"declare it with {wording.absorbing(unleft.tolist())}"
             )
         if starting.size:
             found.append(f"{_listed(starting)} {_occur(starting)} as a first state only")
             remedies.append(
-                f"change {door.initial} so that no episode starts where nothing was recorded"
+                f"change {wording.initial} so that no episode starts where nothing was recorded"
             )
         if nowhere.size:
-            found.append(f"{_listed(nowhere)} {_occur(nowhere)} {door.nowhere}")
+            found.append(f"{_listed(nowhere)} {_occur(nowhere)} {wording.nowhere}")
             remedies.append(
-                f"if there are no such states, give {door.drop}: they keep their numbers, nothing "
-                "leads to them, and no state is numbered anew"
+                f"if there are no such states, give {wording.drop}: they keep their numbers, "
+                "nothing leads to them, and no state is numbered anew"
             )
         text = "; ".join(remedies)
         raise InvalidWorld(

@@ -18,7 +18,7 @@ from journeyman.world.laws import discount as checked_discount
 
 MOST_STATES = 2**63 - 1
 """State ids are int64."""
-FIGURES = ("num_states", "num_actions", "discount")
+NUMBERS = ("num_states", "num_actions", "discount")
 START = ("draw_initial", "initial_probability")
 STEPS = ("successors", "predecessors")
 
@@ -106,11 +106,11 @@ def require_sampled_world(value: Any) -> AnyWorld:
 
 
 def _require_members(value: Any, *methods: str) -> None:
-    for name in (*FIGURES, *methods):
+    for name in (*NUMBERS, *methods):
         if not hasattr(value, name):
             raise InvalidWorld(
                 f"{type(value).__name__} has no {name}, so it is no LargeWorld",
-                f"Give it {', '.join(FIGURES)} and the methods {', '.join(START + STEPS)}",
+                f"Give it {', '.join(NUMBERS)} and the methods {', '.join(START + STEPS)}",
             )
         if name in methods and not callable(getattr(value, name)):
             raise InvalidWorld(

@@ -1,4 +1,4 @@
-"""Probability laws of a world: wrong ones are refused, nearly right ones normalised."""
+"""Probability laws: wrong ones are refused, nearly right ones normalised; and draws from them."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ def discount(value: float) -> float:
 
 
 def probability_vector(name: str, values: ArrayLike, size: int) -> FloatArray:
-    """A law over `size` outcomes; a sum within 1e-8 of one is normalised."""
+    """A law over `size` outcomes; one whose sum is within 1e-8 of 1 is normalised."""
     law = real_array(name, values, ndim=1, size=size, refusal=InvalidWorld)
     if (law < 0).any():
         where = first_index(law < 0)
@@ -128,9 +128,6 @@ def normaliser(sums: Any, entries: Any) -> Any:
     twice is normalising once: a value read from its own file is the same to the last bit.
     """
     return np.where(np.abs(sums - 1.0) <= (entries + 1) * np.finfo(float).eps, 1.0, sums)
-
-
-# Outcomes from uniform numbers: by one law, or by a law for each number.
 
 
 def running_sums(law: FloatArray) -> FloatArray:

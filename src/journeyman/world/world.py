@@ -35,15 +35,156 @@ from journeyman.world.large_world import LargeWorld, Predecessors, Successors
 from journeyman.world.laws import draw_outcomes, running_sums
 from journeyman.world.pairs import Pairs
 
-# The members of a `LargeWorld`, answered from the arrays of an explicit world.
+EXACT, SCHEMA_VERSION = 1, 2
+"""Exact worlds are written as version 1; its readers would take estimated ones for exact."""
 
 
-class ExplicitSteps:
-    """Steps forwards and backwards and the start, for a class that has the arrays."""
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class World:
+    """An explicit world. It has the members of a `LargeWorld`, answered from its arrays.
+
+    Args:
+        transition: (pairs x states) matrix, dense or sparse, one row per pair, state-major.
+        initial: law of the first state.
+        discount: gamma, strictly between 0 and 1.
+        choice_offsets: pairs of state x are `choice_offsets[x]:choice_offsets[x+1]`; by default
+            every state has the same number of actions.
+        coordinates: (states x dimensions) geometry, for pictures and features.
+        state_names, action_names: for people; the k-th name is that of state k, or of the action
+            with number k (also of one that was never observed).
+        sink: the absorbing state that stands for "the episode has ended", if there is one.
+        transition_error: declared, for all pairs or per pair: at most this far, in the 1-norm, is
+            the law of the pair from the true one. Without it and without counts laws are exact.
+        initial_error: the same for the initial law.
+        transition_counts: of how many observed transitions each pair's law is the frequency; laws
+            that are no frequencies of so many are refused.
+        initial_count: of how many observed starts `initial` is the frequency.
+        support: (pairs x states or states x states) matrix, nonzero where a next state is possible,
+            when that was known before anything was recorded. One that equals the observed pattern
+            raises a `SupportWarning`: read off the record it makes bounds false.
+        observed_actions: the number of each pair's action, where states do not have the actions
+            0, 1, 2, ... of `choice_offsets`: the numbers under which they were recorded. Policies,
+            demonstrations, files and reports use these numbers.
+
+    >>> world = World(transition=[[0, 1], [1, 0], [0, 1]], initial=[1, 0], discount=0.9,
+    ...               choice_offsets=[0, 2, 3])
+    >>> world.num_states, world.num_pairs, world.absorbing.tolist()
+    (2, 3, [False, True])
+    """
 
     transition: SparseMatrix
     initial: FloatArray
+    discount: float
     pairs: Pairs
+    coordinates: FloatArray | None
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
+    sink: int | None
+    normalisation_error: float
+    """Largest |row sum - 1| of the given matrix, below 1e-8; its rows were normalised."""
+    transition_error: FloatArray | None
+    initial_error: float | None
+    transition_counts: IntArray | None
+    initial_count: int | None
+    support: SparseMatrix | None
+    observed_actions: IntArray | None
+
+    def __init__(
+        self,
+        transition: Any,
+        initial: ArrayLike,
+        discount: float,
+        *,
+        choice_offsets: ArrayLike | Pairs | None = None,
+        coordinates: ArrayLike | None = None,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        sink: int | None = None,
+        transition_error: ArrayLike | None = None,
+        initial_error: float | None = None,
+        transition_counts: ArrayLike | None = None,
+        initial_count: int | None = None,
+        support: Any = None,
+        observed_actions: ArrayLike | None = None,
+    ) -> None:
+        rows = laws.transition_matrix(transition)
+        num_states = rows.shape[1]
+        pairs = laws.pairs_of(rows, choice_offsets, observed_actions)
+        numbered = observed_actions is not None or pairs.numbers is not None
+        normalised, correction = laws.row_stochastic(rows, pairs)
+        starts = laws.probability_vector("initial", initial, num_states)
+        assign(
+            self,
+            transition=freeze_rows(normalised),
+            initial=starts,
+            discount=laws.discount(discount),
+            pairs=pairs,
+            coordinates=_coordinates(coordinates, num_states),
+            state_names=_names("state_names", state_names, num_states),
+            action_names=_names(
+                "action_names", action_names, pairs.width, or_more=observed_actions is not None
+            ),
+            sink=int(sink) if isinstance(sink, np.integer) else sink,
+            normalisation_error=correction,
+            **estimation.checked(
+                normalised,
+                pairs,
+                initial=starts,
+                transition_error=transition_error,
+                initial_error=initial_error,
+                transition_counts=transition_counts,
+                initial_count=initial_count,
+                support=support,
+            ),
+            observed_actions=pairs.actions if numbered else None,
+        )
+        estimation.warn_of_observed_support(self)
+        if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
+            raise InvalidWorld(
+                f"sink = {sink!r} is not an absorbing state",
+                "Give a state whose every action stays there with probability 1",
+            )
+
+    @property
+    def num_states(self) -> int:
+        return int(self.transition.shape[1])
+
+    @property
+    def num_pairs(self) -> int:
+        return int(self.transition.shape[0])
+
+    @property
+    def effective_horizon(self) -> float:
+        """1/(1 - discount): the mass of every occupancy measure."""
+        return 1.0 / (1.0 - self.discount)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether a law of this world may differ from the true one."""
+        known = (self.transition_error, self.initial_error, self.transition_counts)
+        return self.initial_count is not None or any(part is not None for part in known)
+
+    @property
+    def known_support(self) -> bool:
+        """Whether it is known which next states are possible."""
+        return self.support is not None
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The Bellman flow operator (B - discount P)'."""
+        return Flow(self.transition, self.pairs, self.initial, self.discount)
+
+    @cached_property
+    def absorbing(self) -> BoolArray:
+        """States that no action leaves; in an estimated world, states of which that is certain."""
+        matrix = self.transition if self.support is None else self.support
+        certain = np.diff(matrix.indptr) == 1
+        if self.transition_error is not None and self.support is None:
+            certain &= self.transition_error == 0
+        elif self.transition_counts is not None and self.support is None:
+            certain &= False
+        stays = certain & (matrix.indices[matrix.indptr[:-1]] == self.pairs.states)
+        return read_only(np.asarray(np.logical_and.reduceat(stays, self.pairs.offsets[:-1])))
 
     @property
     def num_actions(self) -> int:
@@ -111,158 +252,6 @@ class ExplicitSteps:
         ids = integer_array("states", states, refusal=InvalidWorld)
         require_in_range("states", ids, self.pairs.num_states, InvalidWorld)
         return ids
-
-
-EXACT, SCHEMA_VERSION = 1, 2
-"""Exact worlds are written as version 1; its readers would take estimated ones for exact."""
-
-
-@dataclass(frozen=True, eq=False, init=False, repr=False)
-class World(ExplicitSteps):
-    """An explicit world. It has the members of a `LargeWorld`, answered from its arrays.
-
-    Args:
-        transition: (pairs x states) matrix, dense or sparse, one row per pair, state-major.
-        initial: law of the first state.
-        discount: gamma, strictly between 0 and 1.
-        choice_offsets: pairs of state x are `choice_offsets[x]:choice_offsets[x+1]`; by default
-            every state has the same number of actions.
-        coordinates: (states x dimensions) geometry, for pictures and features.
-        state_names, action_names: for people; the k-th name is that of state k, or of the action
-            with number k (also of one that was never observed).
-        sink: the absorbing state that stands for "the episode has ended", if there is one.
-        transition_error: declared, for all pairs or per pair: at most this far, in the 1-norm, is
-            the law of the pair from the true one. Without it and without counts laws are exact.
-        initial_error: the same for the initial law.
-        transition_counts: of how many observed transitions each pair's law is the frequency; laws
-            that are no frequencies of so many are refused.
-        initial_count: of how many observed starts `initial` is the frequency.
-        support: (pairs x states or states x states) matrix, nonzero where a next state is possible,
-            when that was known before anything was recorded. One that equals the observed pattern
-            raises a `SupportWarning`: read off the record it makes bounds false.
-        observed_actions: the number of each pair's action, where states do not have the actions
-            0, 1, 2, ... of `choice_offsets`: the numbers under which they were recorded. Policies,
-            demonstrations, files and reports speak these numbers.
-
-    >>> world = World(transition=[[0, 1], [1, 0], [0, 1]], initial=[1, 0], discount=0.9,
-    ...               choice_offsets=[0, 2, 3])
-    >>> world.num_states, world.num_pairs, world.absorbing.tolist()
-    (2, 3, [False, True])
-    """
-
-    transition: SparseMatrix
-    initial: FloatArray
-    discount: float
-    pairs: Pairs
-    coordinates: FloatArray | None
-    state_names: tuple[str, ...] | None
-    action_names: tuple[str, ...] | None
-    sink: int | None
-    normalisation_error: float
-    """Largest |row sum - 1| of the given transition matrix; it was normalised, being below 1e-8."""
-    transition_error: FloatArray | None
-    initial_error: float | None
-    transition_counts: IntArray | None
-    initial_count: int | None
-    support: SparseMatrix | None
-    observed_actions: IntArray | None
-
-    def __init__(
-        self,
-        transition: Any,
-        initial: ArrayLike,
-        discount: float,
-        *,
-        choice_offsets: ArrayLike | Pairs | None = None,
-        coordinates: ArrayLike | None = None,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        sink: int | None = None,
-        transition_error: ArrayLike | None = None,
-        initial_error: float | None = None,
-        transition_counts: ArrayLike | None = None,
-        initial_count: int | None = None,
-        support: Any = None,
-        observed_actions: ArrayLike | None = None,
-    ) -> None:
-        rows = laws.transition_matrix(transition)
-        num_states = rows.shape[1]
-        pairs = laws.pairs_of(rows, choice_offsets, observed_actions)
-        numbered = observed_actions is not None or pairs.numbers is not None
-        normalised, correction = laws.row_stochastic(rows, pairs)
-        starts = laws.probability_vector("initial", initial, num_states)
-        assign(
-            self,
-            transition=freeze_rows(normalised),
-            initial=starts,
-            discount=laws.discount(discount),
-            pairs=pairs,
-            coordinates=checked_coordinates(coordinates, num_states),
-            state_names=checked_names("state_names", state_names, num_states),
-            action_names=checked_names(
-                "action_names", action_names, pairs.width, or_more=observed_actions is not None
-            ),
-            sink=int(sink) if isinstance(sink, np.integer) else sink,
-            normalisation_error=correction,
-            **estimation.checked(
-                normalised,
-                pairs,
-                initial=starts,
-                transition_error=transition_error,
-                initial_error=initial_error,
-                transition_counts=transition_counts,
-                initial_count=initial_count,
-                support=support,
-            ),
-            observed_actions=pairs.actions if numbered else None,
-        )
-        estimation.warn_of_observed_support(self)
-        if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
-            raise InvalidWorld(
-                f"sink = {sink!r} is not an absorbing state",
-                "Give a state whose every action stays there with probability 1",
-            )
-
-    @property
-    def num_states(self) -> int:
-        return int(self.transition.shape[1])
-
-    @property
-    def num_pairs(self) -> int:
-        return int(self.transition.shape[0])
-
-    @property
-    def effective_horizon(self) -> float:
-        """1/(1 - discount): the mass of every occupancy measure."""
-        return 1.0 / (1.0 - self.discount)
-
-    @property
-    def is_estimated(self) -> bool:
-        """Whether a law of this world may differ from the true one."""
-        known = (self.transition_error, self.initial_error, self.transition_counts)
-        return self.initial_count is not None or any(part is not None for part in known)
-
-    @property
-    def known_support(self) -> bool:
-        """Whether it is known which next states are possible."""
-        return self.support is not None
-
-    @cached_property
-    def flow(self) -> Flow:
-        """The Bellman flow operator (B - discount P)'."""
-        return Flow(self.transition, self.pairs, self.initial, self.discount)
-
-    @cached_property
-    def absorbing(self) -> BoolArray:
-        """States that no action leaves; in an estimated world, states of which that is certain."""
-        matrix = self.transition if self.support is None else self.support
-        certain = np.diff(matrix.indptr) == 1
-        if self.transition_error is not None and self.support is None:
-            certain &= self.transition_error == 0
-        elif self.transition_counts is not None and self.support is None:
-            certain &= False
-        stays = certain & (matrix.indices[matrix.indptr[:-1]] == self.pairs.states)
-        return read_only(np.asarray(np.logical_and.reduceat(stays, self.pairs.offsets[:-1])))
 
     def describe_pair(self, pair: int) -> str:
         """A pair in words, for messages."""
@@ -400,16 +389,13 @@ class World(ExplicitSteps):
         )
 
 
-# What people see of a world: coordinates and names, checked.
-
-
-def checked_coordinates(values: ArrayLike | None, num_states: int) -> FloatArray | None:
+def _coordinates(values: ArrayLike | None, num_states: int) -> FloatArray | None:
     if values is None:
         return None
     return real_array("coordinates", values, ndim=2, size=num_states, refusal=InvalidWorld)
 
 
-def checked_names(
+def _names(
     what: str, names: Sequence[str] | None, count: int, *, or_more: bool = False
 ) -> tuple[str, ...] | None:
     if names is None:
@@ -418,8 +404,6 @@ def checked_names(
         raise InvalidWorld(f"{what} has {len(names)} names, expected {count}", "Name each once")
     return tuple(str(name) for name in names)
 
-
-# A large world written out as an explicit one, when it is not that large after all.
 
 BLOCK = 1 << 16
 """States whose successors are asked for at a time."""

@@ -202,7 +202,7 @@ def pipeline(network, monkeypatch):
     monkeypatch.setattr(drawn, "MATCHING_BLOCKS", 1)
     monkeypatch.setattr(drawn, "FRESH_BLOCKS", 2)
     monkeypatch.setattr(drawn, "MATCHING_BLOCK", 1 << 11)
-    monkeypatch.setattr("journeyman.demonstrations.large_control_variate.STARTS", 1 << 10)
+    monkeypatch.setattr("journeyman.demonstrations.stepped_control_variate.STARTS", 1 << 10)
     monkeypatch.setattr("journeyman.solvers.reduced.rows.BLOCK_ROWS", 1 << 11)
     monkeypatch.setattr("journeyman.solvers.reduced.stochastic_subgradient.FRESH_ROWS", 1 << 11)
     tracemalloc.start()

@@ -7,7 +7,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.problem import Apprenticeship, telling_witness
+from journeyman.problem import Apprenticeship, best_witness
 from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
 from journeyman.solvers.status import Status
 
@@ -61,7 +61,7 @@ def answer_of(
     if point is None:
         difference = problem.difference(occupancy(problem.world, policy).measure)
         point = problem.cost_class.worst_case(difference)
-    witness = telling_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
+    witness = best_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
     solution = Solution.of(problem, policy, witness)
     close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale
     one_sided = problem.cost_class.has_surplus

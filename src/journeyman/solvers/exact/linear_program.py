@@ -34,9 +34,9 @@ from journeyman.policy import Policy, extract
 from journeyman.problem import (
     Apprenticeship,
     Witness,
+    best_witness,
     infeasibility_margin,
     lower_bound,
-    telling_witness,
 )
 from journeyman.solvers.answer import Answer, Details, Relaxation, Solution, total_surplus
 from journeyman.solvers.exact.engines import (
@@ -89,7 +89,7 @@ class Candidate:
         For a class that contains the zero cost the origin proves that no gap is negative.
         """
         if not np.isfinite(self.values).all():
-            return telling_witness(problem, self.weights, self.prices)
+            return best_witness(problem, self.weights, self.prices)
         witness = Witness(self.weights, self.values, self.prices)
         if problem.cost_class.contains_zero and self._proves_nothing(problem, witness):
             nothing = (np.zeros_like(part) for part in (self.weights, self.values, self.prices))
@@ -210,7 +210,7 @@ class LinearProgram:
             good = self._is_optimal(problem, solution, proposal)
             status = Status.OPTIMAL if good else Status.INACCURATE
         else:
-            witness = telling_witness(problem, proposal.weights, proposal.prices)
+            witness = best_witness(problem, proposal.weights, proposal.prices)
             solution = _best_at_hand(problem, proposal.measure, witness)
         return _answer(problem, status, proposal, solution)
 
@@ -219,7 +219,7 @@ class LinearProgram:
         relaxation = relax(problem, self.engine, self._effort(problem), watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return _answer(problem, Status.INFEASIBLE, proposal, None, relaxation)
-        witness = telling_witness(problem, proposal.weights, proposal.prices)
+        witness = best_witness(problem, proposal.weights, proposal.prices)
         solution = _best_at_hand(problem, proposal.measure, witness)
         status = Status.INACCURATE
         if watch.must_stop:
@@ -249,7 +249,7 @@ class LinearProgram:
 
 def _sharpened(problem: Apprenticeship, proposal: Candidate, solution: Solution) -> Solution:
     """The same policy, with values that are optimal for the proposed weights."""
-    witness = telling_witness(problem, proposal.weights, proposal.prices)
+    witness = best_witness(problem, proposal.weights, proposal.prices)
     bound = lower_bound(problem, witness)
     if bound <= solution.lower_bound:
         return solution

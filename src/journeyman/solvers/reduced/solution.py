@@ -15,7 +15,7 @@ from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import extract
 from journeyman.policy.function_policy import FeaturePolicy
-from journeyman.problem import telling_witness
+from journeyman.problem import best_witness
 from journeyman.problem.drawn import DrawnReduced
 from journeyman.problem.reduced import DrawnRows
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
@@ -182,7 +182,7 @@ def policy_solution(found: ReducedSolution) -> Solution | SampledSolution:
     if not prices.size:
         prices = np.zeros(len(problem.constraints))
     policy = extract(problem.world, features.measure(found.coefficients))
-    return Solution.of(problem, policy, telling_witness(problem, weights, prices))
+    return Solution.of(problem, policy, best_witness(problem, weights, prices))
 
 
 def origin(surrogate: Surrogate) -> ReducedWitness:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.demonstrations import large_control_variate as shaping
-from journeyman.demonstrations.large_control_variate import discounted_totals
+from journeyman.demonstrations import stepped_control_variate as shaping
+from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.gallery.queue_network import QueuePlan
 
 TINY = jm.gallery.queues(

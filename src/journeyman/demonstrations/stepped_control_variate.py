@@ -81,8 +81,8 @@ class QuadraticValues:
 
 def quadratic(costs: CostFunctions, num_actions: int, states: IntArray) -> FloatArray:
     """(states x features): one, the mean costs of every state, and their products."""
-    figures = [costs.at(states, np.full(states.size, action)) for action in range(num_actions)]
-    mean = np.mean(figures, axis=0)
+    found = [costs.at(states, np.full(states.size, action)) for action in range(num_actions)]
+    mean = np.mean(found, axis=0)
     left, right = np.triu_indices(costs.num_costs)
     return np.column_stack([np.ones(states.size), mean, mean[:, left] * mean[:, right]])
 
