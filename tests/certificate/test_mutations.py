@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate import expert as shaping
+from journeyman.certificate import expert as expert_module
 from journeyman.certificate.concentration import (
     empirical_bernstein_radius,
     hilbert_radius,
@@ -339,7 +339,7 @@ def test_the_outliers_of_a_shaped_estimate_cannot_be_forgotten(name, chance, mon
     """The training records show no trouble, so the others that do are stopped at once."""
     world, basis = rare_trouble()
     trains, applied = np.arange(100), np.arange(100, 500)
-    monkeypatch.setattr(shaping, "split", lambda demos, world: (trains, applied))
+    monkeypatch.setattr(expert_module, "split", lambda demos, world: (trains, applied))
     errors, whole, forgotten, observed = [], [], [], []
     for k in range(30):
         trouble = np.zeros(500, int)

@@ -147,11 +147,11 @@ def test_the_audit_passes_for_independent_walks(policy, tmp_path):
 
 def test_the_audit_finds_walks_that_share_their_luck(tmp_path, monkeypatch):
     """A certificate that was made without the test."""
-    from journeyman.certificate import rollouts as separate_walks
+    from journeyman.certificate import rollouts
 
     code = jm.Reference("corridors:walked", policy="changing", shared=True)
     with monkeypatch.context() as patched:
-        patched.setattr(separate_walks, "p_value", lambda *_: 0.5)
+        patched.setattr(rollouts, "p_value", lambda *_: 0.5)
         certificate = certified(code.made)
     assert certificate.valid
     certificate.save(tmp_path / "run", code=code)

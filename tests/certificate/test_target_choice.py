@@ -5,8 +5,7 @@ import pytest
 
 import journeyman as jm
 from frequencies import frequencies
-from journeyman.certificate import expert as target_choice
-from journeyman.certificate.expert import choose_target, expert_estimates
+from journeyman.certificate.expert import choose_target, expert_estimates, name_of
 from journeyman.certificate.terms import total
 
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
@@ -28,7 +27,7 @@ def test_no_other_target_has_a_bound_that_is_much_smaller(kind, count):
     world, basis, demos = recorded(count)
     apprentice = jm.learn(world, basis, demos, cost_class=kind())
     choice = apprentice.target
-    promised = choice.promised[target_choice.name_of(choice.expectation)]
+    promised = choice.promised[name_of(choice.expectation)]
     assert apprentice.certificate.best.bound <= 1.001 * promised
     for method in (jm.MonteCarlo(), jm.ControlVariate(), jm.Blend()):
         expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate import sampled_rows as large_evaluation
+from journeyman.certificate import sampled_rows
 from journeyman.features.base import DrawnFeatures, every_action
 from seeding import drawn_from
 
@@ -76,7 +76,7 @@ UNTOLD = jm.CostFunctions(NETWORK.costs.function, NETWORK.costs.names, lowest=0,
 @pytest.mark.parametrize("known", [KNOWN, PARTLY, np.nan * KNOWN], ids=["4 of 5", "part", "none"])
 def test_the_samples_are_unbiased_and_within_their_ranges(theta, known):
     task, features = (0, 0, EXPLICIT.num_pairs), Enumerated(FEATURES)
-    expected, negative, violated, *_ = large_evaluation._rows(task, (Seen, features, theta, known))
+    expected, negative, violated, *_ = sampled_rows._rows(task, (Seen, features, theta, known))
     matrix = FEATURES.rows(*PAIRS).toarray()
     u = matrix @ theta
     pair_law = matrix.sum(axis=1) / matrix.sum()
@@ -91,7 +91,7 @@ def test_the_samples_are_unbiased_and_within_their_ranges(theta, known):
     assert state_law @ violated[: STATES.size] == pytest.approx(V2, abs=1e-12)
     C1, C2 = FEATURES.pair_ratio, FEATURES.flow_ratio
     assert pytest.approx((10 * FEATURES.num_features, 19 * FEATURES.num_features)) == (C1, C2)
-    widths = large_evaluation._ranges(problem_of(), FEATURES, theta, known)
+    widths = sampled_rows._ranges(problem_of(), FEATURES, theta, known)
     sampled = np.where(np.isnan(known), theta, 0)
     wanted = C1 * np.ptp(np.column_stack([sampled, np.zeros(5)]), axis=1)  # costs are in [0, 1]
     np.testing.assert_allclose(widths[0], wanted, rtol=1e-8)
@@ -111,7 +111,7 @@ def test_the_range_of_a_product_is_that_of_its_corners(lowest, highest, width):
     problem = problem_of(costs)
     theta = np.zeros(FEATURES.num_features)
     theta[:2] = np.array([-2, 5]) / FEATURES.pair_ratio
-    expected, _, _ = large_evaluation._ranges(problem, FEATURES, theta, np.nan * KNOWN)
+    expected, _, _ = sampled_rows._ranges(problem, FEATURES, theta, np.nan * KNOWN)
     np.testing.assert_allclose(expected, width, rtol=1e-8)
 
 
@@ -133,7 +133,7 @@ def test_kind_a_is_the_arithmetic_of_lemma_2(costs, theta, sums):
         certificate = jm.certify(problem, policy, delta, evaluation=ROWS)
     nothing = np.full((5, theta.size), np.nan)
     shared = problem, FEATURES, theta, nothing
-    expected, negative, violated, *_ = large_evaluation._rows((0, 0, 500), shared)
+    expected, negative, violated, *_ = sampled_rows._rows((0, 0, 500), shared)
     C1, C2, share = FEATURES.pair_ratio, FEATURES.flow_ratio, delta / sums / 4
     most = C1 * max(-theta.min(), 0), 2 * C2 * np.abs(theta).max() + 2
     V1 = min(negative.mean() + radius(negative, most[0], share), most[0])

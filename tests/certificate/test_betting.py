@@ -11,7 +11,6 @@ from scipy.stats import binom
 
 import journeyman as jm
 from journeyman.certificate import betting
-from journeyman.certificate import betting as large_betting
 
 SMALL = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
 EXPLICIT, BASIS = SMALL.explicit()
@@ -31,7 +30,7 @@ def test_wealth_is_the_product_of_the_bets(sizes, sequence, kappa):
         bet = (kappa * sizes[block] / whole + seen[block]) / (kappa + count)
         wealth *= bet / ((sizes[block] + seen[block]) / (whole + count))
         seen[block] += 1
-    found = large_betting.urn_wealth(np.array(sizes, dtype=float), seen, kappa)
+    found = betting.urn_wealth(np.array(sizes, dtype=float), seen, kappa)
     assert found == pytest.approx(np.log(wealth), abs=1e-9)
 
 
@@ -41,16 +40,16 @@ def test_blocks_of_gaps_are_the_urn():
         total = 0.0
         for order in permutations(range(5)):
             figures = np.array(order, dtype=float)
-            places = large_betting.gaps(figures[:2], figures[2:], np.random.default_rng(0))
-            sizes, counts = large_betting.block_counts(places, 2, num_blocks)
+            places = betting.gaps(figures[:2], figures[2:], np.random.default_rng(0))
+            sizes, counts = betting.block_counts(places, 2, num_blocks)
             assert sizes.sum() == 3
-            total += np.exp(large_betting.urn_wealth(sizes, counts, kappa))
+            total += np.exp(betting.urn_wealth(sizes, counts, kappa))
         assert total / 120 == pytest.approx(1, rel=1e-12)
 
 
 def test_ties_are_broken_by_lot():
     rng = np.random.default_rng(0)
-    same = [large_betting.gaps(np.ones(3), np.ones(1), rng)[0] for _ in range(4000)]
+    same = [betting.gaps(np.ones(3), np.ones(1), rng)[0] for _ in range(4000)]
     assert np.abs(np.bincount(same, minlength=4) / 4000 - 0.25).max() < 0.03
 
 
@@ -62,7 +61,7 @@ def test_single_starts_are_bet_on_as_in_explicit_worlds():
     )
     for kappa in betting.CONCENTRATIONS:
         (wanted,) = tally.against_counts(kappa)
-        found = large_betting._seen_starts(laws, starts, kappa)
+        found = betting._seen_starts(laws, starts, kappa)
         assert found == pytest.approx(wanted, abs=1e-8)
 
 
@@ -71,7 +70,7 @@ def test_steps_are_bet_on_as_in_explicit_worlds(world):
     for expert, seed in product((SMALL.longer, SMALL.uniform), range(3)):
         demos = jm.record(SMALL.world, expert, trajectories=4, horizon=30, seed=seed)
         strongest, wanted = betting.step_evidence(EXPLICIT, demos)
-        words, found = large_betting.step_evidence_of_laws(
+        words, found = betting.step_evidence_of_laws(
             world, demos.step_states, demos.actions, demos.next_states
         )
         assert found == pytest.approx(wanted, abs=1e-8)
@@ -81,12 +80,12 @@ def test_steps_are_bet_on_as_in_explicit_worlds(world):
 
 @pytest.mark.parametrize("network", [SMALL, HUGE], ids=["small", "huge"])
 def test_sound_starts_are_refused_no_more_often_than_the_level(network, monkeypatch):
-    monkeypatch.setattr(large_betting, "COMPARED", 300)
+    monkeypatch.setattr(betting, "COMPARED", 300)
     level, runs, refused = 0.05, 300, 0
     for run in range(runs):
-        monkeypatch.setattr(large_betting, "STREAM", run)
+        monkeypatch.setattr(betting, "STREAM", run)
         starts = network.world.draw_initial(np.random.default_rng([7, run]), 40)
-        _, log_value = large_betting.start_evidence_of_draws(network.world, starts)
+        _, log_value = betting.start_evidence_of_draws(network.world, starts)
         refused += log_value >= -np.log(level)
     assert refused <= binom(runs, level).ppf(0.999)
 
@@ -130,7 +129,7 @@ def test_steps_of_another_world_are_refuted():
     following = SMALL.world.successors(demos.step_states, demos.actions)
     likeliest = following.states[np.arange(demos.num_steps), following.probabilities.argmax(axis=1)]
     forged = np.where(rng.random(demos.num_steps) < 0.5, likeliest, demos.next_states)
-    words, log_value = large_betting.step_evidence_of_laws(
+    words, log_value = betting.step_evidence_of_laws(
         SMALL.world, demos.step_states, demos.actions, forged
     )
     assert log_value > np.log(1e3)
