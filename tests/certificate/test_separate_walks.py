@@ -157,7 +157,7 @@ def test_the_audit_finds_walks_that_share_their_luck(tmp_path, monkeypatch):
     certificate.save(tmp_path / "run", code=code)
     outcome = jm.audit(tmp_path / "run", trust_code=True)
     assert not outcome.passed
-    assert "the verdict that rollouts are independent of one another" in str(outcome)
+    assert "the status that rollouts are independent of one another" in str(outcome)
 
 
 def test_the_certificate_does_not_depend_on_the_executor():
