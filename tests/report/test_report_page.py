@@ -220,6 +220,16 @@ def test_the_sentence_premises_and_advice_are_shown():
         assert sentence in text
 
 
+def test_the_first_sentence_is_the_claim_and_premises_stand_below_it():
+    html = page(ReportData.of(grid_apprentice()))
+    (lead,) = re.findall('<p class="lead">(.*?)</p>', html)
+    (below,) = re.findall(f'{re.escape(lead)}</p>\n<p class="note">(.*?)</p>', html)
+    assert "more than the expert" in lead
+    assert "Premises" not in lead
+    assert below.strip().startswith("Premises declared: ")
+    assert "Premises tested and not refuted: " in below
+
+
 def test_rewards_are_shown_as_they_were_given():
     found = comparison_of(ReportData.of(driving_apprentice()))
     assert found.rewards

@@ -25,7 +25,7 @@ from journeyman.report.numbers import (
 from journeyman.report.rendering import Section
 from journeyman.report.report_data import ReportData
 
-PREMISES = " Premises: "
+PREMISES = " Premises "
 """Where the sentence on the bound ends and that on its premises begins."""
 ROUNDING = 1e-10
 """Of 2 N/(1 - discount), as in the sentence."""
@@ -70,13 +70,13 @@ def result(data: ReportData, prefix: str) -> Section:
     """The bound in one sentence and in large digits, and what to compare it with."""
     certificate = data.certificate
     words = HYPHEN.sub(MINUS, POWER.sub(_raised, certificate.summary()))
-    claim, _, premises_in_words = words.partition(PREMISES)
+    claim, premises_follow, rest = words.partition(PREMISES)
     meaning = "expected cost, at most"
     if not certificate.known_cost:
         better = ": it does better than the expert" if certificate.bound < 0 else ""
         meaning = f"more than the expert, at most{better}"
     content = {
-        "claim": claim, "premises": premises_in_words, "bound": exact(certificate.bound),
+        "claim": claim, "premises": premises_follow + rest, "bound": exact(certificate.bound),
         "meaning": meaning, "badges": _badges(data), "others": _other_numbers(data),
         "share": percent(certificate.share), "range": _range(data),
         "width": f"{100 * min(max(certificate.share, 0.0), 1.0):.4g}",
