@@ -13,7 +13,7 @@ DEMOS = jm.record(WORLD, EXPERT, trajectories=40, horizon=40, seed=0)
 
 @pytest.mark.parametrize("method", [jm.MonteCarlo(), jm.ControlVariate()], ids=repr)
 def test_the_cluster_changes_no_bit_of_expectations(joined, monkeypatch, method):
-    monkeypatch.setattr(control_variate, "SHARD", 8)
+    monkeypatch.setattr(control_variate, "EPISODES_PER_TASK", 8)
     here, there = (
         jm.ExpertExpectation.from_demonstrations(
             DEMOS, BASIS, WORLD, method=method, executor=executor

@@ -55,7 +55,7 @@ def test_workers_have_one_thread(joined):
     assert seen == [{"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}] * 6
 
 
-def test_results_keep_the_order_of_the_shards(joined):
+def test_results_keep_the_order_of_the_tasks(joined):
     assert joined.map(work.wait_in_reverse, range(8), shared=8) == list(range(8))
     assert joined.map(work.wait_in_reverse, [], shared=8) == []
 
@@ -66,7 +66,7 @@ def test_shared_arrays_arrive_equal_and_read_only(joined):
     assert seen == [(array.sum(), array.dtype.str, False, "x", False)] * 6
 
 
-def test_the_first_failing_shard_is_raised_with_its_number(joined):
+def test_the_first_failing_task_is_raised_with_its_number(joined):
     with pytest.raises(ValueError, match="no 3") as caught:
         joined.map(work.fail_from_three, range(8))
     assert "in task 3 of 0..7" in caught.value.__notes__[0]
@@ -95,7 +95,7 @@ def test_a_killed_worker_loses_nothing_and_changes_no_bit(joined, tmp_path):
     assert attempts == [1, 1, 2] + [1] * (len(tasks) - 3)
 
 
-def test_a_shard_that_kills_its_workers_is_given_up_by_name(joined, monkeypatch):
+def test_a_task_that_kills_its_workers_is_given_up_by_name(joined, monkeypatch):
     monkeypatch.setattr("journeyman.adapters.ray.LOSSES", 0)
     with pytest.raises(jm.TaskFailed, match="task 1 was lost with its worker"):
         joined.map(work.die_always, range(2))

@@ -305,14 +305,14 @@ def test_a_simulator_that_walks_in_an_estimated_world_is_refused():
 
 
 class Copying:
-    """Every shard has a copy of what it shares, as in a process of its own."""
+    """Every task has a copy of what it shares, as in a process of its own."""
 
     def __init__(self):
-        self.shards = 0
+        self.tasks = 0
 
-    def map(self, function, shards, *, shared=None):
-        self.shards += len(shards)
-        return [function(shard, pickle.loads(pickle.dumps(shared))) for shard in shards]
+    def map(self, function, tasks, *, shared=None):
+        self.tasks += len(tasks)
+        return [function(task, pickle.loads(pickle.dumps(shared))) for task in tasks]
 
 
 class Tossing:
@@ -353,5 +353,5 @@ def test_policies_with_streams_of_their_own_have_no_copies():
             else:
                 (record,) = rollouts.totals(problem.simulator, [policy], 0, executor=executor)
                 totals = record.totals
-            assert executor.shards == copied
+            assert executor.tasks == copied
             assert len({part.tobytes() for part in totals.reshape(3, 1024)}) == 3

@@ -231,10 +231,10 @@ def test_what_cannot_be_evaluated_is_refused():
 
 
 class Backwards:
-    """An executor that works on copies, from the last shard to the first."""
+    """An executor that works on copies, from the last task to the first."""
 
-    def map(self, function, shards, *, shared=None):
-        results = [function(shard, pickle.loads(pickle.dumps(shared))) for shard in shards[::-1]]
+    def map(self, function, tasks, *, shared=None):
+        results = [function(task, pickle.loads(pickle.dumps(shared))) for task in tasks[::-1]]
         return results[::-1]
 
 

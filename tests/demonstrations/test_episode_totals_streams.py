@@ -3,7 +3,7 @@
 import numpy as np
 
 import journeyman as jm
-from journeyman.demonstrations.simulation import SHARD, WorldSimulator, record_totals
+from journeyman.demonstrations.simulation import EPISODES_PER_TASK, WorldSimulator, record_totals
 
 NETWORK = jm.gallery.queues(4, buffers=(3, 2, 2, 3))
 
@@ -22,7 +22,14 @@ def test_workers_do_not_share_the_luck_of_a_policy_with_its_own_stream():
     simulator = WorldSimulator(NETWORK.world, NETWORK.costs)
     with jm.Processes(2) as executor:
         totals = record_totals(
-            simulator, OwnStream(), trajectories=4 * SHARD, horizon=3, seed=0, executor=executor
+            simulator,
+            OwnStream(),
+            trajectories=4 * EPISODES_PER_TASK,
+            horizon=3,
+            seed=0,
+            executor=executor,
         ).totals
-    alone = record_totals(simulator, OwnStream(), trajectories=4 * SHARD, horizon=3, seed=0).totals
+    alone = record_totals(
+        simulator, OwnStream(), trajectories=4 * EPISODES_PER_TASK, horizon=3, seed=0
+    ).totals
     assert np.array_equal(totals, alone)

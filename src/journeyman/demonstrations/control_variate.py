@@ -123,7 +123,7 @@ class ControlVariate:
         for fold in range(self.num_folds):
             mine = np.arange(len(demos)) % self.num_folds == fold
             shaping, own = _cross_fitted(demos, mine, matrix, world, self.smoothing)
-            found[mine] = by_shards(shaping.totals, own, matrix, world, executor)
+            found[mine] = by_tasks(shaping.totals, own, matrix, world, executor)
         return found
 
 
@@ -150,7 +150,7 @@ class MonteCarlo:
         executor: Executor | None = None,
     ) -> FloatArray:
         """One total per episode, known tails included: (episodes x costs)."""
-        plain = by_shards(_plain_totals, demos, matrix, world, executor)
+        plain = by_tasks(_plain_totals, demos, matrix, world, executor)
         if not self.completed or not Tails.of(demos, matrix, world).unknown_mass.any():
             return plain
         return plain + _unknown_tails(demos, matrix, world, _values(demos, matrix, world, self))
@@ -196,8 +196,8 @@ class Blend:
         noise, unsure = np.empty_like(plain), np.zeros(plain.shape[1])
         for j in range(num_folds):
             shaping, mine = _cross_fitted(demos, fold == j, matrix, world, self.smoothing)
-            shaped = by_shards(shaping.totals, mine, matrix, world, executor)
-            noise[fold == j] = by_shards(shaping.completed, mine, matrix, world, executor) - shaped
+            shaped = by_tasks(shaping.totals, mine, matrix, world, executor)
+            noise[fold == j] = by_tasks(shaping.completed, mine, matrix, world, executor) - shaped
             unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
         return plain - coefficients(plain, noise, fold, len(demos) * unsure) * noise
 
@@ -354,32 +354,32 @@ def _costs_alike(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArr
     return np.asarray(alike[demos.last_states])
 
 
-SHARD = 1 << 10
-"""Episodes of one shard."""
+EPISODES_PER_TASK = 1 << 10
+"""Episodes of one task."""
 
 EpisodeValues: TypeAlias = Callable[[Demonstrations, Matrix, World], FloatArray]
 """Demonstrations, costs per pair and a world to one row per episode."""
 _Shared: TypeAlias = tuple[EpisodeValues, Demonstrations, Matrix, World]
 
 
-def by_shards(
+def by_tasks(
     values_of: EpisodeValues,
     demos: Demonstrations,
     matrix: Matrix,
     world: World,
     executor: Executor | None = None,
 ) -> FloatArray:
-    """`values_of(demos, matrix, world)`, a row per episode, from shards of episodes.
+    """`values_of(demos, matrix, world)`, a row per episode, from tasks of episodes.
 
-    A row depends on nothing but its episode, so shards are computed anywhere and put together in
+    A row depends on nothing but its episode, so tasks are computed anywhere and put together in
     their order. Their size is a constant, so no bit depends on the executor or its workers.
     """
     run = Serial() if executor is None else executor
     shared = values_of, demos, matrix, world
-    return np.concatenate(run.map(_shard, ranges_of(len(demos), SHARD), shared=shared))
+    return np.concatenate(run.map(_task, ranges_of(len(demos), EPISODES_PER_TASK), shared=shared))
 
 
-def _shard(span: tuple[int, int], shared: _Shared) -> FloatArray:
+def _task(span: tuple[int, int], shared: _Shared) -> FloatArray:
     values_of, demos, matrix, world = shared
     part = demos if span == (0, len(demos)) else demos.subset(np.arange(*span))
     return values_of(part, matrix, world)

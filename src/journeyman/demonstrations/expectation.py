@@ -78,7 +78,7 @@ class ExpertExpectation:
     ) -> Self:
         """Discounted means over the trajectories of `demos`, checked against `world`.
 
-        `method` is `Blend()` by default. `executor` adds up shards of trajectories; no bit depends
+        `method` is `Blend()` by default. `executor` adds up tasks of trajectories; no bit depends
         on it. Where tails were completed, values outside of what policies attain are `clipped`
         to it, unless the cost class does not bear that (`CostClass.bears_clipping`).
         """

@@ -65,8 +65,8 @@ def _step(
     return actions, sampled_step(world, rng, here, actions)
 
 
-SHARD = 1 << 10
-"""Episodes of one shard."""
+EPISODES_PER_TASK = 1 << 10
+"""Episodes of one task."""
 EXPERT = 0x65787074
 """Which of a seed's streams experts are recorded from."""
 
@@ -165,7 +165,7 @@ class Simulator(Protocol):
 
 
 Stream = tuple[int, ...]
-"""Which of a seed's streams: a spawn key, to which the first episode of a shard is added."""
+"""Which of a seed's streams: a spawn key, to which the first episode of a task is added."""
 
 
 def simulate(
@@ -178,17 +178,17 @@ def simulate(
 ) -> list[EpisodeTotals]:
     """Episodes of several policies, each from a stream of its own.
 
-    Shards are of a fixed size and have streams of their own, so nothing depends on the executor.
+    Tasks are of a fixed size and have streams of their own, so nothing depends on the executor.
     """
-    firsts = range(0, trajectories, SHARD)
+    firsts = range(0, trajectories, EPISODES_PER_TASK)
     tasks = [
-        (which, (*stream, first), min(SHARD, trajectories - first), horizon, seed)
+        (which, (*stream, first), min(EPISODES_PER_TASK, trajectories - first), horizon, seed)
         for which, (_, stream) in enumerate(policies)
         for first in firsts
     ]
     shared = (simulator, tuple(policy for policy, _ in policies))
     run = _executor_for([policy for policy, _ in policies], executor)
-    parts = run.map(_shard, tasks, shared=shared)
+    parts = run.map(_task, tasks, shared=shared)
     count = len(firsts)
     return [
         EpisodeTotals.joined(parts[which * count : (which + 1) * count])
@@ -216,7 +216,7 @@ def record_totals(
 
 
 def _executor_for(policies: Sequence[AnyPolicy], executor: Executor | None) -> Executor:
-    """`executor`, or one shard after the other where a policy may have its own stream.
+    """`executor`, or one task after the other where a policy may have its own stream.
 
     Workers would have copies of that stream: their episodes would share their luck, and not be
     independent.
@@ -233,7 +233,7 @@ def has_own_stream(policy: AnyPolicy) -> bool:
     return asked_by_predict(policy) and not hasattr(policy, "seeded")
 
 
-def _shard(
+def _task(
     task: tuple[int, Stream, int, int, int], shared: tuple[Simulator, tuple[AnyPolicy, ...]]
 ) -> EpisodeTotals:
     (which, stream, count, horizon, seed), (simulator, policies) = task, shared

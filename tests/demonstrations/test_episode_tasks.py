@@ -1,4 +1,4 @@
-"""Totals of demonstrations by shards of episodes: the bits of the whole, whoever adds them up."""
+"""Totals of demonstrations by tasks of episodes: the bits of the whole, whoever adds them up."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from scipy import sparse
 import journeyman as jm
 import task_work as work
 from journeyman.demonstrations import control_variate
-from journeyman.demonstrations.control_variate import by_shards, recorded_totals
+from journeyman.demonstrations.control_variate import by_tasks, recorded_totals
 from journeyman.testing.strategies import policies, seeds, worlds
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(size=5, macro_cells=5)
@@ -25,9 +25,9 @@ def pools():
 
 
 @pytest.fixture
-def small_shards(monkeypatch):
-    """Eight shards, or as many for every fold."""
-    monkeypatch.setattr(control_variate, "SHARD", 8)
+def small_tasks(monkeypatch):
+    """Eight tasks, or as many for every fold."""
+    monkeypatch.setattr(control_variate, "EPISODES_PER_TASK", 8)
 
 
 def bits(expectation):
@@ -43,33 +43,33 @@ def of(demos, basis, method, executor=None):
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 @pytest.mark.parametrize("basis", [BASIS, THIN], ids=["dense", "sparse"])
-def test_executors_do_not_change_a_bit(small_shards, pools, basis, method):
+def test_executors_do_not_change_a_bit(small_tasks, pools, basis, method):
     expected = bits(of(DEMOS, basis, method))
     for executor in (jm.Serial(), *pools):
         assert bits(of(DEMOS, basis, method, executor)) == expected
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_the_work_goes_to_the_executor_shard_by_shard(small_shards, method):
+def test_the_work_goes_to_the_executor_task_by_task(small_tasks, method):
     seen = []
     of(DEMOS, BASIS, method, jm.Serial(observer=seen.append))
     assert len(seen) == 8  # 60 episodes, or twice 30
 
 
 @given(st.data(), seeds, st.integers(1, 30))
-def test_shards_of_any_size_have_the_bits_of_the_whole(data, seed, size):
+def test_tasks_of_any_size_have_the_bits_of_the_whole(data, seed, size):
     world = data.draw(worlds())
     policy = data.draw(policies(world))
     demos = jm.record(world, policy, trajectories=25, horizon=9, seed=seed)
     matrix = np.random.default_rng(seed).normal(size=(world.num_pairs, 3))
     whole = recorded_totals(demos, matrix, world)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(control_variate, "SHARD", size)
-        parts = by_shards(recorded_totals, demos, matrix, world)
+        patch.setattr(control_variate, "EPISODES_PER_TASK", size)
+        parts = by_tasks(recorded_totals, demos, matrix, world)
     assert parts.tobytes() == whole.tobytes()
 
 
-def test_a_shard_lost_with_its_worker_is_added_up_again(small_shards, pools, tmp_path):
+def test_a_task_lost_with_its_worker_is_added_up_again(small_tasks, pools, tmp_path):
     executor = work.Losing(pools[1], tmp_path / "killed")
     found = of(DEMOS, BASIS, jm.MonteCarlo(), executor)
     assert (tmp_path / "killed").exists()
@@ -77,7 +77,7 @@ def test_a_shard_lost_with_its_worker_is_added_up_again(small_shards, pools, tmp
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_an_impossible_step_is_named_by_its_episode_among_all(small_shards, pools, method):
+def test_an_impossible_step_is_named_by_its_episode_among_all(small_tasks, pools, method):
     states = DEMOS.states.copy()
     states[41 * 41 + 5] = (states[41 * 41 + 5] + 12) % WORLD.num_states
     bad = jm.Demonstrations(states, DEMOS.actions, DEMOS.offsets)
@@ -93,7 +93,7 @@ def test_other_refusals_are_passed_on():
         of(few, BASIS, jm.ControlVariate())
 
 
-def test_an_expectation_of_shards_states_a_problem(small_shards, pools):
+def test_an_expectation_of_tasks_states_a_problem(small_tasks, pools):
     found = of(DEMOS, BASIS, None, pools[1])
     problem = jm.Apprenticeship(WORLD, BASIS, found)
     assert problem.demonstrations is DEMOS
