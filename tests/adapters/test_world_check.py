@@ -149,9 +149,9 @@ class FewSteps:
     """A world whose episodes are cut after two steps."""
 
     def __init__(self, world):
-        from journeyman.adapters.world_check import WorldSimulator
+        from journeyman.adapters.world_check import WorldEnvironment
 
-        self.inner, self.unwrapped, self.steps = WorldSimulator(world), self, 0
+        self.inner, self.unwrapped, self.steps = WorldEnvironment(world), self, 0
 
     def reset(self, *, seed=None):
         self.steps = 0

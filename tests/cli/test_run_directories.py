@@ -10,9 +10,9 @@ import pytest
 from journeyman import InvalidFile
 from journeyman.progress import Event, quiet
 from journeyman.runs.description import RunDescription
-from journeyman.runs.directory import DirectoryInUse, Metrics, RunDirectory, evidence_in, locked
 from journeyman.runs.interruption import Interrupted, stopping_gently
 from journeyman.runs.learning import Checkpoints, step_of
+from journeyman.runs.run_directory import DirectoryInUse, Metrics, RunDirectory, evidence_in, locked
 from journeyman.storage import save_arrays
 
 MADE_FROM = {"journeyman": "0.1.0", "world": "abc", "costs": "def"}
@@ -32,7 +32,7 @@ def test_a_lock_is_held_once_and_given_back(tmp_path):
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path):
     script = (
-        "import os, sys, pathlib\nfrom journeyman.runs.directory import locked\n"
+        "import os, sys, pathlib\nfrom journeyman.runs.run_directory import locked\n"
         "with locked(pathlib.Path(sys.argv[1])):\n    os.kill(os.getpid(), 9)"
     )
     dead = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)

@@ -15,8 +15,8 @@ import pytest
 
 import journeyman as jm
 from journeyman.runs.description import RunDescription
-from journeyman.runs.directory import RunDirectory
 from journeyman.runs.learning import step_of
+from journeyman.runs.run_directory import RunDirectory
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("JOURNEYMAN_KILLS", "100"))

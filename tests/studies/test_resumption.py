@@ -14,7 +14,7 @@ import pytest
 import journeyman as jm
 import study_methods
 from journeyman.errors import InvalidFile, InvalidInput
-from journeyman.runs.directory import DirectoryInUse, locked
+from journeyman.runs.run_directory import DirectoryInUse, locked
 
 HERE = Path(__file__).parents[1]
 SCRIPT = """

@@ -45,7 +45,7 @@ ARROW_MAGIC = b"ARROW1"
 PLAIN = "Write numbers: states and actions from 0, flags as truth values, and no texts"
 
 
-class Refused(Exception):
+class Unusable(Exception):
     """A column, or a cell in a row, that cannot be used."""
 
     def __init__(self, what: str, remedy: str, row: int | None = None) -> None:
@@ -90,7 +90,7 @@ def answer(request: dict[str, Any], out: Any) -> None:
                     send(*packed(batch, names, request, numbers, first))
                     first += batch.num_rows
         send({"end": True})
-    except Refused as refusal:
+    except Unusable as refusal:
         send(refusal.facts)
     except Exception as fault:  # pyarrow has many ways to say that a file is damaged
         kind = "memory" if isinstance(fault, MemoryError) else type(fault).__name__
@@ -159,12 +159,12 @@ class TextNumbers:
         """A number for every text, none of which may be missing."""
         if column.null_count:
             row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise Refused(f"{name} is empty", "Fill it in", row)
+            raise Unusable(f"{name} is empty", "Fill it in", row)
         codes = column.dictionary_encode()
         lengths = pa.compute.utf8_length(codes.dictionary).to_numpy(zero_copy_only=False)
         if lengths.max(initial=0) > LONGEST_NAME:
             what = f"{name} holds a text of {lengths.max()} characters"
-            raise Refused(what, f"Give names of at most {LONGEST_NAME}")
+            raise Unusable(what, f"Give names of at most {LONGEST_NAME}")
         for text in codes.dictionary.to_pylist():
             self._numbers.setdefault(text, len(self._numbers))
         known = [self._numbers[text] for text in codes.dictionary.to_pylist()]
@@ -201,7 +201,7 @@ def packed(
             is_list = kind.is_list(column.type) or kind.is_large_list(column.type)
             if not is_list or column.null_count:
                 what = f"{name} holds {str(column.type)[:80]}, expected a list in every row"
-                raise Refused(what, PLAIN)
+                raise Unusable(what, PLAIN)
             lengths = column.value_lengths().to_numpy().astype(np.int64)
             column = column.flatten()
         is_text = kind.is_string(column.type) or kind.is_large_string(column.type)
@@ -222,7 +222,7 @@ def whole_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:
     floating = kind.is_floating(column.type)
     if not (floating or kind.is_integer(column.type) or kind.is_boolean(column.type)):
         what = f"{name} holds {str(column.type)[:80]}, expected whole numbers"
-        raise Refused(what, PLAIN)
+        raise Unusable(what, PLAIN)
     empty = column.is_null(nan_is_null=floating).to_numpy(zero_copy_only=False)
     filled = column.fill_null(pa.scalar(False).cast(column.type))
     values = filled.to_numpy(zero_copy_only=False)
@@ -234,7 +234,7 @@ def whole_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:
         wrong = values >= 2**63
     if wrong.any():
         row = None if first is None else first + int(np.argmax(wrong))
-        raise Refused(f"{name} is {values[wrong][0]}, expected a whole number", PLAIN, row)
+        raise Unusable(f"{name} is {values[wrong][0]}, expected a whole number", PLAIN, row)
     return values.astype(np.int64), empty if empty.any() else None
 
 

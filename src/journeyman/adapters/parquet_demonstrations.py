@@ -28,7 +28,7 @@ REMEDY = (
 
 
 @dataclass
-class StepTable:
+class DemonstrationTable:
     """A table in either layout, as columns of equal length, to be cut into episodes.
 
     `empty` are the rows without an action. The first row that does not fit is named; rows count
@@ -126,7 +126,7 @@ def read_parquet(path: Path, allowance: Allowance) -> Demonstrations:
         return _table(file, allowance).demonstrations()
 
 
-def _table(file: ArrowFile, allowance: Allowance) -> StepTable:
+def _table(file: ArrowFile, allowance: Allowance) -> DemonstrationTable:
     num_rows = file.num_rows or 0
     allowance.require(BYTES_PER_ROW * num_rows)
     names = [name for name in (*COLUMNS, NEXT_STATE) if name in file.names]
@@ -146,7 +146,7 @@ def _table(file: ArrowFile, allowance: Allowance) -> StepTable:
             row = batch.first + int(np.argmax(wrong))
             raise file.refused(f"{FLAG} is {columns[FLAG][row]}", "Give true or false", row)
     terminated = columns[FLAG] == 1 if FLAG in names else np.zeros(num_rows, dtype=bool)
-    return StepTable(
+    return DemonstrationTable(
         file.path, columns[EPISODE], columns["t"], columns["state"], columns["action"], empty,
         terminated, columns.get(NEXT_STATE),
     )  # fmt: skip

@@ -46,7 +46,7 @@ class ObservedSteps:
     """First states of episodes; none when they are not known."""
 
 
-class WorldSimulator:
+class WorldEnvironment:
     """A world with the two methods of a Gymnasium environment, to be simulated like one."""
 
     def __init__(self, world: World) -> None:
@@ -235,7 +235,7 @@ def check_transitions(
     else:
         if not isinstance(steps, int) or steps < 1:
             raise InvalidWorld(f"steps = {steps!r}", "Give a whole number from 1")
-        real = WorldSimulator(environment) if isinstance(environment, World) else environment
+        real = WorldEnvironment(environment) if isinstance(environment, World) else environment
         seen = observe(world, real, steps, seed)
     return judge(world, seen, level)
 

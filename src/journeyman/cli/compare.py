@@ -276,7 +276,7 @@ def example_of(source: str, inputs: Mapping[str, Any], trajectories: int, horizo
 def files_of(given: Mapping[str, Any], budgets: list[str] | None, expert: Path | None) -> Compared:
     """The problem that a run with these files would have."""
     from journeyman.runs.description import RunDescription, overlaid, parsed_budget
-    from journeyman.runs.inputs import Inputs, policy_from
+    from journeyman.runs.run_inputs import Inputs, policy_from
 
     table: dict[str, Any] = {"budgets": [parsed_budget(one) for one in budgets or ()]}
     problem = Inputs.of(RunDescription.of(overlaid(table, given))).problem()

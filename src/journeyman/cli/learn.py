@@ -121,8 +121,8 @@ class _Learning:
         inform = notifier(quiet)
         try:
             with stopping_gently(), progress(quiet) as observer:
-                from journeyman.runs.directory import RunDirectory
                 from journeyman.runs.learning import LIMITS, learn_in
+                from journeyman.runs.run_directory import RunDirectory
 
                 place = RunDirectory(self.run)
                 with place.opened(resume=self.resume, overwrite=self.overwrite):
@@ -168,7 +168,7 @@ class _Learning:
     def _refuse_code(self, description: Any) -> None:
         """Whoever runs a module's code has to name it on the command line."""
         from journeyman.errors import InvalidFile
-        from journeyman.runs.inputs import code_named_in
+        from journeyman.runs.run_inputs import code_named_in
 
         source = code_named_in(description)
         typed = [self.given["world"], self.given["costs"], *(self.budgets or ()), *self.overrides]
@@ -207,7 +207,7 @@ def requirements(
     Steps are those of SGD-AL; the length of demonstrations is computed as well.
     """
     from journeyman.runs.description import cost_class_of
-    from journeyman.runs.inputs import costs_from, world_from
+    from journeyman.runs.run_inputs import costs_from, world_from
 
     options = parsed_options(option)
     there = world_from(world, options)

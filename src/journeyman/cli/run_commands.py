@@ -53,8 +53,8 @@ def certify(
     Exit 4 when nothing is certified, or a budget is not shown to be kept.
     """
     from journeyman.runs.description import BudgetDescription, RunDescription, parsed_budget
-    from journeyman.runs.inputs import Inputs, policy_from
     from journeyman.runs.learning import certificate_result
+    from journeyman.runs.run_inputs import Inputs, policy_from
 
     description = RunDescription(
         world=world,
@@ -93,7 +93,7 @@ def audit(
     Exit 4 when one does not follow from the saved inputs, when
     nothing is certified, or when a budget is not shown to be kept.
     """
-    from journeyman.runs.directory import evidence_in
+    from journeyman.runs.run_directory import evidence_in
 
     evidence = evidence_in(run)
     outcome = jm.audit(evidence, trust_code=trust_code)
@@ -143,7 +143,7 @@ def report(
     There is nothing to install for it, and nothing is fetched.
     """
     from journeyman.report import write_report
-    from journeyman.runs.directory import RunDirectory, evidence_in
+    from journeyman.runs.run_directory import RunDirectory, evidence_in
 
     evidence = evidence_in(run)
     place = RunDirectory(run)
@@ -158,7 +158,7 @@ def report(
 def _found(place: Any) -> dict[str, str]:
     """Solver, status and time, which stand in a run directory beside the evidence."""
     from journeyman.report.numbers import seconds
-    from journeyman.runs.directory import last_elapsed
+    from journeyman.runs.run_directory import last_elapsed
 
     if not place.has_ended:
         return {}

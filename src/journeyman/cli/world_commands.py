@@ -26,7 +26,7 @@ def show_world(
     as_json: AsJson = False,
 ) -> None:
     """Show how large a world is and what is known about it."""
-    from journeyman.runs.inputs import world_from
+    from journeyman.runs.run_inputs import world_from
 
     world = world_from(source, parsed_options(option))
     show(facts_of(world), text_of(world), as_json=as_json)
@@ -88,7 +88,7 @@ def check_world(
     Reading refuses laws that do not sum to one, wrong ids, a discount outside (0, 1) and the like.
     """
     from journeyman.adapters.world_check import check_transitions
-    from journeyman.runs.inputs import world_from
+    from journeyman.runs.run_inputs import world_from
 
     world = world_from(source, parsed_options(option))
     facts: dict[str, Any] = {"sound": True, **facts_of(world)}
@@ -141,7 +141,7 @@ def import_world(
     as_json: AsJson = False,
 ) -> None:
     """Read a world from any source, and write it as one file."""
-    from journeyman.runs.inputs import world_from
+    from journeyman.runs.run_inputs import world_from
 
     options = parsed_options(option)
     if discount is not None:
@@ -195,7 +195,7 @@ def record(
 ) -> None:
     """Simulate a policy and write what it did, to try things out."""
     from journeyman.adapters.demonstration_formats import write_demonstrations
-    from journeyman.runs.inputs import world_from
+    from journeyman.runs.run_inputs import world_from
 
     options = parsed_options(option)
     there = world_from(world, options)
@@ -211,7 +211,7 @@ def _policy(expert: str, source: str, options: dict[str, str], world: jm.World) 
         return jm.Policy.uniform(world)
     if expert == "own":
         return _own_expert(source, options, world)
-    from journeyman.runs.inputs import policy_from
+    from journeyman.runs.run_inputs import policy_from
 
     return policy_from(Path(expert), world)
 

@@ -17,9 +17,9 @@ from journeyman.errors import InvalidFile, InvalidInput, InvalidSolver, NoSoluti
 from journeyman.problem import Apprenticeship
 from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
-from journeyman.runs.directory import Metrics, RunDirectory
-from journeyman.runs.inputs import Inputs, world_digest, world_from
 from journeyman.runs.interruption import Stop
+from journeyman.runs.run_directory import Metrics, RunDirectory
+from journeyman.runs.run_inputs import Inputs, world_digest, world_from
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
 from journeyman.solvers.reduced.descent import SCHEMA_VERSION

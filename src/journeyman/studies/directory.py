@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.errors import InvalidFile
-from journeyman.runs.directory import LOCK, locked
+from journeyman.runs.run_directory import LOCK, locked
 from journeyman.storage import write_text
 from journeyman.studies.trial import Trial
 

@@ -126,7 +126,7 @@ def demonstrations_from(description: RunDescription, world: World) -> Demonstrat
 
 def policy_from(place: Path, world: World) -> Policy:
     """The policy in a file or a run directory, if it is one of the world."""
-    from journeyman.runs.directory import evidence_in
+    from journeyman.runs.run_directory import evidence_in
 
     policy = Policy.load(evidence_in(place) / "policy.npz" if place.is_dir() else place)
     if not np.array_equal(policy.pairs.offsets, world.pairs.offsets):
