@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.gallery.grid import MOVES
+from journeyman.gallery.grid_world import MOVES
 
 UP, RIGHT, DOWN, LEFT = range(4)
 
