@@ -21,7 +21,7 @@ from journeyman.checker.inputs import read_records, read_world
 from journeyman.checker.premises import Draws, starts_evidence, steps_evidence
 from journeyman.costs import Polytope
 from journeyman.errors import AuditFailed, InvalidFile
-from journeyman.report.saved_run import subject_of_run
+from journeyman.report.saved_run import read_run
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from journeyman.testing.strategies import cost_classes, policies, problems, seeds, worlds
@@ -147,7 +147,7 @@ def test_a_target_of_stopped_shaped_totals_passes(kind, tmp_path):
     expert = stopped_shaping(plain, expert_estimates(plain, 0.05))
     problem = jm.Apprenticeship(world, basis, expert, kind())
     assert audited(jm.certify(problem, jm.solve(problem)), tmp_path).passed
-    read = subject_of_run(tmp_path).certificate.problem
+    read = read_run(tmp_path).certificate.problem
     assert (read.target == problem.target).all()
 
 

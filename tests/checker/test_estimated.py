@@ -639,7 +639,7 @@ def test_a_careful_change_of_the_certificate(run, change):
 
 
 def test_a_support_from_the_record_has_to_be_called_so(tmp_path):
-    """A run whose support is the observed pattern tells so, and may not keep it to itself."""
+    """A run whose support is the observed pattern says so, and may not conceal it."""
     true = truth()
     steps = recorded_steps(true, 3)
     seen = np.zeros((true.num_pairs, true.num_states))

@@ -1,7 +1,7 @@
 """Whatever is changed in a saved run, the audit finds it.
 
 Careless changes leave the hashes as they are. Careful ones bring hashes and digest up to date, so
-that only figures derived a second time can tell.
+that only numbers derived a second time can show it.
 """
 
 import copy
@@ -128,7 +128,7 @@ def test_an_extra_file_and_an_unfinished_save(run):
 @pytest.mark.parametrize("name", INPUTS)
 @pytest.mark.parametrize("careful", [False, True])
 def test_a_file_of_another_run(run, name, careful, tmp_path):
-    """With fitting hashes the figures still tell. The other run differs in demonstrations."""
+    """With fitting hashes the numbers still show it. The other run differs in demonstrations."""
     a_run(tmp_path / "other", seed=9, discount=0.91 if name == "world.npz" else 0.9)
     shutil.copy(tmp_path / "other" / name, run / name)
     if careful:

@@ -1,6 +1,7 @@
 """The trivial bound is derived again from its potentials, and whatever is changed is found."""
 
 import copy
+import html
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_honest_runs_pass(kind, estimated, declared, seed, tmp_path):
     )
     save_run(certificate, tmp_path, seeds={"solver": None})
     assert jm.audit(tmp_path).require().passed
-    report = jm.report.report_of_run(tmp_path)
+    report = html.unescape(jm.report.report_of_run(tmp_path))
     assert certificate.summary().split(",")[0].split(" at most ")[0] in report
 
 
@@ -71,7 +72,7 @@ def run(request, tmp_path):
 
 
 def concluded(facts):
-    """The words that follow from the figures."""
+    """The words that follow from the numbers."""
     best = facts["combinations"][0]["bound"]
     facts["bound"] = min(best, facts["trivial_bound"])
     possible = facts["trivial_bound"] - facts["least_possible"]
@@ -140,7 +141,7 @@ def not_numbers(header, arrays):
 
 
 def huge(header, arrays):
-    """Figures so large that rounding could hide anything."""
+    """Numbers so large that rounding could hide anything."""
     arrays["low_values"] += 1e18
     arrays["high_values"] += 1e18
 

@@ -11,7 +11,7 @@ import journeyman as jm
 from checker.forging import change_arrays, facts_of, failed, rehash
 from journeyman.cli.main import app
 from journeyman.report.page import page
-from journeyman.report.saved_run import subject_of_run
+from journeyman.report.saved_run import read_run
 
 FILE = "recovered.npz"
 INFERRING = [
@@ -58,7 +58,7 @@ def test_they_come_back_to_the_last_bit(solver, tmp_path):
 def test_methods_without_a_cost_of_their_own_save_none(tmp_path):
     learned(jm.LinearProgram()).save(tmp_path)
     assert not (tmp_path / FILE).exists()
-    text = page(subject_of_run(tmp_path))
+    text = page(read_run(tmp_path))
     assert 'id="recovered"' not in text
 
 
@@ -67,7 +67,7 @@ def test_the_report_has_names_and_weights_live_and_saved(tmp_path, rewards):
     apprentice = learned(jm.MaximumEntropy(), rewards=rewards)
     apprentice.report(tmp_path / "page.html")
     apprentice.save(tmp_path / "run")
-    live, read = (tmp_path / "page.html").read_text(), page(subject_of_run(tmp_path / "run"))
+    live, read = (tmp_path / "page.html").read_text(), page(read_run(tmp_path / "run"))
     for text in (live, read):
         start = text.index('<section id="recovered"')
         section = text[start : text.index("</section>", start)]

@@ -154,7 +154,7 @@ def flat(arrays):
 
 
 def renamed(arrays):
-    arrays["figures"] = arrays.pop("bounds")
+    arrays["numbers"] = arrays.pop("bounds")
 
 
 @pytest.mark.parametrize(

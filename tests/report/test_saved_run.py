@@ -16,7 +16,7 @@ from fuzzing import tried
 from journeyman.errors import InvalidFile
 from journeyman.report.page import page
 from journeyman.report.report_data import ReportData
-from journeyman.report.saved_run import subject_of_run
+from journeyman.report.saved_run import read_run
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_rollouts_come_back(tmp_path, apprentice):
     drawn = jm.Rollouts(trajectories=50, horizon=60)
     certificate = jm.certify(apprentice.problem, apprentice.policy, evaluation=drawn)
     certificate.save(tmp_path / "run")
-    read = subject_of_run(tmp_path / "run").certificate
+    read = read_run(tmp_path / "run").certificate
     assert read.best.statistics == certificate.best.statistics
     assert read.summary() == certificate.summary()
 

@@ -48,7 +48,7 @@ Place = dict[str, Any]
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Reference:
-    """A call that makes a world, costs, features or policies, told by name.
+    """A call that makes a world, costs, features or policies, by its name.
 
     Args:
         function: `package.module:function`, which can be imported wherever the run is audited.

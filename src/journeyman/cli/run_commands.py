@@ -117,9 +117,9 @@ def audit(
 
 def _advice(evidence: Path) -> str:
     """What would lower the bound, from the saved certificate."""
-    from journeyman.report.saved_run import subject_of_run
+    from journeyman.report.saved_run import read_run
 
-    return subject_of_run(evidence).certificate.advice()
+    return read_run(evidence).certificate.advice()
 
 
 def _claim(facts: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from journeyman.report.numbers import number
 from journeyman.report.rendering import Section, cell, document
 from journeyman.report.report_data import Reportable, ReportData
 from journeyman.report.run_sections import convergence, reproduction
-from journeyman.report.saved_run import NOT_KEPT, subject_of_run
+from journeyman.report.saved_run import NOT_KEPT, read_run
 from journeyman.solvers import Answer
 from journeyman.storage import PathLike, digest, write_text
 
@@ -74,7 +74,7 @@ def report_of_run(
     Its files are compared with the digests in `certificate.json`; whether the numbers follow from
     them, `jm.audit` checks.
     """
-    return page(subject_of_run(directory, found), title, note)
+    return page(read_run(directory, found), title, note)
 
 
 def as_html(result: Reportable) -> str:

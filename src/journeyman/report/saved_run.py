@@ -47,13 +47,13 @@ NOT_KEPT: Mapping[str, str] = MappingProxyType({})
 REMEDY = "Give a directory written by apprentice.save; jm.audit says more about it"
 
 
-def subject_of_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> ReportData:
+def read_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> ReportData:
     """The certificate of a saved run with everything a report says about it."""
     place = Path(directory)
     facts = _facts(place / CERTIFICATE)
     _compare(place, facts)
     try:
-        return _subject(place, facts, found)
+        return _report_data(place, facts, found)
     except InvalidInput:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -89,7 +89,7 @@ def _compare(place: Path, facts: dict[str, Any]) -> None:
             raise InvalidFile(f"{path} was changed after the run was saved", REMEDY)
 
 
-def _subject(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> ReportData:
+def _report_data(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> ReportData:
     trace = None
     if "trace.npz" in facts["inputs"]:
         _, arrays = load_arrays(place / "trace.npz", "trace", INPUT_VERSION)
