@@ -151,6 +151,16 @@ def require_between(
     return number
 
 
+def require_whole(
+    name: str, value: Any, least: int, refusal: Refusal, *, below: float = 2.0**62
+) -> int:
+    """`value` as a whole number from `least`, `below` what 64 bits can count."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= value < below:
+        raise refusal(f"{name} = {value!r}", f"Give a whole number from {least}")
+    return int(value)
+
+
 def real_matrix(name: str, values: Any, refusal: Refusal) -> Matrix:
     """A finite matrix: sparse input stays sparse (sound CSR), everything else becomes dense."""
     if sparse.issparse(values):

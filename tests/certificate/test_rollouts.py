@@ -301,9 +301,9 @@ def test_an_estimated_world_adds_its_error_to_the_rollouts():
 @pytest.mark.parametrize(
     ("figures", "message"),
     [
-        ((0, 10), "trajectories = 0. Give a whole number from 2 on"),
-        ((1, 10), "trajectories = 1. Give a whole number from 2 on"),
-        ((5, 0), "horizon = 0. Give a whole number from 1 on"),
+        ((0, 10), "trajectories = 0. Give a whole number from 2"),
+        ((1, 10), "trajectories = 1. Give a whole number from 2"),
+        ((5, 0), "horizon = 0. Give a whole number from 1"),
         ((5, 2.5), "horizon = 2.5"),
         ((None, 2), "trajectories = None"),
     ],

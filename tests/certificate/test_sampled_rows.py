@@ -345,7 +345,7 @@ def test_a_forward_problem_can_be_certified_by_rows():
         ((np.eye(2), [1, 1], 10), "features is a ndarray. Give jm.Features"),
         ((jm.Features(np.eye(2)), [1], 10), "coefficients"),
         ((jm.Features(np.eye(2)), [1, np.nan], 10), "coefficients"),
-        ((jm.Features(np.eye(2)), [1, 1], 1), "rows = 1. Give a whole number from 2 on"),
+        ((jm.Features(np.eye(2)), [1, 1], 1), "rows = 1. Give a whole number from 2"),
     ],
 )
 def test_refusals_name_what_is_wrong(arguments, message):

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import require_between
+from journeyman.arrays import require_between, require_whole
 from journeyman.certificate.concentration import (
     fewest,
     radii,
@@ -436,7 +436,10 @@ def attainable(
     False
     """
     delta, model = _model_share(problem, require_probability(failure_probability))
-    require_counts(steps=steps, num_trajectories=num_trajectories, recorded_length=recorded_length)
+    counts = {"num_trajectories": num_trajectories, "recorded_length": recorded_length}
+    for name, count in {"steps": steps, **counts}.items():
+        if count is not None:
+            require_whole(name, count, 1, InvalidProblem, below=math.inf)
     surrogate, ball = _setting(problem, features, penalty, sampling, radius)
     if num_trajectories is None and problem.expert is not None:
         num_trajectories = problem.expectation.num_trajectories
@@ -595,10 +598,3 @@ def require_accuracy(accuracy: float) -> float:
     return require_between(
         "accuracy", accuracy, 0.0, math.inf, InvalidProblem, "Give a gap in units of cost"
     )
-
-
-def require_counts(**counts: int | None) -> None:
-    """Whole numbers from 1, or None."""
-    for name, count in counts.items():
-        if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
-            raise InvalidProblem(f"{name} = {count!r}", "Give a whole number from 1")

@@ -30,12 +30,12 @@ discount^horizon.
 import math
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign
+from journeyman.arrays import FloatArray, Matrix, assign, require_whole
 from journeyman.certificate.evaluation import rounding
 from journeyman.certificate.expert import PLAIN_SHARES, PlainMean
 from journeyman.certificate.premises import LEVEL
@@ -66,7 +66,6 @@ from journeyman.world.levels import Level
 
 STREAM, WALK_STREAM = 0x726F6C6C, 0x6C77616C
 """Which of a seed's streams rollouts are drawn from, in an explicit world and elsewhere."""
-LARGEST_COUNT = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ class Rollouts:
 
     def __post_init__(self, seed: int | None) -> None:
         ignored_seed(seed, "Rollouts")
-        require_whole("trajectories", self.trajectories, 2)
-        require_whole("horizon", self.horizon, 1)
-        assign(self, trajectories=int(self.trajectories), horizon=int(self.horizon))
+        count = require_whole("trajectories", self.trajectories, 2, InvalidProblem)
+        horizon = require_whole("horizon", self.horizon, 1, InvalidProblem)
+        assign(self, trajectories=count, horizon=horizon)
 
     def evaluate(
         self,
@@ -271,13 +270,6 @@ def fresh_stream(seed: int, stream: int) -> np.random.Generator:
 def floats(values: FloatArray) -> tuple[float, ...]:
     """Plain numbers, which compare and print as what they are."""
     return tuple(float(value) for value in values)
-
-
-def require_whole(name: str, value: Any, least: int) -> None:
-    """Refuse everything but whole numbers from `least` on."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and least <= value < LARGEST_COUNT):
-        raise InvalidProblem(f"{name} = {value!r}", f"Give a whole number from {least} on")
 
 
 SEPARATE = "rollouts are independent of one another"

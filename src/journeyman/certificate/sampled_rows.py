@@ -66,12 +66,13 @@ from journeyman.arrays import (
     assign,
     first_index,
     real_array,
+    require_whole,
 )
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import defines, largest_cost, rounding
 from journeyman.certificate.expert import coordinatewise
 from journeyman.certificate.premises import LEVEL
-from journeyman.certificate.rollouts import floats, fresh_stream, require_whole, walk_rounding
+from journeyman.certificate.rollouts import floats, fresh_stream, walk_rounding
 from journeyman.certificate.row_checks import (
     Draws,
     Steps,
@@ -141,7 +142,7 @@ class SampledRows:
         seed: int | None = None,
     ) -> None:
         ignored_seed(seed, "SampledRows")
-        require_whole("rows", rows, 2)
+        count = require_whole("rows", rows, 2, InvalidProblem)
         theta = None
         if features is not None or coefficients is not None:
             if not isinstance(features, Features):
@@ -152,7 +153,7 @@ class SampledRows:
                 "coefficients", coefficients, ndim=1, size=features.num_features,
                 refusal=InvalidProblem,
             )  # fmt: skip
-        assign(self, features=features, coefficients=theta, rows=int(rows or 0))
+        assign(self, features=features, coefficients=theta, rows=count)
 
     def evaluate(
         self,

@@ -15,7 +15,15 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import BoolArray, IntArray, assign, first_index, integer_array, read_only
+from journeyman.arrays import (
+    BoolArray,
+    IntArray,
+    assign,
+    first_index,
+    integer_array,
+    read_only,
+    require_whole,
+)
 from journeyman.demonstrations import files
 from journeyman.demonstrations.files import Origin, Source
 from journeyman.errors import InvalidDemonstrations
@@ -534,10 +542,7 @@ def at_limit(demos: "Demonstrations", truncated_at: Any) -> BoolArray:
 
 def whole(name: str, value: Any, *, least: int = 0) -> int:
     """A whole number from `least`."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or not least <= value < 1 << 63:
-        raise InvalidDemonstrations(f"{name} = {value!r}", f"Give a whole number from {least}")
-    return int(value)
+    return require_whole(name, value, least, InvalidDemonstrations)
 
 
 def suspected_limit(demos: Episodes) -> tuple[int, str] | None:

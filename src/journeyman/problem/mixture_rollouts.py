@@ -19,9 +19,7 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from journeyman.arrays import assign
+from journeyman.arrays import assign, require_whole
 from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, simulate
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
@@ -117,7 +115,4 @@ def share_of_round(number: int, most_rounds: int) -> Fraction:
 
 
 def _whole(name: str, value: int, least: int) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and value >= least):
-        raise InvalidProblem(f"{name} = {value!r}", f"Give a whole number from {least} on")
-    return int(value)
+    return require_whole(name, value, least, InvalidProblem)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.arrays import require_between
+from journeyman.arrays import require_between, require_whole
 from journeyman.errors import InvalidSolver
 
 
@@ -18,9 +18,7 @@ def require_time_limit(time_limit: Any) -> None:
 
 def require_count(name: str, value: Any, *, least: int = 1) -> None:
     """A whole number of at least `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise InvalidSolver(f"{name} = {value!r}", f"Give a whole number from {least}")
+    require_whole(name, value, least, InvalidSolver)
 
 
 def require_positive(name: str, value: Any, *, below: float = np.inf) -> None:
