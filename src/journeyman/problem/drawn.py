@@ -30,7 +30,7 @@ from journeyman.errors import InvalidSolver
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.reduced import DrawnRows, Reduced, RowSampling, SamplingLaws
-from journeyman.world.levels import Level
+from journeyman.world.levels import Level, require_level
 
 LEARNING, FRESH, MATCHING, REPLICA = 1, 2, 3, 4
 """Streams of a seed: rows to learn from, rows to estimate the loss on, pairs for Psi' Phi, and rows
@@ -70,7 +70,17 @@ class DrawnReduced(Reduced):
     seed: int
 
     def __init__(self, problem: Apprenticeship, features: DrawnFeatures, seed: int) -> None:
-        require_same_world(problem, features)
+        require_level(problem, Level.STEPPED, "a problem over drawn rows")
+        ours, theirs = (
+            (world.num_states, world.num_actions, world.discount)
+            for world in (problem.world, features.world)
+        )
+        if ours != theirs:
+            raise InvalidSolver(
+                f"the features are for {theirs[0]} states, the world has {ours[0]} (or other "
+                "actions, or another discount)",
+                "Make the features for this world",
+            )
         assign(self, problem=problem, features=features, seed=seed)
 
     def laws(self, rule: RowSampling) -> SamplingLaws:
@@ -189,35 +199,11 @@ class DrawnReduced(Reduced):
 
 def reduced_of(problem: Apprenticeship, features: Features | DrawnFeatures, seed: int) -> Reduced:
     """The reduced problem: all rows of features that hold a matrix, drawn rows of the others."""
-    if isinstance(features, DrawnFeatures):
-        if problem.level is Level.EXPLICIT:
-            raise InvalidSolver(
-                f"{features!r} are features of a large world",
-                "Give the costs of the problem as jm.CostFunctions(...), or jm.Features(matrix)",
-            )
-        return DrawnReduced(problem, features, seed)
-    if problem.level < Level.EXPLICIT:
+    if isinstance(features, Features):
+        return Reduced(problem, features)
+    if problem.level is Level.EXPLICIT:
         raise InvalidSolver(
-            f"features is a {type(features).__name__}, which holds a row for every pair",
-            "Give features by callables, such as jm.features.factored(...)",
+            f"{features!r} are features of a large world",
+            "Give the costs of the problem as jm.CostFunctions(...), or jm.Features(matrix)",
         )
-    return Reduced(problem, features)
-
-
-def require_same_world(problem: Apprenticeship, features: DrawnFeatures) -> None:
-    """Refuse features of another world, and a world whose rows cannot be drawn."""
-    if not hasattr(problem.world, "predecessors"):
-        raise InvalidSolver(
-            f"a {type(problem.world).__name__} can only be sampled, and rows of features need "
-            "successors and predecessors",
-            "Give the world both, or use PolicyMixture, which needs rollouts only",
-        )
-    same = (features.world.num_states, features.world.num_actions, features.world.discount) == (
-        problem.world.num_states, problem.world.num_actions, problem.world.discount
-    )  # fmt: skip
-    if not same:
-        raise InvalidSolver(
-            f"the features are for {features.world.num_states} states, the world has "
-            f"{problem.world.num_states} (or other actions, or another discount)",
-            "Make the features for this world",
-        )
+    return DrawnReduced(problem, features, seed)

@@ -24,7 +24,7 @@ from journeyman.features.base import Features
 from journeyman.policy import occupancy, plan
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.world.laws import probability_vector
-from journeyman.world.levels import Level
+from journeyman.world.levels import Level, require_level
 
 
 class DrawnRows(NamedTuple):
@@ -46,6 +46,7 @@ class Reduced:
     features: Features
 
     def __init__(self, problem: Apprenticeship, features: Features) -> None:
+        require_level(problem, Level.EXPLICIT, "a problem over a matrix of features")
         assign(self, problem=problem, features=features.on(problem.world))
 
     @property
@@ -203,7 +204,7 @@ def common_slack(problem: Apprenticeship) -> float:
     Each round plans against the budgets that are worst off; the average of the occupancies is an
     occupancy, so what is returned is attained by a policy, if not the best there is.
     """
-    if problem.level < Level.EXPLICIT:
+    if problem.level is not Level.EXPLICIT:
         raise InvalidSolver(
             "in a world too large to enumerate no policy can be looked for that stays strictly "
             "within all the budgets",

@@ -26,7 +26,6 @@ Reference: Shapiro, Dentcheva and Ruszczynski, "Lectures on stochastic programmi
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +99,7 @@ class SampledProgram:
         """Arrays for features that are a matrix, callables for features of a large world."""
         return self.features.needs
 
-    def run(self, problem: Apprenticeship, watch: Watch) -> Any:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         reduced = reduced_of(problem, self.features, int(self.seed))

@@ -33,7 +33,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -140,7 +139,7 @@ class StochasticSubgradient:
         """Arrays for features that are a matrix, callables for features of a large world."""
         return self.features.needs
 
-    def run(self, problem: Apprenticeship, watch: Watch) -> Any:
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         reduced = reduced_of(problem, self.features, int(self.seed))
