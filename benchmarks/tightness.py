@@ -18,7 +18,7 @@ import numpy as np
 
 import journeyman as jm
 from journeyman.certificate import Certificate, radii
-from journeyman.certificate.expert import expert_estimates
+from journeyman.certificate.expert_estimates import expert_estimates
 
 SIZE, MACRO_CELLS, HORIZON, DELTA = 16, 4, 150, 0.05
 TARGETS = {2_000: 0.08, 10_000: 0.035}

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from journeyman.certificate import Certificate, Rollouts, SampledRows, certify
 from journeyman.certificate.code_references import Reference
-from journeyman.certificate.expert import TargetChoice, choose_target
+from journeyman.certificate.expert_estimates import TargetChoice, choose_target
 from journeyman.certificate.saving import save_run
 from journeyman.costs import CostClass
 from journeyman.demonstrations import Demonstrations

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 import journeyman as jm
 from journeyman.certificate.concentration import radii
-from journeyman.certificate.expert import LEAST_INDEPENDENT, PLAIN_UP_TO, PlainMean, shares
+from journeyman.certificate.expert_estimates import (
+    LEAST_INDEPENDENT,
+    PLAIN_UP_TO,
+    PlainMean,
+    shares,
+)
 from journeyman.testing import Shape, random_world
 from journeyman.testing.random_worlds import random_policy, random_problem
 from journeyman.testing.strategies import measures, policies, problems

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.certificate.rollouts import Mixture, mean_of_walks
+from journeyman.certificate.rollouts import MixtureEvaluation, mean_of_walks
 from journeyman.demonstrations.simulation import WorldSimulator
 from journeyman.policy import FunctionPolicy
 from journeyman.policy.acting import Actor
@@ -106,7 +106,7 @@ def test_from_the_seed_of_a_solver_come_its_own_rollouts(name):
     problem, members, _ = setting(name)
     answer = solved(problem, members)
     with drawn_from(0):
-        (evaluation,) = Mixture(answer.rollouts).evaluate(problem, answer.policy, DELTA)
+        (evaluation,) = MixtureEvaluation(answer.rollouts).evaluate(problem, answer.policy, DELTA)
     assert evaluation.expectations == pytest.approx(
         answer.mixture.weights @ answer.candidates.expectations, abs=2e-2
     )

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import journeyman as jm
-from journeyman.certificate import expert as expert_module
+from journeyman.certificate import expert_estimates as expert_module
 from journeyman.certificate.concentration import (
     empirical_bernstein_radius,
     hilbert_radius,
@@ -23,7 +23,11 @@ from journeyman.certificate.concentration import (
     upper_mean,
 )
 from journeyman.certificate.evaluation import exact_evaluation
-from journeyman.certificate.expert import INCOMPLETE_SHARE, expert_estimates, shaped_estimate
+from journeyman.certificate.expert_estimates import (
+    INCOMPLETE_SHARE,
+    expert_estimates,
+    shaped_estimate,
+)
 from journeyman.certificate.requirements import as_printed
 from journeyman.certificate.terms import total
 from journeyman.demonstrations.control_variate import Shaping

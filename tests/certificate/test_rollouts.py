@@ -13,7 +13,7 @@ from scipy import sparse
 import journeyman as jm
 from frequencies import frequencies
 from journeyman.certificate.concentration import hoeffding_radius
-from journeyman.certificate.expert import PlainMean, expert_estimates
+from journeyman.certificate.expert_estimates import PlainMean, expert_estimates
 from journeyman.certificate.rollouts import STREAM, Rollouts, fresh_stream, resting_costs
 from journeyman.certificate.terms import total
 from journeyman.demonstrations import Demonstrations

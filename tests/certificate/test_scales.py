@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.certificate.concentration import upper_mean
-from journeyman.certificate.expert import shaped_estimate
+from journeyman.certificate.expert_estimates import shaped_estimate
 from journeyman.certificate.terms import total
 
 WORLD, _, EXPERT = jm.gallery.grid(4)

@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from frequencies import frequencies
-from journeyman.certificate.expert import choose_target, expert_estimates, name_of
+from journeyman.certificate.expert_estimates import choose_target, expert_estimates, name_of
 from journeyman.certificate.terms import total
 
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate.l1_ball import WidenedRanges
 from journeyman.certificate.model_error import transition_radii, true_world_trivial_bound
 from journeyman.certificate.presentation import percent
+from journeyman.certificate.worst_laws import WidenedRanges
 from journeyman.policy.attainable import attainable_ranges, widest_ranges
 from journeyman.problem.trivial import plain_bound
 

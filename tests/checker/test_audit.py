@@ -14,7 +14,7 @@ from checker.forging import change_arrays, rehash
 from class_examples import NAMES as EXAMPLES
 from class_examples import example
 from journeyman.certificate.betting import start_evidence, step_evidence
-from journeyman.certificate.expert import expert_estimates, stopped_shaping
+from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.saving import save_run
 from journeyman.checker.costs import clopper_pearson
 from journeyman.checker.inputs import read_records, read_world

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binomtest
 
 import journeyman as jm
-from journeyman.certificate.expert import expert_estimates
+from journeyman.certificate.expert_estimates import expert_estimates
 from journeyman.certificate.terms import total
 from slow.coverage_runs import LAST_ACTION, PARITY, SETTINGS, Remembering, setting
 

@@ -22,7 +22,7 @@ from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import require_probability
 from journeyman.certificate.evaluation import defines, exact_evaluation, measure_evaluations
-from journeyman.certificate.expert import expert_estimates
+from journeyman.certificate.expert_estimates import expert_estimates
 from journeyman.certificate.intervals import (
     BudgetCertificate,
     apprentice_intervals,
@@ -45,12 +45,12 @@ from journeyman.certificate.model_error import (
     worst_laws_term,
 )
 from journeyman.certificate.premises import expert_premises, world_premises
-from journeyman.certificate.rollouts import Mixture, Rollouts
+from journeyman.certificate.rollouts import MixtureEvaluation, Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import (
     Combination,
-    Estimate,
-    Evaluation,
+    ExpertEstimate,
+    PolicyEvaluation,
     Premise,
     PremiseStatus,
     Term,
@@ -216,10 +216,10 @@ def _sampled(
     measure: FloatArray | None,
     delta: float,
     executor: Executor | None,
-) -> list[Evaluation]:
+) -> list[PolicyEvaluation]:
     """Kind E, or A and B from sampled rows."""
-    way = Mixture(evaluation) if isinstance(evaluation, MixtureRollouts) else evaluation
-    if not isinstance(way, Rollouts | SampledRows | Mixture):
+    way = MixtureEvaluation(evaluation) if isinstance(evaluation, MixtureRollouts) else evaluation
+    if not isinstance(way, Rollouts | SampledRows | MixtureEvaluation):
         raise InvalidProblem(
             f"evaluation is {evaluation!r}",
             "Give Rollouts(...), SampledRows(...), for a mixture MixtureRollouts(...), or None",
@@ -283,8 +283,8 @@ def _measure(
 
 def _combinations(
     problem: Apprenticeship,
-    evaluations: list[Evaluation],
-    estimates: tuple[Estimate, ...],
+    evaluations: list[PolicyEvaluation],
+    estimates: tuple[ExpertEstimate, ...],
     error: ModelError | None = None,
 ) -> tuple[Combination, ...]:
     """Every evaluation with every estimate, the smallest bound first."""
@@ -306,7 +306,7 @@ def _combinations(
     return tuple(sorted(found, key=lambda combination: combination.bound))
 
 
-def _premises(problem: Apprenticeship, evaluations: list[Evaluation]) -> tuple[Premise, ...]:
+def _premises(problem: Apprenticeship, evaluations: list[PolicyEvaluation]) -> tuple[Premise, ...]:
     return (*expert_premises(problem), *world_premises(problem), *evaluations[0].premises)
 
 

@@ -24,7 +24,7 @@ difference is at most h |r'|_1.
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.terms import Evaluation, Term, above, rounding_term
+from journeyman.certificate.terms import PolicyEvaluation, Term, above, rounding_term
 from journeyman.policy import Occupancy, Policy, extract
 from journeyman.problem import Apprenticeship
 
@@ -32,19 +32,19 @@ TINY = 1e-100
 """A measure with less mass than this is not worth scaling."""
 
 
-def exact_evaluation(problem: Apprenticeship, visits: Occupancy) -> Evaluation:
+def exact_evaluation(problem: Apprenticeship, visits: Occupancy) -> PolicyEvaluation:
     """Kind D, from the occupancy measure of the policy."""
     residual = largest_cost(problem) * problem.world.effective_horizon * visits.residual
     terms = (
         Term("evaluation", above(residual), "N h |initial - (B - discount P)' mu|_1", "residual"),
         _rounding(problem, visits.measure),
     )
-    return Evaluation("D", _expectations(problem, visits.measure), terms)
+    return PolicyEvaluation("D", _expectations(problem, visits.measure), terms)
 
 
 def measure_evaluations(
     problem: Apprenticeship, policy: Policy, measure: FloatArray
-) -> tuple[Evaluation, ...]:
+) -> tuple[PolicyEvaluation, ...]:
     """Kinds A, B, B' and C for the vector u that defines `policy`; none when it does not."""
     if not defines(measure, policy, problem):
         return ()
@@ -65,29 +65,35 @@ def defines(measure: FloatArray, policy: Policy, problem: Apprenticeship) -> boo
     return np.array_equal(defined, policy.on(problem.world))
 
 
-def _lemma_2(problem: Apprenticeship, measure: FloatArray) -> Evaluation:
+def _lemma_2(problem: Apprenticeship, measure: FloatArray) -> PolicyEvaluation:
     negativity = float(np.maximum(-measure, 0.0).sum())
     violation = float(np.abs(problem.world.flow.residual(measure)).sum())
     error = largest_cost(problem) * problem.world.effective_horizon * (2 * negativity + violation)
     term = Term("Lemma 2", above(error), "N h (2 V1 + V2)", "the measure")
-    return Evaluation("A", _expectations(problem, measure), (term, _rounding(problem, measure)))
+    return PolicyEvaluation(
+        "A", _expectations(problem, measure), (term, _rounding(problem, measure))
+    )
 
 
-def _positive_part(problem: Apprenticeship, kind: str, positive: FloatArray) -> Evaluation:
+def _positive_part(problem: Apprenticeship, kind: str, positive: FloatArray) -> PolicyEvaluation:
     residual = float(np.abs(problem.world.flow.residual(positive)).sum())
     error = largest_cost(problem) * problem.world.effective_horizon * residual
     formula = "N h |r|_1" if kind == "B" else "N h |initial - a (B - discount P)' u+|_1"
     term = Term("flow residual", above(error), formula, "the measure")
-    return Evaluation(kind, _expectations(problem, positive), (term, _rounding(problem, positive)))
+    return PolicyEvaluation(
+        kind, _expectations(problem, positive), (term, _rounding(problem, positive))
+    )
 
 
-def _centred(problem: Apprenticeship, positive: FloatArray, residual: FloatArray) -> Evaluation:
+def _centred(
+    problem: Apprenticeship, positive: FloatArray, residual: FloatArray
+) -> PolicyEvaluation:
     centre, h = problem.basis.centre, problem.world.effective_horizon
     bound = problem.cost_class.pointwise_bound(problem.basis.centred())
     error = bound * h * float(np.abs(residual).sum())
     moved = _expectations(problem, positive) + centre * h * float(residual.sum())
     term = Term("flow residual", above(error), "N(Psi - 1 c') h |r|_1", "the measure")
-    return Evaluation("C", moved, (term, _rounding(problem, positive)))
+    return PolicyEvaluation("C", moved, (term, _rounding(problem, positive)))
 
 
 def best_scale(problem: Apprenticeship, positive: FloatArray) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import exact_evaluation
-from journeyman.certificate.expert import PlainMean
+from journeyman.certificate.expert_estimates import PlainMean
 from journeyman.certificate.model_error import ModelError, occupancy_distance
 from journeyman.certificate.terms import Term, above, rounding_term, total
 from journeyman.policy import Occupancy, Policy

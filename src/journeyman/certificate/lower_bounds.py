@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.certificate.model_error import ModelError, true_world_lower_bound
-from journeyman.certificate.terms import Estimate, above, total
+from journeyman.certificate.terms import ExpertEstimate, above, total
 from journeyman.policy import Occupancy
 from journeyman.problem import (
     Apprenticeship,
@@ -85,7 +85,7 @@ def witnesses_of(
     visits: Occupancy,
     answer: Any,
     given: Witness | None,
-    estimates: tuple[Estimate, ...],
+    estimates: tuple[ExpertEstimate, ...],
 ) -> tuple[Witness, ...]:
     """Dual points that may prove something: the given one, the answer's, and the policy's own.
 
@@ -109,7 +109,7 @@ def witnesses_of(
 def lower_bounds(
     problem: Apprenticeship,
     witnesses: tuple[Witness, ...],
-    estimates: tuple[Estimate, ...],
+    estimates: tuple[ExpertEstimate, ...],
     error: ModelError | None = None,
 ) -> LowerBounds:
     """The best that the witnesses prove; with an `error` of the model about the true world too."""
@@ -150,7 +150,7 @@ def without_budgets(problem: Apprenticeship) -> Apprenticeship:
     return Apprenticeship(problem.world, problem.basis, problem.expectation, problem.cost_class)
 
 
-def _true(problem: Apprenticeship, point: Witness, bound: float, estimate: Estimate) -> float:
+def _true(problem: Apprenticeship, point: Witness, bound: float, estimate: ExpertEstimate) -> float:
     """A bound on the data moved to the estimate, less its error; a zero cost knows no error."""
     weights = problem.cost_class.admit(point.cost_weights)
     if not weights.any():
@@ -158,13 +158,13 @@ def _true(problem: Apprenticeship, point: Witness, bound: float, estimate: Estim
     return bound + _moved(problem, point, estimate) - _error(problem, estimate)
 
 
-def _moved(problem: Apprenticeship, point: Witness, estimate: Estimate) -> float:
+def _moved(problem: Apprenticeship, point: Witness, estimate: ExpertEstimate) -> float:
     """What a bound gains when the estimate takes the place of the target."""
     weights = problem.cost_class.admit(point.cost_weights)
     return float(weights @ (problem.target - estimate.values)) if weights.any() else 0.0
 
 
-def _error(problem: Apprenticeship, estimate: Estimate) -> float:
+def _error(problem: Apprenticeship, estimate: ExpertEstimate) -> float:
     """The error of an estimate, with what rounding can have done to its means."""
     steps = 0
     if problem.expert is not None and problem.demonstrations is not None:
@@ -173,7 +173,7 @@ def _error(problem: Apprenticeship, estimate: Estimate) -> float:
     return total(estimate.terms) + rounding * problem.gap_scale
 
 
-def _radius(problem: Apprenticeship, estimate: Estimate) -> float:
+def _radius(problem: Apprenticeship, estimate: ExpertEstimate) -> float:
     """What the expert's own gap to the estimate stays below; none is known of a declared one."""
     if problem.expert is None or problem.expectation.is_declared:
         return math.inf

@@ -12,8 +12,8 @@ where err(s) and err0 bound the 1-norm distances of the true laws from the model
 both measures have the same mass. The expert gets no such term: demonstrations come from the true
 world. Demonstrations simulated in the model, or expectations computed from it, fail that premise.
 
-Robust evaluation (`l1_ball`) of each cost and its negative gives ranges that are often far narrower
-when the possible next states are known: `robust_ranges`, `robust_gap`, `robust_budgets`.
+Robust evaluation (`worst_laws`) of each cost and its negative gives ranges that are often far
+narrower when the possible next states are known: `robust_ranges`, `robust_gap`, `robust_budgets`.
 
 For any weights w of the class, prices xi >= 0, and values V, with c = Psi w + D xi,
 
@@ -55,8 +55,8 @@ from journeyman.arrays import (
     require_between,
 )
 from journeyman.certificate.concentration import require_probability
-from journeyman.certificate.l1_ball import EPSILON, SEARCH, LawBall, WidenedRanges, worst_total
-from journeyman.certificate.terms import Evaluation, Term, above
+from journeyman.certificate.terms import PolicyEvaluation, Term, above
+from journeyman.certificate.worst_laws import EPSILON, SEARCH, LawBall, WidenedRanges, worst_total
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
@@ -343,14 +343,14 @@ def in_the_true_world(
     problem: Apprenticeship,
     policy: Policy,
     visits: Occupancy,
-    evaluations: list[Evaluation],
+    evaluations: list[PolicyEvaluation],
     error: ModelError,
-) -> list[Evaluation]:
+) -> list[PolicyEvaluation]:
     """The evaluations with the model term, and one more: cost by cost under the worst laws."""
     formula = "N h (discount <mu, err> + err0)"
     term = Term("model", model_term(problem, visits, error), formula, source_of(error))
     found = [replace(one, terms=(*one.terms, term)) for one in evaluations]
-    worst = Evaluation(
+    worst = PolicyEvaluation(
         "D, worst laws", visits.expectations(problem.basis), (), error.failure_probability,
         ranges=robust_ranges(problem, policy, error),
     )  # fmt: skip

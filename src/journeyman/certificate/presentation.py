@@ -17,7 +17,7 @@ import numpy as np
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
-from journeyman.certificate.expert import LEAST_INDEPENDENT
+from journeyman.certificate.expert_estimates import LEAST_INDEPENDENT
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
 from journeyman.certificate.premises import doubt_of_copies
 from journeyman.certificate.terms import Premise, PremiseStatus, Term, refuted

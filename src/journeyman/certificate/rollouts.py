@@ -37,11 +37,11 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign, require_whole
 from journeyman.certificate.evaluation import rounding
-from journeyman.certificate.expert import PLAIN_SHARES, PlainMean
+from journeyman.certificate.expert_estimates import PLAIN_SHARES, PlainMean
 from journeyman.certificate.premises import LEVEL
 from journeyman.certificate.terms import (
-    Estimate,
-    Evaluation,
+    ExpertEstimate,
+    PolicyEvaluation,
     Premise,
     PremiseStatus,
     Statistics,
@@ -100,7 +100,7 @@ class Rollouts:
         policy: AnyPolicy,
         failure_probability: float,
         executor: Executor | None = None,
-    ) -> tuple[Evaluation, ...]:
+    ) -> tuple[PolicyEvaluation, ...]:
         """Kind E, with the smaller of the two radii."""
         separate: tuple[Premise, ...] = ()
         if problem.level is Level.EXPLICIT:
@@ -122,7 +122,7 @@ class Rollouts:
         )
         statistics = _statistics("rollouts", mean, self, seed, failure_probability)
         return (
-            Evaluation(
+            PolicyEvaluation(
                 "E", best.values, terms, failure_probability, (statistics,), (fresh, *separate)
             ),
         )
@@ -138,7 +138,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixtureEvaluation:
     """Evaluate a mixture candidate by candidate, by its `MixtureRollouts`."""
 
     needs: ClassVar[Level] = Level.SAMPLED
@@ -151,7 +151,7 @@ class Mixture:
         policy: AnyPolicy,
         failure_probability: float,
         executor: Executor | None = None,
-    ) -> tuple[Evaluation, ...]:
+    ) -> tuple[PolicyEvaluation, ...]:
         """Kind E (mixture)."""
         if not isinstance(policy, MixturePolicy):
             raise InvalidProblem(
@@ -188,7 +188,7 @@ class Mixture:
             "which are taken not to have been chosen because of it",
         )
         return (
-            Evaluation(
+            PolicyEvaluation(
                 "E (mixture)", np.asarray(weights @ np.array([one.values for one in estimates])),
                 (*terms, walk_rounding(problem, rollouts.horizon + len(drawn))),
                 failure_probability, tuple(statistics), (fresh, separate),
@@ -196,7 +196,7 @@ class Mixture:
         )  # fmt: skip
 
 
-def _best_estimate(mean: PlainMean, failure_probability: float) -> Estimate:
+def _best_estimate(mean: PlainMean, failure_probability: float) -> ExpertEstimate:
     """With the smaller of two radii, each with its part of the failure probability."""
     independent, adaptive = (part * failure_probability for part in PLAIN_SHARES)
     estimates = (mean.independent(independent), mean.adaptive(adaptive))

@@ -70,11 +70,11 @@ from journeyman.arrays import (
 )
 from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import defines, largest_cost, rounding
-from journeyman.certificate.expert import coordinatewise
+from journeyman.certificate.expert_estimates import coordinatewise
 from journeyman.certificate.premises import LEVEL
 from journeyman.certificate.rollouts import floats, fresh_stream, walk_rounding
 from journeyman.certificate.row_checks import (
-    Draws,
+    DrawnRows,
     Steps,
     draws_of,
     followed,
@@ -84,7 +84,7 @@ from journeyman.certificate.row_checks import (
     row_premises,
 )
 from journeyman.certificate.terms import (
-    Evaluation,
+    PolicyEvaluation,
     Premise,
     PremiseStatus,
     Statistics,
@@ -161,7 +161,7 @@ class SampledRows:
         policy: AnyPolicy,
         failure_probability: float,
         executor: Executor | None = None,
-    ) -> tuple[Evaluation, ...]:
+    ) -> tuple[PolicyEvaluation, ...]:
         """Kinds A (sampled) and, in an explicit world, B (sampled); both hold together."""
         if problem.level is Level.EXPLICIT:
             return self._by_envelopes(problem, policy, failure_probability)
@@ -184,7 +184,7 @@ class SampledRows:
 
     def _by_envelopes(
         self, problem: Apprenticeship, policy: Any, failure_probability: float
-    ) -> tuple[Evaluation, ...]:
+    ) -> tuple[PolicyEvaluation, ...]:
         features, theta = self.features, self.coefficients
         if features is None or theta is None:
             raise InvalidProblem(
@@ -222,7 +222,7 @@ class SampledRows:
         }
         premises = (_fresh(self.rows, seed), support_premise(sums))
         return tuple(
-            Evaluation(
+            PolicyEvaluation(
                 kind, np.asarray(expectations), (*terms, hidden), failure_probability, found,
                 premises,
             )
@@ -379,7 +379,7 @@ def _by_draws(
     count: int,
     failure_probability: float,
     executor: Executor | None = None,
-) -> Evaluation:
+) -> PolicyEvaluation:
     """Kind A: the delta is shared by what is sampled of V1, V2 and the expectations."""
     features, theta = policy.features, policy.coefficients
     assert isinstance(features, DrawnFeatures)
@@ -406,7 +406,7 @@ def _by_draws(
         walk_rounding(problem, features.num_features + count, mass),
     )
     expectations = np.nan_to_num(known) @ theta + np.array(sums[0].means)
-    return Evaluation(
+    return PolicyEvaluation(
         "A (sampled)", expectations, terms, failure_probability, sums, premises,
     )  # fmt: skip
 
@@ -428,7 +428,7 @@ def _row_premises(
 def _rows(
     task: tuple[int, int, int],
     shared: tuple[Apprenticeship, DrawnFeatures, FloatArray, FloatArray],
-) -> tuple[FloatArray, FloatArray, FloatArray, Steps, Draws]:
+) -> tuple[FloatArray, FloatArray, FloatArray, Steps, DrawnRows]:
     """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
     the rows were examined."""
     (seed, first, count), (problem, features, theta, known) = task, shared

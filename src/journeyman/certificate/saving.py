@@ -48,7 +48,7 @@ from journeyman.certificate.code_references import (
     located,
     source_digest,
 )
-from journeyman.certificate.expert import expert_totals
+from journeyman.certificate.expert_estimates import expert_totals
 from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.costs.registry import cost_class_from

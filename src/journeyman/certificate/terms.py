@@ -93,7 +93,7 @@ class Statistics:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class PolicyEvaluation:
     """Expectations of the apprentice and the terms of their error."""
 
     kind: str
@@ -108,7 +108,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class ExpertEstimate:
     """Expectations of the expert and the terms of their error.
 
     A radius holds for either sign of the error; bounds and lower bounds are separate statements.

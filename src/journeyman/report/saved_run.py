@@ -19,7 +19,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, assign
 from journeyman.certificate import Certificate
 from journeyman.certificate.code_references import DEMONSTRATIONS
-from journeyman.certificate.expert import expert_estimates, stopped_shaping
+from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND

@@ -37,7 +37,7 @@ from journeyman.certificate.model_error import (
     robust_ranges,
     true_world_trivial_bound,
 )
-from journeyman.certificate.terms import Estimate, Term, total
+from journeyman.certificate.terms import ExpertEstimate, Term, total
 from journeyman.costs import CostClass
 from journeyman.costs.rates import Rate
 from journeyman.demonstrations import (
@@ -81,12 +81,14 @@ def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
     return left, adaptive, independent - left
 
 
-def expert_estimates(problem: Apprenticeship, failure_probability: float) -> tuple[Estimate, ...]:
+def expert_estimates(
+    problem: Apprenticeship, failure_probability: float
+) -> tuple[ExpertEstimate, ...]:
     """Every estimate the data allow; all hold together with 1 - `failure_probability`."""
     if problem.expert is None:
-        return (Estimate("known cost", problem.target, (), 0.0),)
+        return (ExpertEstimate("known cost", problem.target, (), 0.0),)
     if problem.expectation.is_declared:
-        return (Estimate("declared", problem.target, (), 0.0),)
+        return (ExpertEstimate("declared", problem.target, (), 0.0),)
     mean = PlainMean.of(problem)
     shapeable = problem.level is Level.EXPLICIT and not problem.world.is_estimated
     parts = shares(mean.count, shaped=shapeable)
@@ -183,15 +185,15 @@ class PlainMean:
         )
         return Term("truncation", error, "N h mean discount^T", "recorded lengths")
 
-    def independent(self, failure_probability: float) -> Estimate:
+    def independent(self, failure_probability: float) -> ExpertEstimate:
         """With the smallest radius that does not look at the data."""
         best = min(self._rates(failure_probability), key=lambda rate: rate.scale)
         source = f"{self.count} {self.noun}"
         sampling = Term("sampling", best.at(self.count), best.formula, source)
         name = f"plain mean, {best.name}"
-        return Estimate(name, self.values, (sampling, self.truncation), failure_probability)
+        return ExpertEstimate(name, self.values, (sampling, self.truncation), failure_probability)
 
-    def adaptive(self, failure_probability: float) -> Estimate:
+    def adaptive(self, failure_probability: float) -> ExpertEstimate:
         """With a radius from the sample variance."""
         share = failure_probability / (2 * self.spread.size)
         radius = np.array([
@@ -204,7 +206,7 @@ class PlainMean:
             f"{self.count} {self.noun} and their spread",
         )  # fmt: skip
         name = "plain mean, empirical Bernstein"
-        return Estimate(name, self.values, (sampling, self.truncation), failure_probability)
+        return ExpertEstimate(name, self.values, (sampling, self.truncation), failure_probability)
 
     def _rates(self, failure_probability: float) -> tuple[Rate, ...]:
         """The radii of the class; that of one cost where the cost is known."""
@@ -227,7 +229,7 @@ LEAST_SPREAD = 1e-3
 """Of a cost's range: smaller spreads are not used when weights are chosen."""
 
 
-def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Estimate | None:
+def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> ExpertEstimate | None:
     """The estimate, or None when the training trajectories do not allow one.
 
     A potential V is learned from some of the trajectories (see `ControlVariate`), the others are
@@ -306,7 +308,7 @@ def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
 
 def _estimate(
     frame: "_Frame", sums: FloatArray, complete: BoolArray, failure_probability: float
-) -> Estimate:
+) -> ExpertEstimate:
     count, lacking = complete.size, int((~complete).sum())
     squares = (sums**2 / frame.weights).sum(axis=1)
     moment = upper_mean(squares, frame.limit**2, MOMENT_SHARE * failure_probability)
@@ -322,7 +324,7 @@ def _estimate(
         Term("truncation", frame.truncation, "2 N h discount^H", "recorded lengths"),
     )
     values, totals = frame.centre + sums.mean(axis=0), frame.centre + sums
-    return Estimate("control variate", values, terms, failure_probability, totals)
+    return ExpertEstimate("control variate", values, terms, failure_probability, totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +488,7 @@ def name_of(expectation: ExpertExpectation) -> str:
 
 
 def stopped_shaping(
-    problem: Apprenticeship, estimates: tuple[Estimate, ...]
+    problem: Apprenticeship, estimates: tuple[ExpertEstimate, ...]
 ) -> ExpertExpectation | None:
     """The values of the shaped one of the certificate's estimates; None where there is none."""
     demos, world = problem.demonstrations, problem.world
@@ -516,7 +518,7 @@ def _model(problem: Apprenticeship, demos: Demonstrations, error: ModelError) ->
 
 
 def _promised(
-    problem: Apprenticeship, target: ExpertExpectation, estimates: tuple[Estimate, ...]
+    problem: Apprenticeship, target: ExpertExpectation, estimates: tuple[ExpertEstimate, ...]
 ) -> float:
     return min(
         problem.cost_class.gap(target.values - one.values) + total(one.terms) for one in estimates
