@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from checker.forging import rehash
+from checker.forging import facts_of, rehash, write_facts
 from fuzzing import tried
 from journeyman.errors import InvalidFile
 from journeyman.report.page import page
@@ -106,6 +106,12 @@ def test_a_changed_certificate_is_refused(run):
     facts["trivial_bound"] = 1.0
     path.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     with pytest.raises(InvalidFile, match="was changed"):
+        jm.report.report_of_run(run)
+
+
+def test_a_run_of_an_earlier_schema_is_refused_with_a_remedy(run):
+    write_facts(run, facts_of(run) | {"version": 4})
+    with pytest.raises(InvalidFile, match=r"version 4 of the schema.*Certify and save again"):
         jm.report.report_of_run(run)
 
 

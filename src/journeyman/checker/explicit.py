@@ -40,6 +40,7 @@ from journeyman.checker.findings import AGREEMENT, Findings, Refused, Term, numb
 from journeyman.checker.inputs import (
     Distances,
     Evidence,
+    Potentials,
     Problem,
     Records,
     World,
@@ -436,16 +437,17 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
     """The largest gap that is possible at all, and what the share of a bound is measured from."""
     costs, h, target = run.problem.costs, run.world.horizon, run.problem.exact_target
     valid = FAILED not in [one["status"] for one in facts["premises"]]
-    plain, ranged = costs.trivial(h, target), run.evidence.range_costs is not None
+    plain, ranges = costs.trivial(h, target), run.evidence.ranges
     known = costs.name == KNOWN
     one_sided = target is not None and not costs.contains_zero
     least = -costs.trivial(h, target, -1.0) if known or one_sided else 0.0
     found = [(plain, least)]
-    if valid and ranged:
+    if valid and ranges is not None:
         found = []
-        matters = _range_rounding(run) > AGREEMENT * run.size
+        rounding = _range_rounding(run, ranges)
+        matters = rounding.max(initial=0.0) > AGREEMENT * run.size
         for share in (0.5 if matters else 0.0, 2.0):
-            low, high = _box(run, share)
+            low, high = _box(run, ranges, share * rounding)
             if target is None:
                 differences = (low - high, high - low)
             else:
@@ -458,38 +460,28 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
     ):  # fmt: skip
         ends = [one[k] for one in found]
         findings.within(what, number(facts[name]), min(ends), max(ends), run.size)
-    findings.check(valid or not ranged, "a failed premise and potentials do not go together")
+    findings.check(valid or ranges is None, "a failed premise and potentials do not go together")
 
 
-def _box(run: Run, share: float) -> tuple[Floats, Floats]:
-    """Attainable ranges of all costs, with so much of the rounding allowed for."""
-    least, evidence = Least(run, run.distances), run.evidence
+def _box(run: Run, ranges: Potentials, slack: Floats) -> tuple[Floats, Floats]:
+    """Attainable ranges of all costs, with the given rounding allowed for."""
+    least = Least(run, run.distances)
     low, high = (end * run.world.horizon for end in run.problem.costs.ends)
-    assert evidence.range_costs is not None
-    assert evidence.low is not None
-    assert evidence.high is not None
-    for place, k in enumerate(evidence.range_costs.tolist()):
+    for place, k in enumerate(ranges.costs.tolist()):
         cost = dense(run.problem.matrix[:, [k]]).ravel()
-        slack = share * _range_rounding(run, place)
-        low[k] = max(low[k], least.total(cost, evidence.low[place]) - slack)
-        high[k] = min(high[k], -least.total(-cost, evidence.high[place]) + slack)
+        low[k] = max(low[k], least.total(cost, ranges.low[place]) - slack[place])
+        high[k] = min(high[k], -least.total(-cost, ranges.high[place]) + slack[place])
     return low, high
 
 
-def _range_rounding(run: Run, place: int | None = None) -> float:
-    """What double precision can hide of an end of the range of one cost, or of any."""
-    world, evidence = run.world, run.evidence
-    assert evidence.range_costs is not None
-    if place is None:
-        every = range(evidence.range_costs.size)
-        return max((_range_rounding(run, one) for one in every), default=0.0)
-    assert evidence.low is not None
-    assert evidence.high is not None
-    size = float(max(np.abs(evidence.low[place]).max(), np.abs(evidence.high[place]).max()))
-    largest = float(run.problem.costs.norms[evidence.range_costs[place]])
-    steps = (world.branches + 8) * (largest + 2 * size) * world.horizon
-    own = EPSILON * (steps + (world.num_states + 4) * size)
-    return own + Least(run, run.distances).rounding(size)
+def _range_rounding(run: Run, ranges: Potentials) -> Floats:
+    """What double precision can hide of the ends of the range of each cost."""
+    world, least = run.world, Least(run, run.distances)
+    sizes = np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max(axis=1, initial=0.0)
+    largest = run.problem.costs.norms[ranges.costs]
+    steps = (world.branches + 8) * (largest + 2 * sizes) * world.horizon
+    own = EPSILON * (steps + (world.num_states + 4) * sizes)
+    return np.array([one + least.rounding(size) for one, size in zip(own, sizes, strict=True)])
 
 
 # The rest

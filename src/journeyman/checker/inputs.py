@@ -14,7 +14,7 @@ observed under A action numbers is offered.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -296,6 +296,15 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
+class Potentials:
+    """That prove the ends of the attainable ranges of some costs: one row for each."""
+
+    costs: Ints
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """What the claims rest on besides the inputs.
 
@@ -311,9 +320,7 @@ class Evidence:
     centred: bool
     measure: Floats | None = None
     measure_scale: float = 1.0
-    range_costs: Ints | None = None
-    low: Floats | None = None
-    high: Floats | None = None
+    ranges: Potentials | None = None
 
 
 def read_world(data: bytes) -> World:
@@ -440,7 +447,7 @@ def read_records(data: bytes, world: World) -> Records:
         raise Refused("it takes a step of probability 0")
     if (records.terminated & ~world.rests[records.ends]).any():
         raise Refused("an episode terminates in a state that does not rest")
-    return Records(**vars(records) | {"pair": pair})
+    return replace(records, pair=pair)
 
 
 def read_problem(data: bytes, world: World) -> Problem:
@@ -503,13 +510,13 @@ def read_evidence(data: bytes, world: World, problem: Problem) -> Evidence:
             raise Refused("its potentials are not those of costs of this problem")
         if costs.size and (low.shape[1], high.shape[1]) != (world.num_states, world.num_states):
             raise Refused("its potentials do not have a value for every state")
-        found = Evidence(**vars(found) | {"range_costs": costs, "low": low, "high": high})
+        found = replace(found, ranges=Potentials(costs, low, high))
     if "measure" in arrays:
         scale = float(reals(arrays, "measure_scale", 0))
         if scale < 0:
             raise Refused(f"the measure is scaled by {scale}")
         measure = reals(arrays, "measure", 1, world.num_pairs)
-        found = Evidence(**vars(found) | {"measure": measure, "measure_scale": scale})
+        found = replace(found, measure=measure, measure_scale=scale)
     return found
 
 

@@ -22,7 +22,7 @@ from journeyman.certificate.code_references import DEMONSTRATIONS
 from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
-from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND
+from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND, VERSION
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs import CostBasis, CostClass
 from journeyman.costs.registry import cost_class_from
@@ -72,6 +72,12 @@ def _facts(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} cannot be read: {fault}", REMEDY) from fault
     if not isinstance(facts, dict) or facts.get("kind") != KIND:
         raise InvalidFile(f"{path} is not the certificate of a run", REMEDY)
+    if facts.get("version") != VERSION:
+        raise InvalidFile(
+            f"{path} was saved in version {facts.get('version')!r} of the schema, and only version "
+            f"{VERSION} can be read",
+            "Certify and save again",
+        )
     stated = facts.pop("digest", None)
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     if stated != hashlib.sha256(text.encode()).hexdigest():
