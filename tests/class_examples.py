@@ -69,3 +69,22 @@ def largest(cost_class, z):
     w = cp.Variable(z.size)
     program = cp.Problem(cp.Maximize(z @ w), membership(cost_class, w))
     return float(program.solve(solver=cp.CLARABEL))
+
+
+def belongs(cost_class, w, slack=1e-12):
+    """Whether weights lie in the class, to rounding."""
+    told = cost_class.describe()
+    scale = np.array(told.get("scale", np.ones(w.size)))
+    away = np.abs((w - np.array(told.get("prior", np.zeros(w.size)))) / scale)
+    norms = {"infinity": away.max(), "euclidean": np.linalg.norm(away), "l1": away.sum()}
+    allowed = {
+        "infinity-ball": lambda: norms["infinity"] <= 1 + slack,
+        "euclidean-ball": lambda: norms["euclidean"] <= 1 + slack,
+        "l1-ball": lambda: norms["l1"] <= 1 + slack,
+        "simplex": lambda: (w / scale).min() >= -slack and abs((w / scale).sum() - 1) <= slack,
+        "prior-ball": lambda: norms[told["norm"]] <= told["radius"] * (1 + slack) + slack,
+        "polytope": lambda: np.all(
+            np.array(told["rows"]) @ w <= np.array(told["limits"]) + 1e3 * slack
+        ),
+    }
+    return bool(allowed[told["name"]]())

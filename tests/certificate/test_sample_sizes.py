@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
 from journeyman.certificate.concentration import Rate, radii, recorded_length, truncation
 from journeyman.certificate.requirements import attainable, demonstrations_needed, optimisation_rate
+from journeyman.costs.cost_class import ScaledClass
 from journeyman.features.base import Features
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
@@ -120,6 +121,7 @@ def test_one_side_is_cheaper_than_two(problem, delta):
 
 @given(problems(max_budgets=0), probabilities)
 def test_a_scale_of_the_class_is_a_scale_of_the_costs(problem, delta):
+    assume(isinstance(problem.cost_class, ScaledClass))
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     scaled = jm.CostBasis(problem.basis.matrix * scale)
     expert = jm.ExpertExpectation(problem.target * scale)

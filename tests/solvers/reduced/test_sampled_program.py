@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import linprog
 
 import journeyman as jm
 from journeyman.features.base import Features
@@ -66,12 +67,17 @@ def test_the_sampled_loss_is_unbiased_by_enumeration(surrogate, seed):
 
 
 def loss_of(box, theta):
-    """The sampled loss of coefficients: least over the extra coordinate, where there is one."""
+    """The sampled loss of coefficients: least over the extra coordinates, where there are some."""
     if box.slope.size == theta.size:
         return box.loss(theta)
-    scale = box.reduced.problem.cost_class.scaling(box.reduced.matching_target.size)
-    tops = scale * (box.reduced.matching @ theta - box.reduced.matching_target)
-    return min(box.loss(np.append(theta, top)) for top in tops)
+    chosen, each = box.chosen, np.eye(box.chosen.size)
+    pulled = chosen.pulled(box.reduced.matching @ theta - box.reduced.matching_target)
+    extras = linprog(
+        np.concatenate([chosen.right, chosen.upper, -chosen.lower]),
+        A_eq=np.hstack([chosen.equations.T, each, -each]), b_eq=pulled,
+        bounds=[(None, None)] * chosen.right.size + [(0, None)] * (2 * chosen.size),
+    )  # fmt: skip
+    return box.loss(np.append(theta, extras.x[: chosen.right.size]))
 
 
 @given(surrogates(), seeds)
