@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 import task_work as work
-from journeyman.demonstrations import control_variate
+from journeyman.demonstrations import expectation
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(5, macro_cells=5)
 DEMOS = jm.record(WORLD, EXPERT, trajectories=40, horizon=40, seed=0)
@@ -13,7 +13,7 @@ DEMOS = jm.record(WORLD, EXPERT, trajectories=40, horizon=40, seed=0)
 
 @pytest.mark.parametrize("method", [jm.MonteCarlo(), jm.ControlVariate()], ids=repr)
 def test_the_cluster_changes_no_bit_of_expectations(joined, monkeypatch, method):
-    monkeypatch.setattr(control_variate, "EPISODES_PER_TASK", 8)
+    monkeypatch.setattr(expectation, "EPISODES_PER_TASK", 8)
     here, there = (
         jm.ExpertExpectation.from_demonstrations(
             DEMOS, BASIS, WORLD, method=method, executor=executor

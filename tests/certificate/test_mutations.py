@@ -30,7 +30,7 @@ from journeyman.certificate.expert_estimates import (
 )
 from journeyman.certificate.requirements import as_printed
 from journeyman.certificate.terms import total
-from journeyman.demonstrations.control_variate import Shaping
+from journeyman.demonstrations.expectation import Shaping
 from journeyman.features.base import Features
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate

@@ -8,7 +8,7 @@ from journeyman.certificate.model_error import transition_radii, true_world_triv
 from journeyman.certificate.presentation import percent
 from journeyman.certificate.worst_laws import WidenedRanges
 from journeyman.policy.attainable import attainable_ranges, widest_ranges
-from journeyman.problem.trivial import plain_bound
+from journeyman.problem.bounds import plain_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
 

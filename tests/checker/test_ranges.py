@@ -9,7 +9,7 @@ import pytest
 import journeyman as jm
 from checker.forging import change_arrays, facts_of, failed, rehash, write_facts
 from journeyman.certificate.saving import save_run
-from journeyman.problem.trivial import plain_bound
+from journeyman.problem.bounds import plain_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.demonstrations.control_variate import Shaping
+from journeyman.demonstrations.expectation import Shaping
 from journeyman.policy.policy_evaluation import value_functions
 from journeyman.testing.strategies import policies, seeds, worlds
 from naive import expectation as naive

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.demonstrations.control_variate import Shaping, Tails, coefficients, model_variance
+from journeyman.demonstrations.expectation import Shaping, Tails, coefficients, model_variance
 
 ALLOWED = 1.15
 NUM_WORLDS = 300

@@ -8,8 +8,8 @@ from scipy import sparse
 
 import journeyman as jm
 import task_work as work
-from journeyman.demonstrations import control_variate
-from journeyman.demonstrations.control_variate import by_tasks, recorded_totals
+from journeyman.demonstrations import expectation
+from journeyman.demonstrations.expectation import by_tasks, recorded_totals
 from journeyman.testing.strategies import policies, seeds, worlds
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(size=5, macro_cells=5)
@@ -27,7 +27,7 @@ def pools():
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Eight tasks, or as many for every fold."""
-    monkeypatch.setattr(control_variate, "EPISODES_PER_TASK", 8)
+    monkeypatch.setattr(expectation, "EPISODES_PER_TASK", 8)
 
 
 def bits(expectation):
@@ -64,7 +64,7 @@ def test_tasks_of_any_size_have_the_bits_of_the_whole(data, seed, size):
     matrix = np.random.default_rng(seed).normal(size=(world.num_pairs, 3))
     whole = recorded_totals(demos, matrix, world)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(control_variate, "EPISODES_PER_TASK", size)
+        patch.setattr(expectation, "EPISODES_PER_TASK", size)
         parts = by_tasks(recorded_totals, demos, matrix, world)
     assert parts.tobytes() == whole.tobytes()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.demonstrations import control_variate, demonstrations
+from journeyman.demonstrations import demonstrations, expectation
 from journeyman.policy import attainable
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(4)
@@ -32,7 +32,7 @@ def counted(monkeypatch):
         monkeypatch.setattr(module, name, call)
 
     counting(demonstrations, "possible_pairs", "checks")
-    counting(control_variate, "value_functions", "values")
+    counting(expectation, "value_functions", "values")
     counting(attainable, "improve", "plans")
     return counts
 

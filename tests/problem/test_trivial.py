@@ -6,7 +6,7 @@ from scipy import sparse
 
 import journeyman as jm
 from journeyman.policy import attainable
-from journeyman.problem import trivial
+from journeyman.problem import bounds
 
 CLASSES = {
     "l1": lambda n: jm.InfinityBall(np.linspace(0.5, 2.0, n)),
@@ -63,7 +63,7 @@ def test_of_demonstrations_it_is_the_largest_gap_over_the_box(name, seed):
     problem = jm.Apprenticeship(world, basis, demos, CLASSES[name](3))
     low, high = exact_box(world, basis)
     boxed = sigma(name, problem.cost_class.scale, low - high, high - low)
-    expected = min(boxed, trivial.plain_bound(problem, None))
+    expected = min(boxed, bounds.plain_bound(problem, None))
     assert problem.trivial_bound == pytest.approx(expected, rel=1e-4)
     assert problem.trivial_bound >= expected * (1 - 1e-12)
     certificate = jm.certify(problem, drawn_policy(rng, world))
@@ -84,7 +84,7 @@ def test_of_a_declared_target_it_is_the_largest_gap_to_that(name, seed):
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(target), CLASSES[name](3))
     low, high = exact_box(world, basis)
     boxed = sigma(name, problem.cost_class.scale, low - target, high - target)
-    expected = min(boxed, trivial.plain_bound(problem, target))
+    expected = min(boxed, bounds.plain_bound(problem, target))
     assert problem.trivial_bound == pytest.approx(expected, rel=1e-4)
     for cost in [*basis.matrix.T, *-basis.matrix.T]:
         worst = jm.plan(world, cost).policy
@@ -204,10 +204,10 @@ def test_plans_that_cannot_matter_are_left_out_and_change_nothing(name, declared
     lazy = problem.trivial_bound
     target = problem.exact_target
     ranges = attainable.attainable_ranges(world, basis)
-    box = trivial._Box(problem, target, ranges)
+    box = bounds._Box(problem, target, ranges)
     for cost in range(6):
         box.plan(cost)
-    everything = min(box.largest(decided=True), trivial.plain_bound(problem, target))
+    everything = min(box.largest(decided=True), bounds.plain_bound(problem, target))
     assert lazy == pytest.approx(everything, rel=1e-12)
 
 
@@ -247,4 +247,4 @@ def test_without_plans_bounded_costs_are_all_that_is_known(monkeypatch):
     monkeypatch.setattr(attainable, "WORK_LIMIT", 0)
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(np.zeros(3)))
     assert problem.trivial.ranges is None
-    assert problem.trivial_bound == trivial.plain_bound(problem, problem.target)
+    assert problem.trivial_bound == bounds.plain_bound(problem, problem.target)

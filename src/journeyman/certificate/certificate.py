@@ -29,7 +29,7 @@ from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Te
 from journeyman.errors import NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Witness
-from journeyman.problem.trivial import ProvenRanges
+from journeyman.problem.bounds import ProvenRanges
 from journeyman.storage import PathLike
 from journeyman.world.levels import Level
 

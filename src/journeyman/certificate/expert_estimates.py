@@ -48,7 +48,7 @@ from journeyman.demonstrations import (
     StoppedShaping,
     clone,
 )
-from journeyman.demonstrations.control_variate import Shaping, Tails
+from journeyman.demonstrations.expectation import Shaping, Tails
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy

@@ -29,8 +29,8 @@ from journeyman.problem import (
     lower_bound,
     witness_from_plan,
 )
+from journeyman.problem.bounds import plain_bound
 from journeyman.problem.surrogate import reduced_lower_bound
-from journeyman.problem.trivial import plain_bound
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,7 @@ from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.attainable import WORK_LIMIT, attainable_ranges
 from journeyman.problem import Apprenticeship, Witness, least_cost_bound, lower_bound
-from journeyman.problem.duality import priced_cost
-from journeyman.problem.trivial import TrivialBound, with_ranges, without_plans
+from journeyman.problem.bounds import TrivialBound, priced_cost, with_ranges, without_plans
 from journeyman.world import World
 from journeyman.world.estimation import FURTHEST
 from journeyman.world.levels import Level

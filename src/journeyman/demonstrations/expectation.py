@@ -6,32 +6,398 @@ estimated by the mean over trajectories of their plain totals (`MonteCarlo`), of
 the world's noise taken out (`ControlVariate`), or of the blend of both that varies least (`Blend`,
 the default). Known tails of terminated episodes are added exactly. Behind records that are cut off
 `Blend` and `ControlVariate` put the values of a cloned policy, in estimated worlds too, and
-`MonteCarlo()` nothing; how much discounted time is without a record, `truncation_mass` says.
+`MonteCarlo()` nothing; `truncation_mass` is how much discounted time is without a record.
 
 No policy has an expectation outside the attainable ranges of the world, so completed means are
 moved to the nearest point of their box, which is closer to the truth whatever the truth is.
+
+*The control variate.* For any potential V (states x costs) that does not depend on a trajectory,
+its shaped total
+
+    M = <initial, V> + sum_{t<T} discount^t (psi(x_t, a_t) + discount (P V)(x_t, a_t) - V(x_t))
+
+has the same expectation as its plain total, up to the tail: V(x_0) and each V(x_{t+1}) were
+replaced by their known conditional means, so only noise of the world was taken out,
+
+    E M = E [ sum_{t<T} discount^t psi_t + discount^T V(x_T) ]
+
+for every expert, history-dependent ones included. A known tail replaces V(x_T) exactly; behind a
+truncated record V(x_T) stands for the tail. If V is the expert's own value, all that is left is
+the randomness of its actions: a deterministic expert is then known without error.
+
+V is the value of a policy cloned from *other* trajectories (cross-fitting): one cloned from the
+same trajectories would make M depend on V, and its mean biased.
+
+*The blend.* How much of the noise is worth taking out is itself estimated: where the
+clones know little, as about starts that no other trajectory had, V is noise of its own. With
+
+    Z = sum_{t<T} discount^t psi_t + (known tail, or discount^T U(x_T))         a completed total
+    D = V(x_0) - <initial, V> + sum_{t<T} discount^{t+1} (V(x_{t+1}) - (P V)(x_t, a_t))
+
+where U is the value of a policy cloned from all trajectories, the mean of D is zero and
+
+    T = Z - beta D,        beta = cov(Z, D)/(var D + m B) cut to [0, 1], cost by cost,
+
+has the least variance; beta = 0 is the plain mean, completed, and beta = 1 the control variate.
+In an estimated world D has the mean of the model's error, whose variance B the counts of the
+model give (declared distances bound it): a poor model takes no part. beta is cross-fitted like V.
+
+*Reference*: potential-based shaping, Ng, Harada and Russell (1999); Henderson and Glynn (2002) on
+martingale control variates; Lavenberg and Welch (1981) on fitted coefficients.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
-from journeyman.arrays import FloatArray, assign, read_only, real_array
+from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, assign, read_only, real_array
 from journeyman.costs import CostBasis
-from journeyman.demonstrations.control_variate import (
-    Blend,
-    ControlVariate,
-    Method,
-    MonteCarlo,
-    Tails,
-)
+from journeyman.demonstrations.cloning import clone
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
-from journeyman.execution import Executor
+from journeyman.execution import Executor, Serial, ranges_of
 from journeyman.policy.attainable import attainable_ranges
+from journeyman.policy.policy_evaluation import value_functions
 from journeyman.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Shaping:
+    """A potential, and costs shaped by it. Nothing here looks at the trajectories it is used on."""
+
+    potential: FloatArray
+    """V, (states x costs)."""
+    baseline: FloatArray
+    """<initial, V>."""
+    costs: FloatArray
+    """psi + discount P V - V, (pairs x costs)."""
+
+    @classmethod
+    def learned(
+        cls, demos: Demonstrations, matrix: Matrix, world: World, smoothing: float
+    ) -> "Shaping":
+        """The values of a policy cloned from `demos` as potential."""
+        V = value_functions(world, clone(demos, world, smoothing=smoothing), matrix)
+        dense = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+        shaped = dense + world.discount * (world.transition @ V) - V[world.pairs.states]
+        return cls(V, read_only(world.initial @ V), read_only(shaped))
+
+    def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+        """M of every episode, known tails put in the place of the potential's."""
+        return np.asarray(
+            self.baseline
+            + recorded_totals(demos, self.costs, world)
+            + self.tails(demos, matrix, world)
+        )
+
+    def completed(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+        """Plain totals with the potential behind records that are cut off."""
+        return completed_totals(demos, matrix, world, self.potential)
+
+    def tails(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+        """What a known tail is worth beyond the potential that stood for it; zero elsewhere."""
+        tails = Tails.of(demos, matrix, world)
+        weight = np.where(tails.known, world.discount**demos.lengths, 0.0)[:, np.newaxis]
+        return np.asarray(tails.known_totals - weight * self.potential[demos.last_states])
+
+
+@dataclass(frozen=True)
+class ControlVariate:
+    """Cross-fitted shaped totals: each fold is shaped by a policy cloned from the other folds.
+
+    Args:
+        num_folds: episode j belongs to fold j modulo this number.
+        smoothing: of the cloned policies, as in `clone`.
+    """
+
+    num_folds: int = 2
+    smoothing: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require_folds(self.num_folds)
+
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+    ) -> FloatArray:
+        """One shaped total per episode: (episodes x costs)."""
+        if len(demos) < self.num_folds:
+            raise InvalidDemonstrations(
+                f"{len(demos)} trajectories cannot be cut into {self.num_folds} folds",
+                "Give more, or use method=MonteCarlo()",
+            )
+        found = np.empty((len(demos), matrix.shape[1]))
+        for fold in range(self.num_folds):
+            mine = np.arange(len(demos)) % self.num_folds == fold
+            shaping, own = _cross_fitted(demos, mine, matrix, world, self.smoothing)
+            found[mine] = by_tasks(shaping.totals, own, matrix, world, executor)
+        return found
+
+
+@dataclass(frozen=True)
+class MonteCarlo:
+    """Plain discounted totals.
+
+    Args:
+        completed: put the values of a policy cloned from all trajectories behind records that are
+            cut off. By default they are not: such a total is that of an expert whose life ends
+            with its record, and needs no transition law.
+        smoothing: of the cloned policy, as in `clone`.
+    """
+
+    completed: bool = False
+    smoothing: float = 0.1
+
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+    ) -> FloatArray:
+        """One total per episode, known tails included: (episodes x costs)."""
+        plain = by_tasks(_plain_totals, demos, matrix, world, executor)
+        if not self.completed or not Tails.of(demos, matrix, world).unknown_mass.any():
+            return plain
+        return plain + _unknown_tails(demos, matrix, world, _values(demos, matrix, world, self))
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The default: completed plain totals, less as much of the world's noise as pays.
+
+    Args:
+        num_folds: episode j belongs to fold j modulo this number, or modulo the number of
+            episodes if that is smaller.
+        smoothing: of the cloned policies, as in `clone`.
+
+    *Guarantee*: none is needed, certificates hold for whatever a policy was learned from. The mean
+    lies between those of `MonteCarlo(completed=True)` and `ControlVariate`, cost by cost, and
+    `ExpertExpectation` moves it into the range that policies of the world can attain.
+
+    *Cost*: the values of num_folds + 1 cloned policies, and the attainable ranges.
+    """
+
+    num_folds: int = 5
+    smoothing: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require_folds(self.num_folds)
+
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+    ) -> FloatArray:
+        """One blended total per episode: (episodes x costs)."""
+        way = MonteCarlo(completed=True, smoothing=self.smoothing)
+        plain = way.totals(demos, matrix, world, executor=executor)
+        if len(demos) < 2:
+            return plain
+        num_folds = min(self.num_folds, len(demos))
+        fold = np.arange(len(demos)) % num_folds
+        noise, unsure = np.empty_like(plain), np.zeros(plain.shape[1])
+        for j in range(num_folds):
+            shaping, mine = _cross_fitted(demos, fold == j, matrix, world, self.smoothing)
+            shaped = by_tasks(shaping.totals, mine, matrix, world, executor)
+            noise[fold == j] = by_tasks(shaping.completed, mine, matrix, world, executor) - shaped
+            unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
+        return plain - coefficients(plain, noise, fold, len(demos) * unsure) * noise
+
+
+@dataclass(frozen=True)
+class StoppedShaping:
+    """Marks expectations that are the shaped estimate of a certificate; `jm.learn` may choose it.
+
+    Its totals depend on the cost class, so it cannot be asked for here.
+    """
+
+
+def _require_folds(count: int) -> None:
+    if not (isinstance(count, int) and count >= 2):
+        raise InvalidDemonstrations(f"num_folds = {count!r}", "Give 2 or more")
+
+
+def _cross_fitted(
+    demos: Demonstrations, mine: BoolArray, matrix: Matrix, world: World, smoothing: float
+) -> tuple[Shaping, Demonstrations]:
+    """The episodes of a fold, and a potential that was learned from all the others."""
+    others = demos.subset(np.flatnonzero(~mine))
+    return Shaping.learned(others, matrix, world, smoothing), demos.subset(np.flatnonzero(mine))
+
+
+Method: TypeAlias = MonteCarlo | ControlVariate | Blend | StoppedShaping
+
+
+def coefficients(
+    plain: FloatArray, noise: FloatArray, fold: IntArray, unsure: FloatArray
+) -> FloatArray:
+    """beta of every episode and cost, from the episodes of the other folds."""
+    found = np.zeros_like(plain)
+    for j in range(int(fold.max()) + 1):
+        others = fold != j
+        if np.count_nonzero(others) < 2:
+            continue
+        Z, D = (part[others] - part[others].mean(axis=0) for part in (plain, noise))
+        count = Z.shape[0] - 1
+        shared, own = (Z * D).sum(axis=0) / count, (D * D).sum(axis=0) / count + unsure
+        beta = np.divide(shared, own, out=np.zeros_like(own), where=own > 0)
+        found[~others] = np.clip(beta, 0.0, 1.0)
+    return found
+
+
+def model_variance(demos: Demonstrations, world: World, potential: FloatArray) -> FloatArray:
+    """Of the mean of D because the laws are estimates, cost by cost; zero where they are known.
+
+    The mean of n next values has the variance var V/n, and laws at a declared distance err move it
+    by no more than err/2 times the span of V.
+    """
+    if not world.is_estimated:
+        return np.zeros(potential.shape[1])
+    weights = world.discount ** (1.0 + demos.step_times)
+    visits = np.bincount(demos.pairs_in(world), weights, world.num_pairs) / len(demos)
+    spans = (potential.max(axis=0) - potential.min(axis=0)) / 2
+    found = np.zeros(potential.shape[1])
+    if world.transition_counts is not None:
+        squares = world.transition @ potential**2 - (world.transition @ potential) ** 2
+        share = visits**2 / np.maximum(world.transition_counts, 1)
+        found += share @ np.maximum(squares, 0.0)
+    elif world.transition_error is not None:
+        found += (visits @ world.transition_error * spans) ** 2
+    if world.initial_count is not None:
+        squares = world.initial @ potential**2 - (world.initial @ potential) ** 2
+        found += np.maximum(squares, 0.0) / world.initial_count
+    elif world.initial_error is not None:
+        found += (world.initial_error * spans) ** 2
+    return found
+
+
+def completed_totals(
+    demos: Demonstrations, matrix: Matrix, world: World, potential: FloatArray
+) -> FloatArray:
+    """Plain totals, with `potential` in the last state behind records that are cut off."""
+    plain = _plain_totals(demos, matrix, world)
+    return plain + _unknown_tails(demos, matrix, world, potential)
+
+
+def _unknown_tails(
+    demos: Demonstrations, matrix: Matrix, world: World, potential: FloatArray
+) -> FloatArray:
+    unknown = Tails.of(demos, matrix, world).unknown_mass / world.effective_horizon
+    return np.asarray(unknown[:, np.newaxis] * potential[demos.last_states])
+
+
+def _values(demos: Demonstrations, matrix: Matrix, world: World, method: MonteCarlo) -> FloatArray:
+    return value_functions(world, clone(demos, world, smoothing=method.smoothing), matrix)
+
+
+def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+    recorded = recorded_totals(demos, matrix, world)
+    return np.asarray(recorded + Tails.of(demos, matrix, world).known_totals)
+
+
+def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
+    """sum_t discount^t psi(x_t, a_t) of every episode: (episodes x costs)."""
+    weights = world.discount ** demos.step_times.astype(float)
+    visits = sparse.csr_array(
+        (weights, demos.pairs_in(world), demos.offsets), shape=(len(demos), world.num_pairs)
+    )
+    totals = visits @ matrix
+    return np.asarray(totals.toarray() if sparse.issparse(totals) else totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """What comes after the record of each episode.
+
+    A terminated episode whose absorbing state costs the same under each of its actions has a known
+    tail, psi(x_T) discount^T/(1 - discount). Nothing is known about any other tail.
+    """
+
+    known: BoolArray
+    """Whether the tail is known exactly."""
+    mass: FloatArray
+    """Its discounted time, discount^T/(1 - discount)."""
+    resting: FloatArray
+    """Cost per step of the last state, (episodes x costs); the tail's where it is known."""
+
+    @classmethod
+    def of(cls, demos: Demonstrations, matrix: Matrix, world: World) -> "Tails":
+        resting = matrix[world.pairs.offsets[demos.last_states]]
+        return cls(
+            demos.terminated & _costs_alike(demos, matrix, world),
+            np.asarray(world.discount**demos.lengths * world.effective_horizon),
+            np.asarray(resting.toarray() if sparse.issparse(resting) else resting),
+        )
+
+    @property
+    def known_totals(self) -> FloatArray:
+        """The known tails, zero elsewhere: (episodes x costs)."""
+        return np.asarray(np.where(self.known, self.mass, 0.0)[:, np.newaxis] * self.resting)
+
+    @property
+    def unknown_mass(self) -> FloatArray:
+        """Discounted time without a record, per episode."""
+        return np.where(self.known, 0.0, self.mass)
+
+
+def _costs_alike(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
+    """Episodes whose last state costs the same under each of its actions."""
+    alike = np.ones(world.num_states, dtype=bool)
+    ends = np.unique(demos.last_states[demos.terminated])
+    if ends.size:
+        counts = world.pairs.actions_per_state[ends]
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        first = np.repeat(world.pairs.offsets[ends], counts)
+        pairs = first + np.arange(counts.sum()) - np.repeat(starts, counts)
+        difference = matrix[pairs] - matrix[first]
+        largest = abs(difference).max(axis=1)
+        moved = largest.toarray() if sparse.issparse(largest) else largest
+        alike[ends] = np.maximum.reduceat(np.ravel(moved), starts) == 0
+    return np.asarray(alike[demos.last_states])
+
+
+EPISODES_PER_TASK = 1 << 10
+"""Episodes of one task."""
+
+EpisodeValues: TypeAlias = Callable[[Demonstrations, Matrix, World], FloatArray]
+"""Demonstrations, costs per pair and a world to one row per episode."""
+_Shared: TypeAlias = tuple[EpisodeValues, Demonstrations, Matrix, World]
+
+
+def by_tasks(
+    values_of: EpisodeValues,
+    demos: Demonstrations,
+    matrix: Matrix,
+    world: World,
+    executor: Executor | None = None,
+) -> FloatArray:
+    """`values_of(demos, matrix, world)`, a row per episode, from tasks of episodes.
+
+    A row depends on nothing but its episode, so tasks are computed anywhere and put together in
+    their order. Their size is a constant, so no bit depends on the executor or its workers.
+    """
+    run = Serial() if executor is None else executor
+    shared = values_of, demos, matrix, world
+    return np.concatenate(run.map(_task, ranges_of(len(demos), EPISODES_PER_TASK), shared=shared))
+
+
+def _task(span: tuple[int, int], shared: _Shared) -> FloatArray:
+    values_of, demos, matrix, world = shared
+    part = demos if span == (0, len(demos)) else demos.subset(np.arange(*span))
+    return values_of(part, matrix, world)
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -23,8 +23,8 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.costs.functions import CostFunctions
-from journeyman.demonstrations.control_variate import coefficients
 from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.expectation import coefficients
 from journeyman.world.large_world import (
     AnyWorld,
     LargeWorld,

@@ -1,14 +1,14 @@
 """Types of the public names; `__init__.py` loads them on first use."""
 
 from journeyman.problem.apprenticeship import Apprenticeship as Apprenticeship
+from journeyman.problem.apprenticeship import Budget as Budget
 from journeyman.problem.apprenticeship import Forward as Forward
-from journeyman.problem.budget import Budget as Budget
-from journeyman.problem.duality import Witness as Witness
-from journeyman.problem.duality import best_witness as best_witness
-from journeyman.problem.duality import infeasibility_margin as infeasibility_margin
-from journeyman.problem.duality import least_cost_bound as least_cost_bound
-from journeyman.problem.duality import lower_bound as lower_bound
-from journeyman.problem.duality import witness_from_plan as witness_from_plan
+from journeyman.problem.bounds import Witness as Witness
+from journeyman.problem.bounds import best_witness as best_witness
+from journeyman.problem.bounds import infeasibility_margin as infeasibility_margin
+from journeyman.problem.bounds import least_cost_bound as least_cost_bound
+from journeyman.problem.bounds import lower_bound as lower_bound
+from journeyman.problem.bounds import witness_from_plan as witness_from_plan
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.reduced import Reduced as Reduced
 from journeyman.problem.surrogate import ReducedWitness as ReducedWitness

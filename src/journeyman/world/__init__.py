@@ -1,11 +1,10 @@
 """The world without costs: transition law, initial law, discount, and the flow of mass."""
 
 from journeyman.world.conversions import expected_rewards
-from journeyman.world.flow import Flow
 from journeyman.world.large_world import LargeWorld, Predecessors, SampledWorld, Successors
 from journeyman.world.mixed_radix import MixedRadix
 from journeyman.world.pairs import Pairs
-from journeyman.world.world import World
+from journeyman.world.world import Flow, World
 
 __all__ = [
     "Flow", "LargeWorld", "MixedRadix", "Pairs", "Predecessors", "SampledWorld", "Successors",

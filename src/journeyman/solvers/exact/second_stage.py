@@ -27,7 +27,7 @@ import numpy as np
 from journeyman.arrays import FloatArray
 from journeyman.policy import extract, occupancy
 from journeyman.problem import Apprenticeship, Witness, least_cost_bound, lower_bound
-from journeyman.problem.duality import priced_cost
+from journeyman.problem.bounds import priced_cost
 from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
