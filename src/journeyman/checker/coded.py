@@ -733,6 +733,9 @@ def check_code(findings: Findings, facts: dict[str, Any], run: Run, place: Path)
         )
     seed = again["claims"]["evaluation"]["seed"]
     findings.equal("the seed of the draws", run.evaluation["seed"], seed)
+    for one in again["claims"]["premises"]:
+        sound = (one["name"], one["status"]) != (AGREE, FAILED)
+        findings.check(sound, f"the code of the world contradicts itself: {one['detail']}")
     attempt, size = Findings(), run.question.costs.size(run.question.horizon)
     for part in ("evaluation", "combinations", "premises", "trivial_bound", "lower_bounds"):
         _compare(attempt, part, facts[part], again["claims"][part], size)
