@@ -39,6 +39,14 @@ def every_trajectory(horizon):
     return demos, np.array(law)
 
 
+def shaped_totals(demos, costs, world):
+    """M of every trajectory; each half is shaped by values of the other."""
+    totals = np.empty((len(demos), costs.num_costs))
+    for half, _, shaped in shaping.halves(demos, costs, world):
+        totals[half] = shaped
+    return totals
+
+
 def test_shaped_totals_have_the_expectation_they_are_said_to_have():
     demos, law = every_trajectory(3)
     assert law.sum() == pytest.approx(1, abs=1e-12)
@@ -57,7 +65,7 @@ def test_the_mean_is_the_experts_and_varies_less():
     expert = jm.Policy(NETWORK.longer.probabilities(np.arange(world.num_states)))
     truth = jm.occupancy(world, expert).expectations(basis)
     demos = jm.record(NETWORK.world, NETWORK.longer, trajectories=1000, horizon=80, seed=0)
-    shaped = shaping.shaped_totals(demos, NETWORK.costs, NETWORK.world)
+    shaped = shaped_totals(demos, NETWORK.costs, NETWORK.world)
     plain = discounted_totals(demos, NETWORK.costs, 0.9)
     errors = shaped.std(axis=0, ddof=1) / np.sqrt(len(demos))
     spread_of_starts = plain.std(axis=0) / np.sqrt(1 << 14)
@@ -78,9 +86,7 @@ def test_values_are_never_made_from_the_trajectory_they_shape():
             np.concatenate([one.states for one in mixed]),
             np.concatenate([one.actions for one in mixed]), np.arange(21) * 40,
         )  # fmt: skip
-        totals = [
-            shaping.shaped_totals(demos, NETWORK.costs, NETWORK.world) for demos in (first, joined)
-        ]
+        totals = [shaped_totals(demos, NETWORK.costs, NETWORK.world) for demos in (first, joined)]
         assert np.array_equal(totals[0][0], totals[1][0]) is stays
 
 
@@ -95,7 +101,7 @@ def test_fitted_values_are_what_is_paid_from_a_state_on():
     constant = jm.CostFunctions(
         lambda x, a: np.full((len(x), 1), 0.5), ["always"], lowest=0, highest=1
     )
-    shaped = shaping.shaped_totals(demos, constant, NETWORK.world)
+    shaped = shaped_totals(demos, constant, NETWORK.world)
     assert shaped.std() < 1e-9
 
 

@@ -9,11 +9,11 @@ from journeyman.testing.strategies import worlds
 from journeyman.world import world as enumeration
 from journeyman.world.large_world import (
     effective_horizon_of,
-    require_large_world,
     require_sampled_world,
     sampled_step,
 )
 from journeyman.world.laws import draw_columns, draw_outcomes, running_sums
+from journeyman.world.levels import Level, require_level
 
 WORLD = random_world(0, Shape.SPARSE, num_states=6)
 MEMBERS = (
@@ -107,11 +107,10 @@ def test_the_number_of_actions_of_a_ragged_world_is_refused():
     with pytest.raises(jm.InvalidWorld, match="have 1 to 3 actions, not one number"):
         _ = ragged.num_actions
     with pytest.raises(jm.InvalidWorld, match="have 1 to 3 actions, not one number"):
-        require_large_world(ragged)
+        require_sampled_world(ragged)
 
 
 def test_an_explicit_world_is_a_large_world():
-    assert require_large_world(WORLD) is WORLD
     assert require_sampled_world(WORLD) is WORLD
     assert effective_horizon_of(WORLD) == WORLD.effective_horizon
 
@@ -120,7 +119,7 @@ def test_an_explicit_world_is_a_large_world():
 def test_what_a_large_world_lacks_is_named(missing):
     lacking = Partial(names=[name for name in MEMBERS if name != missing])
     with pytest.raises(jm.InvalidWorld, match=f"Partial has no {missing}, so it is no LargeWorld"):
-        require_large_world(lacking)
+        require_sampled_world(lacking)
 
 
 @pytest.mark.parametrize(
@@ -137,14 +136,14 @@ def test_what_a_large_world_lacks_is_named(missing):
 )
 def test_members_that_cannot_be_are_refused(member, value, message):
     with pytest.raises(jm.InvalidWorld, match=message):
-        require_large_world(Partial(**{member: value}))
+        require_sampled_world(Partial(**{member: value}))
 
 
 def test_a_world_may_be_one_that_can_only_be_sampled():
     coin = Coin()
     assert require_sampled_world(coin) is coin
-    with pytest.raises(jm.InvalidWorld, match="Coin has no successors"):
-        require_large_world(coin)
+    with pytest.raises(jm.InvalidProblem, match="Coin has the level SAMPLED"):
+        require_level(coin, Level.STEPPED, "a test")
     with pytest.raises(jm.InvalidWorld, match="Partial has no successors"):
         require_sampled_world(Partial(names=MEMBERS[:5]))
 

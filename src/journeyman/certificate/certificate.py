@@ -7,7 +7,7 @@ provided the premises hold. A premise that failed makes the bound the trivial on
 holds.
 
 What a bound is worth is its *share* of the trivial bound, the largest gap that is possible at all
-(`problem.trivial`). One that reaches it is *vacuous*, one above half of it *weak*. For a known cost
+(`problem.bounds`). One that reaches it is *vacuous*, one above half of it *weak*. For a known cost
 the share is that of the way from the least possible total to the largest. Where nothing can be
 chosen that matters, so that the largest and the least agree up to rounding, the share is 0.
 

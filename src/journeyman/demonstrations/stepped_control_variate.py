@@ -95,22 +95,14 @@ def blended_totals(
     if len(demos) < 2 or not hasattr(world, "successors"):
         return completed
     noise = np.empty_like(plain)
-    for half, values, shaped in _halves(demos, costs, cast(LargeWorld, world)):
+    for half, values, shaped in halves(demos, costs, cast(LargeWorld, world)):
         noise[half] = plain[half] + _tails(demos.subset(half), costs, world, values) - shaped
     nothing = np.zeros(plain.shape[1])
     beta = coefficients(completed, noise, np.arange(len(demos)) % 2, nothing)
     return np.asarray(completed - beta * noise)
 
 
-def shaped_totals(demos: Demonstrations, costs: CostFunctions, world: LargeWorld) -> FloatArray:
-    """M of every trajectory, (episodes x costs); each half is shaped by values of the other."""
-    totals = np.empty((len(demos), costs.num_costs))
-    for half, _, shaped in _halves(demos, costs, world):
-        totals[half] = shaped
-    return totals
-
-
-def _halves(
+def halves(
     demos: Demonstrations, costs: CostFunctions, world: LargeWorld
 ) -> Iterator[tuple[IntArray, QuadraticValues, FloatArray]]:
     """Episodes of each half, the values from the other one, and M."""

@@ -354,7 +354,7 @@ class Apprenticeship:
 
     @property
     def trivial_bound(self) -> float:
-        """No policy has a larger gap; a bound that reaches it is vacuous (`problem.trivial`).
+        """No policy has a larger gap; a bound that reaches it is vacuous (`problem.bounds`).
 
         In an explicit world it rests on the attainable ranges of the costs and takes up to two
         plans per cost, once. Elsewhere, and in an estimated world, it is what bounded costs alone

@@ -89,23 +89,12 @@ class SampledWorld(_Start, Protocol):
 AnyWorld: TypeAlias = LargeWorld | SampledWorld
 
 
-def require_large_world(value: Any) -> LargeWorld:
-    """`value` itself when it has every member of a `LargeWorld`; otherwise the first it lacks.
-
-    What the members say is not examined here: `jm.testing.check_world` does that.
-    """
-    _require_members(value, *START, *STEPS)
-    return cast(LargeWorld, value)
-
-
 def require_sampled_world(value: Any) -> AnyWorld:
-    """`value` itself when walks can be drawn in it."""
-    step = ("step",) if hasattr(value, "step") else STEPS
-    _require_members(value, *START, *step)
-    return cast(AnyWorld, value)
+    """`value` itself when walks can be drawn in it; otherwise the first member that it lacks.
 
-
-def _require_members(value: Any, *methods: str) -> None:
+    What the members return is not examined here: `jm.testing.check_world` does that.
+    """
+    methods = (*START, "step") if hasattr(value, "step") else START + STEPS
     for name in (*NUMBERS, *methods):
         if not hasattr(value, name):
             raise InvalidWorld(
@@ -125,6 +114,7 @@ def _require_members(value: Any, *methods: str) -> None:
                 "Give a whole number between 1 and 2**63 - 1",
             )
     checked_discount(value.discount)
+    return cast(AnyWorld, value)
 
 
 def sampled_step(
@@ -195,7 +185,7 @@ def first_states(world: AnyWorld, rng: np.random.Generator, count: int) -> IntAr
         at = int(np.argmin(sound))
         raise InvalidWorld(
             f"draw_initial draws state {states[at]}, whose initial_probability is {law[at]}",
-            "Let both speak of one law: probabilities above 0 that sum to 1 over all states",
+            "Let both be of one law: probabilities above 0 that sum to 1 over all states",
         )
     if law.sum() > 1 + ROW_SUM_TOLERANCE:
         raise InvalidWorld(
