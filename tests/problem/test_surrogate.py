@@ -23,7 +23,6 @@ from journeyman.problem.reduced import (
 from journeyman.problem.surrogate import (
     ReducedWitness,
     Surrogate,
-    natural_witness,
     reduced_lower_bound,
 )
 from journeyman.testing.strategies import problems, seeds
@@ -139,6 +138,17 @@ def test_with_budgets_it_bounds_gap_and_overspending(problem, seed):
         over = np.maximum(problem.overspending(visits.measure), 0.0).sum()
         total = problem.gap(visits) + surrogate.penalties.budgets * over
         assert total <= surrogate.value(theta) * (1 + 1e-9) + 1e-9 * problem.gap_scale
+
+
+def natural_witness(surrogate, theta):
+    """The dual point that is active at theta; averages over iterates converge to an optimal one."""
+    reduced = surrogate.reduced
+    return ReducedWitness(
+        reduced.problem.cost_class.worst_case(reduced.matching @ theta - reduced.matching_target),
+        np.sign(reduced.flow_rows @ theta - reduced.flow_target),
+        (reduced.pair_rows @ theta < reduced.floor).astype(float),
+        (reduced.budget_rows @ theta > reduced.budget_limits).astype(float),
+    )
 
 
 @given(problems(), seeds)

@@ -265,15 +265,3 @@ def reduced_lower_bound(surrogate: Surrogate, witness: ReducedWitness, radius: f
         - penalties.budgets * (x @ reduced.budget_limits)
     )
     return float(constant - radius * np.linalg.norm(slope))
-
-
-def natural_witness(surrogate: Surrogate, coefficients: ArrayLike) -> ReducedWitness:
-    """The dual point that is active at theta; averages over iterates converge to an optimal one."""
-    reduced, theta = surrogate.reduced, np.asarray(coefficients, dtype=float)
-    difference = reduced.matching @ theta - reduced.matching_target
-    return ReducedWitness(
-        reduced.problem.cost_class.worst_case(difference),
-        np.sign(reduced.flow_rows @ theta - reduced.flow_target),
-        (reduced.pair_rows @ theta < reduced.floor).astype(float),
-        (reduced.budget_rows @ theta > reduced.budget_limits).astype(float),
-    )

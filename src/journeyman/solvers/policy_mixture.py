@@ -45,6 +45,7 @@ from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import quiet
 from journeyman.solvers.answer import Answer, CandidateRollouts, Details, SampledSolution
 from journeyman.solvers.exact.engines import Cone, ConeModel, run_cone
+from journeyman.solvers.hyperparameters import require_count
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 from journeyman.world.levels import Level
@@ -83,10 +84,7 @@ class PolicyMixture:
 
     def __post_init__(self) -> None:
         for name, least in (("rollouts", 2), ("horizon", 1), ("seed", 0), ("rounds", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and value >= least):
-                raise InvalidSolver(f"{name} = {value!r}", f"Give a whole number from {least}")
+            require_count(name, getattr(self, name), least=least)
         assign(self, candidates=tuple(require_policy(one) for one in self.candidates))
         if not self.candidates:
             raise InvalidSolver("there is no candidate", "Give at least one policy")
