@@ -36,7 +36,7 @@ class CostFunctions:
     Args:
         function: `function(states, actions)` with int64 arrays of length n gives (n x costs).
         names: one name per cost.
-        lowest, highest: between which each cost lies, in every pair; one figure stands for all.
+        lowest, highest: between which each cost lies, in every pair; one number stands for all.
         largest: no pair has a larger sum of |psi_i|; by default as large as the ranges allow. Say
             it when costs exclude each other, such as indicators of disjoint sets.
         by_factor: of costs that depend on one factor of a state only (`MixedRadix`): the number of
@@ -113,15 +113,15 @@ class CostFunctions:
         `digits` holds the factors of the states, (states x factors).
         """
         for cost, (factor, table) in self.by_factor.items():
-            told, found = table[digits[:, factor]], values[:, cost]
+            stated, found = table[digits[:, factor]], values[:, cost]
             size = max(abs(self.lowest[cost]), abs(self.highest[cost]))
-            wrong = np.abs(told - found) > 2 * ROUNDING * size
+            wrong = np.abs(stated - found) > 2 * ROUNDING * size
             if wrong.any():
                 row = int(np.argmax(wrong))
                 raise InvalidCosts(
                     f"{self.names[cost]!r} is {found[row]} in state {states[row]}, by_factor says "
-                    f"{told[row]} for value {digits[row, factor]} of factor {factor}",
-                    "Mend the table, or leave out a cost that depends on more than one factor",
+                    f"{stated[row]} for value {digits[row, factor]} of factor {factor}",
+                    "Correct the table, or leave out a cost that depends on more than one factor",
                 )
 
     def _refuse(self, outside: BoolArray, x: IntArray, a: IntArray, values: FloatArray) -> None:
@@ -129,7 +129,7 @@ class CostFunctions:
         raise InvalidCosts(
             f"{self.names[which]!r} is {values[row, which]} in state {x[row]}, action {a[row]}, "
             f"declared between {self.lowest[which]} and {self.highest[which]}",
-            "Mend the function, or declare the range it has",
+            "Correct the function, or declare the range it has",
         )
 
     def _require_small_sums(self, x: IntArray, a: IntArray, values: FloatArray) -> None:
@@ -140,7 +140,7 @@ class CostFunctions:
             raise InvalidCosts(
                 f"the costs of state {x[row]}, action {a[row]} have absolute sum {sums[row]}, "
                 f"declared is at most {self.largest}",
-                "Mend the function, or declare the largest sum it has",
+                "Correct the function, or declare the largest sum it has",
             )
 
     def __repr__(self) -> str:
@@ -149,16 +149,16 @@ class CostFunctions:
 
 
 def _sum_bound(largest: float, low: FloatArray, high: FloatArray) -> float:
-    figure = float(real_array("largest", [largest], ndim=1, refusal=InvalidCosts)[0])
-    if figure < 0:
-        raise InvalidCosts(f"largest = {figure}", "Give the largest sum of absolute costs")
+    total = float(real_array("largest", [largest], ndim=1, refusal=InvalidCosts)[0])
+    if total < 0:
+        raise InvalidCosts(f"largest = {total}", "Give the largest sum of absolute costs")
     least = float(np.abs(least_costs(low, high)).sum())
-    if figure < least:
+    if total < least:
         raise InvalidCosts(
-            f"largest = {figure}, but between lowest and highest no sum is below {least}",
+            f"largest = {total}, but between lowest and highest no sum is below {least}",
             "Give the largest sum of absolute costs",
         )
-    return min(figure, float(np.maximum(np.abs(low), np.abs(high)).sum()))
+    return min(total, float(np.maximum(np.abs(low), np.abs(high)).sum()))
 
 
 def _tables(
@@ -181,13 +181,11 @@ def _tables(
             raise InvalidCosts(
                 f"by_factor says that {names[cost]!r} is {table[where]} when factor {factor} is "
                 f"{where}, declared between {low[cost]} and {high[cost]}",
-                "Mend the table, or declare the range it has",
+                "Correct the table, or declare the range it has",
             )
         tables[int(cost)] = (int(factor), table)
     return tables
 
-
-# Costs by a function: their names, the ranges they are declared to have, what is let pass.
 
 ROUNDING = 1e-12
 """Relative to the largest cost: values outside by less are brought back to the bound."""
@@ -216,13 +214,13 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _bound(name: str, values: ArrayLike, count: int) -> FloatArray:
-    """One figure per cost; a single one stands for all."""
+    """One number per cost; a single one stands for all."""
     array = np.full(count, values) if np.ndim(values) == 0 else values
     return real_array(name, array, ndim=1, size=count, refusal=InvalidCosts)
 
 
 def returned_values(found: Any, asked: str, rows: int, num_costs: int) -> FloatArray:
-    """What a cost function has returned for so many rows, in words and in figures."""
+    """What a cost function has returned for so many rows, checked."""
     given = plain_array("what the cost function returns", found, InvalidCosts)
     if given.shape != (rows, num_costs):
         raise InvalidCosts(
@@ -238,29 +236,27 @@ def out_of_range(values: FloatArray, lowest: FloatArray, highest: FloatArray) ->
     return ~((values >= lowest - slack) & (values <= highest + slack))
 
 
-# A few rows that are as large as any row of costs can be, for every class and in every way.
-#
-#     Q = { psi : lowest <= psi <= highest, sum_i |psi_i| <= largest }
-#
-# Guarantees ask for max |scale psi| and max |scale (psi - c)| over Q, c the middle of each range,
-# in the 1-, 2- and max-norm. The rows returned have at least these norms, and ranges as wide as
-# those of Q: where costs exclude each other (`largest` small) that is much less than the corners of
-# the box.
-#
-# *Why*. |psi_i| scale_i lies below size_i scale_i, and the sum of them below the optimum T of a
-# knapsack, filled by scale. Filled in the order of size_i scale_i instead, T gives a row that
-# majorises all of them, so no convex norm is larger (Hardy, Littlewood and Polya). Around c: a cost
-# whose range does not hold zero is half a range away from c where it is least; any other is
-# |c_i| + t_i away at most, where t_i <= |psi_i| and t_i <= min(-lowest_i, highest_i).
-#
-# *Tightness*: 1-norms and max-norms are attained in Q, 2-norms where all scales are equal, if every
-# range begins or ends at zero, or every range is symmetric; otherwise they are upper bounds.
-
-
 def extreme_rows(
     lowest: FloatArray, highest: FloatArray, largest: float, scale: FloatArray
 ) -> FloatArray:
-    """Rows (rows x costs) whose scaled norms, plain and about their centre, bound those over Q."""
+    """Rows (rows x costs) whose scaled norms, plain and about their centre, bound those over
+
+        Q = { psi : lowest <= psi <= highest, sum_i |psi_i| <= largest }
+
+    Guarantees ask for max |scale psi| and max |scale (psi - c)| over Q, c the middle of each range,
+    in the 1-, 2- and max-norm. The rows returned have at least these norms, and ranges as wide as
+    those of Q: where costs exclude each other (`largest` small) that is much less than the corners
+    of the box.
+
+    *Why*. |psi_i| scale_i lies below size_i scale_i, and the sum of them below the optimum T of a
+    knapsack, filled by scale. Filled in the order of size_i scale_i instead, T gives a row that
+    majorises all of them, so no convex norm is larger (Hardy, Littlewood and Polya). Around c: a
+    cost whose range does not hold zero is half a range away from c where it is least; any other is
+    |c_i| + t_i away at most, where t_i <= |psi_i| and t_i <= min(-lowest_i, highest_i).
+
+    *Tightness*: 1-norms and max-norms are attained in Q, 2-norms where all scales are equal, if
+    every range begins or ends at zero, or every range is symmetric; else upper bounds.
+    """
     if largest >= np.maximum(np.abs(lowest), np.abs(highest)).sum():
         return np.vstack([lowest, highest, _farther(lowest, highest)])
     least = least_costs(lowest, highest)

@@ -288,7 +288,7 @@ def _extreme(towards: FloatArray, A: FloatArray, b: FloatArray) -> tuple[float, 
     from scipy.optimize import linprog
 
     found = linprog(towards, A_ub=A, b_ub=b, bounds=(None, None), method="highs")
-    if found.status in (2, 3, 4):  # which of both is not told apart by every presolve
+    if found.status in (2, 3, 4):  # not every presolve says which of both
         empty = linprog(0 * towards, A_ub=A, b_ub=b, bounds=(None, None), method="highs").status
         return np.nan, 2 if empty == 2 else 3
     return float(found.fun), int(found.status)

@@ -63,7 +63,7 @@ def named_cost_class(name: str) -> CostClass:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a class is told of by a file."""
+    """Whether it names a file that describes a class."""
     return name.lower().endswith(".json")
 
 

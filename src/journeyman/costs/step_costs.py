@@ -36,8 +36,8 @@ class StepCosts:
         function: `function(observations, actions, next_observations, rewards, terminated)`, all
             with n rows, gives (n x costs).
         names: one name per cost.
-        lowest, highest: between which each cost lies, in every step; one figure stands for all.
-        after_end: of every step after an episode has terminated; one figure stands for all.
+        lowest, highest: between which each cost lies, in every step; one number stands for all.
+        after_end: of every step after an episode has terminated; one number stands for all.
 
     >>> costs = StepCosts(lambda o, a, after, r, end: np.column_stack([abs(o[:, 0]), a]),
     ...                   ["off centre", "effort"], lowest=0, highest=[2.4, 1], after_end=[2.4, 0])
@@ -104,7 +104,7 @@ class StepCosts:
                 f"{self.names[which]!r} is {values[row, which]} when {actions[row]!r} is done at "
                 f"{observations[row]!r}, declared between {self.lowest[which]} and "
                 f"{self.highest[which]}",
-                "Mend the function, clip its values, or declare the range it has",
+                "Correct the function, clip its values, or declare the range it has",
             )
         return np.clip(values, self.lowest, self.highest)
 

@@ -14,8 +14,8 @@ solve can be stopped at any moment. OPTIMAL means that they differ by at most `t
 budgets are kept as exactly. Budgets are broken at a price in the master; INFEASIBLE is said only
 with prices that prove it.
 
-For `Simplex` the optimum is usually a whole face, so a second stage (`column_surplus`) takes from
-among the policies whose gap is within `tolerance` of the least one that surpasses the expert most.
+For `Simplex` the optimum is usually a whole face, so a second stage (`second_stage`) takes from
+among the policies whose gap is within `tolerance` of the least the one of least total cost.
 OPTIMAL then also means that no policy of least gap has a total surplus that is larger by more than
 `tolerance` per cost; `Answer.log` has the figures. A second stage that is stopped leaves the best
 policy so far, with a gap that is within `tolerance`.

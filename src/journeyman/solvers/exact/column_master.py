@@ -312,11 +312,9 @@ def _longest(values: FloatArray, step: FloatArray) -> float:
     return min(1.0, float((-values[shrinking] / step[shrinking]).min()))
 
 
-# The rows of a master problem that couple its columns, and solves with them.
-
-
 class Coupling:
-    """F, and solves with F D F': diagonal when every column is in one row, small otherwise."""
+    """F, the rows that couple the columns, and solves with F D F', which is diagonal when every
+    column is in one row and small otherwise."""
 
     def __init__(self, matrix: SparseMatrix) -> None:
         self.matrix, self.transposed = matrix, matrix.T.tocsr()
@@ -359,11 +357,6 @@ class Coupling:
         return np.asarray(found + cho_solve(self._factor, missing))
 
 
-# The columns that were generated: policies, and their figures from every row of the start_rows.
-#
-# A policy is stored as one small integer per state. A column that has long been worth nothing in
-# the master problem is retired; a policy without columns is forgotten.
-
 COLUMNS, KEPT = 12, 8
 """Columns are retired when there are more than so many times the size of the master; so many are
 left."""
@@ -374,7 +367,11 @@ UNUSED = 0.01
 
 
 class ColumnPool:
-    """Columns in the units of the master, ordered by policy and row, after the start_rows's own."""
+    """Columns in the units of the master, ordered by policy and row, after those of the start rows.
+
+    A policy is stored as one small integer per state. A column that has long been worth nothing in
+    the master problem is retired; a policy without columns is forgotten.
+    """
 
     def __init__(self, world: World, start_rows: StartRows, own_figures: FloatArray) -> None:
         self.world, self.start_rows = world, start_rows
@@ -392,7 +389,7 @@ class ColumnPool:
         return int(self._figures.nbytes + sum(kept.nbytes for kept in self._choices.values()))
 
     def add(self, choice: IntArray, figures: FloatArray) -> None:
-        """A policy (the pair of each state) with its figures from every row of the start_rows."""
+        """A policy (the pair of each state) with its figures from every start row."""
         largest = self.world.pairs.max_actions - 1
         actions = choice - self.world.pairs.offsets[:-1]
         self._choices[self._count] = actions.astype(np.min_scalar_type(largest))

@@ -3,7 +3,7 @@
 All figures are in the units of `dual_set.UnitProgram`, in which values are of size one. One call
 
 1. improves a policy for the master's dual point y, roughly and from the best values at hand,
-2. evaluates it for every cost and budget (its columns, one per row of the start_rows),
+2. evaluates it for every cost and budget (its columns, one per start row),
 3. bounds every policy's cost from below by weak duality, whatever the policy misses to be optimal,
 4. solves the master problem, whose mixture is a policy: an upper bound, and the next y.
 """
@@ -81,8 +81,8 @@ class ColumnSearch:
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0
-        self.settled = KnownWeights.of(task, self.tolerance)
-        self.dual = self.settled.applied(task.first_dual, task)
+        self.known = KnownWeights.of(task, self.tolerance)
+        self.dual = self.known.applied(task.first_dual, task)
         bound = 0.0 if task.never_negative else -np.inf
         zero = np.zeros(task.world.num_states)
         self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
@@ -218,7 +218,7 @@ class ColumnSearch:
 
     def _admitted(self, dual: FloatArray) -> FloatArray:
         """The dual point moved into the cost class, should rounding have left it."""
-        return self.settled.applied(self.duals.weights(dual), self.task)
+        return self.known.applied(self.duals.weights(dual), self.task)
 
     @property
     def _by_visits(self) -> bool:
@@ -306,8 +306,6 @@ def keep_budgets(
         status = generate(search, most)
     return status
 
-
-# What the policy of a search is worth: figures recomputed from the data, and what they prove.
 
 SAFETY = 0.9
 """A search stops at this share of the tolerance; the rest is for rounding."""

@@ -222,22 +222,21 @@ def _in_units(costs: Matrix, budgets: FloatArray, rows: FloatArray) -> Matrix:
     return np.hstack([costs, budgets]) * rows
 
 
-# Weights of the infinity ball that are known before the search.
-#
-#     |<mu, c_i> - target_i|  =  <mu, c_i> - target_i     where  target_i <= min c_i/(1 - discount)
-#
-# A cost that the expert incurs as little as any policy can has weight one in the hardest cost, one
-# that he incurs as much as any can has weight minus one; places that he never visits are the usual
-# case. The master problem cannot know this before some column has been there, and would send one
-# policy after the other to find out.
-
 CRUMB = 0.1
 """Share of the tolerance that all of these costs together may miss their extreme by."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownWeights:
-    """Which coordinates of a dual point are fixed at an end of their interval."""
+    """Weights of a box that are known before the search: at an end of their interval.
+
+        |<mu, c_i> - target_i|  =  <mu, c_i> - target_i    where  target_i <= min c_i/(1 - discount)
+
+    A cost that the expert incurs as little as any policy can has its largest weight in the hardest
+    cost, one that he incurs as much as any can its least; places that he never visits are the usual
+    case. The master problem cannot know this before some column has been there, and would send one
+    policy after the other to find out.
+    """
 
     high: BoolArray
     low: BoolArray

@@ -1,6 +1,27 @@
 """The general engines behind `LinearProgram`: their names, what they are given and what they leave.
 
 Whatever an engine is made for, it is handed the same `LinearModel` and returns the same `Result`.
+
+*HiGHS*: programs are passed as arrays, with the engine set explicitly and checked afterwards. HiPO
+comes with the package highspy-extras. Two traps are avoided: asked for "ipm", HiGHS silently runs
+HiPO when it is installed; asked for "hipo" without it, it reports an error and then solves with
+another engine. So an engine is always named, its acceptance is checked, and the log is read for the
+engine that really ran.
+
+*Clarabel*: programs in conic form,
+
+    minimise <cost, x>   subject to   A x + s = right,  s in (zero, nonnegative, second-order) cones
+
+A linear model is handed over in one of two forms. `conic_form` keeps its columns as x. `dual_form`
+makes its rows the variables: for the exact program these are values V, cost weights w and budget
+prices xi,
+
+    maximise    <initial, V> - <w, target> - <xi, b>
+    subject to  B V - discount P V <= Psi w + D xi,   w in W,   xi >= 0
+
+and the occupancy measure is the multiplier of the rows. It has several times fewer variables and a
+smaller system to factorise, its multipliers are positive by construction, and a Euclidean ball is a
+cone of its own: the weights have norm at most 1.
 """
 
 from collections.abc import Sequence
@@ -62,13 +83,6 @@ def run_engine(model: LinearModel, engine: Engine, effort: Effort, watch: Watch)
         return run_dual(model, effort, watch)
     return run_highs(model, engine, watch, effort.threads)
 
-
-# HiGHS: linear programs passed as arrays, with the engine set explicitly and checked afterwards.
-#
-# HiPO comes with the package highspy-extras. Two traps are avoided here: asked for "ipm", HiGHS
-# silently runs HiPO when it is installed; asked for "hipo" without it, it reports an error and then
-# solves with another engine. So an engine is always named, its acceptance is checked, and the log
-# is read for the engine that really ran.
 
 FEASIBILITY_TOLERANCE = 1e-9
 DEPENDENT_EQUATIONS = 1 << 10
@@ -218,23 +232,8 @@ def engines_for(num_pairs: int, asked: Engine | None) -> Sequence[Engine]:
     return (Engine.SIMPLEX, Engine.IPX)
 
 
-# Clarabel: programs over occupancy measures in conic form.
-#
-#   minimise <cost, x> subject to A x + s = right, s in (zero, nonnegative, second-order) cones
-#
-# A linear model is handed over in one of two forms. `conic_form` keeps its columns as x.
-# `dual_form` makes its rows the variables: for the exact program these are values V, cost weights w
-# and budget prices xi,
-#
-#     maximise    <initial, V> - <w, target> - <xi, b>
-#     subject to  B V - discount P V <= Psi w + D xi,   w in W,   xi >= 0
-#
-# and the occupancy measure is the multiplier of the rows. It has several times fewer variables and
-# a smaller system to factorise, its multipliers are positive by construction, and the ball of a
-# Euclidean class is a cone of its own: the weights have norm at most 1.
-
 CLARABEL_TOLERANCE = 1e-10
-"""Asked of Clarabel unless told otherwise; what it then reaches is measured, not believed."""
+"""Asked of Clarabel by default; what it then reaches is measured, not believed."""
 CLARABEL_SHARE = 0.1
 """Of an effort's tolerance, asked of Clarabel in dual form: value and bound of the answer then
 differ by less than the tolerance."""

@@ -3,11 +3,11 @@
     minimise   gap_W(Psi' mu - target)
     over       mu >= 0,  (B - discount P)' mu = initial,  <mu, d_j> <= b_j
 
-where W is the cost class: a linear program for the infinity ball and the simplex (the latter is
-the LPAL program of Syed, Bowling and Schapire 2008), a second-order cone program for the Euclidean
-ball. The policy is read off the optimal measure (Proposition 1). For the simplex the optimum is
-usually a whole face, so a second stage minimises the sum of the scaled costs on it, to within 1e-8
-of 2N/(1 - discount): of the policies of least gap, one that surpasses the expert most.
+where W is the cost class: a linear program for a polyhedral one (for the simplex the LPAL program
+of Syed, Bowling and Schapire 2008), a second-order cone program for a Euclidean ball. The policy is
+read off the optimal measure (Proposition 1). For the simplex the optimum is usually a whole face,
+so a second stage minimises the sum of the scaled costs on it, to within 1e-8 of 2N/(1 - discount):
+of the policies of least gap, the one of least total cost.
 
 Guarantee. The value returned is the gap of the returned policy by exact evaluation; the lower bound
 follows from the returned witness by weak duality. OPTIMAL means that they differ by at most
@@ -60,18 +60,16 @@ from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
-# What an engine proposes: a measure and a dual point, to be judged by the data.
-#
-# A proposal for a linear cost class may come from any engine (with a second stage for `Simplex`),
-# one for the Euclidean ball from Clarabel.
-
 NEXT_TO_NOTHING = 1e-6
-"""A proposed bound below this share of 2N/(1 - discount) may be worse than none."""
+"""A suggested bound below this share of 2N/(1 - discount) may be worse than none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The last iterate of an engine. Only `status` INFEASIBLE and limits are its own word."""
+    """The last iterate of an engine, a measure and a dual point, to be judged by the data.
+
+    Only `status` INFEASIBLE and limits are the engine's own word.
+    """
 
     status: Status
     measure: FloatArray
@@ -107,8 +105,8 @@ class Candidate:
 def candidate_of_linear(
     problem: Apprenticeship, model: LinearModel, engine: Engine, effort: Effort, watch: Watch
 ) -> Candidate:
-    """The optimum of a linear program; for `Simplex` the one that surpasses most."""
-    first = _proposal(problem, run_engine(model, engine, effort, watch))
+    """The optimum of a linear program; for `Simplex` the one of least total cost."""
+    first = _candidate(problem, run_engine(model, engine, effort, watch))
     if not problem.cost_class.has_surplus or first.status is not Status.OPTIMAL:
         return first
     second = second_stage_of(problem, model, first.measure, engine, effort, watch)
@@ -123,10 +121,10 @@ def candidate_of_ball(
     problem: Apprenticeship, model: LinearModel, effort: Effort, watch: Watch
 ) -> Candidate:
     """The optimum for a Euclidean ball by Clarabel."""
-    return _proposal(problem, run_dual(model, effort, watch, normed_rows(problem)))
+    return _candidate(problem, run_dual(model, effort, watch, normed_rows(problem)))
 
 
-def _proposal(problem: Apprenticeship, found: Result) -> Candidate:
+def _candidate(problem: Apprenticeship, found: Result) -> Candidate:
     measure, dual = found.columns[: problem.world.num_pairs], dual_point(problem, found.row_duals)
     return Candidate(found.status, measure, *dual, found.engine, found.log)
 
@@ -165,19 +163,19 @@ class LinearProgram:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         started = time.perf_counter()
         engines = self._engines(problem)
-        propose = next(engines)
+        suggest = next(engines)
         built = time.perf_counter()
-        answer = self._judge(problem, propose(watch=watch), watch)
-        for propose in engines:
+        answer = self._judge(problem, suggest(watch=watch), watch)
+        for suggest in engines:
             if answer.status not in (Status.INACCURATE, Status.FAILED) or watch.must_stop:
                 break
-            answer = self._judge(problem, propose(watch=watch), watch)
+            answer = self._judge(problem, suggest(watch=watch), watch)
         return replace(
             answer, build_seconds=built - started, solve_seconds=time.perf_counter() - built
         )
 
     def _engines(self, problem: Apprenticeship) -> Iterator[Callable[..., Candidate]]:
-        """Ways to propose a solution, the first one best; the model is built once."""
+        """Ways to find a candidate, the first one best; the model is built once."""
         once = self._effort(problem)
         efforts = dict.fromkeys((once, replace(once, careful=True)))
         model = exact_program(problem)
@@ -195,36 +193,36 @@ class LinearProgram:
         careful = problem.world.num_pairs <= SMALL_PROGRAM
         return Effort(self.tolerance, self.threads, problem.world.effective_horizon, careful)
 
-    def _judge(self, problem: Apprenticeship, proposal: Candidate, watch: Watch) -> Answer:
-        """Re-derive every figure from the data, and let the figures decide about the status."""
-        status = proposal.status
+    def _judge(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
+        """Recompute every number from the data, and let them decide about the status."""
+        status = candidate.status
         if status is Status.INFEASIBLE:
-            return self._infeasible(problem, proposal, watch)
+            return self._infeasible(problem, candidate, watch)
         if status in (Status.OPTIMAL, Status.INACCURATE):
-            policy = extract(problem.world, proposal.measure)
-            solution = Solution.of(problem, policy, proposal.witness(problem))
+            policy = extract(problem.world, candidate.measure)
+            solution = Solution.of(problem, policy, candidate.witness(problem))
             if not self._keeps_budgets(problem, solution):
-                return self._infeasible(problem, proposal, watch)
+                return self._infeasible(problem, candidate, watch)
             if not self._is_close(problem, solution):
-                solution = _sharpened(problem, proposal, solution)
-            good = self._is_optimal(problem, solution, proposal)
+                solution = _sharpened(problem, candidate, solution)
+            good = self._is_optimal(problem, solution, candidate)
             status = Status.OPTIMAL if good else Status.INACCURATE
         else:
-            witness = best_witness(problem, proposal.weights, proposal.prices)
-            solution = _best_at_hand(problem, proposal.measure, witness)
-        return _answer(problem, status, proposal, solution)
+            witness = best_witness(problem, candidate.weights, candidate.prices)
+            solution = _best_at_hand(problem, candidate.measure, witness)
+        return _answer(problem, status, candidate, solution)
 
-    def _infeasible(self, problem: Apprenticeship, proposal: Candidate, watch: Watch) -> Answer:
+    def _infeasible(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
         relaxation = relax(problem, self.engine, self._effort(problem), watch)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
-            return _answer(problem, Status.INFEASIBLE, proposal, None, relaxation)
-        witness = best_witness(problem, proposal.weights, proposal.prices)
-        solution = _best_at_hand(problem, proposal.measure, witness)
+            return _answer(problem, Status.INFEASIBLE, candidate, None, relaxation)
+        witness = best_witness(problem, candidate.weights, candidate.prices)
+        solution = _best_at_hand(problem, candidate.measure, witness)
         status = Status.INACCURATE
         if watch.must_stop:
             status = watch.stop_status
-        return _answer(problem, status, proposal, solution, relaxation)
+        return _answer(problem, status, candidate, solution, relaxation)
 
     def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
         sizes = np.array([budget.size for budget in problem.constraints])
@@ -237,19 +235,21 @@ class LinearProgram:
     def _is_close(self, problem: Apprenticeship, solution: Solution) -> bool:
         return solution.value - solution.lower_bound <= self._allowed(problem, solution)
 
-    def _is_optimal(self, problem: Apprenticeship, solution: Solution, proposal: Candidate) -> bool:
+    def _is_optimal(
+        self, problem: Apprenticeship, solution: Solution, candidate: Candidate
+    ) -> bool:
         if not problem.cost_class.has_surplus:
             return self._is_close(problem, solution)
-        if proposal.surplus_bound is None:
+        if candidate.surplus_bound is None:
             return False
-        missing = proposal.surplus_bound - total_surplus(problem, solution)
+        missing = candidate.surplus_bound - total_surplus(problem, solution)
         is_largest = missing <= self._allowed(problem, solution) * problem.basis.num_costs
         return self._is_close(problem, solution) and is_largest
 
 
-def _sharpened(problem: Apprenticeship, proposal: Candidate, solution: Solution) -> Solution:
-    """The same policy, with values that are optimal for the proposed weights."""
-    witness = best_witness(problem, proposal.weights, proposal.prices)
+def _sharpened(problem: Apprenticeship, candidate: Candidate, solution: Solution) -> Solution:
+    """The same policy, with values that are optimal for the suggested weights."""
+    witness = best_witness(problem, candidate.weights, candidate.prices)
     bound = lower_bound(problem, witness)
     if bound <= solution.lower_bound:
         return solution
@@ -264,7 +264,7 @@ def _wants_vertex(problem: Apprenticeship) -> bool:
 def _answer(
     problem: Apprenticeship,
     status: Status,
-    proposal: Candidate,
+    candidate: Candidate,
     solution: Solution | None,
     relaxation: Relaxation | None = None,
 ) -> Answer:
@@ -274,10 +274,10 @@ def _answer(
     return Answer(
         problem,
         status,
-        proposal.engine,
+        candidate.engine,
         solution,
         Details(relaxation=relaxation, total_surplus=surplus),
-        log=proposal.log,
+        log=candidate.log,
     )
 
 

@@ -1,4 +1,11 @@
-"""What to do about budgets that no policy can keep."""
+"""What to do about budgets that no policy can keep: the least limits that some policy keeps.
+
+    minimise   sum_j t_j (1 - discount)/(max d_j - min d_j)    over increases t >= 0 of the limits
+
+by an engine (`relax`) or by column generation (`relax_by_columns`), where it is one more program
+over occupancy measures and runs through the same loop (`UnitProgram.of_budgets`). A positive lower
+bound is a proof that the budgets exclude each other, and its duals are the prices that prove it.
+"""
 
 import numpy as np
 
@@ -17,14 +24,14 @@ from journeyman.solvers.exact.occupancy_program import (
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
 
+SHARE = 0.1
+"""The first phase is solved to this share of the tolerance."""
+
 
 def relax(
     problem: Apprenticeship, engine: Engine | None, effort: Effort, watch: Watch
 ) -> Relaxation | None:
-    """The least weighted increase of the limits, and each budget's least limit alone.
-
-    Every figure is that of a policy, by exact evaluation. None when nothing was found in time.
-    """
+    """By an engine; None when nothing was found in time."""
     spans = np.array([budget.span for budget in problem.constraints])
     weights = np.divide(
         1 - problem.world.discount, spans, out=1 / problem.budget_units, where=spans > 0
@@ -32,7 +39,6 @@ def relax(
     found = _solve(problem, relaxed_program(problem, weights), engine, effort, watch)
     if found.status is not Status.OPTIMAL:
         return None
-    policy = _policy_of(problem, found)
     least = np.full(spans.size, np.nan)
     for j in range(spans.size):
         cheapest = _solve(problem, least_spending_program(problem, j), engine, effort, watch)
@@ -41,11 +47,7 @@ def relax(
         elif cheapest.status is Status.INFEASIBLE:
             least[j] = np.inf
     prices = -found.row_duals[problem.world.num_states :] / problem.budget_units
-    increase = np.maximum(_spending(problem, policy) - problem.limits, 0.0)
-    return Relaxation(
-        tuple(budget.name for budget in problem.constraints),
-        read_only(increase), read_only(least), read_only(np.maximum(prices, 0.0)), policy,
-    )  # fmt: skip
+    return _relaxation(problem, _policy_of(problem, found), least, np.maximum(prices, 0.0))
 
 
 def _solve(
@@ -67,16 +69,6 @@ def _spending(problem: Apprenticeship, policy: Policy) -> FloatArray:
     return np.asarray(problem.budget_matrix.T @ occupancy(problem.world, policy).measure)
 
 
-# Budgets that no policy can keep, found out by column generation itself.
-#
-# The first phase minimises the weighted increases of the limits that make them possible; it is one
-# more program over occupancy measures and runs through the same loop (`UnitProgram.of_budgets`). A
-# positive lower bound of it is a proof, and its duals are the prices that prove it.
-
-SHARE = 0.1
-"""The first phase is solved to this share of the tolerance."""
-
-
 def budgets_exclude_each_other(
     problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int
 ) -> bool:
@@ -88,21 +80,23 @@ def budgets_exclude_each_other(
 def relax_by_columns(
     problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int
 ) -> Relaxation:
-    """The least weighted increase of the limits, and each budget's least limit alone."""
+    """By column generation."""
     search = _first_phase(problem, tolerance, watch, max_calls)
-    policy = search.policy(search.accuracy)
-    spending = problem.budget_matrix.T @ occupancy(problem.world, policy).measure
     least = [
         _least_spending(problem, j, tolerance, watch, max_calls)
         for j in range(len(problem.constraints))
     ]
-    return Relaxation(
-        tuple(budget.name for budget in problem.constraints),
-        read_only(np.maximum(spending - problem.limits, 0.0)),
-        read_only(np.array(least)),
-        read_only(_budget_prices(search)),
-        policy,
-    )
+    policy = search.policy(search.accuracy)
+    return _relaxation(problem, policy, np.array(least), _budget_prices(search))
+
+
+def _relaxation(
+    problem: Apprenticeship, policy: Policy, least: FloatArray, prices: FloatArray
+) -> Relaxation:
+    """Increases of the limits that the policy needs, by exact evaluation, and the rest as given."""
+    increase = np.maximum(_spending(problem, policy) - problem.limits, 0.0)
+    names = tuple(budget.name for budget in problem.constraints)
+    return Relaxation(names, read_only(increase), read_only(least), read_only(prices), policy)
 
 
 def _first_phase(

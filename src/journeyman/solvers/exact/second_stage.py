@@ -1,8 +1,8 @@
-"""The second stage of `Simplex`: of the policies of least gap, one that surpasses the expert most.
+"""The second stage of a class with a surplus: of the policies of least gap, the cheapest.
 
     maximise  surplus(mu) = <scale, target - Psi' mu>   over the measures mu of least gap
 
-Three ways are tried, the cheapest first.
+With an engine (`second_stage_of`) three ways are tried, the cheapest first.
 
 *Constant*: when the scaled costs add up to the same in every pair, as the parts of a partition do,
 all policies have the same surplus.
@@ -18,6 +18,25 @@ where L is what no policy's cost Psi (w + tilt * scale) + D xi can go below, les
 *Sliced*: minimise the total cost over the measures whose gap is at most the least one and 1e-9 of
 2N/(1 - discount). The slice is thin: the simplex method and Clarabel find their way in it, the
 interior-point engines of HiGHS make no headway, and all of them need several times the iterations.
+
+By column generation (`second_stage_by_columns`), with z_i the n scaled differences to the target,
+
+    minimise   sum_i z_i      over policies with  z_i <= level for every i,  budgets
+
+where `level` is the gap of the first stage's mixture and a part of what the tolerance has left, so
+that this mixture is strictly feasible. Units and columns are those of the first stage
+(`UnitProgram.of_surplus`).
+
+*Guarantee*: a dual point of this stage is y_i = 1/n + eta_i with prices eta >= 0 of the level, and
+divided by its sum S it is one of the first stage. If that one proves that no gap is below L, every
+policy has sum_i y_i z_i >= S L, and therefore one with a gap of at most `level`
+
+    sum_i z_i / n  =  sum_i (y_i - eta_i) z_i  >=  S L - (S - 1) level  =  L - (S - 1)(level - L)
+
+which bounds the surplus from above (`surplus_bound`). OPTIMAL means that the policy's own surplus,
+recomputed, is within n `tolerance` of that, and its gap within `tolerance` of the least. Should the
+level be broken by more than the tolerance allows, for lack of time or of digits, the policy
+returned is a mixture of both stages' policies that keeps it.
 """
 
 from dataclasses import dataclass, replace
@@ -51,29 +70,6 @@ from journeyman.solvers.exact.occupancy_program import (
 )
 from journeyman.solvers.status import Status
 from journeyman.solvers.watch import Watch
-
-# The second stage of `Simplex` by column generation.
-#
-# The least gap usually belongs to a whole face of policies. With z_i the scaled differences to the
-# target, of which there are n, the second stage takes from among them one that surpasses most:
-#
-#     minimise   sum_i z_i      over policies with  z_i <= level for every i,  budgets
-#
-# where `level` is the gap of the first stage's mixture and a part of what the tolerance has left,
-# so that this mixture is strictly feasible. The figures are those of the first stage, and so are
-# its policies: they are the columns to begin with (`UnitProgram.of_surplus`).
-#
-# Guarantee. A dual point of this stage is y_i = 1/n + eta_i with prices eta >= 0 of the level, and
-# divided by its sum S it is one of the first stage. If that one proves that no gap is below L,
-# every policy has sum_i y_i z_i >= S L, and therefore one with a gap of at most `level`
-#
-#     sum_i z_i / n  =  sum_i (y_i - eta_i) z_i  >=  S L - (S - 1) level  =  L - (S - 1)(level - L)
-#
-# which bounds the surplus from above (`surplus_bound`). OPTIMAL means that the policy's own
-# surplus, recomputed, is within n `tolerance` of that, and its gap within `tolerance` of the least.
-#
-# Should the level be broken by more than the tolerance allows, for lack of time or of digits, the
-# policy returned is a mixture of both stages' policies that keeps it.
 
 FIRST_SHARE = 0.5
 """The first stage is solved to this share of the tolerance, so that the second has room."""
@@ -203,7 +199,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A measure, what no policy of the same gap can surpass, and the engine if one ran."""
+    """A measure, a bound on the surplus of policies of the same gap, and the engine if one ran."""
 
     status: Status
     measure: FloatArray
@@ -235,7 +231,7 @@ def second_stage_of(
 
 
 def _constant(problem: Apprenticeship) -> float | None:
-    """What every policy surpasses by, when the scaled costs add up to the same in every pair."""
+    """Every policy's surplus, when the scaled costs add up to the same in every pair."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     total = problem.cost_of(scale)
     least, most = (
