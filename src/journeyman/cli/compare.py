@@ -44,7 +44,7 @@ TRAJECTORIES, HORIZON = 1000, 150
 """Of the demonstrations of an example, recorded anew for every seed."""
 EXAMPLES = {"grid": "size", "garnet": "num_states", "driving": ""}
 """Examples with an expert, and what the number behind the colon is."""
-RESUME = "Go on with a study in --out: give the same options, only what is missing is done."
+RESUME = "Continue the study in --out: with the same options only what is missing is done."
 
 
 def compare(

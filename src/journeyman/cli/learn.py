@@ -41,11 +41,11 @@ from journeyman.cli.output import (
     show,
 )
 
-RESUME = "Go on with an interrupted run, to the same answer."
+RESUME = "Continue an interrupted run, to the same answer."
 
 
 def learn(
-    run: Annotated[Path, typer.Argument(help="The run directory to make, or to go on in.")],
+    run: Annotated[Path, typer.Argument(help="The run directory to create, or to resume.")],
     config: Annotated[Path | None, typer.Option(help="A TOML file that describes the run.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -70,12 +70,14 @@ def learn(
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
     failure_probability: Annotated[
-        float | None, typer.Option(help="With which the certificate may fail; 0.05.")
+        float | None, typer.Option(help="Probability with which the certificate may fail; 0.05.")
     ] = None,
     gap: Gap = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything drawn; 0.", min=0)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of everything that is drawn; 0.", min=0)
+    ] = None,
     checkpoint_every: Annotated[
-        float | None, typer.Option(help="Seconds between the states that sgd-al keeps.")
+        float | None, typer.Option(help="Seconds between checkpoints of sgd-al.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help=RESUME)] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,

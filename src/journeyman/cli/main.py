@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 world = typer.Typer(
-    name="world", help="Worlds: bring in, check, look at.", no_args_is_help=True,
+    name="world", help="Worlds: import, check, show.", no_args_is_help=True,
     rich_markup_mode=None,
 )  # fmt: skip
 

@@ -130,7 +130,7 @@ def import_world(
     ] = None,
     drop_unseen: Annotated[
         bool,
-        typer.Option("--drop-unseen", help="Numbers that occur nowhere in a log are no states."),
+        typer.Option("--drop-unseen", help="Leave out state numbers that do not occur in a log."),
     ] = False,
     truncated_at: Annotated[
         int | None,
@@ -183,8 +183,8 @@ def record(
         str,
         typer.Option(help="A policy file, a run directory, uniform, or own (of a gallery world)."),
     ] = "own",
-    trajectories: Annotated[int, typer.Option(help="How many.", min=1)] = 1000,
-    horizon: Annotated[int, typer.Option(help="Steps of each.", min=1)] = 150,
+    trajectories: Annotated[int, typer.Option(help="Episodes to record.", min=1)] = 1000,
+    horizon: Annotated[int, typer.Option(help="Steps of each episode.", min=1)] = 150,
     option: WorldOption = None,
     named_format: Annotated[
         str | None,
