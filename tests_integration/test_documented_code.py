@@ -17,6 +17,6 @@ def test_networks_answer_what_the_mixture_lacks(capsys):
         block = block.replace(said, done)
     exec(compile(block, "policy-mixtures.md", "exec"), names)
     answer = names["answer"]
-    assert answer.trace[:, 1].tolist() == [2, 3]
-    assert answer.trace[1, 2] <= answer.trace[0, 2] + 1e-9
+    assert answer.candidates.trace[:, 1].tolist() == [2, 3]
+    assert answer.candidates.trace[1, 2] <= answer.candidates.trace[0, 2] + 1e-9
     assert abs(answer.policy.weights.sum() - 1) < 1e-9

@@ -56,5 +56,6 @@ def test_the_cluster_changes_no_bit_of_replicas_in_a_large_world(joined):
         )
         for executor in (jm.Serial(), joined)
     )
-    assert there.coefficients.tobytes() == here.coefficients.tobytes()
-    assert np.array_equal(there.trace[:, [0, 2, 3]], here.trace[:, [0, 2, 3]])
+    assert there.reduced.coefficients.tobytes() == here.reduced.coefficients.tobytes()
+    traces = (there.optimisation.trace, here.optimisation.trace)
+    assert np.array_equal(*(np.delete(trace, 1, axis=1) for trace in traces), equal_nan=True)
