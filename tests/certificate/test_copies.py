@@ -14,7 +14,7 @@ import journeyman as jm
 from journeyman.certificate.betting import SCALES, log_evidence, ranks, repetitions
 from journeyman.certificate.premises import expert_premises
 from journeyman.certificate.terms import PremiseStatus
-from journeyman.checker import inputs, premises
+from journeyman.checker import inputs, premise_claims
 from journeyman.gallery.queue_network import EmptyStart, SmoothStart
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds, worlds
@@ -143,7 +143,7 @@ def test_both_sides_equal_what_is_written_down(labels, seed):
     earlier = ranks(np.array(labels))
     assert earlier.tolist() == [labels[:j].count(labels[j]) for j in range(len(labels))]
     assert log_evidence(earlier, chances) == pytest.approx(naive, abs=1e-9)
-    assert premises.copies_evidence(labels, chances.tolist()) == pytest.approx(naive, abs=1e-9)
+    assert premise_claims.copies_evidence(labels, chances.tolist()) == pytest.approx(naive, abs=1e-9)
     backwards = log_evidence(ranks(np.array(labels[::-1])), chances[::-1])
     assert backwards == pytest.approx(naive, abs=1e-9)
 
@@ -167,7 +167,7 @@ def test_the_audit_finds_the_same_in_any_world(world, seed, count, horizon):
     with tempfile.TemporaryDirectory() as place:
         demos.save(Path(place) / "demonstrations.npz")
         records, _, _ = inputs.read_episodes((Path(place) / "demonstrations.npz").read_bytes())
-    again = premises.copies_of(records, chances)
+    again = premise_claims.copies_of(records, chances)
     assert (again.episodes, again.repeats) == (found.num_episodes, found.num_repeats)
     assert again.log_value == pytest.approx(found.log_value, abs=1e-8)
     assert again.log_twice == pytest.approx(found.log_twice, abs=1e-8)

@@ -18,7 +18,7 @@ from journeyman.certificate.expert_estimates import expert_estimates, stopped_sh
 from journeyman.certificate.saving import save_run
 from journeyman.checker.costs import clopper_pearson
 from journeyman.checker.inputs import read_records, read_world
-from journeyman.checker.premises import Draws, starts_evidence, steps_evidence
+from journeyman.checker.premise_claims import Draws, starts_evidence, steps_evidence
 from journeyman.costs import Polytope
 from journeyman.errors import AuditFailed, InvalidFile
 from journeyman.report.saved_run import read_run

@@ -27,9 +27,8 @@ from checker.forging import (
 )
 from frequencies import frequencies, start_frequencies
 from journeyman.certificate.saving import save_run
-from journeyman.checker.inputs import Distances, Knowledge, weissman
-from journeyman.checker.inputs import World as CheckedWorld
-from journeyman.checker.laws import Ball, worst_total
+from journeyman.checker.chain import NearbyLaws, worst_total
+from journeyman.checker.inputs import Distances, Knowledge, StoredWorld, weissman
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from journeyman.testing.strategies import cost_classes, policies, seeds, worlds
 
@@ -299,7 +298,7 @@ def test_the_greatest_mean_is_the_optimum_of_its_linear_program(seed, supported)
     law = law / law.sum()
     distance, possible = float(rng.uniform(0, 2.2)), (law > 0) | (rng.random(5) < 0.3)
     support = sparse.csr_array(possible[np.newaxis].astype(float)) if supported else None
-    ball = Ball(sparse.csr_array(law[np.newaxis]), np.array([distance]), support)
+    ball = NearbyLaws(sparse.csr_array(law[np.newaxis]), np.array([distance]), support)
     eye, ones = np.eye(5), np.ones(5)
     sides = np.block([[eye, -eye], [-eye, -eye], [np.zeros(5), ones]])
     ends = [(0, None if not supported or one else 0) for one in possible] + [(0, None)] * 5
@@ -322,15 +321,15 @@ def test_the_worst_total_is_attained_and_a_fixed_point(world, data):
     )  # fmt: skip
     policy, cost = data.draw(policies(world)).per_pair, rng.normal(size=world.num_pairs)
     distances = Distances(rng.uniform(0, 1, world.num_pairs), float(rng.uniform(0, 1)), 0.0)
-    plain = CheckedWorld(
+    plain = StoredWorld(
         world.transition, world.pairs.offsets, world.initial, world.discount, Knowledge()
     )
     low, high = worst_total(plain, policy, cost, distances)
-    values, ball = np.zeros(world.num_states), Ball(world.transition, distances.transition)
+    values, ball = np.zeros(world.num_states), NearbyLaws(world.transition, distances.transition)
     for _ in range(250):
         ahead = cost + world.discount * ball.greatest(values)
         values = np.add.reduceat(policy * ahead, world.pairs.offsets[:-1])
-    start = Ball(sparse.csr_array(world.initial[np.newaxis]), np.array([distances.initial]))
+    start = NearbyLaws(sparse.csr_array(world.initial[np.newaxis]), np.array([distances.initial]))
     exact = float(start.greatest(values)[0])
     size = 1e-9 * world.effective_horizon
     assert low == pytest.approx(exact, abs=size)

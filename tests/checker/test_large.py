@@ -25,7 +25,7 @@ from checker.forging import (
 from fuzzing import tried
 from journeyman.certificate.saving import canonical
 from journeyman.checker.coded import Question, check_extremes
-from journeyman.checker.costs import Ball
+from journeyman.checker.costs import BallCosts
 from journeyman.checker.findings import Findings
 from journeyman.errors import AuditFailed, InvalidFile, InvalidInput, InvalidProblem
 from journeyman.problem.draw_seeds import large_seed
@@ -604,7 +604,7 @@ def test_a_careful_change_of_an_input_is_found_with_code(run, name, change):
 
 
 def question_of(low, high, largest, scale, extremes):
-    costs = Ball("euclidean-ball", scale, extremes)
+    costs = BallCosts("euclidean-ball", scale, extremes)
     names = [str(k) for k in range(low.size)]
     return Question(names, costs, low, high, largest, 0.9, None, (10, 2), True)
 

@@ -30,8 +30,7 @@ from journeyman.checker import draws
 from journeyman.checker.explicit import evaluations, read_run
 from journeyman.checker.findings import Findings
 from journeyman.checker.inputs import read_evidence, read_policy, read_problem, read_world
-from journeyman.checker.policy import Evaluated
-from journeyman.checker.policy import Features as CheckedFeatures
+from journeyman.checker.policy import Evaluated, StoredFeatures
 from journeyman.errors import AuditFailed, InvalidProblem
 from journeyman.problem.reduced import Reduced
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
@@ -210,7 +209,7 @@ def test_sums_laws_and_widths_are_those_of_the_certificate(form, tmp_path):
     problem = problem_of(world)
     features, theta = features_of(world, form)
     world.save(tmp_path / "world.npz")
-    checked = CheckedFeatures(features.matrix, theta, features.base)
+    checked = StoredFeatures(features.matrix, theta, features.base)
     own = checked.sums(read_world((tmp_path / "world.npz").read_bytes()))
     for mine, other in zip(own, row_sums(Reduced(problem, features), theta), strict=True):
         every = np.arange(mine.law.size)

@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.checker import coded, explicit
-from journeyman.checker.files import canonical, json_object, sha256, whole_file
+from journeyman.checker.archives import canonical, json_object, sha256, whole_file
 from journeyman.checker.findings import Findings
-from journeyman.checker.premises import check_premises
+from journeyman.checker.premise_claims import check_premises
 from journeyman.errors import AuditFailed, InvalidFile
 
 KIND, VERSION = "journeyman certificate", 5

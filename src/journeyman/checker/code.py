@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from journeyman.checker.files import canonical, json_object, sha256
+from journeyman.checker.archives import canonical, json_object, sha256
 from journeyman.checker.findings import Findings, Refused
 
 KIND, VERSION = "journeyman code", 2

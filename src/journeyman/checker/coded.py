@@ -31,6 +31,8 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.checker.archives import Arrays, Floats, archive, reals, words
+from journeyman.checker.chain import EPSILON
 from journeyman.checker.code import Code, function, read_code
 from journeyman.checker.costs import Costs, read_class, smaller_radii
 from journeyman.checker.draws import (
@@ -55,19 +57,17 @@ from journeyman.checker.explicit import (
     named,
     rounding_of,
 )
-from journeyman.checker.files import Arrays, Floats, archive, reals, words
 from journeyman.checker.findings import (
     AGREEMENT,
+    DerivedTerm,
     Findings,
     Refused,
-    Term,
     lies_within,
     number,
 )
 from journeyman.checker.inputs import Records, read_episodes
-from journeyman.checker.laws import EPSILON
 from journeyman.checker.policy import Evaluation
-from journeyman.checker.premises import (
+from journeyman.checker.premise_claims import (
     COPIED,
     DECLARED,
     EXACT_LAWS,
@@ -139,7 +139,7 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class CodedRun:
     """All inputs, what the certificate states, and how the policy was evaluated."""
 
     problem: dict[str, Any]
@@ -207,7 +207,7 @@ class Run:
         return seed_of(b"large\n", *map(real_bytes, ends), *(one or b"" for one in content))
 
 
-def _policy_bytes(run: Run, form: dict[str, Any], name: str) -> Iterator[bytes | None]:
+def _policy_bytes(run: CodedRun, form: dict[str, Any], name: str) -> Iterator[bytes | None]:
     kind = form["form"]
     if kind == "reference":
         yield None
@@ -225,7 +225,7 @@ def _policy_bytes(run: Run, form: dict[str, Any], name: str) -> Iterator[bytes |
             yield from _policy_bytes(run, member, f"candidate {k} of the {name}")
 
 
-def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
+def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> CodedRun:
     """The inputs among `files`; the first that cannot be used is `Refused`, with its name."""
     question, problem = named(files, "problem.npz", read_question)
     form, arrays = named(files, "policy.npz", _read_form)
@@ -240,7 +240,7 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
         raise Refused("totals of demonstrations and the kind of target do not go together")
     if totals is not None and (question.sizes is None) != (records is None):
         raise Refused("demonstrations and the kind of problem do not go together")
-    run = Run(
+    run = CodedRun(
         problem, question, totals, missing, records, form, arrays, code, stated_ways(facts),
         _read_evaluation(facts["evaluation"]), facts["failure_probability"],
         facts["software"]["numpy"] == np.__version__,
@@ -321,7 +321,7 @@ def _read_evaluation(stated: Any) -> dict[str, Any]:
     return dict(stated)
 
 
-def check_run(findings: Findings, facts: dict[str, Any], run: Run, place: Path | None) -> None:
+def check_run(findings: Findings, facts: dict[str, Any], run: CodedRun, place: Path | None) -> None:
     """All comparisons, with the code of the run where a directory is given."""
     remade = False
     if place is not None and not findings.findings:
@@ -345,7 +345,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: Run, place: Path |
             findings.leave_open(what)
 
 
-def _not_derived(run: Run, *, trusted: bool) -> Iterator[str]:
+def _not_derived(run: CodedRun, *, trusted: bool) -> Iterator[str]:
     yield "sizes, costs and ranges of the world"
     yield f"means and variances of the {'rows' if run.kind == ROWS else 'rollouts'}"
     if run.seed is None:
@@ -405,7 +405,7 @@ def _members(question: Question) -> Floats:
     return rows
 
 
-def _check_lengths(findings: Findings, run: Run) -> None:
+def _check_lengths(findings: Findings, run: CodedRun) -> None:
     """The time behind every episode follows from its length."""
     if run.records is None or run.totals is None:
         return
@@ -421,13 +421,13 @@ def _check_lengths(findings: Findings, run: Run) -> None:
 # The gap
 
 
-def _shares(run: Run) -> tuple[float, float]:
+def _shares(run: CodedRun) -> tuple[float, float]:
     """Of the failure probability, for the expert and for the evaluation."""
     delta = run.failure_probability
     return (0.0, delta) if run.totals is None else (delta / 2, delta / 2)
 
 
-def _check_statistics(findings: Findings, run: Run) -> None:
+def _check_statistics(findings: Findings, run: CodedRun) -> None:
     """Counts, seeds, ranges, shares of the failure probability; numbers a sample can have."""
     stated, share = run.evaluation, _shares(run)[1]
     wanted = {WALKS: ["rollouts"], ROWS: SUMS}.get(
@@ -483,7 +483,7 @@ def _check_walk_statistics(findings: Findings, question: Question, one: Sample) 
     )
 
 
-def _check_gap(findings: Findings, run: Run) -> None:
+def _check_gap(findings: Findings, run: CodedRun) -> None:
     question = run.question
     evaluation = _by_rows(run) if run.kind == ROWS else _by_walks(run)
     estimates = {one.name: one for one in _estimates(run)}
@@ -492,11 +492,11 @@ def _check_gap(findings: Findings, run: Run) -> None:
         if not check_way(findings, way, {evaluation.kind}, estimates):
             continue
         estimate = estimates[way.estimate]
-        gap: float | Term = question.costs.gap(evaluation.expectations - estimate.values)
+        gap: float | DerivedTerm = question.costs.gap(evaluation.expectations - estimate.values)
         if run.kind == ROWS:  # a part of Psi' u is not sampled, and only code knows it
             least = 0.0 if question.costs.contains_zero else -math.inf
             formula = "gap_W(expectations - values)"
-            gap = Term("gap to the estimate", formula, least, estimate.name, math.inf)
+            gap = DerivedTerm("gap to the estimate", formula, least, estimate.name, math.inf)
         values = check_bound(findings, way, gap, evaluation.terms, estimate, size)
         for value, term in zip(values[1:], evaluation.terms, strict=False):
             if term.name == "rounding":
@@ -504,7 +504,7 @@ def _check_gap(findings: Findings, run: Run) -> None:
     check_list(findings, run.ways, {evaluation.kind}, estimates)
 
 
-def _estimates(run: Run) -> list[Estimate]:
+def _estimates(run: CodedRun) -> list[Estimate]:
     question = run.question
     if question.target is not None or run.totals is None:
         return [Estimate("declared", np.asarray(question.target), ())]
@@ -515,7 +515,7 @@ def _estimates(run: Run) -> list[Estimate]:
     )  # fmt: skip
 
 
-def _by_walks(run: Run) -> Evaluation:
+def _by_walks(run: CodedRun) -> Evaluation:
     """Kind E, of one policy or of every candidate weighed with theta."""
     question, samples = run.question, run.samples
     costs, h, horizon = question.costs, question.horizon, run.evaluation["horizon"]
@@ -536,15 +536,15 @@ def _by_walks(run: Run) -> Evaluation:
     radius = math.fsum(theta * np.array([radius for radius, _, _ in radii]))
     lost = math.fsum(theta * costs.smaller * missing)
     terms = (
-        Term("rollout sampling", formula, radius, source),
-        Term("rollout truncation", cut, lost, cut_source),
+        DerivedTerm("rollout sampling", formula, radius, source),
+        DerivedTerm("rollout truncation", cut, lost, cut_source),
         _rounding(question, summands, 1.0),
     )
     values = theta @ (np.array([one.means for one in samples]) + moved)
     return Evaluation("E (mixture)" if run.kind == MIXTURE else "E", values, terms)
 
 
-def _by_rows(run: Run) -> Evaluation:
+def _by_rows(run: CodedRun) -> Evaluation:
     """Kind A."""
     question, theta = run.question, run.numbers("coefficients")
     expected, *violations = run.samples
@@ -555,9 +555,9 @@ def _by_rows(run: Run) -> Evaluation:
     source, radii = f"{expected.count} rows", row_radii(expected)
     off = question.costs.largest_gap(-radii, radii)
     terms = (
-        Term("negativity", "2 N h V1", 2 * size * V1, source),
-        Term("flow violation", "N h V2", size * V2, source),
-        Term("expectations", "radius of Psi' u", off, source),
+        DerivedTerm("negativity", "2 N h V1", 2 * size * V1, source),
+        DerivedTerm("flow violation", "N h V2", size * V2, source),
+        DerivedTerm("expectations", "radius of Psi' u", off, source),
         _rounding(question, theta.size + expected.count, mass),
     )
     return Evaluation("A (sampled)", expected.means, terms, size * mass)
@@ -573,12 +573,14 @@ def row_radii(sample: Sample) -> Floats:
     return np.where(varying, radii, 0.0)
 
 
-def _rounding(question: Question, summands: int, mass: float) -> Term:
+def _rounding(question: Question, summands: int, mass: float) -> DerivedTerm:
     """What double precision can have hidden."""
     h, formula = question.horizon, "2 eps (summands + costs + 32) (1 + h) N h"
     value = 2 * EPSILON * (summands + len(question.names) + 32) * (1 + h)
     formula = formula if mass == 1 else f"{formula} max(1, 3 |theta|_1)"
-    return Term("rounding", formula, value * question.costs.plain * h * mass, "double precision")
+    return DerivedTerm(
+        "rounding", formula, value * question.costs.plain * h * mass, "double precision"
+    )
 
 
 def _check_limits(findings: Findings, facts: dict[str, Any], question: Question) -> None:
@@ -602,7 +604,7 @@ def _check_limits(findings: Findings, facts: dict[str, Any], question: Question)
 # Premises
 
 
-def _check_premises(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def _check_premises(findings: Findings, facts: dict[str, Any], run: CodedRun) -> None:
     """That the list is complete, and each entry, as far as that needs no code."""
     names = [one["name"] for one in facts["premises"]]
     stated = dict(zip(names, facts["premises"], strict=True))
@@ -632,7 +634,7 @@ def _check_premises(findings: Findings, facts: dict[str, Any], run: Run) -> None
         _check_separate(findings, run, stated[SEPARATE])
 
 
-def _names(run: Run, stated: dict[str, Any]) -> list[str]:
+def _names(run: CodedRun, stated: dict[str, Any]) -> list[str]:
     """Which premises there have to be; laws are bet against where all is possible."""
     simulated = run.question.sizes is None
     found = [RANGES, GIVEN, SIMULATOR if simulated else EXACT_LAWS]
@@ -645,12 +647,12 @@ def _names(run: Run, stated: dict[str, Any]) -> list[str]:
     return [*found, _drawing(run)]
 
 
-def _drawing(run: Run) -> str:
+def _drawing(run: CodedRun) -> str:
     """The premise about draws."""
     return {MIXTURE: CANDIDATES, ROWS: FRESH_ROWS}.get(run.kind, FRESH_ROLLOUTS)
 
 
-def _draws(run: Run) -> str:
+def _draws(run: CodedRun) -> str:
     """How the premise about draws begins."""
     stated = run.evaluation
     if run.kind == ROWS:
@@ -662,7 +664,7 @@ def _draws(run: Run) -> str:
     return f"{count} rollouts of each from seed {seed}, in rounds of {sizes} candidates;"
 
 
-def _check_copied(findings: Findings, run: Run, stated: dict[str, Any]) -> None:
+def _check_copied(findings: Findings, run: CodedRun, stated: dict[str, Any]) -> None:
     """Equal episodes can be counted without code; how likely they are it has to say."""
     if run.records is None:
         assert run.totals is not None
@@ -694,7 +696,7 @@ def _check_record(findings: Findings, records: Records, stated: dict[str, Any]) 
             check_test(findings, stated[name], printed_log(stated[name]), count)
 
 
-def _check_separate(findings: Findings, run: Run, stated: dict[str, Any]) -> None:
+def _check_separate(findings: Findings, run: CodedRun, stated: dict[str, Any]) -> None:
     """A test by batches of walks: its level, its p-value, and what follows from it."""
     findings.equal(f"the level of the test that {SEPARATE}", stated["level"], LEVEL)
     each = rf" of each of {len(run.drawn)} candidates" if len(run.drawn) > 1 else ""
@@ -713,7 +715,7 @@ def _check_separate(findings: Findings, run: Run, stated: dict[str, Any]) -> Non
 # With code
 
 
-def check_code(findings: Findings, facts: dict[str, Any], run: Run, place: Path) -> bool:
+def check_code(findings: Findings, facts: dict[str, Any], run: CodedRun, place: Path) -> bool:
     """Make the run again by its own code, and compare what that claims."""
     again = function("journeyman.certificate.saving:claims_again")(place)
     for name, own in again["problem"].items():

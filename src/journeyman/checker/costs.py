@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse, special
 
-from journeyman.checker.files import Floats, dense
+from journeyman.checker.archives import Floats, dense
 from journeyman.checker.findings import Refused
 
 INFINITY, EUCLIDEAN, L1 = "infinity-ball", "euclidean-ball", "l1-ball"
@@ -155,7 +155,7 @@ class Costs:
         return self.largest_gap(-radius, radius)
 
 
-class Ball(Costs):
+class BallCosts(Costs):
     """|w/k| <= 1 in a norm; gaps depend on the sizes |k z| alone."""
 
     contains_zero = True
@@ -195,7 +195,7 @@ class Ball(Costs):
         if self.name == L1:
             return {"union": (union, "max_i R_i sqrt(log(2n/delta)/(2m))")}
         n, log, root = self.scale.size, -math.log(delta), math.sqrt(count)
-        euclid = Ball(EUCLIDEAN, self.scale, self.matrix)
+        euclid = BallCosts(EUCLIDEAN, self.scale, self.matrix)
         if self.name == EUCLIDEAN:
             radius = euclid.smaller * horizon * (1 + math.sqrt(2 * log)) / root
             return {"McDiarmid": (radius, "N2 h (1 + sqrt(2 log(1/delta)))/sqrt(m)")}
@@ -215,7 +215,7 @@ class Ball(Costs):
         return weights, math.sqrt(math.fsum(self.scale**2 * weights))
 
 
-class Simplex(Costs):
+class SimplexCosts(Costs):
     """w/k a mixture."""
 
     only_worse = True
@@ -237,7 +237,7 @@ class Simplex(Costs):
         return {"one-sided": (radius, "max_i R_i sqrt(log(n/delta)/(2m))")}
 
 
-class KnownCost(Simplex):
+class KnownCosts(SimplexCosts):
     """w = k, of one cost."""
 
     def member(self, weights: Floats) -> Floats:
@@ -249,12 +249,12 @@ class KnownCost(Simplex):
 
 
 @dataclass(frozen=True, eq=False)
-class PriorBall(Costs):
+class PriorCosts(Costs):
     """prior + radius times a ball: whatever is asked is made of both parts."""
 
     prior: Floats
     radius: float
-    ball: Ball
+    ball: BallCosts
 
     @property
     def contains_zero(self) -> bool:  # type: ignore[override]
@@ -293,7 +293,7 @@ class PriorBall(Costs):
 
 
 @dataclass(frozen=True, eq=False)
-class Polytope(Costs):
+class PolytopeCosts(Costs):
     """The hull of its vertices, which are { w : A w <= b }."""
 
     rows: Floats
@@ -381,20 +381,20 @@ def read_class(stated: Any, matrix: Any, vertices: Floats | None) -> Costs:
     found: Costs
     if name == PRIOR:
         prior, radius = _numbers(facts.pop("prior"), (count,)), float(facts.pop("radius"))
-        ball = Ball(NORMS[facts.pop("norm")], scale, matrix)
+        ball = BallCosts(NORMS[facts.pop("norm")], scale, matrix)
         if not 0 < radius < math.inf:
             raise Refused(f"a ball of radius {radius} around a prior")
         largest = np.abs(prior) + radius * scale
-        found = PriorBall(name, largest, matrix, prior, radius, ball)
+        found = PriorCosts(name, largest, matrix, prior, radius, ball)
     elif name == POLYTOPE and vertices is not None and vertices.shape[1:] == (count,):
         limits = np.array(facts.pop("limits"), dtype=float)
         rows = _numbers(facts.pop("rows"), (limits.size, count))
         largest = np.abs(vertices).max(axis=0)
-        found = Polytope(name, largest, matrix, rows, limits, vertices)
+        found = PolytopeCosts(name, largest, matrix, rows, limits, vertices)
     elif name == KNOWN and count == 1:
-        found = KnownCost(name, scale, matrix)
+        found = KnownCosts(name, scale, matrix)
     elif name in (INFINITY, EUCLIDEAN, L1, SIMPLEX):
-        found = (Simplex if name == SIMPLEX else Ball)(name, scale, matrix)
+        found = (SimplexCosts if name == SIMPLEX else BallCosts)(name, scale, matrix)
     else:
         raise Refused(f"the cost class {name!r} cannot be audited")
     if facts:

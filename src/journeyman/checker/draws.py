@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.checker.archives import Floats
 from journeyman.checker.costs import SPREAD, Costs, smaller_radii
 from journeyman.checker.expert import PLAIN_PARTS
-from journeyman.checker.files import Floats
 from journeyman.checker.findings import AGREEMENT, Findings, Refused, number
 
 LEVEL = 1e-6

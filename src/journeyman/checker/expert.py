@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.checker.archives import Bools, Floats, dense
+from journeyman.checker.chain import Chain, attainable
 from journeyman.checker.costs import (
     SPREAD,
     Costs,
@@ -36,10 +38,8 @@ from journeyman.checker.costs import (
     pinelis,
     smaller_radii,
 )
-from journeyman.checker.files import Bools, Floats, dense
-from journeyman.checker.findings import AGREEMENT, Findings, Refused, Term
-from journeyman.checker.inputs import Problem, Records, World
-from journeyman.checker.laws import Chain, attainable
+from journeyman.checker.findings import AGREEMENT, DerivedTerm, Findings, Refused
+from journeyman.checker.inputs import Problem, Records, StoredWorld
 
 PLAIN_PARTS = (0.80, 0.20)
 """Of delta, for data-independent radii and the empirical Bernstein radius."""
@@ -65,7 +65,7 @@ class Estimate:
 
     name: str
     values: Floats
-    terms: tuple[Term, ...]
+    terms: tuple[DerivedTerm, ...]
 
     @property
     def error(self) -> float:
@@ -73,7 +73,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Tails:
+class EpisodeTails:
     """What follows the record of every episode: whether it is known, its discounted time
     discount^T/(1 - discount), and its costs per step (zero where it is not known)."""
 
@@ -82,7 +82,7 @@ class Tails:
     resting: Floats
 
     @classmethod
-    def of(cls, world: World, matrix: Any, records: Records) -> "Tails":
+    def of(cls, world: StoredWorld, matrix: Any, records: Records) -> "EpisodeTails":
         time = world.discount ** records.lengths.astype(float) / (1 - world.discount)
         known, resting = records.terminated.copy(), np.zeros((len(records), matrix.shape[1]))
         for state in np.unique(records.ends[records.terminated]):
@@ -110,14 +110,14 @@ def discounted(records: Records, discount: float, costs: Floats) -> Floats:
     return np.column_stack(sums)
 
 
-def recorded(world: World, matrix: Any, records: Records) -> tuple[Floats, Floats]:
+def recorded(world: StoredWorld, matrix: Any, records: Records) -> tuple[Floats, Floats]:
     """Totals of every episode with its known tail, and the time that has no record behind it."""
-    tails = Tails.of(world, matrix, records)
+    tails = EpisodeTails.of(world, matrix, records)
     steps = discounted(records, world.discount, dense(matrix[records.pair]))
     return steps + tails.totals, tails.unknown_time
 
 
-def clone_values(world: World, matrix: Any, records: Records, smoothing: float) -> Floats:
+def clone_values(world: StoredWorld, matrix: Any, records: Records, smoothing: float) -> Floats:
     """Values of the smoothed frequencies of actions; uniform where a state was never seen."""
     counts = np.asarray(np.bincount(records.pair, minlength=world.num_pairs) + smoothing)
     seen = world.per_state(counts)[world.state_of]
@@ -130,7 +130,7 @@ def clone_values(world: World, matrix: Any, records: Records, smoothing: float) 
 
 
 def check_target(
-    findings: Findings, world: World, problem: Problem, records: Records | None, shaped: Any
+    findings: Findings, world: StoredWorld, problem: Problem, records: Records | None, shaped: Any
 ) -> None:
     kind = problem.expectation.get("kind")
     if problem.estimated != (records is not None):
@@ -151,7 +151,7 @@ def check_target(
         findings.within(f"the target of {name!r}", float(stated), low, high, float(sizes[k]))
 
 
-def _target(world: World, problem: Problem, records: Records) -> Floats:
+def _target(world: StoredWorld, problem: Problem, records: Records) -> Floats:
     facts, matrix = problem.expectation, problem.matrix
     kind = facts.get("kind")
     totals, left = recorded(world, matrix, records)
@@ -176,7 +176,7 @@ def _target(world: World, problem: Problem, records: Records) -> Floats:
 
 
 def _blend(
-    world: World, matrix: Any, records: Records, Z: Floats, folds: int, smoothing: float
+    world: StoredWorld, matrix: Any, records: Records, Z: Floats, folds: int, smoothing: float
 ) -> Floats:
     """The mean of Z - beta D: Z the completed totals, D what a potential of the other folds
     takes out of them, beta = cov(Z, D)/(var D + m B) of the other folds' episodes within [0, 1].
@@ -206,7 +206,7 @@ def _blend(
     return mean
 
 
-def _variance_of_model(world: World, records: Records, V: Floats) -> Floats:
+def _variance_of_model(world: StoredWorld, records: Records, V: Floats) -> Floats:
     """Of the mean of D because laws are estimates: var V/n for laws from n counts, the square of
     err/2 times the span of V for declared distances."""
     known, found = world.knowledge, np.zeros(V.shape[1])
@@ -240,21 +240,21 @@ def plain_estimates(
     count, unknown = len(totals), math.fsum(missing) / len(totals)
     mean = totals.mean(axis=0) + (costs.centre * unknown if centred else 0.0)
     sample = f"{count} demonstrations"
-    cut = Term("truncation", TRUNCATION, costs.smaller * unknown, "recorded lengths")
+    cut = DerivedTerm("truncation", TRUNCATION, costs.smaller * unknown, "recorded lengths")
     radii = costs.radii(horizon, count, shares[0])
     claimed = [name for name in radii if f"plain mean, {name}" in names]
     name = claimed[0] if claimed else min(radii, key=lambda one: radii[one][0])
-    fixed = Term("sampling", radii[name][1], radii[name][0], sample)
+    fixed = DerivedTerm("sampling", radii[name][1], radii[name][0], sample)
     variances = spread(costs, totals, missing) ** 2
     radius = costs.spread_radius(horizon, variances, count, shares[1])
-    adapted = Term("sampling", SPREAD, radius, f"{sample} and their spread")
+    adapted = DerivedTerm("sampling", SPREAD, radius, f"{sample} and their spread")
     return [
         Estimate(f"plain mean, {name}", mean, (fixed, cut)),
         Estimate("plain mean, empirical Bernstein", mean, (adapted, cut)),
     ]
 
 
-def parts_of(world: World, count: int) -> tuple[float, float, float]:
+def parts_of(world: StoredWorld, count: int) -> tuple[float, float, float]:
     """Of delta: data-independent radii, empirical Bernstein, and the shaped estimate, which needs
     laws that are known and takes from the first."""
     first, second = PLAIN_PARTS
@@ -276,7 +276,7 @@ def spread(costs: Costs, totals: Floats, missing: Floats) -> Floats:
 
 
 def intervals(
-    world: World, problem: Problem, records: Records | None, delta: float
+    world: StoredWorld, problem: Problem, records: Records | None, delta: float
 ) -> tuple[Floats, Floats]:
     """Both ends of the expert's interval for every cost, none where no total can be."""
     if records is None:
@@ -300,25 +300,27 @@ class Potential:
     shaped: Floats
 
     @classmethod
-    def learned(cls, world: World, matrix: Any, records: Records, smoothing: float) -> "Potential":
+    def learned(
+        cls, world: StoredWorld, matrix: Any, records: Records, smoothing: float
+    ) -> "Potential":
         V = clone_values(world, matrix, records, smoothing)
         shaped = dense(matrix) + world.discount * (world.rows @ V) - V[world.state_of]
         return cls(V, V.T @ world.initial, shaped)
 
-    def tails(self, world: World, records: Records, tails: Tails) -> Floats:
+    def tails(self, world: StoredWorld, records: Records, tails: EpisodeTails) -> Floats:
         """Known tails in the place of the potential that stood for them."""
         stood = self.values[records.ends] * (1 - world.discount)
         worth = (tails.resting - stood) * tails.time[:, np.newaxis]
         return np.where(tails.known[:, np.newaxis], worth, 0.0)
 
-    def totals(self, world: World, matrix: Any, records: Records) -> Floats:
-        ends = self.tails(world, records, Tails.of(world, matrix, records))
+    def totals(self, world: StoredWorld, matrix: Any, records: Records) -> Floats:
+        ends = self.tails(world, records, EpisodeTails.of(world, matrix, records))
         steps = discounted(records, world.discount, self.shaped[records.pair])
         return np.asarray(self.baseline + steps + ends)
 
 
 def shaped_estimate(
-    world: World, problem: Problem, records: Records, delta: float, claimed: str | None
+    world: StoredWorld, problem: Problem, records: Records, delta: float, claimed: str | None
 ) -> Estimate | None:
     """The estimate with `delta` as its failure probability; None where there can be none. `claimed`
     is the stated source of its outliers, None where no such estimate is claimed."""
@@ -365,7 +367,7 @@ def _trains(records: Records) -> Bools:
 class Frame:
     """All that the training episodes decide."""
 
-    world: World
+    world: StoredWorld
     problem: Problem
     potential: Potential
     centre: Floats
@@ -375,7 +377,7 @@ class Frame:
     least_length: int | None
 
     @classmethod
-    def learned(cls, world: World, problem: Problem, training: Records) -> "Frame":
+    def learned(cls, world: StoredWorld, problem: Problem, training: Records) -> "Frame":
         costs, matrix = problem.costs, problem.matrix
         potential = Potential.learned(world, matrix, training, SMOOTHING)
         totals = potential.totals(world, matrix, training)
@@ -383,7 +385,7 @@ class Frame:
         deviation = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
         constant = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
         weights, factor = costs.quadratic(np.where(costs.ranges > 0, deviation, constant))
-        open_ended = ~Tails.of(world, matrix, training).known
+        open_ended = ~EpisodeTails.of(world, matrix, training).known
         length = int(training.lengths[open_ended].min()) if open_ended.any() else None
         centre = totals.mean(axis=0)
         rough = cls(world, problem, potential, centre, weights, factor, math.inf, length)
@@ -403,7 +405,7 @@ class Frame:
         return np.asarray(np.sqrt((np.square(sums) / self.weights).sum(axis=-1)))
 
     def is_recorded(self, records: Records) -> Bools:
-        known = Tails.of(self.world, self.problem.matrix, records).known
+        known = EpisodeTails.of(self.world, self.problem.matrix, records).known
         late = False if self.least_length is None else records.lengths >= self.least_length
         return np.asarray(known | late)
 
@@ -416,7 +418,7 @@ class Frame:
             for first in range(0, len(records), together)
         ]
         last, peaks = (np.concatenate(part) for part in zip(*parts, strict=True))
-        tails = Tails.of(self.world, self.problem.matrix, records)
+        tails = EpisodeTails.of(self.world, self.problem.matrix, records)
         ended = last + self.potential.tails(self.world, records, tails)
         reached = np.maximum(peaks, self.size(ended))
         fits = reached <= self.limit + self.blur
@@ -452,8 +454,8 @@ class Frame:
         sample = f"{count} of the demonstrations, shaped by the others"
         seen = f"{lacking} of {count} were stopped or too short; more cannot be excluded"
         terms = (
-            Term("sampling", "f (sqrt(2 S2 L/n) + 2 b L/n)", sampling, sample),
-            Term("outliers", "p 2 N h", share * trivial, seen),
-            Term("truncation", "2 N h discount^H", trivial * cut, "recorded lengths"),
+            DerivedTerm("sampling", "f (sqrt(2 S2 L/n) + 2 b L/n)", sampling, sample),
+            DerivedTerm("outliers", "p 2 N h", share * trivial, seen),
+            DerivedTerm("truncation", "2 N h discount^H", trivial * cut, "recorded lengths"),
         )
         return Estimate(SHAPED, self.centre + sums.mean(axis=0), terms)

@@ -23,6 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from journeyman.checker.archives import Floats, archive, dense, reals
+from journeyman.checker.chain import EPSILON, balls
 from journeyman.checker.costs import KNOWN
 from journeyman.checker.draws import Sample, Way, samples_of, stated_ways
 from journeyman.checker.expert import (
@@ -35,15 +37,14 @@ from journeyman.checker.expert import (
     recorded,
     shaped_estimate,
 )
-from journeyman.checker.files import Floats, archive, dense, reals
-from journeyman.checker.findings import AGREEMENT, Findings, Refused, Term, number
+from journeyman.checker.findings import AGREEMENT, DerivedTerm, Findings, Refused, number
 from journeyman.checker.inputs import (
     Distances,
     Evidence,
     Potentials,
     Problem,
     Records,
-    World,
+    StoredWorld,
     read_evidence,
     read_policy,
     read_problem,
@@ -51,7 +52,6 @@ from journeyman.checker.inputs import (
     read_trace,
     read_world,
 )
-from journeyman.checker.laws import EPSILON, balls
 from journeyman.checker.policy import (
     DRAWN,
     ROLLOUTS,
@@ -59,7 +59,7 @@ from journeyman.checker.policy import (
     WORST,
     Evaluated,
     Evaluation,
-    Features,
+    StoredFeatures,
     read_features,
 )
 
@@ -77,15 +77,15 @@ ROUGH = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ExplicitRun:
     """All inputs, the evidence, what the certificate states, and its failure probability."""
 
-    world: World
+    world: StoredWorld
     problem: Problem
     evaluated: Evaluated
     evidence: Evidence
     records: Records | None
-    features: Features | None
+    features: StoredFeatures | None
     trace: Floats | None
     ways: list[Way]
     failure_probability: float
@@ -152,7 +152,7 @@ class Run:
         return shaped_estimate(self.world, self.problem, self.records, part, source)
 
 
-def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
+def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> ExplicitRun:
     """The inputs among `files`; the first that cannot be used is `Refused`, with its name."""
     world = named(files, "world.npz", read_world)
     problem = named(files, "problem.npz", lambda data: read_problem(data, world))
@@ -167,7 +167,7 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> Run:
         trace = named(files, "trace.npz", read_trace)
     if "recovered.npz" in files:
         named(files, "recovered.npz", lambda data: read_recovered(data, problem))
-    run = Run(
+    run = ExplicitRun(
         world, problem, Evaluated(world, problem, policy, evidence.visits), evidence, records,
         features, trace, stated_ways(facts), facts["failure_probability"],
         facts["software"]["numpy"] == np.__version__,
@@ -197,7 +197,7 @@ def named(files: dict[str, bytes], name: str, read: Callable[[bytes], Any]) -> A
         raise Refused(f"{name}: it cannot be read ({fault or type(fault).__name__})") from fault
 
 
-def check_run(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def check_run(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """Everything but the premises."""
     check_target_of = lambda: check_target(  # noqa: E731
         findings, run.world, run.problem, run.records, run.shaped
@@ -228,7 +228,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: Run) -> None:
 # The gap
 
 
-def _check_samples(findings: Findings, run: Run) -> None:
+def _check_samples(findings: Findings, run: ExplicitRun) -> None:
     """Whether what was drawn came from its seed, and has its part of the probability."""
     if run.sampling is None:
         return
@@ -244,7 +244,7 @@ def _check_samples(findings: Findings, run: Run) -> None:
         run.evaluated.check_rows(findings, run.features, samples, part, same_numpy=run.same_numpy)
 
 
-def evaluations(run: Run) -> list[Evaluation]:
+def evaluations(run: ExplicitRun) -> list[Evaluation]:
     """Every evaluation that the evidence allows, in the model."""
     if run.sampling == ROLLOUTS:
         stated = [way.terms[1].get("formula") for way in run.ways if way.kind == "E"]
@@ -258,7 +258,7 @@ def evaluations(run: Run) -> list[Evaluation]:
     ]  # fmt: skip
 
 
-def _check_gap(findings: Findings, run: Run) -> None:
+def _check_gap(findings: Findings, run: ExplicitRun) -> None:
     """Every stated combination, term by term."""
     found = {one.kind: one for one in evaluations(run)}
     ends: list[tuple[Floats, Floats]] = []
@@ -293,13 +293,13 @@ def check_way(
 
 
 def check_bound(
-    findings: Findings, way: Way, gap: float | Term, terms: tuple[Term, ...], estimate: Estimate,
-    size: float, known_cost: bool = False,
+    findings: Findings, way: Way, gap: float | DerivedTerm, terms: tuple[DerivedTerm, ...],
+    estimate: Estimate, size: float, known_cost: bool = False,
 ) -> list[float]:  # fmt: skip
     """The terms of a combination, and their sum; the stated values are returned."""
     name = "expected cost" if known_cost else "gap to the estimate"
-    if not isinstance(gap, Term):
-        gap = Term(name, "gap_W(expectations - values)", gap, estimate.name)
+    if not isinstance(gap, DerivedTerm):
+        gap = DerivedTerm(name, "gap_W(expectations - values)", gap, estimate.name)
     values = findings.terms(way.title, way.terms, (gap, *terms, *estimate.terms), size)
     findings.total(way.title, way.bound, values)
     return values
@@ -323,7 +323,7 @@ def check_list(
 class Least:
     """Least totals: by the laws of the world, or by all laws within the distances."""
 
-    run: Run
+    run: ExplicitRun
     distances: Distances | None
 
     def total(self, cost: Floats, values: Floats) -> float:
@@ -361,7 +361,7 @@ class Proof:
         return self.value - 2 * (self.rounding + self.searching) + moved, high + moved
 
 
-def _proofs(run: Run, distances: Distances | None, *, priced: bool) -> list[Proof]:
+def _proofs(run: ExplicitRun, distances: Distances | None, *, priced: bool) -> list[Proof]:
     """Of every dual point, with the budgets at their prices or without."""
     problem, world, least = run.problem, run.world, Least(run, distances)
     h, found = world.horizon, []
@@ -386,7 +386,7 @@ def _proofs(run: Run, distances: Distances | None, *, priced: bool) -> list[Proo
     return found
 
 
-def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     stated = {name: number(value) for name, value in facts["lower_bounds"].items()}
     if not findings.equal("the list of lower bounds", sorted(stated), sorted(LOWER_BOUNDS)):
         return
@@ -433,7 +433,7 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Run) -> 
     findings.equal("the alarm", facts["alarm"], is_alarm)
 
 
-def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def _check_limits(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """The largest gap that is possible at all, and what the share of a bound is measured from."""
     costs, h, target = run.problem.costs, run.world.horizon, run.problem.exact_target
     valid = FAILED not in [one["status"] for one in facts["premises"]]
@@ -463,7 +463,7 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: Run) -> None:
     findings.check(valid or ranges is None, "a failed premise and potentials do not go together")
 
 
-def _box(run: Run, ranges: Potentials, slack: Floats) -> tuple[Floats, Floats]:
+def _box(run: ExplicitRun, ranges: Potentials, slack: Floats) -> tuple[Floats, Floats]:
     """Attainable ranges of all costs, with the given rounding allowed for."""
     least = Least(run, run.distances)
     low, high = (end * run.world.horizon for end in run.problem.costs.ends)
@@ -474,7 +474,7 @@ def _box(run: Run, ranges: Potentials, slack: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _range_rounding(run: Run, ranges: Potentials) -> Floats:
+def _range_rounding(run: ExplicitRun, ranges: Potentials) -> Floats:
     """What double precision can hide of the ends of the range of each cost."""
     world, least = run.world, Least(run, run.distances)
     sizes = np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max(axis=1, initial=0.0)
@@ -487,7 +487,7 @@ def _range_rounding(run: Run, ranges: Potentials) -> Floats:
 # The rest
 
 
-def _check_policy(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """Expectations, gap on the data, and the intervals of the policy."""
     costs, own, h = run.problem.costs, run.evaluated.expectations, run.world.horizon
     sizes, stated = costs.norms * h, [number(value) for value in facts["expectations"]]
@@ -506,7 +506,7 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: Run) -> None:
 
 
 def _check_intervals(
-    findings: Findings, whose: str, stated: list[dict[str, Any]], run: Run, low: Floats,
+    findings: Findings, whose: str, stated: list[dict[str, Any]], run: ExplicitRun, low: Floats,
     high: Floats,
 ) -> None:  # fmt: skip
     names, sizes = [one["name"] for one in stated], run.problem.costs.norms * run.world.horizon
@@ -518,7 +518,7 @@ def _check_intervals(
         findings.close(f"the upper end of {what}", number(one["high"]), float(high[k]), size)
 
 
-def _check_budgets(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def _check_budgets(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     budgets = run.problem.budgets
     names = [one["name"] for one in facts["budgets"]]
     if not findings.equal("the names of the budgets", names, [one.name for one in budgets]):
@@ -535,7 +535,7 @@ def _check_budgets(findings: Findings, facts: dict[str, Any], run: Run) -> None:
         findings.equal(f"whether {what} is kept", stated["is_kept"], used <= budget.limit)
 
 
-def _check_trace(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def _check_trace(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """When the solver had which bounds is not derived, but the optimum lies between them.
 
     Budgets are an exception: a solver may work with lower limits, and break them by a little.

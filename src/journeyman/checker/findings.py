@@ -22,7 +22,7 @@ class Refused(ValueError):
 
 
 @dataclass(frozen=True)
-class Term:
+class DerivedTerm:
     """A derived summand of a bound; with `most`, its value may lie anywhere up to there."""
 
     name: str
@@ -81,7 +81,7 @@ class Findings:
             self.leave_open(what)
 
     def terms(
-        self, title: str, stated: list[dict[str, Any]], derived: Sequence[Term], size: float
+        self, title: str, stated: list[dict[str, Any]], derived: Sequence[DerivedTerm], size: float
     ) -> list[float]:
         """Names, formulas, sources and values of terms; the stated values are returned."""
         names, wanted = [one.get("name") for one in stated], [term.name for term in derived]

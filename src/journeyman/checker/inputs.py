@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.checker.costs import Costs, read_class
-from journeyman.checker.files import (
+from journeyman.checker.archives import (
     Arrays,
     Bools,
     Floats,
@@ -33,6 +32,7 @@ from journeyman.checker.files import (
     wholes,
     words,
 )
+from journeyman.checker.costs import Costs, read_class
 from journeyman.checker.findings import Refused
 
 NUMBERED = 2
@@ -141,7 +141,7 @@ def _log_subsets(size: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class StoredWorld:
     """Transition rows of the pairs, the first pair of every state, and the law of the start."""
 
     rows: Any
@@ -263,7 +263,7 @@ class Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Budget:
+class StoredBudget:
     """A limit on a known cost, as it was given and per pair."""
 
     name: str
@@ -281,7 +281,7 @@ class Problem:
     """The basis with one row per pair."""
     names: list[str]
     target: Floats
-    budgets: tuple[Budget, ...]
+    budgets: tuple[StoredBudget, ...]
     expectation: dict[str, Any]
 
     @property
@@ -323,7 +323,7 @@ class Evidence:
     ranges: Potentials | None = None
 
 
-def read_world(data: bytes) -> World:
+def read_world(data: bytes) -> StoredWorld:
     header, arrays = archive(data, "world", 1, 2)
     initial, first = reals(arrays, "initial", 1), wholes(arrays, "choice_offsets")
     discount = header.get("discount")
@@ -340,7 +340,7 @@ def read_world(data: bytes) -> World:
     _check_counts(known, rows, initial)
     if known.is_estimate != (header["version"] == 2):
         raise Refused("its version and what it says about the errors of its laws do not agree")
-    return World(rows, first, initial, discount, known)
+    return StoredWorld(rows, first, initial, discount, known)
 
 
 def _read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: Ints) -> Knowledge:
@@ -400,7 +400,7 @@ def _are_counts(laws: Floats, counts: Ints) -> bool:
     return bool((off <= 1e-6 + 1e-8 * counts).all())
 
 
-def read_policy(data: bytes, world: World) -> Floats:
+def read_policy(data: bytes, world: StoredWorld) -> Floats:
     """Probabilities per pair."""
     header, arrays = archive(data, "policy", 1, NUMBERED)
     if not np.array_equal(wholes(arrays, "choice_offsets"), world.first):
@@ -433,7 +433,7 @@ def read_episodes(data: bytes) -> tuple[Records, dict[str, Any], Arrays]:
     return records, header, arrays
 
 
-def read_records(data: bytes, world: World) -> Records:
+def read_records(data: bytes, world: StoredWorld) -> Records:
     """Demonstrations in an explicit world: every step is possible, every end rests."""
     records, header, arrays = read_episodes(data)
     if max(records.state.max(), records.next_state.max()) >= world.num_states:
@@ -450,7 +450,7 @@ def read_records(data: bytes, world: World) -> Records:
     return replace(records, pair=pair)
 
 
-def read_problem(data: bytes, world: World) -> Problem:
+def read_problem(data: bytes, world: StoredWorld) -> Problem:
     header, arrays = archive(data, "problem", 1)
     names, budget_names = words(header, "names"), words(header, "budgets")
     matrix = read_matrix(arrays, "basis", len(names))
@@ -461,7 +461,7 @@ def read_problem(data: bytes, world: World) -> Problem:
     if not all(one.size and np.isfinite(one).all() for one in given):
         raise Refused("the cost of a budget is not finite")
     budgets = (
-        Budget(name, one, _budget_cost(world, one), float(limit))
+        StoredBudget(name, one, _budget_cost(world, one), float(limit))
         for name, one, limit in zip(budget_names, given, limits, strict=True)
     )
     vertices = reals(arrays, "vertices", 2) if "vertices" in arrays else None
@@ -481,7 +481,7 @@ def read_matrix(arrays: Arrays, name: str, columns: int) -> Any:
     return sparse_rows(arrays, f"{name}_", (arrays[f"{name}_indptr"].size - 1, columns))
 
 
-def _budget_cost(world: World, given: Floats) -> Floats:
+def _budget_cost(world: StoredWorld, given: Floats) -> Floats:
     """Per pair, from a vector or from a (states x action numbers) table."""
     widest = 1 + int(world.numbers.max())
     if given.ndim == 2 and given.shape == (world.num_states, widest):
@@ -491,7 +491,7 @@ def _budget_cost(world: World, given: Floats) -> Floats:
     return np.asarray(world.per_pair(given))
 
 
-def read_evidence(data: bytes, world: World, problem: Problem) -> Evidence:
+def read_evidence(data: bytes, world: StoredWorld, problem: Problem) -> Evidence:
     header, arrays = archive(data, "evidence", 1)
     weights = reals(arrays, "cost_weights", 2)
     count = weights.shape[0]

@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from journeyman.checker.archives import Floats, Ints, archive, dense, reals
+from journeyman.checker.chain import EPSILON, worst_ends
 from journeyman.checker.costs import smaller_radii
 from journeyman.checker.draws import (
     TOO_MANY,
@@ -43,18 +45,16 @@ from journeyman.checker.draws import (
     whole_bytes,
 )
 from journeyman.checker.expert import TRUNCATION
-from journeyman.checker.files import Floats, Ints, archive, dense, reals
-from journeyman.checker.findings import AGREEMENT, Findings, Refused, Term
+from journeyman.checker.findings import AGREEMENT, DerivedTerm, Findings, Refused
 from journeyman.checker.inputs import (
     FURTHEST,
-    Budget,
     Distances,
     Evidence,
     Problem,
-    World,
+    StoredBudget,
+    StoredWorld,
     read_matrix,
 )
-from journeyman.checker.laws import EPSILON, worst_ends
 
 WORST = "D, worst laws"
 MEASURE = "the measure"
@@ -81,7 +81,7 @@ class Evaluation:
 
     kind: str
     expectations: Floats
-    terms: tuple[Term, ...]
+    terms: tuple[DerivedTerm, ...]
     size: float = 0.0
     """What the expectations were computed from, where that is larger than any gap."""
 
@@ -90,7 +90,7 @@ class Evaluation:
 class Evaluated:
     """A policy in its world, with its visits."""
 
-    world: World
+    world: StoredWorld
     problem: Problem
     policy: Floats
     state_visits: Floats
@@ -139,7 +139,7 @@ class Evaluated:
         scaled = "N h |initial - a (B - discount P)' u+|_1"
         return [
             self._of(
-                "A", self.expected(u), u, Term("Lemma 2", "N h (2 V1 + V2)", lemma, MEASURE)
+                "A", self.expected(u), u, DerivedTerm("Lemma 2", "N h (2 V1 + V2)", lemma, MEASURE)
             ),
             self._with_residual("B", positive, "flow residual", "N h |r|_1", MEASURE),
             self._with_residual(
@@ -147,7 +147,7 @@ class Evaluated:
             ),
             self._of(
                 "C", moved, positive,
-                Term("flow residual", "N(Psi - 1 c') h |r|_1", about, MEASURE),
+                DerivedTerm("flow residual", "N(Psi - 1 c') h |r|_1", about, MEASURE),
             ),
         ]  # fmt: skip
 
@@ -157,9 +157,13 @@ class Evaluated:
         """The error of a measure without negative entries, by its residual."""
         missing = math.fsum(np.abs(self.world.residual(measure)))
         error = self.problem.costs.plain * self.world.horizon * missing
-        return self._of(kind, self.expected(measure), measure, Term(name, formula, error, source))
+        return self._of(
+            kind, self.expected(measure), measure, DerivedTerm(name, formula, error, source)
+        )
 
-    def _of(self, kind: str, expectations: Floats, measure: Floats, term: Term) -> Evaluation:
+    def _of(
+        self, kind: str, expectations: Floats, measure: Floats, term: DerivedTerm
+    ) -> Evaluation:
         hidden = self.rounding(math.fsum(np.abs(measure)))
         return Evaluation(kind, expectations, (term, _rounding(hidden)))
 
@@ -172,23 +176,27 @@ class Evaluated:
         if (np.abs(law - self.policy) > SAME_POLICY).any():
             raise Refused("the measure defines another policy")
 
-    def budget_terms(self, budget: Budget, distances: Distances | None) -> tuple[Term, ...]:
+    def budget_terms(
+        self, budget: StoredBudget, distances: Distances | None
+    ) -> tuple[DerivedTerm, ...]:
         """What the policy uses of a budget, and what that may be off by: by nothing where it
         never chooses a pair that costs anything."""
         if budget.cost.min() >= 0 and not self.policy[budget.cost > 0].any():
-            return (Term("spent", "<mu, d>", 0.0, "the policy avoids every pair with d > 0"),)
+            return (
+                DerivedTerm("spent", "<mu, d>", 0.0, "the policy avoids every pair with d > 0"),
+            )
         used = float(budget.cost @ self.visits)
         lost, made = (math.fsum(np.maximum(sign * self.residual, 0.0)) for sign in (1, -1))
         error = max(0.0, float(budget.given.max() * lost - budget.given.min() * made))
         hidden = self.rounding(math.fsum(self.visits), 0, float(np.abs(budget.given).max()))
         formula = "2 eps (pairs + branches + 8) (1 + |mu|_1) max|d| h"
         terms = (
-            Term("spent", "<mu, d>", used, "evaluation"),
-            Term(
+            DerivedTerm("spent", "<mu, d>", used, "evaluation"),
+            DerivedTerm(
                 "evaluation", "h (max d |r+|_1 - min d |r-|_1)", error * self.world.horizon,
                 "residual",
             ),
-            Term("rounding", formula, hidden, "double precision"),
+            DerivedTerm("rounding", formula, hidden, "double precision"),
         )  # fmt: skip
         if distances is None:
             return terms
@@ -196,7 +204,7 @@ class Evaluated:
         ends = worst_ends(self.world, self.policy, budget.cost[:, np.newaxis], distances)
         low, high = (min(simple, max(float(end[0]) - used, 0.0)) for end in ends)
         formula = "(max d - min d)/2 h (discount <mu, err> + err0), or the worst laws"
-        return (*terms, Term("model", formula, low, distances.source, high))
+        return (*terms, DerivedTerm("model", formula, low, distances.source, high))
 
     # In an estimated world
 
@@ -205,10 +213,10 @@ class Evaluated:
         ahead = self.world.discount * float(self.visits @ distances.transition)
         return min(ahead + distances.initial, FURTHEST) * self.world.horizon
 
-    def model_term(self, distances: Distances) -> Term:
+    def model_term(self, distances: Distances) -> DerivedTerm:
         """What the model may hide from a gap."""
         value = self.problem.costs.smaller * self.distance(distances)
-        return Term("model", "N h (discount <mu, err> + err0)", value, distances.source)
+        return DerivedTerm("model", "N h (discount <mu, err> + err0)", value, distances.source)
 
     def worst_ends(self, distances: Distances) -> list[tuple[Floats, Floats]]:
         """(least, greatest) expectations under the worst laws: what they are, and as far as a claim
@@ -222,7 +230,7 @@ class Evaluated:
 
     def worst_term(
         self, ends: list[tuple[Floats, Floats]], values: Floats, distances: Distances
-    ) -> Term:
+    ) -> DerivedTerm:
         """By how much the gap to `values` under the worst laws exceeds that in the model."""
         costs, gap = self.problem.costs, self.gap(values)
         low, high = (
@@ -230,7 +238,7 @@ class Evaluated:
             for least, greatest in ends
         )
         formula = "gap_W under the worst laws - gap_W in the model"
-        return Term("model", formula, low, distances.source, high)
+        return DerivedTerm("model", formula, low, distances.source, high)
 
     # From draws
 
@@ -247,8 +255,8 @@ class Evaluated:
         radius, formula, source = sample.radius(costs, h, stated)
         cut = costs.smaller * sample.unrecorded
         terms = (
-            Term("rollout sampling", formula, radius, source),
-            Term("rollout truncation", TRUNCATION, cut, "recorded lengths"),
+            DerivedTerm("rollout sampling", formula, radius, source),
+            DerivedTerm("rollout truncation", TRUNCATION, cut, "recorded lengths"),
             _rounding(self.rounding(h, sample.horizon or 0)),
         )
         moved = costs.centre * sample.unrecorded if centred else 0.0
@@ -324,19 +332,19 @@ class Evaluated:
         missing[going] = world.discount**horizon * world.horizon
         return totals, missing
 
-    def by_rows(self, features: "Features", samples: list[Sample]) -> list[Evaluation]:
+    def by_rows(self, features: "StoredFeatures", samples: list[Sample]) -> list[Evaluation]:
         """Kinds A and B from their statistics."""
         V1, V2, r_plus = (_upper(one) for one in samples)
         N, h, source = self.problem.costs.plain, self.world.horizon, f"{samples[0].count} rows"
         hidden = _rounding(self.rounding(features.mass, features.coefficients.size))
         expectations, size = self.expected(features.measure), 2 * N * features.mass
         first = (
-            Term("negativity", "2 N h V1", 2 * N * h * V1, source),
-            Term("flow violation", "N h V2", N * h * V2, source),
+            DerivedTerm("negativity", "2 N h V1", 2 * N * h * V1, source),
+            DerivedTerm("flow violation", "N h V2", N * h * V2, source),
         )
         second = (
-            Term("negativity", "N V1", N * V1, source),
-            Term("flow residual", "N h r+", N * h * r_plus, source),
+            DerivedTerm("negativity", "N V1", N * V1, source),
+            DerivedTerm("flow residual", "N h r+", N * h * r_plus, source),
         )
         return [
             Evaluation("A (sampled)", expectations, (*first, hidden), size),
@@ -344,7 +352,7 @@ class Evaluated:
         ]
 
     def check_rows(
-        self, findings: Findings, features: "Features", samples: list[Sample], delta: float,
+        self, findings: Findings, features: "StoredFeatures", samples: list[Sample], delta: float,
         *, same_numpy: bool,
     ) -> None:  # fmt: skip
         """Whether the statistics are those of sampled rows, at `delta` for all of them together."""
@@ -409,7 +417,7 @@ class Sum:
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class StoredFeatures:
     """Phi, theta and the base measure."""
 
     matrix: Any
@@ -436,7 +444,7 @@ class Features:
         length = math.hypot(*self.coefficients)
         return length * math.fsum(_norms(self.matrix)) + math.fsum(np.abs(self.fixed))
 
-    def sums(self, world: World) -> tuple[Sum, Sum, Sum]:
+    def sums(self, world: StoredWorld) -> tuple[Sum, Sum, Sum]:
         """V1, V2 and r+."""
         base, change, theta = self.fixed, self.change, self.coefficients
         norms, length = (1 + SLACK) * _norms(self.matrix), math.hypot(*theta)
@@ -461,24 +469,24 @@ class Features:
             Sum(np.abs(world.residual(grown, p)), furthest * near + np.abs(p)),
         )
 
-    def is_supported(self, world: World) -> bool:
+    def is_supported(self, world: StoredWorld) -> bool:
         """Whether no row of probability zero counts."""
         size = HIDDEN * (world.horizon + self.mass)
         return all(one.missed <= size for one in self.sums(world))
 
 
-def read_features(data: bytes, world: World) -> Features:
+def read_features(data: bytes, world: StoredWorld) -> StoredFeatures:
     _, arrays = archive(data, "features", 1)
     theta = reals(arrays, "coefficients", 1)
     matrix = read_matrix(arrays, "matrix", theta.size)
     if not theta.size or matrix.shape != (world.num_pairs, theta.size):
         raise Refused("it has not one coefficient for every feature, or one row for every pair")
     base = reals(arrays, "base", 1, world.num_pairs) if "base" in arrays else None
-    return Features(matrix, theta, base)
+    return StoredFeatures(matrix, theta, base)
 
 
-def _rounding(value: float) -> Term:
-    return Term("rounding", ROUNDING, value, "double precision")
+def _rounding(value: float) -> DerivedTerm:
+    return DerivedTerm("rounding", ROUNDING, value, "double precision")
 
 
 def _upper(sample: Sample) -> float:

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.checker.explicit import FAILED, Run
-from journeyman.checker.files import Floats, Ints
+from journeyman.checker.archives import Floats, Ints
+from journeyman.checker.explicit import FAILED, ExplicitRun
 from journeyman.checker.findings import Findings, Refused, number
-from journeyman.checker.inputs import MODEL_PART, Records, World, weissman
+from journeyman.checker.inputs import MODEL_PART, Records, StoredWorld, weissman
 from journeyman.checker.policy import ROLLOUTS
 
 LEVEL = 1e-3
@@ -60,7 +60,7 @@ NOTHING = 1e-9
 """The distance of one certain law from itself."""
 
 
-def check_premises(findings: Findings, facts: dict[str, Any], run: Run) -> None:
+def check_premises(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """That the list is complete, and each of its entries."""
     names = [one["name"] for one in facts["premises"]]
     if not findings.equal("the list of premises", names, _names(run)):
@@ -97,7 +97,7 @@ def check_premises(findings: Findings, facts: dict[str, Any], run: Run) -> None:
 
 
 def _check_record(
-    findings: Findings, stated: dict[str, Any], world: World, records: Records
+    findings: Findings, stated: dict[str, Any], world: StoredWorld, records: Records
 ) -> None:
     check_episodes(findings, stated[INDEPENDENT], len(records))
     check_copies(findings, stated[COPIED], copies_in(world, records))
@@ -110,7 +110,7 @@ def _check_record(
         _check_agreement(findings, stated[AGREES], world, records)
 
 
-def _names(run: Run) -> list[str]:
+def _names(run: ExplicitRun) -> list[str]:
     """Which premises the run rests on, in their order."""
     known, found = run.world.knowledge, []
     if run.problem.estimated:
@@ -231,7 +231,7 @@ def steps_evidence(draws: Draws) -> float:
     return log_mean([log_mean(on_rows), log_mean([draws.on_temper(beta) for beta in TEMPERS])])
 
 
-def starts_evidence(world: World, records: Records) -> float:
+def starts_evidence(world: StoredWorld, records: Records) -> float:
     """log E against the initial law; infinite when a start was impossible. Bets are made on single
     states and on blocks of consecutive states of about equal probability."""
     initial, starts = world.initial, records.starts
@@ -274,7 +274,7 @@ class Copies:
     repeats: int
 
 
-def copies_in(world: World, records: Records) -> Copies:
+def copies_in(world: StoredWorld, records: Records) -> Copies:
     """Of a record in a world whose laws are known, or count as certain where they are not."""
     known = world.knowledge
     starts = world.initial[records.starts] if known.exact_starts else None
@@ -360,7 +360,7 @@ def check_copies(findings: Findings, stated: dict[str, Any], found: Copies) -> N
 # Estimated worlds
 
 
-def _check_support(findings: Findings, detail: str, world: World) -> None:
+def _check_support(findings: Findings, detail: str, world: StoredWorld) -> None:
     """Whether the support is the pattern of the record, and how many laws are exact by it."""
     equal, sure = world.knowledge.observed_support(world.rows)
     words = "the support equals the observed pattern"
@@ -370,7 +370,7 @@ def _check_support(findings: Findings, detail: str, world: World) -> None:
 
 
 def _check_agreement(
-    findings: Findings, stated: dict[str, Any], world: World, records: Records
+    findings: Findings, stated: dict[str, Any], world: StoredWorld, records: Records
 ) -> None:
     """The test refutes its premise when a distance exceeds what is allowed."""
     name, detail = stated["name"], stated["detail"]
@@ -391,7 +391,7 @@ def _check_agreement(
     findings.check(detail.startswith(begins), f"the test that {name} does not begin: {begins}")
 
 
-def _largest_excess(world: World, records: Records) -> float:
+def _largest_excess(world: StoredWorld, records: Records) -> float:
     """By how much the distance that is closest to its limit, or furthest beyond it, exceeds it."""
     known, found = world.knowledge, list[float]()
     model = known.distances(world.rows, LEVEL / 2 / MODEL_PART)

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from journeyman.checker.files import Floats, Ints, dense
-from journeyman.checker.inputs import Distances, Knowledge, World
+from journeyman.checker.archives import Floats, Ints, dense
+from journeyman.checker.inputs import Distances, Knowledge, StoredWorld
 
 EPSILON = 2.0**-52
 DENSE_UP_TO = 1000
@@ -42,7 +42,7 @@ TIE = 1e-12
 class Chain:
     """Solves for the values of one policy."""
 
-    def __init__(self, world: World, policy: Floats) -> None:
+    def __init__(self, world: StoredWorld, policy: Floats) -> None:
         entries = np.diff(world.rows.indptr)
         flow = world.rows.data * policy.repeat(entries)
         places = (world.state_of.repeat(entries), world.rows.indices)
@@ -97,7 +97,7 @@ class Chain:
 
 
 @dataclass(frozen=True, eq=False)
-class Ball:
+class NearbyLaws:
     """For every row of a matrix of laws, all laws within a distance of it."""
 
     rows: Any
@@ -131,15 +131,15 @@ class Ball:
         return sparse.csr_array(parts, shape=self.rows.shape), top
 
 
-def balls(world: World, distances: Distances) -> tuple[Ball, Ball]:
+def balls(world: StoredWorld, distances: Distances) -> tuple[NearbyLaws, NearbyLaws]:
     """Of the steps, and of the start."""
     start = sparse.csr_array(world.initial[np.newaxis])
-    steps = Ball(world.rows, distances.transition, world.knowledge.support)
-    return steps, Ball(start, np.array([distances.initial]))
+    steps = NearbyLaws(world.rows, distances.transition, world.knowledge.support)
+    return steps, NearbyLaws(start, np.array([distances.initial]))
 
 
 def worst_total(
-    world: World, policy: Floats, cost: Floats, distances: Distances
+    world: StoredWorld, policy: Floats, cost: Floats, distances: Distances
 ) -> tuple[float, float]:
     """The worst expected total of `cost`, and the largest number that may stand for it."""
     ball, start = balls(world, distances)
@@ -163,7 +163,7 @@ def worst_total(
 
 
 def worst_ends(
-    world: World, policy: Floats, costs: Floats, distances: Distances
+    world: StoredWorld, policy: Floats, costs: Floats, distances: Distances
 ) -> tuple[Floats, Floats]:
     """For every column of `costs` where its greatest expected total lies: (low, high), with what a
     claim may be easier on itself added to the upper end."""
@@ -172,7 +172,7 @@ def worst_ends(
     return low, high + EASIER * np.abs(costs).max(axis=0, initial=0.0) * world.horizon
 
 
-def attainable(world: World, cost: Floats, value: float) -> tuple[float, float]:
+def attainable(world: StoredWorld, cost: Floats, value: float) -> tuple[float, float]:
     """Where `value` comes to lie when it is moved into the range that policies attain: the end that
     it is beyond, up to `EASIER`; the value itself where it is inside."""
     slack = EASIER * world.horizon * float(np.ptp(cost))
@@ -183,7 +183,7 @@ def attainable(world: World, cost: Floats, value: float) -> tuple[float, float]:
     return value, value
 
 
-def _least(world: World, cost: Floats) -> float:
+def _least(world: StoredWorld, cost: Floats) -> float:
     """The smallest expected total of a cost over all policies, by policy iteration."""
     chosen, size = world.first[:-1].copy(), world.horizon * float(np.abs(cost).max())
     for _ in range(ROUNDS):
