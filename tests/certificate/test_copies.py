@@ -143,7 +143,8 @@ def test_both_sides_equal_what_is_written_down(labels, seed):
     earlier = ranks(np.array(labels))
     assert earlier.tolist() == [labels[:j].count(labels[j]) for j in range(len(labels))]
     assert log_evidence(earlier, chances) == pytest.approx(naive, abs=1e-9)
-    assert premise_claims.copies_evidence(labels, chances.tolist()) == pytest.approx(naive, abs=1e-9)
+    again = premise_claims.copies_evidence(labels, chances.tolist())
+    assert again == pytest.approx(naive, abs=1e-9)
     backwards = log_evidence(ranks(np.array(labels[::-1])), chances[::-1])
     assert backwards == pytest.approx(naive, abs=1e-9)
 
