@@ -39,8 +39,8 @@ def test_blocks_of_gaps_are_the_urn():
     for num_blocks, kappa in product((2, 3), (1.0, 10.0)):
         total = 0.0
         for order in permutations(range(5)):
-            figures = np.array(order, dtype=float)
-            places = betting.gaps(figures[:2], figures[2:], np.random.default_rng(0))
+            numbers = np.array(order, dtype=float)
+            places = betting.gaps(numbers[:2], numbers[2:], np.random.default_rng(0))
             sizes, counts = betting.block_counts(places, 2, num_blocks)
             assert sizes.sum() == 3
             total += np.exp(betting.urn_wealth(sizes, counts, kappa))
@@ -94,7 +94,7 @@ def problem_of(network, demos):
     return jm.Apprenticeship(network.world, network.costs, demos)
 
 
-def verdicts(network, demos):
+def statuses(network, demos):
     rollouts = jm.Rollouts(trajectories=10, horizon=10)
     certificate = jm.certify(problem_of(network, demos), network.longer, evaluation=rollouts)
     return certificate, {one.name: one for one in certificate.premises}
@@ -103,18 +103,18 @@ def verdicts(network, demos):
 @pytest.mark.parametrize("network", [SMALL, HUGE], ids=["small", "huge"])
 def test_a_sound_record_is_certified(network):
     demos = jm.record(network.world, network.longer, trajectories=60, horizon=10, seed=0)
-    certificate, told = verdicts(network, demos)
+    certificate, stated = statuses(network, demos)
     assert certificate.valid
     for name in ("start states follow the initial law", "steps follow the transition law"):
-        assert told[name].status is jm.PremiseStatus.TESTED
-        assert told[name].level == 1e-3
+        assert stated[name].status is jm.PremiseStatus.TESTED
+        assert stated[name].level == 1e-3
 
 
 def test_starts_in_another_region_are_refuted():
     fuller = jm.gallery.queues(8, initial=jm.gallery.SmoothStart(ratio=0.97))
     demos = jm.record(fuller.world, fuller.longer, trajectories=60, horizon=3, seed=0)
-    certificate, told = verdicts(HUGE, demos)
-    refuted = told["start states follow the initial law"]
+    certificate, stated = statuses(HUGE, demos)
+    refuted = stated["start states follow the initial law"]
     assert refuted.status is jm.PremiseStatus.FAILED
     assert "blocks by" in refuted.detail
     assert "of 60 starts" in refuted.detail

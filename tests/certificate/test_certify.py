@@ -1,4 +1,4 @@
-"""Certificates: golden figures, true for any policy, and honest about what was not shown."""
+"""Certificates: golden numbers, true for any policy, and honest about what was not shown."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def test_golden_bounds_of_every_kind(point, name):
 
 @pytest.mark.parametrize("point", POINTS)
 def test_golden_centred_bound(point, monkeypatch):
-    """The centre of the golden figures is not mid-range, so it is put in its place."""
+    """The centre of the golden numbers is not mid-range, so it is put in its place."""
     golden, problem = GOLDEN[point]["certC_centred_l1"], golden_problem("l1")
     u = golden_measure(point)
     monkeypatch.setattr(jm.CostBasis, "centre", property(lambda _: np.array(golden["c"])))
@@ -382,9 +382,9 @@ def test_sound_demonstrations_raise_no_alarm(grid):
     certificate = jm.certify(problem, expert)
     assert certificate.valid
     assert not certificate.alarm
-    verdicts = [one.status for one in certificate.premises]
-    assert verdicts[0] is jm.PremiseStatus.DECLARED
-    assert set(verdicts[1:]) == {jm.PremiseStatus.TESTED}
+    statuses = [one.status for one in certificate.premises]
+    assert statuses[0] is jm.PremiseStatus.DECLARED
+    assert set(statuses[1:]) == {jm.PremiseStatus.TESTED}
 
 
 @pytest.mark.parametrize("name", CLASSES)

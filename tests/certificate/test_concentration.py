@@ -1,4 +1,4 @@
-"""Inequalities for means: golden figures, exact binomial tails, an exact interval, simulation."""
+"""Inequalities for means: golden numbers, exact binomial tails, an exact interval, simulation."""
 
 import json
 import math

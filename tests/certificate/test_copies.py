@@ -307,14 +307,14 @@ def test_copies_are_found_in_a_large_world():
 
 
 def test_a_world_that_can_only_be_sampled_declares_copies_unless_starts_tell():
-    for initial, verdict in (
+    for initial, status in (
         (SmoothStart(), PremiseStatus.FAILED),
         (EmptyStart(), PremiseStatus.DECLARED),
     ):
         network, demos = queues(initial)
         twice = jm.Demonstrations.concatenate([demos, demos])
         _, found = large_premise(OnlySteps(network.world), network, twice)
-        assert found.status is verdict
+        assert found.status is status
     assert "the world can only be sampled: 40 of 80 episodes equal" in found.detail
 
 

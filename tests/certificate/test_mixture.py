@@ -23,16 +23,16 @@ DELTA = 0.1
 every_class = pytest.mark.parametrize("name", CLASSES)
 
 
-def setting(name="simplex", seed=0, demonstrations=None):
+def example(name="simplex", seed=0, demonstrations=None):
     """A problem, four candidates and the true gap of a mixture of them."""
     world, costs, basis = small_world(seed)
     members = random_policies(world, 4, seed=seed)
     (expert,) = random_policies(world, 1, seed=99 + seed)
     (truth,) = expectations(world, basis, [expert])
-    told = jm.ExpertExpectation(truth)
+    stated = jm.ExpertExpectation(truth)
     if demonstrations is not None:
-        told = jm.record(world, expert, trajectories=demonstrations, horizon=30, seed=seed)
-    problem = jm.Apprenticeship(world, costs, told, CLASSES[name])
+        stated = jm.record(world, expert, trajectories=demonstrations, horizon=30, seed=seed)
+    problem = jm.Apprenticeship(world, costs, stated, CLASSES[name])
     exact = expectations(world, basis, members)
     return problem, members, lambda weights: problem.cost_class.gap(weights @ exact - truth)
 
@@ -64,7 +64,7 @@ def test_the_parts_are_those_of_the_formula():
 
 
 def test_the_terms_by_hand():
-    problem, members, _ = setting("simplex", demonstrations=50)
+    problem, members, _ = example("simplex", demonstrations=50)
     answer = solved(problem, members[:3])
     with drawn_from(0):
         certificate = jm.certify(problem, answer, DELTA)
@@ -103,7 +103,7 @@ def own_mean(problem):
 
 @every_class
 def test_from_the_seed_of_a_solver_come_its_own_rollouts(name):
-    problem, members, _ = setting(name)
+    problem, members, _ = example(name)
     answer = solved(problem, members)
     with drawn_from(0):
         (evaluation,) = MixtureEvaluation(answer.rollouts).evaluate(problem, answer.policy, DELTA)
@@ -123,7 +123,7 @@ def test_from_the_seed_of_a_solver_come_its_own_rollouts(name):
 
 def test_a_forged_answer_is_of_no_use():
     """Nothing but policy and counts is taken from an answer."""
-    problem, members, _ = setting()
+    problem, members, _ = example()
     answer = solved(problem, members)
     honest = jm.certify(problem, answer)
     seen = replace(answer.candidates, expectations=0 * answer.candidates.expectations)
@@ -139,15 +139,15 @@ def test_a_forged_answer_is_of_no_use():
 def test_the_bound_holds(name):
     short = 0
     for seed in range(4):
-        problem, members, true_gap = setting(name, seed)
+        problem, members, true_gap = example(name, seed)
         answer = solved(problem, members, seed=seed, rollouts=50)
         short += jm.certify(problem, answer, DELTA).best.bound < true_gap(answer.mixture.weights)
     assert short <= 1
 
 
 def test_an_estimated_expert_has_half_of_delta():
-    known, members, _ = setting()
-    shown, _, _ = setting(demonstrations=40)
+    known, members, _ = example()
+    shown, _, _ = example(demonstrations=40)
     parts = [
         jm.certify(problem, solved(problem, members), DELTA).best.statistics[0].failure_probability
         for problem in (known, shown)
@@ -156,7 +156,7 @@ def test_an_estimated_expert_has_half_of_delta():
 
 
 def test_later_rounds_have_less_of_delta():
-    problem, members, _ = setting("l1")
+    problem, members, _ = example("l1")
     extra = iter(members[2:])
     answer = solved(
         problem, members[:2], best_response=lambda weights, number: next(extra), rounds=3
@@ -168,7 +168,7 @@ def test_later_rounds_have_less_of_delta():
 
 
 def test_fresh_rollouts_serve_as_well():
-    problem, members, true_gap = setting()
+    problem, members, true_gap = example()
     answer = solved(problem, members)
     same = jm.certify(problem, answer)
     fresh = jm.certify(problem, answer, evaluation=jm.MixtureRollouts(400, 30))
@@ -181,7 +181,7 @@ def test_fresh_rollouts_serve_as_well():
 
 
 def test_a_candidate_of_little_weight_adds_little():
-    problem, members, _ = setting()
+    problem, members, _ = example()
     rollouts = jm.MixtureRollouts(100, 30)
     radii = []
     for weights in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0]):
@@ -192,7 +192,7 @@ def test_a_candidate_of_little_weight_adds_little():
 
 
 def test_premises_say_what_the_mixture_rests_on():
-    problem, members, _ = setting(demonstrations=30)
+    problem, members, _ = example(demonstrations=30)
     certificate = jm.certify(problem, solved(problem, members))
     names = [premise.name for premise in certificate.premises]
     assert "rollouts are independent of the candidates" in names
@@ -201,7 +201,7 @@ def test_premises_say_what_the_mixture_rests_on():
 
 
 def test_evaluations_that_do_not_fit_are_refused():
-    problem, members, _ = setting()
+    problem, members, _ = example()
     rollouts = jm.MixtureRollouts(100, 30, rounds=(1,))
     mixture = jm.MixturePolicy(members[:2], [0.5, 0.5])
     with pytest.raises(jm.InvalidProblem, match="2 candidates, and the rounds"):

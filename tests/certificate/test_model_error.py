@@ -33,7 +33,7 @@ from journeyman.testing.random_worlds import Shape, random_policy, random_proble
 from journeyman.testing.strategies import problems, seeds
 
 EXACT = 1e-11
-"""Of the trivial bound: what rounding may hide in the figures the bounds are compared with."""
+"""Of the trivial bound: what rounding may hide in the numbers the bounds are compared with."""
 
 
 def random_errors(world, rng, largest=0.4):
@@ -77,7 +77,7 @@ def test_the_true_gap_and_spending_never_exceed_those_of_the_model_plus_their_te
     gap, spent = problem.gap(visits), problem.overspending(visits.measure)
     term, terms = model_term(problem, visits, error), budget_terms(problem, visits, error)
     distance = occupancy_distance(visits, error)
-    highest, spending = (
+    highest, spent = (
         bound(problem, policy, error) for bound in (robust_expectations, robust_budgets)
     )
     box = robust_gap(problem, robust_ranges(problem, policy, error), problem.target)
@@ -90,7 +90,7 @@ def test_the_true_gap_and_spending_never_exceed_those_of_the_model_plus_their_te
         overspending = truth.overspending(true_visits.measure)
         assert (overspending <= spent + terms + EXACT * h).all()
         assert (true_visits.expectations(problem.basis) <= highest + EXACT * h).all()
-        assert (overspending <= spending - problem.limits + EXACT * h).all()
+        assert (overspending <= spent - problem.limits + EXACT * h).all()
 
 
 @given(problems(), seeds)

@@ -225,7 +225,7 @@ def test_evidence_too_large_for_a_float_is_reported():
     assert "e-value 10^" in found[STEPS].detail
 
 
-def test_the_verdict_turns_where_the_e_value_is_one_over_the_level():
+def test_the_status_turns_where_the_e_value_is_one_over_the_level():
     world, _, expert = jm.gallery.grid(16, slip=0.3, seed=0)
     actual, _, _ = jm.gallery.grid(16, slip=0.5, seed=0)
     demos = jm.record(actual, expert, trajectories=5, horizon=30, seed=0)

@@ -21,7 +21,7 @@ def grid():
     return world, basis, expert, jm.record(world, expert, trajectories=600, horizon=120, seed=0)
 
 
-def test_the_summary_has_bound_probability_and_grounds(grid):
+def test_the_summary_has_bound_probability_and_premises(grid):
     world, basis, expert, demos = grid
     certificate = jm.certify(jm.Apprenticeship(world, basis, demos), expert)
     said = certificate.summary()
@@ -155,12 +155,12 @@ def test_symbols_are_explained_below_the_table_and_only_those_that_occur(grid):
     world, basis, expert, demos = grid
     certificate = jm.certify(jm.Apprenticeship(world, basis, demos), expert)
     lines = certificate.table().partition("\nsymbols\n")[2].splitlines()
-    told = " ".join(" ".join(lines).split())
-    assert "N: largest cost of the class in any pair" in told
-    assert "D: exact visits" in told
-    assert "theta" not in told
+    stated = " ".join(" ".join(lines).split())
+    assert "N: largest cost of the class in any pair" in stated
+    assert "D: exact visits" in stated
+    assert "theta" not in stated
     assert all(len(line) <= 100 for line in lines)
-    assert "n: demonstrations that are measured" in told
+    assert "n: demonstrations that are measured" in stated
     assert "Symbols: " in page(ReportData.of(certificate))
 
 
@@ -244,18 +244,18 @@ def test_large_and_simulated_certificates_name_their_premises():
     drawn = jm.certify(simulated, mixture, evaluation=jm.MixtureRollouts(20, 15))
     assert "rollouts are independent of the candidates" in named(drawn)
     assert "the simulator is the world the expert acted in" in named(drawn)
-    told = jm.Apprenticeship(large.simulator, None, jm.ExpertExpectation(numbers))
+    stated = jm.Apprenticeship(large.simulator, None, jm.ExpertExpectation(numbers))
     assert "the simulator is the world the expert acted in" in named(
-        jm.certify(told, expert, evaluation=rollouts)
+        jm.certify(stated, expert, evaluation=rollouts)
     )
 
 
 def test_budgets_are_kept_with_a_probability_where_laws_were_counted():
     world, basis, expert = jm.gallery.grid(4, seed=0)
     target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
-    spending = np.linspace(0.5, 1, world.num_pairs)
+    wear = np.linspace(0.5, 1, world.num_pairs)
     roomy, tight = (
-        [jm.Budget(spending, part * world.effective_horizon, name="wear")] for part in (1.1, 0.6)
+        [jm.Budget(wear, part * world.effective_horizon, name="wear")] for part in (1.1, 0.6)
     )
     model = estimated_twin(world)
     policy = jm.Policy.uniform(model)

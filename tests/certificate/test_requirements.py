@@ -1,4 +1,4 @@
-"""Requirements and what is attainable: golden figures, inverses, and the guarantee itself."""
+"""Requirements and what is attainable: golden numbers, inverses, and the guarantee itself."""
 
 import json
 import math

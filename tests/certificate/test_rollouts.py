@@ -299,7 +299,7 @@ def test_an_estimated_world_adds_its_error_to_the_rollouts():
 
 
 @pytest.mark.parametrize(
-    ("figures", "message"),
+    ("numbers", "message"),
     [
         ((0, 10), "trajectories = 0. Give a whole number from 2"),
         ((1, 10), "trajectories = 1. Give a whole number from 2"),
@@ -308,9 +308,9 @@ def test_an_estimated_world_adds_its_error_to_the_rollouts():
         ((None, 2), "trajectories = None"),
     ],
 )
-def test_refusals_name_what_is_wrong(figures, message):
+def test_refusals_name_what_is_wrong(numbers, message):
     with pytest.raises(jm.InvalidProblem, match=message):
-        Rollouts(*figures)
+        Rollouts(*numbers)
 
 
 def test_certify_refuses_what_is_no_evaluation():

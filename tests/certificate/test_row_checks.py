@@ -97,7 +97,7 @@ def test_draws_of_another_law_are_found(world_bug, feature_bug, words):
 
 
 def test_one_column_of_a_wrong_mass_is_found_by_what_comes_again():
-    """With one column all shares are one, so only repetitions tell; the mass may err either way."""
+    """With one column all shares are one: only repetitions show it; the mass may err either way."""
 
     class One(Columns):
         def __init__(self, world, factor):
@@ -108,14 +108,14 @@ def test_one_column_of_a_wrong_mass_is_found_by_what_comes_again():
             drawn = rng.choice(14, size=count, p=self.table[:, 0] / self.table.sum())
             return drawn // 2, drawn % 2
 
-    verdicts = []
+    statuses = []
     for factor in (0.5, 1.0, 2.0):
         world = Corridor()
         problem = jm.Apprenticeship(world, made()["costs"], jm.ExpertExpectation([0.0]))
         policy = jm.FeaturePolicy(One(world, factor), [1.0])
         certificate = jm.certify(problem, policy, evaluation=jm.SampledRows(rows=3000))
-        verdicts.append(premises_of(certificate)[DRAWN].status is jm.PremiseStatus.FAILED)
-    assert verdicts == [True, False, True]
+        statuses.append(premises_of(certificate)[DRAWN].status is jm.PremiseStatus.FAILED)
+    assert statuses == [True, False, True]
 
 
 def test_a_pair_that_no_column_has_is_refused():

@@ -311,10 +311,10 @@ def test_delta_is_shared_with_the_expert():
         for way in certificate.combinations:
             parts = [part.failure_probability for part in way.statistics]
             assert math.fsum(parts) == pytest.approx(share)
-        verdicts = {premise.name: premise.status for premise in certificate.premises}
+        statuses = {premise.name: premise.status for premise in certificate.premises}
         fresh = "fresh rows are independent of the coefficients"
-        assert verdicts[fresh] is jm.PremiseStatus.DECLARED
-        assert verdicts[sampled_rows.SUPPORT] is jm.PremiseStatus.TESTED
+        assert statuses[fresh] is jm.PremiseStatus.DECLARED
+        assert statuses[sampled_rows.SUPPORT] is jm.PremiseStatus.TESTED
         assert certificate.bound >= one.gap(policy) or one is estimated
 
 

@@ -50,9 +50,9 @@ def test_a_run_holds_everything_and_comes_back_to_the_last_bit(apprentice, tmp_p
 
 def test_the_best_witness_comes_first(apprentice):
     certificate = apprentice.certificate
-    figures = [jm.lower_bound(certificate.problem, one) for one in certificate.witnesses]
-    assert figures == sorted(figures, reverse=True)
-    assert figures[0] == certificate.lower_bound
+    numbers = [jm.lower_bound(certificate.problem, one) for one in certificate.witnesses]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[0] == certificate.lower_bound
     assert certificate.witness is certificate.witnesses[0]
 
 

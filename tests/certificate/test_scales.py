@@ -58,7 +58,7 @@ def test_to_a_one_sided_target_policies_are_not_called_alike():
 
 
 def test_a_copied_record_in_an_estimated_world_is_spoken_of():
-    """Estimated laws cannot tell copies from chance: the summary says how many there are."""
+    """Estimated laws cannot distinguish copies from chance: the summary says how many there are."""
     world, basis, expert = jm.gallery.grid(3, macro_cells=1)
     demos = jm.record(world, expert, trajectories=12, horizon=20, seed=0)
     rng = np.random.default_rng(0)

@@ -167,15 +167,6 @@ def printed_steps(
         steps = needed
 
 
-def printed_optimisation_error(
-    K: float, radius: float, num_features: int, steps: int, delta: float
-) -> float:
-    """What the proof claims for L(average) - min L, with probability 1 - delta/2."""
-    spread = 2 * math.log(2 / delta) + num_features * math.log(1 + radius**2 * steps / num_features)
-    noise = math.sqrt((1 + 4 * radius**2 * steps) / steps**2 * spread)
-    return radius * K / math.sqrt(steps) + noise
-
-
 @dataclass(frozen=True)
 class Quantity:
     """One quantity of a guarantee: corrected, and as the paper prints it."""

@@ -302,15 +302,10 @@ def row_sums(reduced: Reduced, coefficients: FloatArray) -> tuple[RowSum, RowSum
     )
 
 
-def upper_bound(statistics: Statistics) -> float:
-    """Of a mean of samples in [0, width]: the smaller of both radii at half of delta each."""
-    (mean,), (variance,), (width,) = statistics.means, statistics.variances, statistics.ranges
-    count, share = statistics.count, statistics.failure_probability / 2
-    radius = min(
-        hoeffding_radius(width, count, share),
-        empirical_bernstein_radius(variance, width, count, share),
-    )
-    return min(width, mean + radius)
+def upper_bound(statistics: Statistics, *, signs: int = 1) -> float:
+    """Of a mean of samples between zero and their range."""
+    (mean,), (width,) = statistics.means, statistics.ranges
+    return min(width, mean + float(_radii(statistics, signs=signs)[0]))
 
 
 def support_premise(sums: tuple[RowSum, ...]) -> Premise:
@@ -395,7 +390,7 @@ def _by_draws(
         *row_premises(Steps.joined(steps), [one[4] for one in parts], LEVEL),
     )
     sums = _statistics(samples, _ranges(problem, features, theta, known), seed, failure_probability)
-    V1, V2 = (_upper(one) for one in sums[1:])
+    V1, V2 = (upper_bound(one, signs=2) for one in sums[1:])
     N, h = problem.cost_class.pointwise_bound(problem.cost_matrix), problem.effective_horizon
     error, source = coordinatewise(problem.cost_class, _radii(sums[0])), f"{count} rows"
     mass = max(1.0, 3 * float(np.abs(theta).sum()))
@@ -503,16 +498,12 @@ def _statistics(
     )  # fmt: skip
 
 
-def _upper(statistics: Statistics) -> float:
-    """An upper bound on the mean of samples between zero and their range."""
-    return min(statistics.ranges[0], statistics.means[0] + float(_radii(statistics)[0]))
-
-
-def _radii(statistics: Statistics) -> FloatArray:
-    """Of every mean that is sampled, in both directions: the smaller of both radii."""
+def _radii(statistics: Statistics, *, signs: int = 2) -> FloatArray:
+    """Of every mean that is sampled, in one direction or both: the smaller of two radii, at half of
+    its part of delta each."""
     widths, count = np.array(statistics.ranges), statistics.count
     radii, sampled = np.zeros(widths.size), np.flatnonzero(widths > 0)
-    share = statistics.failure_probability / (4 * max(1, sampled.size))
+    share = statistics.failure_probability / (2 * signs * max(1, sampled.size))
     for i in sampled:
         radii[i] = min(
             hoeffding_radius(statistics.ranges[i], count, share),
