@@ -7,7 +7,7 @@ import journeyman as jm
 from journeyman.certificate.model_error import transition_radii, true_world_trivial_bound
 from journeyman.certificate.presentation import percent
 from journeyman.certificate.worst_laws import WidenedRanges
-from journeyman.policy.attainable import attainable_ranges, widest_ranges
+from journeyman.policy.planning import attainable_ranges, widest_ranges
 from journeyman.problem.bounds import plain_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.policy import attainable
-from journeyman.policy.attainable import attainable_ranges
+from journeyman.policy import planning as attainable
+from journeyman.policy.planning import attainable_ranges
 
 
 def random_case(seed):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.policy import linear_systems as chains_module
-from journeyman.policy.linear_systems import Chains, is_narrow
+from journeyman.policy import policy_evaluation as chains_module
 from journeyman.policy.planning import improve
+from journeyman.policy.policy_evaluation import Chains, is_narrow
 from journeyman.testing.random_worlds import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 

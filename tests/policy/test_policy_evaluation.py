@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
 
 import journeyman as jm
-from journeyman.policy import linear_systems as discounted_system
+from journeyman.policy import policy_evaluation as discounted_system
 from journeyman.testing import random_world
 from journeyman.testing.strategies import policies, worlds
 from naive import occupancy as naive

@@ -8,7 +8,7 @@ import journeyman as jm
 from journeyman.arrays import norms
 from journeyman.compiled import kernel, norm, unit_of
 from journeyman.policy import system_kernels
-from journeyman.policy.linear_systems import Chains
+from journeyman.policy.policy_evaluation import Chains
 
 SCALES = [1e-290, 1e-200, 1e-100, 1.0, 1e100, 1e200, 1e290]
 ACCURACY = 1e-10

@@ -8,7 +8,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.demonstrations import demonstrations, expectation
-from journeyman.policy import attainable
+from journeyman.policy import planning as attainable
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(4)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.policy import attainable
+from journeyman.policy import planning as attainable
 from journeyman.problem import bounds
 
 CLASSES = {

@@ -61,7 +61,7 @@ from journeyman.costs import CostBasis
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
-from journeyman.policy.attainable import WORK_LIMIT, attainable_ranges
+from journeyman.policy.planning import WORK_LIMIT, attainable_ranges
 from journeyman.problem import Apprenticeship, Witness, least_cost_bound, lower_bound
 from journeyman.problem.bounds import TrivialBound, priced_cost, with_ranges, without_plans
 from journeyman.world import World

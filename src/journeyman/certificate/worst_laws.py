@@ -32,8 +32,8 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, read_only
 from journeyman.costs import CostBasis
 from journeyman.policy import Policy
-from journeyman.policy.attainable import PRECISION, widest_ranges
-from journeyman.policy.linear_systems import DiscountedSystem
+from journeyman.policy.planning import PRECISION, widest_ranges
+from journeyman.policy.policy_evaluation import DiscountedSystem
 from journeyman.world import World
 
 if TYPE_CHECKING:

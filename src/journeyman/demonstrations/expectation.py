@@ -60,7 +60,7 @@ from journeyman.demonstrations.cloning import clone
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor, Serial, ranges_of
-from journeyman.policy.attainable import attainable_ranges
+from journeyman.policy.planning import attainable_ranges
 from journeyman.policy.policy_evaluation import value_functions
 from journeyman.world import World
 

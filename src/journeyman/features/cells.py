@@ -28,7 +28,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, real_array, require_between
 from journeyman.errors import InvalidCosts, InvalidWorld
 from journeyman.policy import Policy
-from journeyman.policy.linear_systems import transition_under
+from journeyman.policy.policy_evaluation import transition_under
 from journeyman.world import World
 
 DIMENSIONS = 8

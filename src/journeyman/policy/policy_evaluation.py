@@ -15,17 +15,35 @@ policy, advantages how much more that is, for every cost psi_i of a basis:
 
 All are linear in the cost: under c_w = Psi w they are V w, Q w and A w, and the policy is optimal
 for c_w in every state exactly if A w >= 0 in every pair.
+
+*Linear systems.* All of it takes systems
+
+    (I - discount M) x = b      or      (I - discount M') x = b
+
+where M is the (states x states) transition matrix of a policy. A small system is factorised (sparse
+LU); a larger one is solved by BiCGSTAB, which needs far less memory and time unless the discount is
+very near one, and falls back on the factorisation when BiCGSTAB breaks down or stalls. Corrections
+are repeated until the residual no longer improves, so the answer is as exact as float64 allows, and
+what is left of the residual is reported because bounds rest on it.
+
+In a *narrow* world, one whose states can be numbered so that every step stays nearby (grids,
+queues, roads), the factor of a policy is thin and cheap, and every right-hand side after the first
+costs next to nothing; in any other world it fills up, and BiCGSTAB needs few steps because such
+worlds mix fast.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, dense, read_only
+from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, dense, norms, read_only
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts
-from journeyman.policy.linear_systems import DiscountedSystem, averaging, transition_under
 from journeyman.policy.table import Policy
 from journeyman.world import World
 
@@ -102,3 +120,366 @@ def advantages(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     """
     Q, V = action_values(world, policy, costs)
     return np.asarray(Q - world.pairs.spread(V))
+
+
+DIRECT_LIMIT = 400
+"""Up to this many states a factorisation is fastest whatever the structure."""
+KRYLOV_TOLERANCE = 1e-10
+KRYLOV_ITERATIONS = 400
+TARGET = 1e-13
+"""Wanted |residual|_1 relative to |b|_1."""
+MAX_CORRECTIONS = 6
+WORTHWHILE = 0.1
+"""A correction that leaves more than this share of the residual is not worth repeating."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """`x`, the 1-norm of its residual, and how it was found."""
+
+    x: FloatArray
+    residual: float
+    method: str
+
+
+class DiscountedSystem:
+    """Solves for several right-hand sides with one policy; a factorisation is made at most once."""
+
+    def __init__(self, transition: SparseMatrix, discount: float) -> None:
+        identity = sparse.eye_array(transition.shape[0], format="csr")
+        self.matrix = (identity - discount * transition).tocsr()
+        self.transition = transition
+        self.discount = discount
+        self._factor: Any = None
+
+    def solve(
+        self,
+        b: FloatArray,
+        *,
+        transposed: bool = False,
+        guess: FloatArray | None = None,
+        reduction: float = 0.0,
+    ) -> LinearSolution:
+        """The solution for `b` (a vector), of the transposed system on request.
+
+        As exact as float64 allows, unless a `reduction` of the guess's residual suffices.
+        """
+        matrix = self.matrix.T if transposed else self.matrix
+        x = np.zeros_like(b) if guess is None else guess
+        residual = b - matrix @ x
+        left = float(np.abs(residual).sum())
+        wanted = max(TARGET * float(np.abs(b).sum()), reduction * left)
+        direct = self.matrix.shape[0] <= DIRECT_LIMIT or self._factor is not None
+        for _ in range(MAX_CORRECTIONS):
+            if left <= wanted:
+                break
+            step = (
+                self._factorised(residual, transposed)
+                if direct
+                else self._krylov(residual, transposed, max(KRYLOV_TOLERANCE, reduction / 10))
+            )
+            corrected = b - matrix @ (x + step)
+            remaining = float(np.abs(corrected).sum())
+            if remaining < left:
+                progress, x, residual, left = remaining / left, x + step, corrected, remaining
+            else:
+                progress = 1.0
+            if progress > WORTHWHILE and left > wanted:
+                if direct:
+                    break
+                direct = True
+        return LinearSolution(x, left, "LU" if direct else "BiCGSTAB")
+
+    def _krylov(self, b: FloatArray, transposed: bool, tolerance: float) -> FloatArray:
+        """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word."""
+        from journeyman.policy.system_kernels import bicgstab
+
+        rows, x = (self._columns if transposed else self._rows), np.zeros_like(b)
+        wanted = tolerance * float(norms(b))
+        bicgstab(*rows, self.discount, b, x, wanted, KRYLOV_ITERATIONS)
+        return np.where(np.isfinite(x), x, 0.0)
+
+    @cached_property
+    def _rows(self) -> tuple[FloatArray, Any, Any]:
+        return compiled_rows(sparse.csr_array(self.transition))
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, Any, Any]:
+        return compiled_rows(sparse.csr_array(self.transition.T))
+
+    def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
+        self.factorise()
+        return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
+
+    def factorise(self) -> None:
+        """Now, and so for every right-hand side to come."""
+        if self._factor is None:
+            self._factor = factorise(self.matrix)
+
+
+def factorise(matrix: SparseMatrix) -> Any:
+    """The sparse LU factors of I - discount M, in an order that suits its nearly symmetric pattern.
+
+    Rows are strictly diagonally dominant, so elimination is stable without pivoting; pivots off the
+    diagonal would spoil the order and can cost forty times the work. Supernodes are too small here
+    to be worth their overhead.
+    """
+    from scipy.sparse.linalg import splu
+
+    return splu(
+        matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, relax=1, panel_size=1,
+        options={"SymmetricMode": True},
+    )  # fmt: skip
+
+
+def compiled_rows(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
+    """The arrays of a CSR matrix, with unsigned indices for the compiled loops."""
+    unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
+    return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)
+
+
+FACTOR_LIMIT = 2_000_000
+"""States beyond which the factor of even a narrow world takes too much memory (2 GB at 10^6)."""
+NARROW = 6.0
+"""A world is narrow when its bandwidth is at most this many times the root of its states."""
+BLOCK_ITERATIONS = 1000
+BLOCK_BYTES = 2**26
+"""Size of a block of right-hand sides."""
+CORRECTIONS, PAYING = 12, 0.3
+"""A nearby policy's factor is used up to so often, while it leaves at most this of the residual."""
+SKIPPED = 4
+"""Evaluations that do without it after it did not pay."""
+ENTRY_BYTES = 12
+"""A number and its row in a sparse factor."""
+ACCEPTED = 10.0
+"""A column may miss its wanted residual by this factor before it is solved again."""
+
+
+class Chains:
+    """Evaluates deterministic policies of one world, many costs at once; keeps the last factor.
+
+        (I - discount P[choice]) V = costs[choice]          values, one column per cost
+        (I - discount P[choice])' d = starts                visits, one column per start measure
+
+    where `choice` holds the pair that the policy takes in each state. A narrow world (`is_narrow`)
+    is factorised once per policy. Residuals decide: a column that fails is solved again by
+    `DiscountedSystem`.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._factored: tuple[IntArray, Any] | None = None
+        self._skips = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the factor that is kept."""
+        return 0 if self._factored is None else ENTRY_BYTES * int(self._factored[1].nnz)
+
+    def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
+        """T values, and the pair of each state that attains it."""
+        from journeyman.policy.system_kernels import greedy_step
+
+        best = np.empty(self.world.num_states)
+        choice = np.empty(self.world.num_states, dtype=np.int64)
+        matrix = self.world.transition
+        greedy_step(
+            matrix.data, matrix.indices, matrix.indptr, self.world.pairs.offsets, cost,
+            self.world.discount, values, best, choice,
+        )  # fmt: skip
+        return best, choice
+
+    def values(
+        self, choice: IntArray, right: FloatArray, guess: FloatArray, reduction: float
+    ) -> FloatArray:
+        """Roughly the values of one cost per state: the guess's residual times `reduction`."""
+        from journeyman.policy.system_kernels import bicgstab, residual_norm
+
+        x, discount = guess.copy(), self.world.discount
+        matrix = self.world.transition[choice]
+        rows = compiled_rows(matrix)
+        left = residual_norm(*rows, discount, right, x)
+        wanted = reduction * left
+        if self._factored is not None and self._skips == 0:
+            x = self._refined(matrix, right, x, wanted)
+            left = residual_norm(*rows, discount, right, x)
+            self._skips = 0 if left <= wanted else SKIPPED + 1
+        self._skips = max(self._skips - 1, 0)
+        if not left <= wanted:
+            bicgstab(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
+            left = residual_norm(*rows, discount, right, x)
+        if not left <= ACCEPTED * wanted:
+            system = DiscountedSystem(matrix, discount)
+            x = system.solve(right, guess=guess, reduction=reduction).x
+        return x
+
+    def tables(
+        self, choice: IntArray, costs: Matrix, accuracy: float
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Values of all costs (pairs x costs), a block of columns at a time.
+
+        Residuals are below `accuracy` times the right-hand side in the 2-norm.
+        """
+        chosen = costs[choice]
+        size = max(1, BLOCK_BYTES // (8 * self.world.num_states))
+        for first in range(0, costs.shape[1], size):
+            part = slice(first, min(first + size, costs.shape[1]))
+            right = np.ascontiguousarray(dense(chosen[:, part]))
+            yield part, self._block(choice, right, accuracy)
+
+    def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
+        """Discounted visits to every state from a start measure (or a block of them)."""
+        transposed = self.world.transition[choice].T.tocsr()
+        block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
+        if self.direct and block.shape[1] > 1:
+            found = self._factor(choice).solve(block, trans="T")
+        else:
+            found = self._krylov(transposed, block, accuracy)
+        self._solve_failed_again(transposed, block, found, accuracy)
+        return np.asarray(found.reshape(starts.shape))
+
+    def _refined(
+        self,
+        matrix: SparseMatrix,
+        right: FloatArray,
+        x: FloatArray,
+        wanted: float,
+    ) -> FloatArray:
+        """Corrections by the factor of a policy nearby, as long as they pay."""
+        assert self._factored is not None
+        residual = right - x + self.world.discount * (matrix @ x)
+        left = float(norms(residual))
+        for _ in range(CORRECTIONS):
+            if left <= wanted:
+                break
+            step = self._factored[1].solve(residual)
+            residual = right - x - step + self.world.discount * (matrix @ (x + step))
+            before, left = left, float(norms(residual))
+            if not left <= PAYING * before:
+                break
+            x = x + step
+        return x
+
+    @cached_property
+    def direct(self) -> bool:
+        """Whether policies are factorised."""
+        if self.world.num_states <= DIRECT_LIMIT:
+            return True
+        fits = self.world.num_states <= FACTOR_LIMIT
+        return fits and is_narrow(self.world)
+
+    def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
+        matrix = self.world.transition[choice]
+        if self.direct:
+            x = self._substituted(choice, right)
+        else:
+            x = self._krylov(matrix, right, accuracy)
+        self._solve_failed_again(matrix, right, x, accuracy)
+        return x
+
+    def _is_factored(self, choice: IntArray) -> bool:
+        return self._factored is not None and np.array_equal(self._factored[0], choice)
+
+    def _factor(self, choice: IntArray) -> Any:
+        if self._factored is None or not self._is_factored(choice):
+            self._factored = None
+            system = DiscountedSystem(self.world.transition[choice], self.world.discount)
+            self._factored = choice, factorise(system.matrix)
+        return self._factored[1]
+
+    def _substituted(self, choice: IntArray, right: FloatArray) -> FloatArray:
+        """SuperLU solves column by column; a compiled loop over the block is several times faster.
+
+        A = R' L U C' with the permutations of SuperLU.
+        """
+        from journeyman.policy.system_kernels import backward_substitution, forward_substitution
+
+        factor = self._factor(choice)
+        lower, upper = factor.L, factor.U
+        x = np.empty_like(right)
+        x[factor.perm_r] = right
+        forward_substitution(lower.data, lower.indices, lower.indptr, x)
+        backward_substitution(upper.data, upper.indices, upper.indptr, upper.diagonal(), x)
+        return np.asarray(x[factor.perm_c])
+
+    def _krylov(self, matrix: SparseMatrix, right: FloatArray, accuracy: float) -> FloatArray:
+        from journeyman.policy.system_kernels import bicgstab, bicgstab_block
+
+        rows, discount = compiled_rows(matrix), self.world.discount
+        x = np.zeros_like(right)
+        wanted = accuracy * norms(right)
+        if right.shape[1] == 1:
+            single, goal = x.ravel(), float(wanted[0])
+            bicgstab(*rows, discount, right.ravel(), single, goal, BLOCK_ITERATIONS)
+            return single.reshape(right.shape)
+        bicgstab_block(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
+        return x
+
+    def _solve_failed_again(
+        self, matrix: SparseMatrix, right: FloatArray, x: FloatArray, accuracy: float
+    ) -> None:
+        """Solve the columns again whose residual is too large."""
+        from journeyman.policy.system_kernels import residual_block
+
+        left = np.empty_like(x)
+        residual_block(*compiled_rows(matrix), self.world.discount, right, x, left)
+        allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
+        wrong = ~(norms(left) <= allowed)
+        if not wrong.any():
+            return
+        system = DiscountedSystem(matrix, self.world.discount)
+        for column in np.flatnonzero(wrong):
+            x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
+
+
+def is_narrow(world: World) -> bool:
+    """Whether the states can be numbered so that every step stays within O(sqrt(states)).
+
+    States that nothing leaves are left out: a sink that all states reach costs a factor one row.
+    """
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    matrix, moving = world.transition, ~world.absorbing
+    states = world.pairs.states.astype(matrix.indices.dtype)
+    graph = sparse.csr_array(
+        (np.ones(matrix.nnz, dtype=bool), matrix.indices, matrix.indptr), shape=matrix.shape
+    )
+    joined = sparse.csr_array(
+        (np.ones(world.num_pairs, dtype=bool), states, np.arange(world.num_pairs + 1)),
+        shape=matrix.shape,
+    )
+    steps = (joined.T @ graph).tocsr()[moving][:, moving]
+    order = reverse_cuthill_mckee(sparse.csr_array(steps + steps.T).astype(float))
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    pairs = steps.tocoo()
+    width = int(np.abs(place[pairs.coords[0]] - place[pairs.coords[1]]).max(initial=0))
+    return bool(width <= NARROW * np.sqrt(world.num_states))
+
+
+class PolicySystems:
+    """Systems of randomised policies of one world, factorised at once where it is narrow."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.direct = Chains(world).direct
+
+    def of(self, policy: Policy) -> DiscountedSystem:
+        """I - discount P_pi, ready for many right-hand sides."""
+        system = DiscountedSystem(transition_under(self.world, policy), self.world.discount)
+        if self.direct:
+            system.factorise()
+        return system
+
+
+def transition_under(world: World, policy: Policy) -> SparseMatrix:
+    """The (states x states) transition matrix of the chain that `policy` makes of `world`."""
+    return averaging(world, policy.on(world)) @ world.transition
+
+
+def averaging(world: World, law: FloatArray) -> SparseMatrix:
+    """The (states x pairs) matrix that averages over a state's actions, by their probabilities."""
+    return sparse.csr_array(
+        (law, np.arange(world.num_pairs), world.pairs.offsets),
+        shape=(world.num_states, world.num_pairs),
+    )

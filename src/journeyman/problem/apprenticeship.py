@@ -46,7 +46,7 @@ from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, World
 from journeyman.demonstrations.stepped_control_variate import blended_totals, discounted_totals
 from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
-from journeyman.policy.attainable import attainable_ranges
+from journeyman.policy.planning import attainable_ranges
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
 from journeyman.world import Pairs, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world

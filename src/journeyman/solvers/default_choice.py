@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from journeyman.features import partition
-from journeyman.policy.linear_systems import is_narrow
+from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.solvers.classics.expert_policy import expert_policy
+from journeyman.solvers.classics.answering import expert_policy
 from journeyman.solvers.classics.maximum_margin_planning import (
     MarginObjective,
     best_mixture,

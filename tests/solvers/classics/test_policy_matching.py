@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.solvers.classics.expert_policy import expert_policy
+from journeyman.solvers.classics.answering import expert_policy
 from journeyman.solvers.classics.policy_matching import Mismatch
 from journeyman.testing import Shape, random_problem
 from solved_problems import solved_problem

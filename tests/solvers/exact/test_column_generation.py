@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.policy import linear_systems as chains
+from journeyman.policy import policy_evaluation as chains
 from journeyman.solvers import default_choice as choice_of_engine
 from journeyman.solvers.default_choice import default_solver
 from journeyman.solvers.exact import column_search

@@ -1,10 +1,13 @@
-"""From what a method has found to an answer with bounds; what methods ask of a problem."""
+"""From what a method has found to an answer with bounds; what methods ask of a problem and of its
+expert."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, read_only
-from journeyman.demonstrations import Demonstrations
-from journeyman.errors import InvalidProblem
+from journeyman.arrays import BoolArray, FloatArray, read_only
+from journeyman.demonstrations import Demonstrations, clone
+from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, best_witness
@@ -79,3 +82,55 @@ def answer_of(
         solve_seconds=seconds,
         log=log,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertPolicy:
+    """A law per state, which states it is known in, and how often they are visited.
+
+    A given policy is known in every state, and its states count as often as its occupancy visits
+    them. Otherwise the expert is cloned without smoothing: an action that was never seen has
+    probability 0. States that no demonstration visits are *unseen*: their law is uniform, which
+    says nothing about the expert, and a method must not learn from it. Visits then are those of the
+    records,
+
+        visits(x) = mean over episodes of sum_t discount^t 1{x_t = x}
+    """
+
+    policy: Policy
+    seen: BoolArray
+    visits: FloatArray
+    source: str
+    """Where the law comes from, in words for the log."""
+
+
+def require_expert_policy(expert: object) -> None:
+    """A policy, or None."""
+    if not isinstance(expert, Policy | None):
+        raise InvalidSolver(
+            f"expert is a {type(expert).__name__}",
+            "Give a jm.Policy, or None to clone the expert from its demonstrations",
+        )
+
+
+def expert_policy(problem: Apprenticeship, given: Policy | None, method: str) -> ExpertPolicy:
+    """The expert of a problem: `given`, or cloned from the problem's demonstrations."""
+    world = problem.world
+    if given is not None:
+        given.on(world)
+        everywhere = np.ones(world.num_states, dtype=bool)
+        visited = occupancy(world, given).of_states
+        return ExpertPolicy(
+            given, read_only(everywhere), read_only(visited), "the expert's policy is given"
+        )
+    demos = require_demonstrations(problem, method)
+    states = demos.step_states
+    weights = world.discount ** demos.step_times.astype(float) / len(demos)
+    visits = np.bincount(states, weights, minlength=world.num_states)
+    seen = np.bincount(states, minlength=world.num_states) > 0
+    source = (
+        f"the expert's policy is cloned from {len(demos)} demonstrations, which visit "
+        f"{int(seen.sum())} of {world.num_states} states"
+    )
+    policy = clone(demos, world, smoothing=0.0)
+    return ExpertPolicy(policy, read_only(seen), read_only(visits), source)

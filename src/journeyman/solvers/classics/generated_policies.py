@@ -19,9 +19,9 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.costs.cost_class import ScaledClass
 from journeyman.policy import Policy, extract
-from journeyman.policy.linear_systems import Chains
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.planning import improve
+from journeyman.policy.policy_evaluation import Chains
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.storage import digest
 

@@ -45,8 +45,12 @@ from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_suitable
-from journeyman.solvers.classics.expert_policy import expert_policy, require_expert_policy
+from journeyman.solvers.classics.answering import (
+    answer_of,
+    expert_policy,
+    require_expert_policy,
+    require_suitable,
+)
 from journeyman.solvers.exact.engines import Engine, Result, run_highs
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.hyperparameters import (

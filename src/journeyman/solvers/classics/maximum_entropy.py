@@ -71,9 +71,8 @@ import numpy as np
 from journeyman.arrays import FloatArray, norms
 from journeyman.costs import EuclideanBall
 from journeyman.policy import Plan, plan
-from journeyman.policy.attainable import attainable_ranges
-from journeyman.policy.linear_systems import DiscountedSystem, PolicySystems
-from journeyman.policy.planning import soft_plan
+from journeyman.policy.planning import attainable_ranges, soft_plan
+from journeyman.policy.policy_evaluation import DiscountedSystem, PolicySystems
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_suitable

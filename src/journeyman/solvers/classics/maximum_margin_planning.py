@@ -52,11 +52,12 @@ from journeyman.arrays import FloatArray
 from journeyman.policy import Plan, Policy, occupancy, plan
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_suitable
-from journeyman.solvers.classics.expert_policy import (
+from journeyman.solvers.classics.answering import (
     ExpertPolicy,
+    answer_of,
     expert_policy,
     require_expert_policy,
+    require_suitable,
 )
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.watch import Advance, Watch, iterate

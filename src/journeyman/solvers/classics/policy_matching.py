@@ -54,11 +54,12 @@ from journeyman.policy.policy_evaluation import action_values
 from journeyman.policy.table import softmax
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
-from journeyman.solvers.classics.answering import answer_of, require_suitable
-from journeyman.solvers.classics.expert_policy import (
+from journeyman.solvers.classics.answering import (
     ExpertPolicy,
+    answer_of,
     expert_policy,
     require_expert_policy,
+    require_suitable,
 )
 from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.status import Status

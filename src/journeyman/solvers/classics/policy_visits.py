@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, SparseMatrix, dense
-from journeyman.policy.linear_systems import DiscountedSystem, averaging
+from journeyman.policy.policy_evaluation import DiscountedSystem, averaging
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.hyperparameters import require_count
 from journeyman.world.sampling import walk

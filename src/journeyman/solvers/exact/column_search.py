@@ -16,8 +16,8 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.policy import extract
-from journeyman.policy.linear_systems import BLOCK_BYTES, Chains
 from journeyman.policy.planning import Improvement, improve
+from journeyman.policy.policy_evaluation import BLOCK_BYTES, Chains
 from journeyman.policy.table import Policy
 from journeyman.problem import Apprenticeship, Witness
 from journeyman.solvers.answer import Solution
