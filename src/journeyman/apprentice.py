@@ -58,7 +58,7 @@ class Apprentice:
         """Write policy, certificate and all they rest on into a directory that `jm.audit` reads.
 
         The trace of bounds and the recovered costs go with them, if the solver left any. Below the
-        explicit level `code` tells how world, costs, features and policies were made.
+        explicit level `code` refers to how world, costs, features and policies were made.
         """
         if not self.certificate.is_exact:
             evaluation = self.answer.rollouts

@@ -1,7 +1,7 @@
 """Whether a policy and a world answer row by row: walks of a batch must share nothing.
 
 Walks take their steps together, so whoever answers for a whole batch at once (one random number
-for all, a state meant for one environment, figures normalised over the batch) makes of a thousand
+for all, a state meant for one environment, values normalised over the batch) makes of a thousand
 walks one. Asked are, with generators of their own,
 
     copies     a batch of equal states, several times. Where actions, starts or steps of a batch
@@ -146,7 +146,7 @@ def _as_law(states: IntArray, chances: Any) -> dict[int, float]:
 
 
 def _drawn(policy: AnyPolicy, states: IntArray) -> Any:
-    """First actions of `DRAWS` batches: (batches x walks x figures)."""
+    """First actions of `DRAWS` batches: (batches x walks x numbers)."""
     found = [
         Actor(policy, _stream(1 + number)).sample(states.copy()).reshape(len(states), -1)
         for number in range(DRAWS)

@@ -150,7 +150,7 @@ class Pairs:
 
     @cached_property
     def _keys(self) -> IntArray:
-        """One increasing number per pair, from which its state and action can be told."""
+        """One increasing number per pair, from which its state and action follow."""
         return read_only(self.states * self.width + self.actions)
 
     @cached_property
