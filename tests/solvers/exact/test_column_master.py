@@ -36,7 +36,7 @@ def random_master(seed, cost_class, *, budgets=0):
 
 def optimum(master):
     """min t'up + ... with one variable per positive and negative part."""
-    num, size = master.figures.shape
+    num, size = master.expectations.shape
     costs, duals = master.duals.num_costs, master.duals
     one_sided = not duals.is_box
     if one_sided:
@@ -47,8 +47,8 @@ def optimum(master):
     else:
         objective = np.concatenate([np.zeros(num), duals.upper])
         tops = np.eye(size)
-    above = np.hstack([master.figures.T, -tops])
-    below = np.hstack([-master.figures.T, -tops])[: 0 if one_sided else costs]
+    above = np.hstack([master.expectations.T, -tops])
+    below = np.hstack([-master.expectations.T, -tops])[: 0 if one_sided else costs]
     free = [(None, None)] if one_sided else []
     extra = tops.shape[1] - len(free)
     found = linprog(
@@ -83,7 +83,7 @@ def test_values_enclose_the_optimum_for_the_ball(seed, budgets):
     assert np.linalg.norm(point.dual[: master.duals.num_costs]) <= 1
     rows = master.coupling.tocoo().coords[0]
     objective = lambda x: master.duals.support(  # noqa: E731
-        master.figures.T @ master.feasible(np.abs(x) + 1e-12) - master.target
+        master.expectations.T @ master.feasible(np.abs(x) + 1e-12) - master.target
     )
     for start in range(3):
         rng = np.random.default_rng(start)

@@ -17,7 +17,7 @@ with prices that prove it.
 For `Simplex` the optimum is usually a whole face, so a second stage (`second_stage`) takes from
 among the policies whose gap is within `tolerance` of the least the one of least total cost.
 OPTIMAL then also means that no policy of least gap has a total surplus that is larger by more than
-`tolerance` per cost; `Answer.log` has the figures. A second stage that is stopped leaves the best
+`tolerance` per cost; `Answer.log` has the numbers. A second stage that is stopped leaves the best
 policy so far, with a gap that is within `tolerance`.
 
 Cost. Per call some rough steps of policy iteration, one solve for all costs and one master problem
@@ -112,7 +112,7 @@ class ColumnGeneration:
     def _judge(
         self, problem: Apprenticeship, search: ColumnSearch, status: Status, tolerance: float
     ) -> Answer:
-        """The best policy, after a second stage if there is one; its figures say what it is."""
+        """The best policy, after a second stage if there is one; its numbers say what it is."""
         ended = status in (Status.OPTIMAL, Status.INACCURATE)
         if has_second_stage(problem) and ended and search.gap <= near(search, tolerance):
             return second_stage_by_columns(

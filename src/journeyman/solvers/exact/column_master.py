@@ -2,7 +2,7 @@
 
     minimise over x >= 0, F x = f    max over y in Y of <y, M x - target>
 
-where the columns of M are figures of generated policies, F couples them (one convexity row per
+where the columns of M are expectations of generated policies, F couples them (one convexity row per
 start block, or a small flow), and Y is the dual set. Its dual is
 
     maximise <f, v> - <target, y>    over y in Y and v with  s = M'y - F'v >= 0
@@ -49,9 +49,9 @@ Parts = tuple[FloatArray, ...]
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """`figures` is M transposed: one row per column. `feasible` repairs a vector to F x = f."""
+    """`expectations` is M transposed, one row per column. `feasible` repairs x to F x = f."""
 
-    figures: FloatArray
+    expectations: FloatArray
     coupling: SparseMatrix
     right: FloatArray
     target: FloatArray
@@ -60,7 +60,7 @@ class Master:
 
     def miss(self, mixture: FloatArray) -> FloatArray:
         """M x - target."""
-        return np.asarray(self.figures.T @ mixture - self.target)
+        return np.asarray(self.expectations.T @ mixture - self.target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +104,12 @@ class _Iterate:
 
     def __init__(self, master: Master) -> None:
         self.master, self.set = master, master.duals
-        self.columns, self.target = self.set.lifted(master.figures), self.set.lifted(master.target)
+        self.columns, self.target = (
+            self.set.lifted(master.expectations),
+            self.set.lifted(master.target),
+        )
         self.base, self.base_target = (
-            self.set.base(numbers) for numbers in (master.figures, master.target)
+            self.set.base(numbers) for numbers in (master.expectations, master.target)
         )
         columns = self.columns
         self.F = Coupling(master.coupling)
@@ -360,8 +363,8 @@ class Coupling:
 COLUMNS, KEPT = 12, 8
 """Columns are retired when there are more than so many times the size of the master; so many are
 left."""
-FIGURES_COUNT = 3
-"""The size of a master is the number of its rows, or so many times that of its figures."""
+EXPECTATIONS_COUNT = 3
+"""The size of a master is the number of its rows, or so many times that of its expectations."""
 UNUSED = 0.01
 """Only columns with a smaller share of their row are retired."""
 
@@ -373,44 +376,43 @@ class ColumnPool:
     the master problem is retired; a policy without columns is forgotten.
     """
 
-    def __init__(self, world: World, start_rows: StartRows, own_figures: FloatArray) -> None:
+    def __init__(self, world: World, start_rows: StartRows, own_expectations: FloatArray) -> None:
         self.world, self.start_rows = world, start_rows
-        self._own = own_figures
+        self._own = own_expectations
         self._rows = np.flatnonzero(np.diff(start_rows.starts.indptr) > 0)
         self._choices: dict[int, IntArray] = {}
-        self._figures = np.zeros((0, own_figures.shape[1]))
+        self._expectations = np.zeros((0, own_expectations.shape[1]))
         self._policy_of = np.zeros(0, dtype=np.int64)
         self._row_of = np.zeros(0, dtype=np.int64)
         self._count = 0
 
     @property
     def held_bytes(self) -> int:
-        """Of policies and figures."""
-        return int(self._figures.nbytes + sum(kept.nbytes for kept in self._choices.values()))
+        """Of policies and expectations."""
+        return int(self._expectations.nbytes + sum(kept.nbytes for kept in self._choices.values()))
 
-    def add(self, choice: IntArray, figures: FloatArray) -> None:
-        """A policy (the pair of each state) with its figures from every start row."""
+    def add(self, choice: IntArray, expectations: FloatArray) -> None:
+        """A policy (the pair of each state) with its expectations from every start row."""
         largest = self.world.pairs.max_actions - 1
         actions = choice - self.world.pairs.offsets[:-1]
         self._choices[self._count] = actions.astype(np.min_scalar_type(largest))
-        self._figures = np.concatenate([self._figures, figures[self._rows]])
+        self._expectations = np.concatenate([self._expectations, expectations[self._rows]])
         self._row_of = np.concatenate([self._row_of, self._rows])
         own = np.full(self._rows.size, self._count)
         self._policy_of = np.concatenate([self._policy_of, own])
         self._count += 1
 
-    def master(self, target: FloatArray, duals: DualSet, part: slice = slice(None)) -> Master:
-        """The master problem over all columns; `part` selects figures."""
+    def master(self, target: FloatArray, duals: DualSet) -> Master:
+        """The master problem over all columns."""
         rows, number = self._row_of, self._row_of.size
         generated = sparse.csr_array(
             (np.ones(number), (rows, np.arange(number))), shape=(self.start_rows.num_rows, number)
         )
-        figures = np.concatenate([self._own, self._figures])[:, part]
         return Master(
-            figures=np.ascontiguousarray(figures),
+            expectations=np.concatenate([self._own, self._expectations]),
             coupling=sparse.hstack([self.start_rows.coupling, generated], format="csr"),
             right=self.start_rows.right,
-            target=target[part],
+            target=target,
             duals=duals,
             feasible=lambda x: self.start_rows.feasible(x, rows),
         )
@@ -418,7 +420,7 @@ class ColumnPool:
     def retire(self, point: MasterPoint) -> None:
         """Drop the columns worth least when there are too many; the newest two rounds are kept."""
         number = self._row_of.size
-        size = max(self._rows.size, FIGURES_COUNT * self._own.shape[1])
+        size = max(self._rows.size, EXPECTATIONS_COUNT * self._own.shape[1])
         if number <= COLUMNS * size:
             return
         own = self.start_rows.pairs.size
@@ -430,7 +432,7 @@ class ColumnPool:
         surplus = min(number - KEPT * size, int(idle.sum()))
         kept = np.ones(number, dtype=bool)
         kept[np.argsort(worth, kind="stable")[:surplus]] = False
-        self._figures = self._figures[kept]
+        self._expectations = self._expectations[kept]
         self._row_of, self._policy_of = self._row_of[kept], self._policy_of[kept]
         for index in set(self._choices) - set(self._policy_of.tolist()):
             del self._choices[index]

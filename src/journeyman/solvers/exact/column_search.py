@@ -1,6 +1,6 @@
 """The loop of column generation: duals from the master, a policy for them, bounds from both.
 
-All figures are in the units of `dual_set.UnitProgram`, in which values are of size one. One call
+All numbers are in the units of `dual_set.UnitProgram`, in which values are of size one. One call
 
 1. improves a policy for the master's dual point y, roughly and from the best values at hand,
 2. evaluates it for every cost and budget (its columns, one per start row),
@@ -87,7 +87,7 @@ class ColumnSearch:
         zero = np.zeros(task.world.num_states)
         self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
         self._values = zero
-        self._figures = np.zeros(task.target.size)
+        self._difference = np.zeros(task.target.size)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
 
@@ -98,7 +98,7 @@ class ColumnSearch:
     @property
     def excess(self) -> float:
         """By how much the mixture breaks a budget, at most, in units of that budget."""
-        return float(self._figures[self.duals.num_costs :].max(initial=0.0))
+        return float(self._difference[self.duals.num_costs :].max(initial=0.0))
 
     @property
     def held_bytes(self) -> int:
@@ -110,7 +110,7 @@ class ColumnSearch:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound on the optimum in the problem's own figures.
+        """Lower and upper bound on the optimum in the problem's own units.
 
         A mixture that breaks a budget proves nothing from above.
         """
@@ -139,13 +139,13 @@ class ColumnSearch:
             self.pool = self._open(found.choice)
         self._values = found.values
         by_visits = self._by_visits and not self.pool.start_rows.pairs.size
-        read = self._figures_by_visits if by_visits else self._figures_by_values
-        figures = read(self.pool, found.choice)
-        if figures is None:
+        read = self._expectations_by_visits if by_visits else self._expectations_by_values
+        expectations = read(self.pool, found.choice)
+        if expectations is None:
             return False
         best, _ = self.chains.greedy(cost, self._values)
         self._bound(self.dual, self._values, float((self._values - best).max()))
-        self.pool.add(found.choice, figures)
+        self.pool.add(found.choice, expectations)
         self._solve_master(self.pool)
         self.calls += 1
         self.trace.append((self.watch.elapsed, *self.bounds))
@@ -168,8 +168,8 @@ class ColumnSearch:
         """Begin with the policies and the mixture of another search over the same costs."""
         self.chains, self.pool, self.mixture = other.chains, other.pool, other.mixture
         self._values, self._table = other._values, other._table
-        self._figures = other._figures + other.task.target - self.task.target
-        self.upper = self.duals.support(self._figures)
+        self._difference = other._difference + other.task.target - self.task.target
+        self.upper = self.duals.support(self._difference)
         if self.pool is not None and self.gap > self.tolerance:
             self._solve_master(self.pool)
 
@@ -212,7 +212,7 @@ class ColumnSearch:
         if point.upper < self.upper:
             self.upper = point.upper
             self.mixture = pool.snapshot(point.mixture, CRUMBS * self._scale())
-            self._figures = master.miss(point.mixture)
+            self._difference = master.miss(point.mixture)
         pool.retire(point)
         self.dual = self._admitted(point.dual)
 
@@ -225,15 +225,15 @@ class ColumnSearch:
         """Whether few start blocks, and a solve for each of them, replace one for every cost."""
         return not self.chains.direct and self.costs.shape[1] > FEWER_BLOCKS
 
-    def _figures_by_values(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
+    def _expectations_by_values(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
         """Columns of a policy; its values for the present dual point on the way."""
         size = self.costs.shape[1]
-        figures = np.empty((pool.start_rows.num_rows, size))
+        expectations = np.empty((pool.start_rows.num_rows, size))
         values = np.zeros(self.world.num_states)
         keep = 8 * self.world.num_states * size <= min(TABLE_BYTES, self.memory_limit / 4)
         blocks = []
         for part, table in self.chains.tables(choice, self.costs, self.accuracy):
-            figures[:, part] = pool.start_rows.starts @ table
+            expectations[:, part] = pool.start_rows.starts @ table
             values += table @ self.dual[part]
             if keep:
                 blocks.append(table)
@@ -241,9 +241,9 @@ class ColumnSearch:
                 return None
         self._values = values
         self._table = np.hstack(blocks) if keep else None
-        return figures
+        return expectations
 
-    def _figures_by_visits(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
+    def _expectations_by_visits(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
         """Columns of a policy from its visits, start block by start block."""
         starts, chosen = pool.start_rows.starts, self.costs[choice]
         width = max(1, BLOCK_BYTES // (8 * self.world.num_states))
@@ -276,7 +276,7 @@ class ColumnSearch:
 
 
 def generate(search: ColumnSearch, most: int) -> Status:
-    """Call until the bounds meet: OPTIMAL in the search's own figures, or what stopped it."""
+    """Call until the bounds meet: OPTIMAL in the search's own units, or what stopped it."""
     watch, gaps = search.watch, [np.inf]
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():

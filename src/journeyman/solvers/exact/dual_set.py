@@ -144,7 +144,7 @@ class UnitProgram:
     target: FloatArray
     duals: DualSet
     unit: float
-    """One unit of the objective in the problem's own figures."""
+    """One unit of the objective in the problem's own units."""
     dual_units: FloatArray
     """What a dual coordinate is multiplied with to give a weight or price."""
     first_dual: FloatArray
@@ -190,7 +190,7 @@ class UnitProgram:
 
             minimise  sum_i z_i/n  with z_i <= level  =  max over y of <y, z - level> + level
 
-        where y_i goes from 1/n to the limit of the prices. Its figures are those of this task, and
+        where y_i goes from 1/n to the limit of the prices. Its numbers are those of this task, and
         so are the columns. `duals` are those of this task, perhaps with raised prices of budgets.
         """
         count, lower = duals.num_costs, duals.lower.copy()
@@ -203,7 +203,7 @@ class UnitProgram:
         )  # fmt: skip
 
     def witness(self, dual: FloatArray, values: FloatArray) -> Witness:
-        """A dual point in the problem's own figures."""
+        """A dual point in the problem's own units."""
         both, count = dual * self.dual_units, self.duals.num_costs
         return Witness(both[:count], values * self.unit, both[count:])
 
