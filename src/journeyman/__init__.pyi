@@ -52,6 +52,9 @@ from journeyman.costs import CostFunctions as CostFunctions
 from journeyman.costs import EuclideanBall as EuclideanBall
 from journeyman.costs import InfinityBall as InfinityBall
 from journeyman.costs import KnownCost as KnownCost
+from journeyman.costs import L1Ball as L1Ball
+from journeyman.costs import Polytope as Polytope
+from journeyman.costs import PriorBall as PriorBall
 from journeyman.costs import Simplex as Simplex
 from journeyman.costs.step_costs import StepCosts as StepCosts
 from journeyman.demonstrations import Blend as Blend

@@ -1,6 +1,12 @@
 """Features Phi and their builders."""
 
-from journeyman.features.base import Features, JoinedFeatures, concatenate, occupancies
+from journeyman.features.base import (
+    DrawnFeatures,
+    Features,
+    JoinedFeatures,
+    concatenate,
+    occupancies,
+)
 from journeyman.features.cells import Bumps, HardCells, Hats, Membership
 from journeyman.features.factored import (
     FactoredFeatures,
@@ -29,6 +35,7 @@ __all__ = [
     "BaseMeasure",
     "Bumps",
     "ClonedVisits",
+    "DrawnFeatures",
     "EvenKnots",
     "FactoredFeatures",
     "Features",
