@@ -137,8 +137,8 @@ from journeyman.solvers.classics.adversarial_imitation import (
 )
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning as BehaviourCloning
 from journeyman.solvers.classics.dagger import DAgger as DAgger
-from journeyman.solvers.classics.imitation_reinforce import ImitationReinforce as ImitationReinforce
-from journeyman.solvers.classics.imitation_trust_region import (
+from journeyman.solvers.classics.imitation_gradients import ImitationReinforce as ImitationReinforce
+from journeyman.solvers.classics.imitation_gradients import (
     ImitationTrustRegion as ImitationTrustRegion,
 )
 from journeyman.solvers.classics.inverse_program import InverseProgram as InverseProgram

@@ -5,9 +5,9 @@ import pytest
 
 import journeyman as jm
 from journeyman.solvers.answer import Work
+from journeyman.solvers.classics.imitation_gradients import WorstCaseDescent
 from journeyman.solvers.classics.policy_family import PolicyFamily
 from journeyman.solvers.classics.policy_visits import VisitOptions
-from journeyman.solvers.classics.worst_case_descent import WorstCaseDescent
 from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
 
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]
