@@ -1,4 +1,4 @@
-"""What the two methods of Ho, Gupta and Ermon share: one problem, descended along its worst cost.
+"""IM-REINFORCE and IM-TRPO of Ho, Gupta and Ermon: descent of the gap along its worst cost.
 
     minimise over theta   delta(theta) = gap_W(Psi' mu_theta - target)
 
