@@ -307,7 +307,7 @@ def _commands(data: ReportData) -> str:
     seed = data.seeds.get("solver")
     return (
         "apprentice = jm.learn(\n"
-        f"    world, basis, expert, cost_class=jm.{_class_name(data)},\n"
+        f"    world, basis, expert, cost_class=jm.costs.{_class_name(data)},\n"
         f"    failure_probability={delta!r}, seed={seed!r},\n)\n"
         'apprentice.save("run/")\njm.audit("run/")\n'
     )
