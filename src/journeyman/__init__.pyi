@@ -56,7 +56,7 @@ from journeyman.costs import L1Ball as L1Ball
 from journeyman.costs import Polytope as Polytope
 from journeyman.costs import PriorBall as PriorBall
 from journeyman.costs import Simplex as Simplex
-from journeyman.costs.step_costs import StepCosts as StepCosts
+from journeyman.costs.functions import StepCosts as StepCosts
 from journeyman.demonstrations import Blend as Blend
 from journeyman.demonstrations import ControlVariate as ControlVariate
 from journeyman.demonstrations import Demonstrations as Demonstrations

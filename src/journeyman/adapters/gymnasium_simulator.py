@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import BoolArray, FloatArray, assign, real_array
-from journeyman.costs.step_costs import StepCosts
+from journeyman.costs.functions import StepCosts
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidCosts, InvalidWorld, MissingExtra
 from journeyman.policy.acting import Actor, AnyPolicy
@@ -48,7 +48,7 @@ class GymnasiumSimulator:
             depend on it as they depend on a seed.
 
     >>> import numpy as np
-    >>> from journeyman.costs.step_costs import StepCosts
+    >>> from journeyman.costs.functions import StepCosts
     >>> haste = StepCosts(lambda o, a, after, r, end: np.ones((len(r), 1)), ["steps"],
     ...                   lowest=0, highest=1)
     >>> lake = GymnasiumSimulator("FrozenLake-v1", haste, discount=0.9)

@@ -40,7 +40,7 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.costs import CostBasis, CostClass, CostFunctions, InfinityBall, KnownCost
-from journeyman.costs.step_costs import StepCosts
+from journeyman.costs.functions import StepCosts
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, MonteCarlo
 from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, WorldSimulator
 from journeyman.demonstrations.stepped_control_variate import blended_totals, discounted_totals
