@@ -460,6 +460,18 @@ def no_measure(header, arrays):
     del arrays["measure"]
 
 
+def fewer_visits(header, arrays):
+    arrays["visits"] = arrays["visits"] * 0.999
+
+
+def visits_elsewhere(header, arrays):
+    arrays["visits"] = arrays["visits"][::-1].copy()
+
+
+def another_count_of_tails(header, arrays):
+    header["centred"] = not header["centred"]
+
+
 def not_finite(header, arrays):
     name = next(iter(arrays))
     arrays[name] = np.full(arrays[name].shape, np.nan)
@@ -492,7 +504,8 @@ CHANGES = {
     ],
     "evidence.npz": [
         other_values, other_weights, another_measure, a_larger_measure,
-        another_scale_of_the_measure, no_measure,
+        another_scale_of_the_measure, no_measure, fewer_visits, visits_elsewhere,
+        another_count_of_tails,
     ],
 }  # fmt: skip
 ALL = [(name, change) for name, some in CHANGES.items() for change in (*some, not_finite, nothing)]

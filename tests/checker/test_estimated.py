@@ -707,3 +707,10 @@ def test_a_run_from_before_demonstrations_were_held_against_the_model_is_refused
     (finding,) = jm.audit(tmp_path).findings
     assert "version 2 of the schema cannot be audited" in finding
     assert "certify and save again" in finding
+
+
+def test_visits_cannot_make_the_error_of_the_model_small(run):
+    """Without visits the model would hide nothing, if what they miss did not count."""
+    change_arrays(run / "evidence.npz", lambda _, arrays: arrays["visits"].fill(0.0))
+    rehash(run)
+    failed(run, "of its flow unexplained", "'model' in the combination (D;")

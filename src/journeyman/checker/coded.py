@@ -534,7 +534,7 @@ def _by_walks(run: CodedRun) -> Evaluation:
     missing = np.array([one.unrecorded for one in samples])
     moved = np.outer(missing, costs.centre) if question.centred else 0.0
     radius = math.fsum(theta * np.array([radius for radius, _, _ in radii]))
-    lost = math.fsum(theta * costs.smaller * missing)
+    lost = math.fsum(theta * costs.of_tails(centred=question.centred) * missing)
     terms = (
         DerivedTerm("rollout sampling", formula, radius, source),
         DerivedTerm("rollout truncation", cut, lost, cut_source),

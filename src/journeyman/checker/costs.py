@@ -125,6 +125,10 @@ class Costs:
             low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
         return np.asarray(horizon * (high - low))
 
+    def of_tails(self, *, centred: bool) -> float:
+        """N for time without a record: of costs at mid-range, or at nothing."""
+        return self.about_centre if centred else self.plain
+
     def size(self, horizon: float) -> float:
         """What absolute errors of gaps are measured by: the largest gap of two policies, and a
         little of what it would be without centring, because that is what was rounded."""

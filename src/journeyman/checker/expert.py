@@ -240,7 +240,9 @@ def plain_estimates(
     count, unknown = len(totals), math.fsum(missing) / len(totals)
     mean = totals.mean(axis=0) + (costs.centre * unknown if centred else 0.0)
     sample = f"{count} demonstrations"
-    cut = DerivedTerm("truncation", TRUNCATION, costs.smaller * unknown, "recorded lengths")
+    cut = DerivedTerm(
+        "truncation", TRUNCATION, costs.of_tails(centred=centred) * unknown, "recorded lengths"
+    )
     radii = costs.radii(horizon, count, shares[0])
     claimed = [name for name in radii if f"plain mean, {name}" in names]
     name = claimed[0] if claimed else min(radii, key=lambda one: radii[one][0])

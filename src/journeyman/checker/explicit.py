@@ -72,6 +72,8 @@ WEAK = 0.5
 """Of the trivial bound: a bound above it is weak."""
 ROUNDING_STEPS = 256
 """Operations per step of the horizon: a possible gap below their rounding is none."""
+EXACT = 1e-6
+"""Of the flow: more than an exact evaluation leaves."""
 ROUGH = 1e-5
 """Of the largest gap: a solver on its way evaluates only as exactly as it has to."""
 
@@ -494,6 +496,10 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     if findings.equal("the number of expectations", len(stated), own.size):
         for name, value, derived, size in zip(run.problem.names, stated, own, sizes, strict=True):
             findings.close(f"the expectation of {name!r}", value, float(derived), float(size))
+    missed = math.fsum(np.abs(run.evaluated.residual))
+    findings.check(
+        missed <= EXACT, f"the visits of the policy leave {missed!r} of its flow unexplained"
+    )
     gap = run.evaluated.gap(run.problem.target)
     findings.close("the gap on the data", number(facts["gap_on_data"]), gap, run.size)
     error = math.fsum(term.value for term in run.evaluated.exact().terms)

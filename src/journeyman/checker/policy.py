@@ -210,8 +210,11 @@ class Evaluated:
 
     def distance(self, distances: Distances) -> float:
         """How far the policy's occupancy in the true world can be from that in the model."""
-        ahead = self.world.discount * float(self.visits @ distances.transition)
-        return min(ahead + distances.initial, FURTHEST) * self.world.horizon
+        missed = math.fsum(np.abs(self.residual)) * self.world.horizon
+        weighted = float(self.visits @ distances.transition)
+        weighted += float(distances.transition.max()) * missed
+        ahead = self.world.discount * weighted + distances.initial
+        return min(ahead, FURTHEST) * self.world.horizon
 
     def model_term(self, distances: Distances) -> DerivedTerm:
         """What the model may hide from a gap."""
@@ -253,7 +256,7 @@ class Evaluated:
         """Kind E from its statistics."""
         costs, h = self.problem.costs, self.world.horizon
         radius, formula, source = sample.radius(costs, h, stated)
-        cut = costs.smaller * sample.unrecorded
+        cut = costs.of_tails(centred=centred) * sample.unrecorded
         terms = (
             DerivedTerm("rollout sampling", formula, radius, source),
             DerivedTerm("rollout truncation", TRUNCATION, cut, "recorded lengths"),
