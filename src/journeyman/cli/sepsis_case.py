@@ -319,7 +319,7 @@ def premises_in_words(certificate: jm.Certificate) -> str:
     groups: dict[str, list[str]] = {}
     for premise in certificate.premises:
         groups.setdefault(premise.status.value, []).append(premise.name)
-    return "; ".join(f"{', '.join(names)} ({verdict})" for verdict, names in groups.items()) + "."
+    return "; ".join(f"{', '.join(names)} ({status})" for status, names in groups.items()) + "."
 
 
 def _terms(certificate: jm.Certificate) -> list[str]:

@@ -138,7 +138,7 @@ def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[A
 
     `allow` is called now and then with the bytes that the demonstrations take, and may raise.
     """
-    header, rows = csv_rows(path)
+    header, rows = csv_rows(path, strict=False)
     reader = (Log if NEXT_STATE in header else Visits)(path, header)
     for count, (line, row) in enumerate(rows, 1):
         reader.take(line, row)
@@ -179,7 +179,7 @@ def line_of(path: PathLike, episode: int, step: int) -> int:
     The step behind the last one is the row where the record ends; a log has none, and shows it in
     the row of the last step.
     """
-    header, rows = csv_rows(path)
+    header, rows = csv_rows(path, strict=False)
     place, before, found, number, t = header.index(COLUMNS[0]), None, 0, -1, 0
     for line, row in rows:
         name = "".join(row[place : place + 1]).strip()
@@ -192,9 +192,14 @@ def line_of(path: PathLike, episode: int, step: int) -> int:
     return found
 
 
-def csv_rows(path: PathLike) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The names in the first line, and the rows below it that are not empty, with their lines."""
-    rows = _rows(path)
+def csv_rows(
+    path: PathLike, *, strict: bool = True
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The names in the first line, and the rows below it that are not empty, with their lines.
+
+    Unless `strict`, there may be spaces behind a closing quote, as some systems write them.
+    """
+    rows = _rows(path, strict)
     _, names = next(rows, (0, []))
     header = [name.strip() for name in names]
     require_commas(path, header)
@@ -206,12 +211,12 @@ def csv_rows(path: PathLike) -> tuple[list[str], Iterator[tuple[int, list[str]]]
     return header, rows
 
 
-def _rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: PathLike, strict: bool) -> Iterator[tuple[int, list[str]]]:
     """The rows of a file that are not empty, each with the number of its last line."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             lines = _Lines(stream)
-            rows = csv.reader(lines, skipinitialspace=True, strict=True)
+            rows = csv.reader(lines, skipinitialspace=True, strict=strict)
             for row in rows:
                 lines.held = 0
                 if row:
