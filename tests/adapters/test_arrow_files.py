@@ -86,6 +86,17 @@ def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path):
         jm.read_demonstrations(path, memory_limit=20_000_000)
 
 
+def test_columns_in_other_files_are_refused(tmp_path):
+    """A footer of its own, which names the file that has the columns."""
+    footers, path = [], tmp_path / "footer.parquet"
+    columns = {name: [0] for name in ("episode", "t", "state", "action", "next_state")}
+    pq.write_table(pa.table(columns), tmp_path / "columns.parquet", metadata_collector=footers)
+    footers[0].set_file_path("columns.parquet")
+    footers[0].write_metadata_file(path)
+    with pytest.raises(jm.InvalidFile, match="episode lies in another file"):
+        jm.read_demonstrations(path)
+
+
 def test_long_texts_are_refused(tmp_path):
     path = tmp_path / "names.parquet"
     columns = {name: [0] for name in ("t", "state", "action", "next_state")}

@@ -118,6 +118,13 @@ class ParquetTable:
         self.num_rows: int | None = self._file.metadata.num_rows
 
     def batches(self, names: list[str]) -> Iterator[Any]:
+        footer = self._file.metadata
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                if column.path_in_schema in names and column.file_path:
+                    raise Unusable(
+                        f"{column.path_in_schema} lies in another file", "Join the files"
+                    )
         batches: Iterator[Any] = self._file.iter_batches(
             BATCH_ROWS, columns=names, use_threads=False
         )

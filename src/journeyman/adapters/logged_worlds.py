@@ -249,7 +249,7 @@ def logged_world(path: str, columns: Columns, options: Options, limit: int) -> W
     arguments = estimation.empirical(
         *steps, **given, num_states=size, support=None, absorbing=ends,
         drop_unseen=_drops(options),
-        wording=_door(path, rows, sink, TRUNCATED_AT in options),
+        wording=_wording(path, rows, sink, TRUNCATED_AT in options),
     )  # fmt: skip
     return World(
         **arguments | _frequencies(arguments, steps, rows["count"]), discount=discount, sink=sink
@@ -265,7 +265,7 @@ def _absorbing(options: Options, here: IntArray, following: IntArray, sink: int 
     return np.array(ends if sink is None else [*ends, sink], dtype=np.int64)
 
 
-def _door(path: str, rows: Columns, sink: int | None, limited: bool) -> estimation.RecordWording:
+def _wording(path: str, rows: Columns, sink: int | None, limited: bool) -> estimation.RecordWording:
     def declare(states: Sequence[int]) -> str:
         few = len(states) <= MOST_NAMED
         value = ",".join(str(state) for state in states) if few else UNLEFT

@@ -72,7 +72,7 @@ def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
     given = {key: text for key, text in options.items() if key not in EVERYWHERE}
     arguments = arguments_for(source, function, given)
     limit = memory_limit(options)
-    _require_room(source, function, arguments, limit)
+    _require_size(source, function, arguments, limit)
     try:
         example: Any = function(**arguments)
     except TypeError as fault:
@@ -87,7 +87,7 @@ def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
     return example.world, example.basis
 
 
-def _require_room(source: str, function: Any, arguments: dict[str, Any], limit: int) -> None:
+def _require_size(source: str, function: Any, arguments: dict[str, Any], limit: int) -> None:
     """Refuse a world whose sizes alone say that it is too large."""
     defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
     sizes = defaults | arguments
