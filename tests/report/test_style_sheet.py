@@ -72,7 +72,7 @@ def test_every_class_that_is_styled_is_used_somewhere():
     """In a template, or in the code of a drawing."""
     place = Path(report.__file__).parent
     files = [*place.glob("*.py"), *(place / "templates").rglob("*.html")]
-    files.append(Path(studies.__file__).parent / "page.py")
+    files.append(Path(studies.__file__).parent / "study_page.py")
     words = set(re.findall(r"[\w-]+", " ".join(path.read_text(encoding="utf-8") for path in files)))
     styled = set(re.findall(r"\.([a-z][\w-]*)(?=[^{}]*{)", SHEET))
     numbered = {f"{kind}{level}" for kind in "vs" for level in range(1, 9)}

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import journeyman
-from journeyman.cli.compare import compare
+from journeyman.cli.compare_command import compare
 from journeyman.cli.demo import demo
 from journeyman.cli.doctor import doctor
 from journeyman.cli.learn import learn, requirements

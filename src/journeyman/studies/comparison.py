@@ -148,13 +148,13 @@ class Comparison:
 
     def report(self, path: PathLike, *, title: str = "Methods compared") -> None:
         """Write one self-contained HTML file: pictures and tables, no script, no network."""
-        from journeyman.studies.page import page
+        from journeyman.studies.study_page import page
 
         write_text(path, page(self, title))
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from journeyman.studies.page import fragment
+        from journeyman.studies.study_page import fragment
 
         return fragment(self)
 

@@ -33,6 +33,7 @@ from journeyman.studies.trial import COUNTS
 if TYPE_CHECKING:
     from journeyman.studies.comparison import Comparison
 
+
 GAPS = {
     "true_gap": "true gap", "gap_on_data": "gap on the data", "lower_bound": "no policy below",
     "certified_bound": "certified bound", "trivial_bound": "trivial bound",
