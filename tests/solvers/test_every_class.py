@@ -6,6 +6,7 @@ import pytest
 
 import journeyman as jm
 from class_examples import NAMES, example
+from corridors import made
 from journeyman.costs import L1Ball
 from journeyman.problem import Reduced
 from journeyman.problem.surrogate import Surrogate
@@ -87,6 +88,24 @@ def test_certificates_hold_on_average(name):
         reached = answer.occupancy.expectations(base.basis)
         broken += cost_class.gap(reached - truth) > certificate.bound
     assert broken <= 4
+
+
+@every
+def test_worlds_of_callables_are_learned_and_certified(name):
+    cost_class, kit = example(name, NUM_COSTS), made()
+    costs = jm.CostFunctions(
+        lambda x, a: np.column_stack([x / 6, 1.0 * a, x > 3]), ["height", "effort", "top"],
+        lowest=0, highest=1,
+    )  # fmt: skip
+    target = jm.ExpertExpectation([4.0, 9.0, 3.0])
+    problem = jm.Apprenticeship(kit["world"], costs, target, cost_class)
+    answer = jm.solve(problem, jm.StochasticSubgradient(kit["features"], steps=200), seed=1)
+    for evaluation in (jm.Rollouts(trajectories=200, horizon=60), jm.SampledRows(rows=500)):
+        certificate = jm.certify(problem, answer, failure_probability=0.1, evaluation=evaluation)
+        assert certificate.valid
+        assert certificate.bound <= certificate.trivial_bound * (1 + 1e-12)
+    corners = np.array(np.meshgrid(*[[0.0, 1.0]] * NUM_COSTS)).reshape(NUM_COSTS, -1).T
+    assert problem.gap_scale >= 20 * cost_class.pointwise_bound(corners) - 1e-9
 
 
 @pytest.mark.parametrize("solver", [jm.LinearProgram(), jm.ColumnGeneration()], ids=["LP", "CG"])
