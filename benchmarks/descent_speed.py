@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> None:
     _growth(options.growth_sizes)
 
 
-def _problem(size: int, macro_cells: int, cost_class: jm.CostClass) -> jm.Apprenticeship:
+def _problem(size: int, macro_cells: int, cost_class: jm.costs.CostClass) -> jm.Apprenticeship:
     world, basis, expert = jm.gallery.grid(size, macro_cells=macro_cells)
     demos = jm.record(world, expert, trajectories=100, horizon=150, seed=0)
     return jm.Apprenticeship(world, basis, demos, cost_class)
@@ -53,7 +53,9 @@ def _features(problem: jm.Apprenticeship, cells: int, *, dense: bool) -> Feature
 
 def _run_of(problem: jm.Apprenticeship, solver: jm.StochasticSubgradient) -> _Run:
     assert isinstance(solver.features, Features)
-    surrogate = jm.Surrogate(jm.Reduced(problem, solver.features), solver.penalty, solver.sampling)
+    surrogate = jm.problem.Surrogate(
+        jm.problem.Reduced(problem, solver.features), solver.penalty, solver.sampling
+    )
     return _Run(solver, surrogate, Watch("benchmark", quiet))
 
 
@@ -66,7 +68,7 @@ def _incremental(size: int) -> None:
     problem = _problem(size, 8, jm.InfinityBall())
     features = _features(problem, 16, dense=True)
     solver = jm.StochasticSubgradient(
-        features, step_rule=jm.Constant(), batch=1, average_power=0.0, steps=300_000
+        features, step_rule=jm.solvers.Constant(), batch=1, average_power=0.0, steps=300_000
     )
     runs = [_run_of(problem, solver) for _ in range(4)]
     run = _run_of(problem, solver)

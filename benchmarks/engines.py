@@ -36,15 +36,15 @@ def main(arguments: Sequence[str]) -> None:
             _report(instance, example, cost_class)
 
 
-def _report(instance: str, example: jm.gallery.Example, cost_class: jm.CostClass) -> None:
+def _report(instance: str, example: jm.gallery.Example, cost_class: jm.costs.CostClass) -> None:
     world, basis, expert = example
     demos = jm.record(world, expert, trajectories=100, horizon=200, seed=0)
     problem = jm.Apprenticeship(world, basis, demos, cost_class)
     print(f"\n{instance}, {type(cost_class).__name__}")
     print(f"{'':24}{'CPU s':>9}  {'value':>12}  {'lower bound':>12}  outcome")
-    engines: list[jm.Engine | None] = [None]
+    engines: list[jm.solvers.Engine | None] = [None]
     if not isinstance(cost_class, jm.EuclideanBall):
-        engines += list(jm.Engine)
+        engines += list(jm.solvers.Engine)
     for engine in engines:
         name = "journeyman" if engine is None else f"  engine {engine.name}"
         solver = jm.LinearProgram(engine=engine, time_limit=TIME_LIMIT)
@@ -84,7 +84,7 @@ def _cvxpy(problem: jm.Apprenticeship, solver: str) -> tuple[float | None, str]:
         return None, str(fault).split(".")[0]
     if mu.value is None:
         return None, str(program.status)
-    return problem.gap(jm.extract(world, mu.value)), str(program.status)
+    return problem.gap(jm.policy.extract(world, mu.value)), str(program.status)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:

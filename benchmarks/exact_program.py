@@ -180,7 +180,7 @@ def problem_of(instance: str, seed: int) -> tuple[jm.Apprenticeship, float]:
     horizon = int(np.ceil(np.log(1e-3) / np.log(gamma)))
     demos = jm.record(world, expert, trajectories=100, horizon=horizon, seed=seed)
     expectation = jm.ExpertExpectation.from_demonstrations(
-        demos, basis, world, method=jm.MonteCarlo()
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
     )
     return jm.Apprenticeship(world, basis, expectation), float(accuracy)
 
@@ -239,7 +239,7 @@ def _limit_cpu(seconds: float) -> None:
 def _solve(problem: jm.Apprenticeship, who: str, tolerance: float) -> jm.Answer:
     if who == OURS:
         return jm.solve(problem, jm.ColumnGeneration(tolerance=tolerance))
-    return jm.solve(problem, jm.LinearProgram(engine=jm.Engine[who]))
+    return jm.solve(problem, jm.LinearProgram(engine=jm.solvers.Engine[who]))
 
 
 def _cvxpy(problem: jm.Apprenticeship) -> tuple[float | None, None, str]:
@@ -259,7 +259,7 @@ def _cvxpy(problem: jm.Apprenticeship) -> tuple[float | None, None, str]:
             return None, None, str(fault).split(".")[0]
     if mu.value is None:
         return None, None, str(program.status)
-    return problem.gap(jm.extract(world, mu.value)), None, f"CVXPY, {program.status}"
+    return problem.gap(jm.policy.extract(world, mu.value)), None, f"CVXPY, {program.status}"
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--megabytes", type=int, default=80, help="size of the shared array")
     options = parser.parse_args(arguments)
     rounds = calibrated_rounds()
-    tasks = [(seed, rounds) for seed in jm.seeds_of(0, options.tasks)]
+    tasks = [(seed, rounds) for seed in jm.execution.seeds_of(0, options.tasks)]
     shared = np.random.default_rng(0).random(options.megabytes * 2**17)
     print(f"{options.tasks} tasks of about 1 s CPU, {options.megabytes} MB shared, one worker")
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, Ray {ray_version()}\n")

@@ -17,13 +17,13 @@ from benchmarks.machine import describe_machine
 from benchmarks.region_grids import RegionGrid
 from journeyman.report.line_chart import Axis, Panel, Series, line_chart
 
-METHODS: dict[str, jm.Solver] = {
+METHODS: dict[str, jm.solvers.Solver] = {
     "LPAL (exact program)": jm.ColumnGeneration(),
-    "IM-REINFORCE": jm.ImitationReinforce(),
-    "IM-TRPO": jm.ImitationTrustRegion(),
-    "MWAL": jm.MultiplicativeWeights(max_iterations=300),
-    "projection": jm.Projection(max_iterations=300),
-    "behaviour cloning": jm.BehaviourCloning(),
+    "IM-REINFORCE": jm.solvers.ImitationReinforce(),
+    "IM-TRPO": jm.solvers.ImitationTrustRegion(),
+    "MWAL": jm.solvers.MultiplicativeWeights(max_iterations=300),
+    "projection": jm.solvers.Projection(max_iterations=300),
+    "behaviour cloning": jm.solvers.BehaviourCloning(),
 }
 SAMPLES = tuple(10**power for power in range(6))
 Table = dict[str, list[float]]
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
         options.chart.write_text(_chart(found, options.samples), encoding="utf-8")
 
 
-def _median(solver: jm.Solver, size: int, samples: int, seeds: int) -> float:
+def _median(solver: jm.solvers.Solver, size: int, samples: int, seeds: int) -> float:
     numbers = []
     for seed in range(seeds):
         grid = RegionGrid(size, seed)

@@ -95,7 +95,7 @@ def _row(name: str, size: int, build: Builder, instances: Sequence[Instance]) ->
         problem = instance.problem
         features = build(problem.world, instance.demos)
         coefficients, loss = least_loss(Surrogate(Reduced(problem, features)))
-        policy = jm.extract(problem.world, features.measure(coefficients))
+        policy = jm.policy.extract(problem.world, features.measure(coefficients))
         losses.append(loss)
         gaps.append(instance.truth.gap(policy))
     density = sparse.csr_array(features.matrix).nnz / features.num_pairs

@@ -30,9 +30,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=200)
     options = parser.parse_args(arguments)
-    methods: dict[str, jm.Solver] = {
-        "IM-TRPO": jm.ImitationTrustRegion(max_iterations=options.iterations),
-        "IM-REINFORCE": jm.ImitationReinforce(max_iterations=options.iterations),
+    methods: dict[str, jm.solvers.Solver] = {
+        "IM-TRPO": jm.solvers.ImitationTrustRegion(max_iterations=options.iterations),
+        "IM-REINFORCE": jm.solvers.ImitationReinforce(max_iterations=options.iterations),
     }
     _load(methods)
     print(
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         _rows(size, options.seeds, methods)
 
 
-def _rows(size: int, seeds: int, methods: dict[str, jm.Solver]) -> None:
+def _rows(size: int, seeds: int, methods: dict[str, jm.solvers.Solver]) -> None:
     shares: dict[str, list[float]] = {name: [] for name in methods}
     counts: dict[str, list[float]] = {name: [] for name in methods}
     seconds: dict[str, list[float]] = {name: [] for name in (*methods, "exact")}
@@ -69,13 +69,13 @@ def _rows(size: int, seeds: int, methods: dict[str, jm.Solver]) -> None:
         )
 
 
-def _timed(problem: jm.Apprenticeship, method: jm.Solver | None) -> tuple[jm.Answer, float]:
+def _timed(problem: jm.Apprenticeship, method: jm.solvers.Solver | None) -> tuple[jm.Answer, float]:
     started = time.process_time()
     answer = jm.solve(problem, method)
     return answer, time.process_time() - started
 
 
-def _load(methods: dict[str, jm.Solver]) -> None:
+def _load(methods: dict[str, jm.solvers.Solver]) -> None:
     """Whatever is loaded or compiled once is not measured."""
     problem = RegionGrid(8, 0).demonstrated(SAMPLES)
     for method in (None, *methods.values()):

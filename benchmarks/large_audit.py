@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--steps", type=int, default=1000, help="of SGD-AL")
     options = parser.parse_args(arguments)
     print(describe_machine())
-    queues = jm.Reference("journeyman:gallery.queues", queues=8)
+    queues = jm.certificate.Reference("journeyman:gallery.queues", queues=8)
     network, sizes = queues.made, (options.trajectories, options.horizon)
     demos = jm.record(
         network.world, network.longer, trajectories=sizes[0], horizon=sizes[1], seed=0
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
         "as many walks\n",
         flush=True,
     )
-    features = jm.Reference(
+    features = jm.certificate.Reference(
         "journeyman:features.factored", world=network.world, radix=network.radix, walks=demos,
         heuristics=[network.longer, network.lbfs], num_knots=list(KNOTS),
     )  # fmt: skip

@@ -97,7 +97,7 @@ def measured(queues: int, steps: int, buffer: int | None) -> Numbers:
 def features_of(network: jm.gallery.Queues) -> FactoredFeatures:
     walks = jm.record(network.world, network.longer, trajectories=50, horizon=200, seed=0)
     knots = [3 if queue < 4 else 1 for queue in range(network.radix.num_factors)]
-    heuristics: list[jm.StatePolicy] = [network.longer, network.lbfs, network.uniform]
+    heuristics: list[jm.policy.StatePolicy] = [network.longer, network.lbfs, network.uniform]
     return jm.features.factored(network.world, network.radix, walks, heuristics, knots)
 
 

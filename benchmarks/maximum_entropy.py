@@ -1,4 +1,4 @@
-"""`jm.MaximumEntropy` beside MCE IRL of the package `imitation`, on grids.
+"""`jm.solvers.MaximumEntropy` beside MCE IRL of the package `imitation`, on grids.
 
 `make bench-imitation` builds the peer's environment and runs this. Grids with 4 actions, 30 % slip,
 MACRO x MACRO macro cells as state features, uniform start; the expert (seed 0) is 30 % random and
@@ -106,7 +106,7 @@ def _measure(who: str, instance: str) -> Numbers:
     """journeyman's numbers, in this fresh process."""
     example, horizon = _parts(instance)
     make = _infinite if who == OURS else _finite
-    solver = jm.MaximumEntropy(tolerance=1e-6 if who == OURS else 1e-6 / STRETCH)
+    solver = jm.solvers.MaximumEntropy(tolerance=1e-6 if who == OURS else 1e-6 / STRETCH)
     jm.solve(make(*_parts("4:2:4")), solver)  # loads and compiles
     problem = make(example, horizon)
     times: list[float] = []

@@ -78,12 +78,12 @@ def _report(
 
 def features_for(
     network: jm.gallery.Queues, demos: jm.Demonstrations, seed: int
-) -> tuple[jm.DrawnFeatures, jm.FunctionPolicy]:
+) -> tuple[jm.features.DrawnFeatures, jm.FunctionPolicy]:
     """The features of the module's docstring, and the cloned policy among them."""
     world, radix = network.world, network.radix
     cloned = jm.features.cloned(world, radix, demos)
     walks = jm.record(world, cloned, trajectories=WALKS, horizon=WALK_LENGTH, seed=seed)
-    heuristics: list[jm.StatePolicy] = [network.longer, network.lbfs, cloned]
+    heuristics: list[jm.policy.StatePolicy] = [network.longer, network.lbfs, cloned]
     blend = jm.features.factored(world, radix, walks, heuristics, num_knots=2)
     fine = jm.features.marginals(world, radix, walks, cloned)
     return jm.features.JoinedFeatures(blend, *fine), cloned

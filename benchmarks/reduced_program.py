@@ -91,7 +91,7 @@ def _compare(size: int, *, dense: bool, target: float, seed: int) -> None:
     _row(ours, surrogate)
     best: Run | None = None
     for form in ("box dual", "primal"):
-        for engine in (jm.Engine.HIPO, jm.Engine.SIMPLEX, jm.Engine.IPX):
+        for engine in (jm.solvers.Engine.HIPO, jm.solvers.Engine.SIMPLEX, jm.solvers.Engine.IPX):
             limit = FIRST_LIMIT if best is None else max(PATIENCE * best.wall, LEAST_LIMIT)
             peer = _fastest([_highs(surrogate, engine, form, limit) for _ in range(repeats)])
             _row(peer, surrogate)
@@ -140,7 +140,7 @@ def _interior(surrogate: Surrogate, name: str = "journeyman") -> Run:
     return Run(name, time.process_time() - cpu, time.perf_counter() - wall, found)
 
 
-def _highs(surrogate: Surrogate, engine: jm.Engine, form: str, limit: float) -> Run:
+def _highs(surrogate: Surrogate, engine: jm.solvers.Engine, form: str, limit: float) -> Run:
     """One engine of HiGHS in one form."""
     cpu, wall = time.process_time(), time.perf_counter()
     box = box_dual(surrogate.reduced, surrogate.penalties)

@@ -33,7 +33,7 @@ INSTANCES = (
     "start:16:4:0.99", "start:32:8:0.99", "start:48:4:0.999", "start:64:8:0.95", "start:64:8:0.99",
     "garnet:100:8:0.99", "garnet:200:8:0.95", "garnet:300:8:0.9", "garnet:1000:8:0.99",
 )  # fmt: skip
-CLASSES: dict[str, jm.CostClass] = {
+CLASSES: dict[str, jm.costs.CostClass] = {
     "InfinityBall": jm.InfinityBall(),
     "EuclideanBall": jm.EuclideanBall(),
     "Simplex": jm.Simplex(),
@@ -161,7 +161,7 @@ def _theirs(problem: jm.Apprenticeship) -> Numbers:
     measure, seconds = _timed(lambda: _cvxpy(problem, stages=1))
     numbers = {"seconds": seconds, "gap": float("nan"), "both": float("inf")}
     if measure is not None:
-        gap = problem.gap(jm.extract(problem.world, measure))
+        gap = problem.gap(jm.policy.extract(problem.world, measure))
         numbers["gap"] = gap * (1 - problem.world.discount)
     if isinstance(problem.cost_class, jm.Simplex):
         second, seconds = _timed(lambda: _cvxpy(problem, stages=2))

@@ -121,8 +121,11 @@ def _verdict(count: int, share: float, worst: float) -> None:
 
 def _targets_compared(seeds: range) -> None:
     gaps: dict[str, list[float]] = {"plain": [], "shaped": []}
-    methods: dict[str, jm.MonteCarlo | jm.ControlVariate]
-    methods = {"plain": jm.MonteCarlo(), "shaped": jm.ControlVariate()}
+    methods: dict[str, jm.demonstrations.MonteCarlo | jm.demonstrations.ControlVariate]
+    methods = {
+        "plain": jm.demonstrations.MonteCarlo(),
+        "shaped": jm.demonstrations.ControlVariate(),
+    }
     for seed in seeds:
         world, basis, expert = _instance(seed)
         demos, truth = _recorded(world, expert, 200, seed), _truth(world, basis, expert)

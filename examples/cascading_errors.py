@@ -70,9 +70,9 @@ def trial(horizon: float, decisions: int, seed: int) -> Row:
     trajectories = max(1, decisions // (steps * ROUNDS))
     demos = jm.record(world, expert, trajectories=trajectories * ROUNDS, horizon=steps, seed=seed)
     shown = jm.Apprenticeship(world, basis, demos, jm.Simplex())
-    cloned = jm.solve(shown, jm.BehaviourCloning())
+    cloned = jm.solve(shown, jm.solvers.BehaviourCloning())
     known = jm.ExpertExpectation([0.0])
-    solver = jm.DAgger(
+    solver = jm.solvers.DAgger(
         expert, max_iterations=ROUNDS - 1, trajectories=trajectories, horizon=steps, seed=seed
     )
     asked = jm.solve(jm.Apprenticeship(world, basis, known, jm.Simplex()), solver)

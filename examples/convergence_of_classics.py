@@ -54,19 +54,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def solves_in_the_ball(problem: jm.Apprenticeship, accuracy: float, limit: int) -> list[str]:
     """Forward solves of the projection method, of max margin and of column generation."""
     asked = relative(problem, accuracy)
-    solvers = [kind(asked, max_iterations=limit) for kind in (jm.Projection, jm.MaxMargin)]
+    solvers = [
+        kind(asked, max_iterations=limit) for kind in (jm.solvers.Projection, jm.solvers.MaxMargin)
+    ]
     return [*(solves(problem, one) for one in solvers), calls(problem, asked)]
 
 
 def solves_in_the_simplex(problem: jm.Apprenticeship, accuracy: float, limit: int) -> list[str]:
     """Forward solves of MWAL, what its theorem asks for, and those of column generation."""
     asked = relative(problem, accuracy)
-    solver = jm.MultiplicativeWeights(asked, max_iterations=limit)
+    solver = jm.solvers.MultiplicativeWeights(asked, max_iterations=limit)
     needed = f"{solver.iterations_needed(problem):,}"
     return [solves(problem, solver), needed, calls(problem, asked)]
 
 
-def solves(problem: jm.Apprenticeship, solver: jm.Solver) -> str:
+def solves(problem: jm.Apprenticeship, solver: jm.solvers.Solver) -> str:
     """How many it took, or that the limit did not suffice."""
     answer = jm.solve(problem, solver)
     more = "> " if answer.status is jm.Status.STEP_LIMIT else ""

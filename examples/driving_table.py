@@ -34,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     simplex = jm.Apprenticeship(world, basis, expert, jm.Simplex())
     rows = {"expert (published)": basis.as_given(expert.values)}
     for name, problem, solver in (
-        ("Projection", ball, jm.Projection(MATCHING)),
-        ("MaxMargin", ball, jm.MaxMargin(MATCHING)),
-        ("MWAL", simplex, jm.MultiplicativeWeights(accuracy)),
+        ("Projection", ball, jm.solvers.Projection(MATCHING)),
+        ("MaxMargin", ball, jm.solvers.MaxMargin(MATCHING)),
+        ("MWAL", simplex, jm.solvers.MultiplicativeWeights(accuracy)),
         ("LPAL, two stages", simplex, jm.LinearProgram()),
     ):
         answer = jm.solve(problem, solver)

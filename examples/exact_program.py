@@ -47,7 +47,9 @@ def grid_problem(size: int) -> jm.Apprenticeship:
         size, macro_cells=min(MACRO_CELLS, size), discount=DISCOUNT, seed=0
     )
     demos = jm.record(world, expert, trajectories=DEMONSTRATIONS, horizon=HORIZON, seed=0)
-    means = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    means = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     return jm.Apprenticeship(world, basis, means)
 
 

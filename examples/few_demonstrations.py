@@ -20,8 +20,8 @@ import journeyman as jm
 COUNTS = (1, 2, 3, 4)
 METHODS = {
     "cloning": None,
-    "GAIL, basis": jm.AdversarialImitation(max_iterations=40),
-    "GAIL, tabular": jm.AdversarialImitation(tabular_discriminator=True, max_iterations=40),
+    "GAIL, basis": jm.solvers.AdversarialImitation(max_iterations=40),
+    "GAIL, tabular": jm.solvers.AdversarialImitation(tabular_discriminator=True, max_iterations=40),
 }
 
 

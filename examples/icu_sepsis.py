@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         case = learn_case(options.demonstrations, options.seed)
-    except jm.MissingExtra as missing:
+    except jm.errors.MissingExtra as missing:
         sys.exit(str(missing))
     sys.stdout.write(f"{case_text(case)}\n")
     if options.limits:
@@ -60,7 +60,7 @@ def table_of_limits(case: SepsisCase, limits: Sequence[float]) -> str:
     for limit in limits:
         try:
             rows.append(row_of_limit(case, limit))
-        except jm.NoSolution:
+        except jm.errors.NoSolution:
             rows.append(f"{limit:>8.4f}   no policy gives less than {least_dose(case):.4f}")
     return "\n".join(rows)
 

@@ -28,7 +28,7 @@ class Shelves:
     """Action i < products orders product i, the last action orders nothing."""
 
     def __init__(self, products: int = 6, room: int = 40, discount: float = 0.9) -> None:
-        self.radix, self.room = jm.MixedRadix([room + 1] * products), room
+        self.radix, self.room = jm.world.MixedRadix([room + 1] * products), room
         self.num_states, self.num_actions = self.radix.num_states, products + 1
         self.discount = discount
         weights = np.arange(1, products + 1)
@@ -41,16 +41,16 @@ class Shelves:
     def initial_probability(self, states: np.ndarray) -> np.ndarray:
         return np.full(len(states), 1 / self.num_states)
 
-    def successors(self, states: np.ndarray, actions: np.ndarray) -> jm.Successors:
+    def successors(self, states: np.ndarray, actions: np.ndarray) -> jm.world.Successors:
         stock, strides = self.radix.digits(states), self.radix.strides
         sold, arrived = self._events(stock, actions)
         ordered = np.append(strides, 0)[actions]
         reached = np.column_stack([states[:, None] - (stock > 0) * strides,
                                    states + (arrived > 0) * ordered, states])  # fmt: skip
         moves = np.column_stack([sold, arrived])
-        return jm.Successors(reached, np.column_stack([moves, 1 - moves.sum(axis=1)]))
+        return jm.world.Successors(reached, np.column_stack([moves, 1 - moves.sum(axis=1)]))
 
-    def predecessors(self, states: np.ndarray) -> jm.Predecessors:
+    def predecessors(self, states: np.ndarray) -> jm.world.Predecessors:
         """One column for every event and action that can have led here."""
         stock, strides = self.radix.digits(states), self.radix.strides
         products, count = len(strides), len(states)
@@ -68,7 +68,9 @@ class Shelves:
         row, column = np.nonzero(chance > 0)
         offsets = np.searchsorted(row, np.arange(count + 1))
         actions = np.array([column[1] for column in columns])
-        return jm.Predecessors(offsets, before[row, column], actions[column], chance[row, column])
+        return jm.world.Predecessors(
+            offsets, before[row, column], actions[column], chance[row, column]
+        )
 
     def _events(self, stock: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of a sale of each product, and of the arrival of the order."""

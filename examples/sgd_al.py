@@ -25,11 +25,11 @@ from journeyman.report.line_chart import Axis, Level, Panel, Series, line_chart
 from journeyman.solvers.reduced.step_rules import StepRule
 
 RULES = {
-    "constant (paper)": jm.Constant(),
-    "1/sqrt(t)": jm.InverseRoot(),
-    "AdaGrad, norm": jm.NormAdaptive(),
-    "AdaGrad, coordinates (default)": jm.CoordinateAdaptive(),
-    "dual averaging": jm.DualAveraging(),
+    "constant (paper)": jm.solvers.Constant(),
+    "1/sqrt(t)": jm.solvers.InverseRoot(),
+    "AdaGrad, norm": jm.solvers.NormAdaptive(),
+    "AdaGrad, coordinates (default)": jm.solvers.CoordinateAdaptive(),
+    "dual averaging": jm.solvers.DualAveraging(),
 }
 FEWEST_STEPS, POINTS_PER_DECADE = 100, 4
 
@@ -40,7 +40,7 @@ class Setting:
 
     problem: jm.Apprenticeship
     truth: jm.Apprenticeship
-    features: jm.Features
+    features: jm.features.Features
     cloned: jm.Policy
 
     @classmethod

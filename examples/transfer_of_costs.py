@@ -22,14 +22,14 @@ import numpy as np
 import journeyman as jm
 
 MACRO_CELLS, HORIZON, SEED = 5, 100, 0
-METHODS: dict[str, jm.Solver | None] = {
+METHODS: dict[str, jm.solvers.Solver | None] = {
     "behaviour cloning": None,
     "exact program": jm.LinearProgram(),
-    "inverse program": jm.InverseProgram(),
-    "sampled inverse program": jm.SampledInverseProgram(),
-    "maximum margin planning": jm.MaximumMarginPlanning(1e-3),
-    "policy matching": jm.PolicyMatching(),
-    "maximum entropy": jm.MaximumEntropy(),
+    "inverse program": jm.solvers.InverseProgram(),
+    "sampled inverse program": jm.solvers.SampledInverseProgram(),
+    "maximum margin planning": jm.solvers.MaximumMarginPlanning(1e-3),
+    "policy matching": jm.solvers.PolicyMatching(),
+    "maximum entropy": jm.solvers.MaximumEntropy(),
 }
 
 
@@ -74,7 +74,7 @@ def hidden_weights() -> np.ndarray:
 
 
 def learn(
-    problem: jm.Apprenticeship, solver: jm.Solver | None
+    problem: jm.Apprenticeship, solver: jm.solvers.Solver | None
 ) -> tuple[jm.Policy, np.ndarray | None]:
     """A policy, and the cost behind it where the method infers one."""
     if solver is None:

@@ -32,14 +32,16 @@ class Corridor:
     def successors(self, states, actions):
         up, down = np.minimum(states + 1, 6), np.maximum(states - 1, 0)
         climbs = np.where(actions == 1, 0.8, 0.0)
-        return jm.Successors(np.column_stack([up, down]), np.column_stack([climbs, 1 - climbs]))
+        return jm.world.Successors(
+            np.column_stack([up, down]), np.column_stack([climbs, 1 - climbs])
+        )
 
     def predecessors(self, states):
         listed = [self._before(int(state)) for state in states]
         offsets = np.concatenate([[0], np.cumsum([len(some) for some in listed])])
         flat = [step for some in listed for step in some]
         x, a, p = (np.array([step[k] for step in flat]) for k in range(3))
-        return jm.Predecessors(
+        return jm.world.Predecessors(
             offsets.astype(np.int64), x.astype(np.int64), a.astype(np.int64), p.astype(float)
         )
 
@@ -63,7 +65,7 @@ class Corridor:
         return steps
 
 
-class Columns(jm.DrawnFeatures):
+class Columns(jm.features.DrawnFeatures):
     """Three columns over the pairs, each of mass 10. `bug` breaks one promise:
 
     - "draws": pairs are drawn evenly, whatever the columns say;

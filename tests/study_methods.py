@@ -62,7 +62,9 @@ class Broken:
 def uniform(problem):
     """An answer without a search."""
     policy, witness = jm.Policy.uniform(problem.world), jm.solve(problem).witness
-    return jm.Answer(problem, Status.STEP_LIMIT, "test", jm.Solution.of(problem, policy, witness))
+    return jm.Answer(
+        problem, Status.STEP_LIMIT, "test", jm.solvers.Solution.of(problem, policy, witness)
+    )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ OWNERS = {
     "scale": (jm.InfinityBall, np.array([1.0, 2.0])),
     "budget": (lambda given: jm.Budget(given, 1.0), np.array([1.0, 2.0])),
     "expectation": (jm.ExpertExpectation, np.array([1.0, 2.0])),
-    "witness": (lambda given: jm.Witness(given, given, given), np.array([1.0, 2.0])),
+    "witness": (lambda given: jm.problem.Witness(given, given, given), np.array([1.0, 2.0])),
     "states": (lambda given: jm.Demonstrations(given, [0], [0, 1]), np.array([0, 1])),
     "actions": (lambda given: jm.Demonstrations([0, 0, 1], given, [0, 2]), np.array([1, 0])),
     "episode offsets": (lambda given: jm.Demonstrations([0, 1], [0], given), np.array([0, 1])),

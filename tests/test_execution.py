@@ -20,7 +20,7 @@ import task_work as work
 from journeyman.execution import environment, one_blas_thread
 
 WEIGHTS = np.random.default_rng(1).standard_normal(20_000)
-SEEDS = jm.seeds_of(7, 12)
+SEEDS = jm.execution.seeds_of(7, 12)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def bits(results):
 
 
 def total_of(results):
-    return [jm.sum_in_order(parts) for parts in zip(*results, strict=True)]
+    return [jm.execution.sum_in_order(parts) for parts in zip(*results, strict=True)]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -61,7 +61,8 @@ def test_threads_of_the_caller_change_no_bit(tmp_path):
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import journeyman as jm, task_work as work, numpy as np\n"
         "weights = np.random.default_rng(1).standard_normal(20_000)\n"
-        "for result in jm.Serial().map(work.delicate_sum, jm.seeds_of(7, 12), shared=weights):\n"
+        "seeds = jm.execution.seeds_of(7, 12)\n"
+        "for result in jm.Serial().map(work.delicate_sum, seeds, shared=weights):\n"
         "    print(result[0].hex())\n"
     )
     threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
@@ -134,9 +135,11 @@ def test_a_killed_worker_loses_nothing_and_changes_no_bit(tmp_path):
 
 def test_a_task_that_kills_every_worker_is_given_up_by_name(pool, monkeypatch):
     monkeypatch.setattr("journeyman.execution.LOSSES", 1)
-    with pytest.raises(jm.TaskFailed, match=r"task 1 was lost .* killed by SIGKILL.*Serial\(\)"):
+    with pytest.raises(
+        jm.errors.TaskFailed, match=r"task 1 was lost .* killed by SIGKILL.*Serial\(\)"
+    ):
         pool.map(work.die_always, range(4))
-    with pytest.raises(jm.TaskFailed, match=r"task 0 was lost .* exit code 7"):
+    with pytest.raises(jm.errors.TaskFailed, match=r"task 0 was lost .* exit code 7"):
         pool.map(work.leave, range(1))
     assert pool.map(work.wait_in_reverse, range(4), shared=4) == list(range(4))
 
@@ -144,7 +147,7 @@ def test_a_task_that_kills_every_worker_is_given_up_by_name(pool, monkeypatch):
 def test_a_task_is_given_up_only_when_it_was_alone(tmp_path, monkeypatch):
     """A pool is lost as a whole: those who worked beside the culprit are not blamed."""
     monkeypatch.setattr("journeyman.execution.LOSSES", 2)
-    with pytest.raises(jm.TaskFailed, match="task 3 was lost"), jm.Processes(3) as executor:
+    with pytest.raises(jm.errors.TaskFailed, match="task 3 was lost"), jm.Processes(3) as executor:
         executor.map(work.die_in_company, range(6), shared=str(tmp_path))
     attempts = [len((tmp_path / str(k)).read_text().split()) for k in range(4)]
     assert attempts[3] == 3
@@ -160,14 +163,18 @@ def test_the_first_failing_task_is_raised_with_its_number():
 
 
 def test_an_exception_that_cannot_travel_is_reported_in_words(pool):
-    with pytest.raises(jm.TaskFailed, match="Awkward: this and that") as caught:
+    with pytest.raises(jm.errors.TaskFailed, match="Awkward: this and that") as caught:
         pool.map(work.fail_awkwardly, range(2))
     assert "in task 0 of 0..1" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
     "error",
-    [jm.InvalidWorld("discount = 2", "0.99"), jm.MissingExtra("ray", "ray"), jm.TaskFailed("x")],
+    [
+        jm.errors.InvalidWorld("discount = 2", "0.99"),
+        jm.errors.MissingExtra("ray", "ray"),
+        jm.errors.TaskFailed("x"),
+    ],
     ids=lambda error: type(error).__name__,
 )
 def test_own_errors_can_travel(error):
@@ -221,7 +228,7 @@ def test_what_is_shared_is_sent_anew_with_every_map(pool):
 def test_processes_are_kept_inside_a_block_and_gone_after_it():
     with jm.Processes(1) as executor:
         first, second = (executor.map(work.process_id, range(3)) for _ in range(2))
-        with pytest.raises(jm.InvalidInput, match="open already"), executor:
+        with pytest.raises(jm.errors.InvalidInput, match="open already"), executor:
             pass
     assert len({*first, *second}) == 1
     assert not is_running(first[0])
@@ -230,19 +237,21 @@ def test_processes_are_kept_inside_a_block_and_gone_after_it():
 def test_no_file_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     jm.Processes(1).map(work.describe_shared, [0], shared={"array": WEIGHTS, "rest": None})
-    with pytest.raises(jm.InvalidInput):
+    with pytest.raises(jm.errors.InvalidInput):
         jm.Processes(1).map(work.describe_shared, [lambda: 0], shared={"array": WEIGHTS})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_be_sent_is_refused_by_name(pool):
-    with pytest.raises(jm.InvalidInput, match=r"function cannot be sent.*top level of a module"):
+    with pytest.raises(
+        jm.errors.InvalidInput, match=r"function cannot be sent.*top level of a module"
+    ):
         pool.map(lambda task, shared: task, range(2))
-    with pytest.raises(jm.InvalidInput, match="shared cannot be sent"):
+    with pytest.raises(jm.errors.InvalidInput, match="shared cannot be sent"):
         pool.map(work.process_id, range(2), shared=lambda: 0)
-    with pytest.raises(jm.InvalidInput, match="task 1 cannot be sent"):
+    with pytest.raises(jm.errors.InvalidInput, match="task 1 cannot be sent"):
         pool.map(work.process_id, [0, lambda: 0])
-    with pytest.raises(jm.InvalidInput, match="the result cannot be sent") as caught:
+    with pytest.raises(jm.errors.InvalidInput, match="the result cannot be sent") as caught:
         pool.map(work.return_function, range(2))
     assert "in task 0 of 0..1" in caught.value.__notes__[0]
     assert len(pool.map(work.process_id, range(4))) == 4
@@ -354,24 +363,24 @@ def test_a_faulty_observer_costs_a_warning_only():
 @given(seed=st.integers(0, 2**63), few=st.integers(0, 5), more=st.integers(0, 5))
 def test_seeds_are_those_numpy_spawns(seed, few, more):
     spawned = np.random.SeedSequence(seed).spawn(few + more)
-    seeds = jm.seeds_of(seed, few + more)
+    seeds = jm.execution.seeds_of(seed, few + more)
     assert [child.generate_state(4).tolist() for child in seeds] == [
         child.generate_state(4).tolist() for child in spawned
     ]
-    first = [child.spawn_key for child in jm.seeds_of(seed, few)]
+    first = [child.spawn_key for child in jm.execution.seeds_of(seed, few)]
     assert first == [child.spawn_key for child in seeds[:few]]
 
 
 def test_seeds_of_a_task_are_new_and_the_same_each_time():
-    parent = jm.seeds_of(3, 2)[1]
-    assert [child.spawn_key for child in jm.seeds_of(parent, 2)] == [(1, 0), (1, 1)]
-    assert [child.spawn_key for child in jm.seeds_of(parent, 2)] == [(1, 0), (1, 1)]
+    parent = jm.execution.seeds_of(3, 2)[1]
+    assert [child.spawn_key for child in jm.execution.seeds_of(parent, 2)] == [(1, 0), (1, 1)]
+    assert [child.spawn_key for child in jm.execution.seeds_of(parent, 2)] == [(1, 0), (1, 1)]
     assert parent.n_children_spawned == 0
 
 
 @given(total=st.integers(0, 300), size=st.integers(1, 50))
 def test_ranges_cover_everything_once(total, size):
-    tasks = jm.ranges_of(total, size)
+    tasks = jm.execution.ranges_of(total, size)
     assert [k for start, stop in tasks for k in range(start, stop)] == list(range(total))
     assert all(stop - start == size for start, stop in tasks[:-1])
     assert all(0 < stop - start <= size for start, stop in tasks)
@@ -379,32 +388,32 @@ def test_ranges_cover_everything_once(total, size):
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, True, "2"])
 def test_counts_are_checked(bad):
-    with pytest.raises(jm.InvalidInput, match=r"workers = .* at least 1"):
+    with pytest.raises(jm.errors.InvalidInput, match=r"workers = .* at least 1"):
         jm.Processes(bad)
-    with pytest.raises(jm.InvalidInput, match=r"workers = .* at least 1"):
+    with pytest.raises(jm.errors.InvalidInput, match=r"workers = .* at least 1"):
         jm.Ray(num_workers=bad)
-    with pytest.raises(jm.InvalidInput, match=r"size = .* at least 1"):
-        jm.ranges_of(3, bad)
+    with pytest.raises(jm.errors.InvalidInput, match=r"size = .* at least 1"):
+        jm.execution.ranges_of(3, bad)
 
 
 def test_sums_round_once_per_part():
-    assert jm.sum_in_order([1e16, 1.0, 1.0]) == 1e16
-    assert jm.sum_in_order([1.0, 1.0, 1e16]) == 1e16 + 2.0
+    assert jm.execution.sum_in_order([1e16, 1.0, 1.0]) == 1e16
+    assert jm.execution.sum_in_order([1.0, 1.0, 1e16]) == 1e16 + 2.0
     first = np.ones(2)
-    assert jm.sum_in_order([first, np.ones(2)]).tolist() == [2.0, 2.0]
+    assert jm.execution.sum_in_order([first, np.ones(2)]).tolist() == [2.0, 2.0]
     assert first.tolist() == [1.0, 1.0]
 
 
 def test_ray_is_asked_for_by_name_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(jm.MissingExtra, match=r"pip install 'journeyman\[ray\]'"):
+    with pytest.raises(jm.errors.MissingExtra, match=r"pip install 'journeyman\[ray\]'"):
         jm.Ray().map(work.process_id, range(2))
 
 
 def test_settings_of_ray_that_do_not_fit_are_refused():
-    with pytest.raises(jm.InvalidInput, match="token_file without address"):
+    with pytest.raises(jm.errors.InvalidInput, match="token_file without address"):
         jm.Ray(token_file="token")
-    with pytest.raises(jm.InvalidInput, match="object_store_memory"):
+    with pytest.raises(jm.errors.InvalidInput, match="object_store_memory"):
         jm.Ray("auto", object_store_memory=10**8)
 
 

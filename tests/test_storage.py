@@ -181,20 +181,20 @@ def test_what_a_small_file_unpacks_to_is_limited(tmp_path):
     """For every kind of value alike, demonstrations among them."""
     bomb = zeros(tmp_path / "bomb.npz", UNPACKED_LIMIT)
     for read in (jm.World.load, jm.Policy.load, jm.Demonstrations.load):
-        with pytest.raises(jm.InvalidFile, match=r"unpack to 300000\d+ bytes.*zip -0"):
+        with pytest.raises(jm.errors.InvalidFile, match=r"unpack to 300000\d+ bytes.*zip -0"):
             read(bomb)
 
 
 def test_a_limit_may_be_given_and_is_kept(tmp_path):
     path = zeros(tmp_path / "zeros.npz", 1 << 20)
-    with pytest.raises(jm.InvalidFile, match="more than the 1000000 that are allowed"):
+    with pytest.raises(jm.errors.InvalidFile, match="more than the 1000000 that are allowed"):
         load_arrays(path, "test", 1, memory_limit=1_000_000)
     _, arrays = load_arrays(path, "test", 1, memory_limit=2 << 20)
     assert arrays["a"].size == 1 << 20
     assert load_arrays(path, "test", 1)[1]["a"].size == 1 << 20
     demos = jm.Demonstrations([0, 0], [0], [0, 1])
     demos.save(tmp_path / "demos.npz")
-    with pytest.raises(jm.InvalidFile, match="more than the 100 that are allowed"):
+    with pytest.raises(jm.errors.InvalidFile, match="more than the 100 that are allowed"):
         jm.Demonstrations.load(tmp_path / "demos.npz", memory_limit=100)
 
 
@@ -202,7 +202,7 @@ def test_a_large_file_may_unpack_to_what_its_size_makes_credible(tmp_path, monke
     monkeypatch.setattr("journeyman.storage.UNPACKED_LIMIT", 1000)
     save_arrays(tmp_path / "honest", "test", 1, {"a": np.random.default_rng(0).random(10_000)})
     assert load_arrays(tmp_path / "honest", "test", 1)[1]["a"].size == 10_000
-    with pytest.raises(jm.InvalidFile, match="makes credible"):
+    with pytest.raises(jm.errors.InvalidFile, match="makes credible"):
         load_arrays(zeros(tmp_path / "zeros", 1 << 20), "test", 1)
 
 
@@ -212,7 +212,7 @@ def test_a_crowd_of_members_is_refused_by_the_length_of_its_directory(tmp_path, 
     with zipfile.ZipFile(path, "w") as crowd:
         for number in range(12_000):
             crowd.writestr(f"{number:0100d}.npy", b"")
-    with pytest.raises(jm.InvalidFile, match="very many members"):
+    with pytest.raises(jm.errors.InvalidFile, match="very many members"):
         read(str(path))
 
 
@@ -221,7 +221,7 @@ def test_a_header_of_unusual_length_is_refused(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", json.dumps({"kind": "test", "version": 1}))
         archive.writestr("a.npy", b"\x93NUMPY\x02\x00" + (1 << 20).to_bytes(4, "little"))
-    with pytest.raises(jm.InvalidFile, match="unusual length"):
+    with pytest.raises(jm.errors.InvalidFile, match="unusual length"):
         load_arrays(path, "test", 1)
 
 
@@ -235,14 +235,14 @@ def test_an_array_that_lost_its_name_is_missed():
     """The list of members at the end of a file was damaged: nothing is left out in silence."""
     damaged = content(WORLD)
     name = damaged.rindex(b"coordinates.npy")
-    with pytest.raises(jm.InvalidFile, match=r"'coordinates\.npx' is not an array"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"'coordinates\.npx' is not an array"):
         load(jm.World, damaged[: name + 14] + b"x" + damaged[name + 15 :])
 
 
 def test_an_array_under_another_name_is_missed():
     """Names in the directory of a ZIP file have no checksum; coordinates are optional."""
     damaged = content(WORLD).replace(b"coordinates.npy", b"coordinatez.npy")
-    with pytest.raises(jm.InvalidFile, match="should hold the arrays"):
+    with pytest.raises(jm.errors.InvalidFile, match="should hold the arrays"):
         load(jm.World, damaged)
 
 
@@ -253,7 +253,7 @@ def test_a_damaged_byte_is_refused_or_does_no_harm(position, flip):
     damaged[position % len(damaged)] ^= flip
     try:
         loaded = load(jm.World, damaged)
-    except jm.InvalidFile:
+    except jm.errors.InvalidFile:
         return
     assert_same_world(loaded, WORLD)
 
@@ -261,7 +261,7 @@ def test_a_damaged_byte_is_refused_or_does_no_harm(position, flip):
 @given(st.integers(0, 10**6))
 def test_a_file_that_was_cut_short_is_refused(length):
     whole = content(WORLD)
-    with pytest.raises(jm.InvalidFile):
+    with pytest.raises(jm.errors.InvalidFile):
         load(jm.World, whole[: length % len(whole)])
 
 

@@ -93,7 +93,7 @@ def test_an_apprentice_is_evaluated_as_it_comes(lake, exact):
 def test_a_mixture_follows_whom_it_drew_to_the_end(lake, exact):
     """Its value is the mixture of the values; drawing anew in each step would have another."""
     candidates, weights = [lake.skilled, lake.lost], [0.5, 0.5]
-    found = returns(jm.MixturePolicy(candidates, weights).seeded(8), lakes(8))
+    found = returns(jm.policy.MixturePolicy(candidates, weights).seeded(8), lakes(8))
     mixed = (exact(lake.skilled) + exact(lake.lost)) / 2
     blended = exact(lake.skilled.mixed_with(lake.lost, 0.5))
     assert abs(standard_errors(found, mixed)) < 4
@@ -102,7 +102,7 @@ def test_a_mixture_follows_whom_it_drew_to_the_end(lake, exact):
 
 def test_the_default_of_evaluate_policy_is_another_policy_than_the_certified_one(lake, exact):
     """The heaviest candidate alone, and its likeliest actions: we warn."""
-    mixture = jm.MixturePolicy([lake.skilled, lake.lost], [0.3, 0.7]).seeded(9)
+    mixture = jm.policy.MixturePolicy([lake.skilled, lake.lost], [0.3, 0.7]).seeded(9)
     with pytest.warns(UserWarning, match="the certificate is for the stochastic mixture"):
         found = returns(mixture, lakes(8), deterministic=True, episodes=80)
     assert found.mean() < 0.2 * (0.3 * exact(lake.skilled) + 0.7 * exact(lake.lost))

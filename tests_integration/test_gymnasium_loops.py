@@ -25,7 +25,7 @@ def test_one_environment_at_a_time(lake, exact):
 
 def test_what_predict_returns_is_an_action_of_the_space(lake):
     space = gymnasium.make("FrozenLake-v1").action_space
-    mixture = jm.MixturePolicy([lake.skilled, lake.lost], [0.5, 0.5]).seeded(0)
+    mixture = jm.policy.MixturePolicy([lake.skilled, lake.lost], [0.5, 0.5]).seeded(0)
     for policy in (lake.skilled, mixture):
         action, _ = policy.predict(0, episode_start=True)
         assert np.ndim(action) == 0
@@ -53,7 +53,7 @@ def side_by_side(policy, steps, count=8):
 def test_a_mixture_keeps_its_candidate_until_the_episode_ends(lake):
     left, right = (jm.Policy(np.eye(4)[[a] * lake.world.num_states]) for a in (0, 2))
     drawn, actions, starting = side_by_side(
-        jm.MixturePolicy([left, right], [0.25, 0.75]).seeded(2), steps=3000
+        jm.policy.MixturePolicy([left, right], [0.25, 0.75]).seeded(2), steps=3000
     )
     changes = drawn[1:] != drawn[:-1]
     assert changes.any()

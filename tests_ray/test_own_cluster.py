@@ -19,7 +19,7 @@ JOIN = "import ray, sys; ray.init(address=sys.argv[1]); print('joined')"
 
 def test_a_cluster_started_here_asks_for_its_token_and_leaves_nothing(capfd):
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH")}
-    seeds, weights = jm.seeds_of(7, 6), np.ones(20_000)
+    seeds, weights = jm.execution.seeds_of(7, 6), np.ones(20_000)
     with jm.Ray(num_workers=2, object_store_memory=80_000_000) as executor:
         results = executor.map(work.delicate_sum, seeds, shared=weights)
         assert executor.map(work.environment_of, [0])[0]["OPENBLAS_NUM_THREADS"] == "1"

@@ -11,7 +11,9 @@ WORLD, BASIS, EXPERT = jm.gallery.grid(5, macro_cells=5)
 DEMOS = jm.record(WORLD, EXPERT, trajectories=40, horizon=40, seed=0)
 
 
-@pytest.mark.parametrize("method", [jm.MonteCarlo(), jm.ControlVariate()], ids=repr)
+@pytest.mark.parametrize(
+    "method", [jm.demonstrations.MonteCarlo(), jm.demonstrations.ControlVariate()], ids=repr
+)
 def test_the_cluster_changes_no_bit_of_expectations(joined, monkeypatch, method):
     monkeypatch.setattr(expectation, "EPISODES_PER_TASK", 8)
     here, there = (

@@ -12,12 +12,12 @@ import journeyman as jm
 import task_work as work
 
 WEIGHTS = np.random.default_rng(1).standard_normal(20_000)
-SEEDS = jm.seeds_of(7, 12)
+SEEDS = jm.execution.seeds_of(7, 12)
 
 
 def bits(results):
     """Results down to the last bit, with the sums of their parts in order."""
-    total = [jm.sum_in_order(parts) for parts in zip(*results, strict=True)]
+    total = [jm.execution.sum_in_order(parts) for parts in zip(*results, strict=True)]
     return [np.asarray(part).tobytes() for result in [*results, total] for part in result]
 
 
@@ -31,7 +31,7 @@ def test_nobody_joins_without_the_token(cluster, tmp_path, monkeypatch, wrong):
     """These come first, because a process has one connection."""
     monkeypatch.setattr("ray._private.ray_constants.NUM_REDIS_GET_RETRIES", 1)
     (tmp_path / "token").write_text(secrets.token_hex(32))
-    with pytest.raises(jm.InvalidInput, match="no Ray cluster can be joined"):
+    with pytest.raises(jm.errors.InvalidInput, match="no Ray cluster can be joined"):
         jm.Ray(cluster.address, token_file=tmp_path / "token" if wrong else None).__enter__()
     assert not ray.is_initialized()
 
@@ -44,9 +44,9 @@ def test_an_open_connection_is_used_and_left_open(joined, cluster, expected):
     one = jm.Ray(num_workers=1)
     assert bits(one.map(work.delicate_sum, SEEDS, shared=WEIGHTS)) == expected
     assert ray.is_initialized()
-    with pytest.raises(jm.InvalidInput, match="connected to Ray already"):
+    with pytest.raises(jm.errors.InvalidInput, match="connected to Ray already"):
         jm.Ray(cluster.address).map(work.wait_in_reverse, range(4), shared=4)
-    with pytest.raises(jm.InvalidInput, match="open already"), joined:
+    with pytest.raises(jm.errors.InvalidInput, match="open already"), joined:
         pass
 
 
@@ -70,13 +70,13 @@ def test_the_first_failing_task_is_raised_with_its_number(joined):
     with pytest.raises(ValueError, match="no 3") as caught:
         joined.map(work.fail_from_three, range(8))
     assert "in task 3 of 0..7" in caught.value.__notes__[0]
-    with pytest.raises(jm.TaskFailed, match="Awkward: this and that"):
+    with pytest.raises(jm.errors.TaskFailed, match="Awkward: this and that"):
         joined.map(work.fail_awkwardly, range(2))
 
 
 def test_what_cannot_be_sent_is_said(joined):
     with pytest.raises(
-        jm.InvalidInput, match=r"could not open .* or not send its result"
+        jm.errors.InvalidInput, match=r"could not open .* or not send its result"
     ) as caught:
         joined.map(work.return_lock, range(2))
     assert "in task 0 of 0..1" in caught.value.__notes__[0]
@@ -97,7 +97,7 @@ def test_a_killed_worker_loses_nothing_and_changes_no_bit(joined, tmp_path):
 
 def test_a_task_that_kills_its_workers_is_given_up_by_name(joined, monkeypatch):
     monkeypatch.setattr("journeyman.adapters.ray.LOSSES", 0)
-    with pytest.raises(jm.TaskFailed, match="task 1 was lost with its worker"):
+    with pytest.raises(jm.errors.TaskFailed, match="task 1 was lost with its worker"):
         joined.map(work.die_always, range(2))
 
 

@@ -6,7 +6,21 @@ The public names, their modules and their types stand in `__init__.pyi`, once, a
 packages one level down (`journeyman.solvers`, `journeyman.policy`, ...) in theirs.
 """
 
+from typing import Any
+
 from journeyman.lazy import public_names
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = public_names(__name__, __file__, also=["__version__"])
+_load, __dir__, __all__ = public_names(__name__, __file__, also=["__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _load(name)
+    except AttributeError:
+        from journeyman.moved_names import moved
+
+        found = moved(name)
+        if found is None:
+            raise
+        return found

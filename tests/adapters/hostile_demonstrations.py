@@ -309,7 +309,7 @@ def read_all(root):
         try:
             demos = jm.read_demonstrations(path)
             outcome, message = READ, str(demos.states.tolist()[:20])
-        except jm.InvalidInput as refusal:
+        except jm.errors.InvalidInput as refusal:
             outcome, message = REFUSED, str(refusal)
         sys.stdout.write(json.dumps([path, outcome, message, peak_of_memory()]) + "\n")
         sys.stdout.flush()

@@ -60,7 +60,9 @@ def test_a_process_that_was_killed_is_started_again(table):
 
 
 def test_a_process_that_dies_over_a_file_is_an_error_of_the_file(table):
-    dies = pytest.raises(jm.InvalidFile, match=r"table.parquet is not a whole Parquet .* SIGKILL")
+    dies = pytest.raises(
+        jm.errors.InvalidFile, match=r"table.parquet is not a whole Parquet .* SIGKILL"
+    )
     with open_arrow(table, "Parquet", memory=LIMIT) as file:
         os.kill(worker_id(), signal.SIGKILL)
         arrow_files._Worker.current.process.wait()
@@ -82,7 +84,7 @@ def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path):
     columns = {name: np.zeros(rows, np.int64) for name in ("t", "state", "action", "next_state")}
     pq.write_table(pa.table({"episode": names, **columns}), path, store_schema=False)
     assert path.stat().st_size < 100_000
-    with pytest.raises(jm.InvalidFile, match="unpacks to more memory than it is allowed"):
+    with pytest.raises(jm.errors.InvalidFile, match="unpacks to more memory than it is allowed"):
         jm.read_demonstrations(path, memory_limit=20_000_000)
 
 
@@ -93,7 +95,7 @@ def test_columns_in_other_files_are_refused(tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "columns.parquet", metadata_collector=footers)
     footers[0].set_file_path("columns.parquet")
     footers[0].write_metadata_file(path)
-    with pytest.raises(jm.InvalidFile, match="episode lies in another file"):
+    with pytest.raises(jm.errors.InvalidFile, match="episode lies in another file"):
         jm.read_demonstrations(path)
 
 
@@ -101,7 +103,7 @@ def test_long_texts_are_refused(tmp_path):
     path = tmp_path / "names.parquet"
     columns = {name: [0] for name in ("t", "state", "action", "next_state")}
     pq.write_table(pa.table({"episode": ["x" * 10_001], **columns}), path)
-    with pytest.raises(jm.InvalidFile, match="episode holds a text of 10001 characters"):
+    with pytest.raises(jm.errors.InvalidFile, match="episode holds a text of 10001 characters"):
         jm.read_demonstrations(path)
 
 

@@ -20,7 +20,7 @@ RAGGED = jm.World(
 
 
 def refused(match):
-    return pytest.raises(jm.InvalidInput, match=match)
+    return pytest.raises(jm.errors.InvalidInput, match=match)
 
 
 def written(folder, header, rows):
@@ -167,7 +167,7 @@ class Frame:
 @pytest.mark.parametrize("name", ["id", "index", "Unnamed: 0", "machine_id", "state", "action"])
 def test_a_column_of_a_data_frame_that_numbers_its_rows_is_no_cost(name):
     frame = Frame({name: [0, 1], "energy": [2.0, 3.0]})
-    with pytest.raises(jm.InvalidCosts, match=f"the column '{name}' of the data frame"):
+    with pytest.raises(jm.errors.InvalidCosts, match=f"the column '{name}' of the data frame"):
         jm.CostBasis(frame)
     assert jm.CostBasis(Frame({"energy": [2.0, 3.0]})).names == ("energy",)
     assert jm.CostBasis(frame, names=["clock", "energy"]).num_costs == 2
@@ -370,7 +370,7 @@ def test_no_text_does_more_than_a_refusal(content, tmp_path_factory):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     try:
         basis = read_costs(str(path), RAGGED)
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
     assert np.isfinite(basis.matrix).all()
 
@@ -387,6 +387,6 @@ def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     path.write_bytes(bytes(whole[: data.draw(st.sampled_from([None, -1, len(whole) // 2]))]))
     try:
         basis = read_costs(str(path), RAGGED)
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
     assert np.isfinite(basis.matrix).all()

@@ -19,7 +19,7 @@ try:
         jm.read_demonstrations(sys.argv[2])
     else:
         jm.write_demonstrations(demos, sys.argv[2], format=sys.argv[1])
-except jm.MissingExtra as missing:
+except jm.errors.MissingExtra as missing:
     sys.stdout.write(str(missing))
 """
 

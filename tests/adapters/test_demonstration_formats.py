@@ -140,14 +140,14 @@ def test_minari_data_outside_its_space_is_named(tmp_path):
     jm.write_demonstrations(two_episodes(), tmp_path / "walk-v0", format="minari")
     with h5py.File(tmp_path / "walk-v0" / "data" / "main_data.hdf5", "a") as file:
         file["episode_1/actions"][0] = 9
-    with pytest.raises(jm.InvalidFile, match=r"episode_1: action 0 is 9, outside 0\.\.1"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"episode_1: action 0 is 9, outside 0\.\.1"):
         jm.read_demonstrations(tmp_path / "walk-v0")
 
 
 def test_existing_directories_are_left_alone(tmp_path):
-    with pytest.raises(jm.InvalidFile, match="exists already"):
+    with pytest.raises(jm.errors.InvalidFile, match="exists already"):
         jm.write_demonstrations(two_episodes(), tmp_path, format="imitation")
-    with pytest.raises(jm.InvalidFile, match="Minari does not take 'walk'"):
+    with pytest.raises(jm.errors.InvalidFile, match="Minari does not take 'walk'"):
         jm.write_demonstrations(two_episodes(), tmp_path / "walk", format="minari")
     assert list(tmp_path.iterdir()) == []
 
@@ -179,7 +179,7 @@ def test_a_log_of_steps_is_read(tmp_path):
 )
 def test_the_first_wrong_line_of_a_log_is_named(tmp_path, old, new, message):
     assert old in LOG
-    with pytest.raises(jm.InvalidFile, match=message):
+    with pytest.raises(jm.errors.InvalidFile, match=message):
         jm.read_demonstrations(written(tmp_path, LOG.replace(old, new, 1)))
 
 
@@ -225,7 +225,7 @@ def test_the_first_wrong_row_of_a_parquet_file_is_named(tmp_path, name, values, 
         "next_state": [1, 2, 0], "terminated": [False, True, False],
     }  # fmt: skip
     jm.read_demonstrations(parquet(tmp_path, **sound))
-    with pytest.raises(jm.InvalidFile, match=message):
+    with pytest.raises(jm.errors.InvalidFile, match=message):
         jm.read_demonstrations(parquet(tmp_path, **sound | {name: values}))
 
 
@@ -240,7 +240,7 @@ def test_visited_states_need_an_empty_action_at_the_end(tmp_path, action, messag
     path = parquet(
         tmp_path, episode=[0, 0, 0, 1, 1], t=[0, 1, 2, 0, 1], state=[0, 1, 2, 0, 1], action=action
     )
-    with pytest.raises(jm.InvalidFile, match=message):
+    with pytest.raises(jm.errors.InvalidFile, match=message):
         jm.read_demonstrations(path)
 
 
@@ -263,7 +263,7 @@ def test_the_first_impossible_step_is_named_by_its_place(tmp_path, form, place):
     )
     path = tmp_path / NAMES[form]
     jm.write_demonstrations(demos, path, format=form)
-    with pytest.raises(jm.InvalidDemonstrations) as refused:
+    with pytest.raises(jm.errors.InvalidDemonstrations) as refused:
         jm.read_demonstrations(path, world=CORRIDOR)
     assert f"{path}, {place}: " in str(refused.value)
     assert "the step from state 0 by action 0 to state 2 has probability 0" in str(refused.value)
@@ -272,12 +272,12 @@ def test_the_first_impossible_step_is_named_by_its_place(tmp_path, form, place):
 def test_the_line_is_right_behind_empty_lines_and_for_the_end_of_an_episode(tmp_path):
     text = "episode,t,state,action\n\n0,0,0,1\n\n0,1,0,0\n0,2,9,\n"
     with pytest.raises(
-        jm.InvalidDemonstrations, match=r"line 6: episode 0, step 2: state 9 is too large"
+        jm.errors.InvalidDemonstrations, match=r"line 6: episode 0, step 2: state 9 is too large"
     ):
         jm.read_demonstrations(written(tmp_path, text), world=CORRIDOR)
     log = "episode,t,state,action,next_state\n\n0,0,0,1,0\n\n0,1,0,0,9\n"
     with pytest.raises(
-        jm.InvalidDemonstrations, match=r"line 5: episode 0, step 2: state 9 is too large"
+        jm.errors.InvalidDemonstrations, match=r"line 5: episode 0, step 2: state 9 is too large"
     ):
         jm.read_demonstrations(written(tmp_path, log), world=CORRIDOR)
 
@@ -286,7 +286,9 @@ def test_what_is_too_large_is_refused_with_the_estimate(tmp_path):
     demos = jm.Demonstrations(np.zeros(2002), np.zeros(2000), [0, 1000, 2000])
     for form, name in NAMES.items():
         jm.write_demonstrations(demos, tmp_path / name, format=form)
-        with pytest.raises(jm.InvalidFile, match=r"would take about 0 MB .* memory_limit=\d+"):
+        with pytest.raises(
+            jm.errors.InvalidFile, match=r"would take about 0 MB .* memory_limit=\d+"
+        ):
             jm.read_demonstrations(tmp_path / name, memory_limit=40_000)
         require_equal(jm.read_demonstrations(tmp_path / name, memory_limit=1_000_000), demos)
 
@@ -306,19 +308,19 @@ def test_what_is_too_large_is_refused_with_the_estimate(tmp_path):
 )
 def test_unknown_formats_and_missing_files_are_refused(tmp_path, name, more, message):
     (tmp_path / "demos.xlsx").touch()
-    with pytest.raises(jm.InvalidInput, match=message):
+    with pytest.raises(jm.errors.InvalidInput, match=message):
         jm.read_demonstrations(tmp_path / name, **more)
 
 
 def test_writing_needs_a_format(tmp_path):
     for name in ("demos", "demos.hdf5"):
-        with pytest.raises(jm.InvalidFile, match="no suffix of a known format"):
+        with pytest.raises(jm.errors.InvalidFile, match="no suffix of a known format"):
             jm.write_demonstrations(two_episodes(), tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["demos.parquet", "demos.hdf5", "."])
 def test_the_native_reader_sends_foreign_files_to_the_right_door(tmp_path, name):
-    with pytest.raises(jm.InvalidFile, match=r"jm\.read_demonstrations"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"jm\.read_demonstrations"):
         jm.Demonstrations.load(tmp_path / name)
 
 
@@ -350,7 +352,7 @@ def test_times_that_do_not_count_up_are_named_by_their_row(
     text = written(tmp_path, "\n".join([",".join(columns), *lines]) + "\n")
     table = parquet(tmp_path, **columns)
     for path, place in ((text, f"line {row + 2}"), (table, f"row {row}")):
-        with pytest.raises(jm.InvalidFile) as caught:
+        with pytest.raises(jm.errors.InvalidFile) as caught:
             jm.read_demonstrations(path)
         assert caught.value.what.startswith(f"{path}, {place}: {what}")
         assert remedy in caught.value.remedy
@@ -358,13 +360,13 @@ def test_times_that_do_not_count_up_are_named_by_their_row(
 
 def test_rows_of_episodes_that_alternate_are_to_be_sorted(tmp_path):
     text = "episode,t,state,action,next_state\na,0,0,0,1\nb,0,0,0,1\na,1,1,0,2\n"
-    with pytest.raises(jm.InvalidFile, match=r"line 4: episode a goes on .* Sort the rows"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"line 4: episode a goes on .* Sort the rows"):
         jm.read_demonstrations(written(tmp_path, text))
     table = parquet(
         tmp_path, episode=["a", "b", "a"], t=[0, 0, 1], state=[0, 0, 1], action=[0, 0, 0],
         next_state=[1, 1, 2],
     )  # fmt: skip
-    with pytest.raises(jm.InvalidFile, match=r"row 2: an episode goes on .* Sort the rows"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"row 2: an episode goes on .* Sort the rows"):
         jm.read_demonstrations(table)
 
 
@@ -375,7 +377,7 @@ STEPS = {
 
 def test_a_table_without_rows_holds_no_episode(tmp_path):
     path = parquet(tmp_path, **{name: pa.array([], pa.int64()) for name in STEPS})
-    with pytest.raises(jm.InvalidFile, match="holds no episode"):
+    with pytest.raises(jm.errors.InvalidFile, match="holds no episode"):
         jm.read_demonstrations(path)
 
 
@@ -385,13 +387,13 @@ def test_rows_are_counted_over_all_batches(tmp_path):
     wrong[66_000] = 0.25
     numbers = {"episode": [0] * count, "t": range(count), "action": [0] * count}
     path = parquet(tmp_path, **{k: list(v) for k, v in numbers.items()}, state=wrong)
-    with pytest.raises(jm.InvalidFile, match=r"row 66000: state is 0\.25"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"row 66000: state is 0\.25"):
         jm.read_demonstrations(path)
 
 
 def test_names_in_capitals_are_recognised_in_any_table(tmp_path):
     path = parquet(tmp_path, **{name.upper(): column for name, column in STEPS.items()})
-    with pytest.raises(jm.InvalidFile, match=r"lacks .* \(episode may be 'EPISODE'"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"lacks .* \(episode may be 'EPISODE'"):
         jm.read_demonstrations(path)
 
 
@@ -416,7 +418,7 @@ def test_names_in_capitals_are_recognised_in_any_table(tmp_path):
 )  # fmt: skip
 def test_what_is_no_demonstrations_at_all_is_refused_in_words(tmp_path, wrong, words):
     path = written(tmp_path, LOG)
-    with pytest.raises(jm.InvalidInput) as caught:
+    with pytest.raises(jm.errors.InvalidInput) as caught:
         wrong(path)
     assert words in caught.value.what
     assert caught.value.remedy

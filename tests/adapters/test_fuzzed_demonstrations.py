@@ -46,7 +46,7 @@ def require_answer(path):
     """Demonstrations that hold what they promise, or a refusal."""
     try:
         demos = jm.read_demonstrations(path)
-    except jm.InvalidInput:
+    except jm.errors.InvalidInput:
         return
     assert (demos.lengths >= 1).all()
     assert demos.states.min() >= 0

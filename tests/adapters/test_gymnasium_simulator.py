@@ -23,7 +23,7 @@ def haste_and_reward(lowest, highest):
     def function(observations, actions, following, rewards, terminated):
         return np.column_stack([np.ones(len(rewards)), (highest - rewards) / (highest - lowest)])
 
-    return jm.StepCosts(function, ["haste", "loss"], lowest=0, highest=1)
+    return jm.costs.StepCosts(function, ["haste", "loss"], lowest=0, highest=1)
 
 
 def exact(environment, policy, lowest, highest):
@@ -76,7 +76,7 @@ def rows(num_envs, mode):
 )
 @pytest.mark.parametrize("after_end", [0.0, 1.0])
 def test_an_episode_is_counted_once_and_to_its_end(environment, after_end):
-    costs = jm.StepCosts(
+    costs = jm.costs.StepCosts(
         lambda o, a, after, r, end: np.column_stack([-r, end, after == 47]),
         ["steps", "ends", "goal"], lowest=0, highest=1, after_end=[after_end, 0, 0],
     )  # fmt: skip
@@ -90,7 +90,9 @@ def test_an_episode_is_counted_once_and_to_its_end(environment, after_end):
 
 @pytest.mark.parametrize(("horizon", "limit"), [(5, 50), (50, 5)])
 def test_a_cut_off_episode_leaves_its_tail(horizon, limit):
-    costs = jm.StepCosts(lambda o, a, after, r, end: -r[:, None], ["steps"], lowest=0, highest=1)
+    costs = jm.costs.StepCosts(
+        lambda o, a, after, r, end: -r[:, None], ["steps"], lowest=0, highest=1
+    )
     maker = partial(gymnasium.make, "CliffWalking-v1", max_episode_steps=limit)
     record = jm.GymnasiumSimulator(maker, costs, DISCOUNT).totals(
         along_the_cliff, 3, horizon, np.random.default_rng(0)
@@ -100,8 +102,10 @@ def test_a_cut_off_episode_leaves_its_tail(horizon, limit):
 
 
 def test_a_row_that_hides_the_last_observation_is_refused():
-    costs = jm.StepCosts(lambda o, a, after, r, end: -r[:, None], ["steps"], lowest=0, highest=1)
-    with pytest.raises(jm.InvalidWorld, match="mode SAME_STEP"):
+    costs = jm.costs.StepCosts(
+        lambda o, a, after, r, end: -r[:, None], ["steps"], lowest=0, highest=1
+    )
+    with pytest.raises(jm.errors.InvalidWorld, match="mode SAME_STEP"):
         jm.GymnasiumSimulator(partial(rows, 2, AutoresetMode.SAME_STEP), costs, DISCOUNT)
 
 
@@ -113,7 +117,7 @@ def balance_costs():
         place = np.minimum(np.abs(following[:, 0]) / 2.4, 1)
         return np.column_stack([angle, place])
 
-    return jm.StepCosts(function, ["lean", "off centre"], lowest=0, highest=1, after_end=1)
+    return jm.costs.StepCosts(function, ["lean", "off centre"], lowest=0, highest=1, after_end=1)
 
 
 def towards_the_lean(observations, rng):
@@ -204,7 +208,7 @@ class Dictionary(gymnasium.Env):
     ],
 )
 def test_what_is_no_simulator_is_refused(environment, options, complaint):
-    with pytest.raises(jm.InvalidInput, match=complaint):
+    with pytest.raises(jm.errors.InvalidInput, match=complaint):
         jm.GymnasiumSimulator(
             **{"environment": environment, "costs": balance_costs(), "discount": 0.9, **options}
         )
@@ -218,17 +222,17 @@ def test_what_is_no_simulator_is_refused(environment, options, complaint):
     ],
 )
 def test_costs_are_checked_in_every_step(function, complaint):
-    costs = jm.StepCosts(function, ["c"], lowest=0, highest=1)
+    costs = jm.costs.StepCosts(function, ["c"], lowest=0, highest=1)
     simulator = jm.GymnasiumSimulator("CartPole-v1", costs, 0.9)
-    with pytest.raises(jm.InvalidCosts, match=complaint):
+    with pytest.raises(jm.errors.InvalidCosts, match=complaint):
         simulator.totals(at_random, 2, 5, np.random.default_rng(0))
 
 
 def test_what_costs_after_the_end_lies_in_the_range():
-    with pytest.raises(jm.InvalidCosts, match="after the end of an episode"):
-        jm.StepCosts(lambda *_: None, ["c"], lowest=0.5, highest=1)
-    with pytest.raises(jm.InvalidCosts, match="function is a int"):
-        jm.StepCosts(3, ["c"], lowest=0.5, highest=1)
+    with pytest.raises(jm.errors.InvalidCosts, match="after the end of an episode"):
+        jm.costs.StepCosts(lambda *_: None, ["c"], lowest=0.5, highest=1)
+    with pytest.raises(jm.errors.InvalidCosts, match="function is a int"):
+        jm.costs.StepCosts(3, ["c"], lowest=0.5, highest=1)
 
 
 @pytest.mark.parametrize(
@@ -241,9 +245,9 @@ def test_what_costs_after_the_end_lies_in_the_range():
 )
 def test_experts_that_do_not_fit_are_refused(expert, complaint):
     simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
-    with pytest.raises(jm.InvalidProblem, match=complaint):
+    with pytest.raises(jm.errors.InvalidProblem, match=complaint):
         jm.Apprenticeship(simulator, None, expert)
-    with pytest.raises(jm.InvalidProblem, match="world is a int"):
+    with pytest.raises(jm.errors.InvalidProblem, match="world is a int"):
         jm.Apprenticeship(7, None, expert)
 
 
@@ -251,7 +255,7 @@ def test_other_solvers_say_what_they_need():
     simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
     problem = jm.Apprenticeship(simulator, None, jm.EpisodeTotals([[0.0, 0.0]], unrecorded=0))
     for solver in (None, jm.LinearProgram()):
-        with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT") as refusal:
+        with pytest.raises(jm.errors.InvalidProblem, match="needs the level EXPLICIT") as refusal:
             jm.solve(problem, solver)
         assert "has the level SAMPLED" in str(refusal.value)
         assert "PolicyMixture" in str(refusal.value)
@@ -267,5 +271,5 @@ def test_other_solvers_say_what_they_need():
     ],
 )
 def test_malformed_totals_are_refused(totals, unrecorded, complaint):
-    with pytest.raises(jm.InvalidDemonstrations, match=complaint):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=complaint):
         jm.EpisodeTotals(totals, unrecorded)

@@ -19,7 +19,7 @@ HEADER = ("state", "action", "next_state")
 
 
 def refused(match):
-    return pytest.raises(jm.InvalidInput, match=match)
+    return pytest.raises(jm.errors.InvalidInput, match=match)
 
 
 def written(folder, rows, header=HEADER, kind="csv"):
@@ -417,7 +417,7 @@ def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     (folder / f"steps.{kind}").write_bytes(bytes(whole))
     try:
         world = read_world(path, options={"discount": "0.9"})
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
     assert np.allclose(world.transition.sum(axis=1), 1)
 
@@ -429,7 +429,7 @@ def test_no_text_does_more_than_a_refusal(content, tmp_path_factory):
     path.write_text("state,action,next_state\n0,0,0\n" + content, newline="")
     try:
         read_world(str(path), options=OPTIONS)
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
 
 

@@ -23,7 +23,7 @@ START = np.array([1.0, 0, 0])
 
 
 def refused(match):
-    return pytest.raises(jm.InvalidInput, match=match)
+    return pytest.raises(jm.errors.InvalidInput, match=match)
 
 
 def saved(tmp_path, name="world.npz", **arrays):
@@ -347,7 +347,7 @@ def test_a_native_file_with_wrong_facts_is_refused(tmp_path, facts):
         members = {name: archive.read(name) for name in archive.namelist()}
     found = json.loads(members["header.json"]) | facts
     members["header.json"] = json.dumps(found)
-    with pytest.raises(jm.InvalidInput):
+    with pytest.raises(jm.errors.InvalidInput):
         read_world(zipped(tmp_path, members))
 
 
@@ -374,7 +374,7 @@ def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     path.write_bytes(bytes(whole[: data.draw(st.sampled_from([None, -1, len(whole) // 2]))]))
     try:
         world = read_world(str(path), options={} if kind == "native" else {"layout": "rows"})
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
     assert np.allclose(world.transition.sum(axis=1), 1)
 

@@ -36,13 +36,15 @@ def test_what_imitation_saved_is_read():
 
 
 def test_a_world_finds_what_imitation_calls_terminal_and_is_not(lake):
-    with pytest.raises(jm.InvalidDemonstrations, match=r"trajectory 0, step 3: .* not absorbing"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match=r"trajectory 0, step 3: .* not absorbing"
+    ):
         jm.read_demonstrations(DATA / "imitation_lake", world=lake)
 
 
 def test_the_time_limit_of_imitation_can_be_named(lake):
     path = DATA / "imitation_lake"
-    with pytest.raises(jm.InvalidDemonstrations, match=r"truncated_at=3"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=r"truncated_at=3"):
         jm.read_demonstrations(path, world=lake)
     demos = jm.read_demonstrations(path, world=lake, truncated_at=3)
     assert demos.terminated.tolist() == [False, True, True, True]
@@ -56,5 +58,7 @@ def test_a_named_terminal_state_is_one_of_the_world(lake):
     found = jm.read_demonstrations(path, **named, terminal_state=lake.sink)
     assert found.last_states.tolist() == [8, lake.sink, lake.sink, lake.sink]
     for wrong in (5, 400):
-        with pytest.raises(jm.InvalidDemonstrations, match=rf"= {wrong} is not an absorbing .* 16"):
+        with pytest.raises(
+            jm.errors.InvalidDemonstrations, match=rf"= {wrong} is not an absorbing .* 16"
+        ):
             jm.read_demonstrations(path, **named, terminal_state=wrong)

@@ -136,6 +136,6 @@ def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     path.write_bytes(packed(damaged(data, ENERGY)))
     try:
         basis = read_costs(str(path), WORLD)
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
     assert np.isfinite(basis.matrix).all()

@@ -21,7 +21,7 @@ DOUBLE = {"type": "double", "size": 64}
 
 
 def refused(match):
-    return pytest.raises(jm.InvalidInput, match=match)
+    return pytest.raises(jm.errors.InvalidInput, match=match)
 
 
 def members_of(transition, offsets, initial, **model):
@@ -382,6 +382,6 @@ def test_no_damage_does_more_than_a_refusal(data, tmp_path_factory):
     path.write_bytes(bytes(whole[: data.draw(st.sampled_from(ends))]))
     try:
         world = read_world(str(path), options=OPTIONS | {"initial": "0"})
-    except jm.JourneymanError:
+    except jm.errors.JourneymanError:
         return
     assert np.allclose(world.transition.sum(axis=1), 1)

@@ -90,7 +90,7 @@ def test_steps_of_another_world_are_named(columns, message):
 
 def test_nothing_seen_shows_nothing():
     nothing = np.zeros(0, dtype=np.int64)
-    with pytest.raises(jm.InvalidWorld, match="no step was observed"):
+    with pytest.raises(jm.errors.InvalidWorld, match="no step was observed"):
         check_transitions(lake(), ObservedSteps(nothing, nothing, nothing, nothing))
 
 
@@ -248,20 +248,20 @@ def test_actions_are_tried_in_turn():
     ],
 )
 def test_what_cannot_be_compared_is_refused(environment, more, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         check_transitions(lake(), gymnasium.make(environment), **{"steps": 100} | more)
 
 
 def test_observations_must_be_states():
     two = jm.World(np.full((8, 4), 0.25), np.full(4, 0.25), 0.9)
-    with pytest.raises(jm.InvalidWorld, match="not the numbers of states"):
+    with pytest.raises(jm.errors.InvalidWorld, match="not the numbers of states"):
         check_transitions(two, gymnasium.make("CartPole-v1"), steps=10)
 
 
 def test_a_simulated_world_must_have_the_actions():
     one = jm.World(np.full((4, 4), 0.25), np.full(4, 0.25), 0.9)
     two = jm.World(np.full((8, 4), 0.25), np.full(4, 0.25), 0.9)
-    with pytest.raises(jm.InvalidWorld, match="has no action 1 in state"):
+    with pytest.raises(jm.errors.InvalidWorld, match="has no action 1 in state"):
         check_transitions(two, one, steps=10)
 
 
@@ -274,9 +274,9 @@ def test_a_record_that_lacks_the_last_action_is_checked_against_its_environment(
         choice_offsets=2 * np.arange(true.num_states + 1),
         observed_actions=true.pairs.actions[kept],
     )  # fmt: skip
-    outcome = jm.check_transitions(part, environment, steps=500, seed=0)
+    outcome = jm.adapters.check_transitions(part, environment, steps=500, seed=0)
     assert not outcome.refuted
     assert outcome.pairs_seen > 4
     wide = jm.World(np.ones((8, 1)), [1.0], 0.9)
-    with pytest.raises(jm.InvalidWorld, match="has 4 actions, the world 8"):
-        jm.check_transitions(wide, environment, steps=5, seed=0)
+    with pytest.raises(jm.errors.InvalidWorld, match="has 4 actions, the world 8"):
+        jm.adapters.check_transitions(wide, environment, steps=5, seed=0)

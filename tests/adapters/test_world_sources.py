@@ -82,7 +82,7 @@ def test_an_environment_by_name_is_the_environment_itself(name, options, argumen
     ],
 )
 def test_a_wrong_source_is_refused_with_a_remedy(source, options, message):
-    with pytest.raises(jm.InvalidInput, match=message):
+    with pytest.raises(jm.errors.InvalidInput, match=message):
         read_world(source, options=options)
 
 
@@ -124,7 +124,7 @@ def test_arguments_reach_a_world_of_seals():
 )
 def test_a_missing_package_is_named_with_its_remedy(package, source, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(jm.MissingExtra, match=rf"pip install 'journeyman\[{extra}\]'"):
+    with pytest.raises(jm.errors.MissingExtra, match=rf"pip install 'journeyman\[{extra}\]'"):
         read_world(source, options=DISCOUNT)
 
 
@@ -157,7 +157,7 @@ def test_the_clinicians_world_has_a_name_of_its_own():
 
 def test_more_memory_can_be_allowed():
     assert read_world("gallery:grid", options={"size": "4", "memory_gb": "0.001"}).num_states == 16
-    with pytest.raises(jm.InvalidFile, match=r"0\.001 GB are allowed"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"0\.001 GB are allowed"):
         read_world("gallery:grid", options={"size": "64", "memory_gb": "0.001"})
 
 
@@ -172,6 +172,6 @@ def test_a_value_survives_being_typed(value):
 def test_a_text_has_the_type_of_the_default_or_is_refused(text, default):
     try:
         value = typed("argument", text, default)
-    except jm.InvalidWorld:
+    except jm.errors.InvalidWorld:
         return
     assert default is None or default == () or type(value) is type(default)

@@ -106,7 +106,7 @@ def test_a_sound_record_is_certified(network):
     certificate, stated = statuses(network, demos)
     assert certificate.valid
     for name in ("start states follow the initial law", "steps follow the transition law"):
-        assert stated[name].status is jm.PremiseStatus.TESTED
+        assert stated[name].status is jm.certificate.PremiseStatus.TESTED
         assert stated[name].level == 1e-3
 
 
@@ -115,7 +115,7 @@ def test_starts_in_another_region_are_refuted():
     demos = jm.record(fuller.world, fuller.longer, trajectories=60, horizon=3, seed=0)
     certificate, stated = statuses(HUGE, demos)
     refuted = stated["start states follow the initial law"]
-    assert refuted.status is jm.PremiseStatus.FAILED
+    assert refuted.status is jm.certificate.PremiseStatus.FAILED
     assert "blocks by" in refuted.detail
     assert "of 60 starts" in refuted.detail
     assert not certificate.valid

@@ -56,7 +56,7 @@ def term(way, name):
 @pytest.mark.parametrize("name", CLASSES)
 def test_golden_bounds_of_every_kind(point, name):
     problem, u = golden_problem(name), golden_measure(point)
-    found = bounds_of(jm.certify(problem, jm.extract(problem.world, u), measure=u))
+    found = bounds_of(jm.certify(problem, jm.policy.extract(problem.world, u), measure=u))
     assert found["A"] == close(GOLDEN[point]["certA"][name])
     assert found["B"] == close(GOLDEN[point]["certB"][name])
     assert found["D"] == close(GOLDEN[point]["gap_hat"][name])
@@ -70,7 +70,7 @@ def test_golden_centred_bound(point, monkeypatch):
     golden, problem = GOLDEN[point]["certC_centred_l1"], golden_problem("l1")
     u = golden_measure(point)
     monkeypatch.setattr(jm.CostBasis, "centre", property(lambda _: np.array(golden["c"])))
-    found = bounds_of(jm.certify(problem, jm.extract(problem.world, u), measure=u))
+    found = bounds_of(jm.certify(problem, jm.policy.extract(problem.world, u), measure=u))
     assert found["C"] == close(golden["value"])
 
 
@@ -82,7 +82,7 @@ def test_a_constant_added_to_a_cost_changes_nothing_but_kinds_that_do_not_centre
         problem.world, jm.CostBasis(np.array(DATA["Psi"]) + shift),
         jm.ExpertExpectation(DATA["e_hat"] + 5 * shift), CLASSES[name],
     )  # fmt: skip
-    policy = jm.extract(problem.world, u)
+    policy = jm.policy.extract(problem.world, u)
     before, after = (jm.certify(one, policy, measure=u) for one in (problem, moved))
     assert bounds_of(after)["C"] == close(bounds_of(before)["C"])
     assert bounds_of(after)["D"] == close(bounds_of(before)["D"])
@@ -95,7 +95,7 @@ def test_golden_spending(point):
     golden, u = GOLDEN[point]["safety"], golden_measure(point)
     budget = jm.Budget(DATA["d_safe"], DATA["b_safe"], name="safe")
     problem = golden_problem("l1", constraints=budget)
-    policy = jm.extract(problem.world, u)
+    policy = jm.policy.extract(problem.world, u)
     (kept,) = jm.certify(problem, policy).budgets
     assert kept.spent == close(golden["value"])
     assert kept.spent >= golden["value"]
@@ -105,13 +105,13 @@ def test_golden_spending(point):
 
 def test_golden_lower_bounds():
     golden, problem = GOLDEN["dual"], golden_problem("l1")
-    given_point = jm.Witness(golden["w"], golden["V"])
+    given_point = jm.problem.Witness(golden["w"], golden["V"])
     anything = jm.certify(problem, jm.Policy.uniform(problem.world), witness=given_point)
     assert anything.lower_bound == 0.0
     tight = GOLDEN["dual_tight"]
     problem = golden_problem("l1", tight["e_hat"])
     policy = jm.Policy.uniform(problem.world)
-    helped = jm.certify(problem, policy, witness=jm.Witness(tight["w"], tight["V"]))
+    helped = jm.certify(problem, policy, witness=jm.problem.Witness(tight["w"], tight["V"]))
     alone = jm.certify(problem, policy)
     assert helped.lower_bound == close(tight["LB"])
     assert 0 <= alone.lower_bound <= helped.lower_bound + 1e-9
@@ -152,7 +152,7 @@ def test_the_parts_of_the_failure_probability_sum_to_one_and_change_slowly(shape
 @given(problems(max_budgets=0), st.data())
 def test_every_bound_holds_for_declared_expectations(problem, data):
     measure = data.draw(measures(problem.world))
-    policy = jm.extract(problem.world, measure)
+    policy = jm.policy.extract(problem.world, measure)
     certificate = jm.certify(problem, policy, measure=measure)
     guard = 1e-9 * (problem.gap_scale + np.abs(problem.target).sum())
     true = problem.gap(policy)
@@ -285,7 +285,10 @@ def test_the_target_does_not_decide_what_is_certified(grid):
                 ),
             ), expert,
         )
-        for method in (jm.MonteCarlo(), jm.ControlVariate(), jm.ControlVariate(5))
+        for method in (
+            jm.demonstrations.MonteCarlo(), jm.demonstrations.ControlVariate(),
+            jm.demonstrations.ControlVariate(5),
+        )
     ]  # fmt: skip
     assert len({one.bound for one in found}) == 1
     assert len({one.gap_on_data for one in found}) == 3
@@ -295,14 +298,14 @@ def test_a_measure_of_another_policy_is_not_used():
     problem = random_problem(3)
     policy, other = (random_policy(problem.world, seed) for seed in (1, 2))
     measure = jm.occupancy(problem.world, other).measure
-    with pytest.raises(jm.InvalidProblem, match="the measure does not define this policy"):
+    with pytest.raises(jm.errors.InvalidProblem, match="the measure does not define this policy"):
         jm.certify(problem, policy, measure=measure)
 
 
 def test_an_answer_with_coefficients_brings_its_measure():
     problem = random_problem(4, num_states=8)
     columns = np.random.default_rng(0).exponential(size=(problem.world.num_pairs, 3))
-    answer = jm.solve(problem, jm.ReducedProgram(jm.Features(columns)))
+    answer = jm.solve(problem, jm.ReducedProgram(jm.features.Features(columns)))
     certificate = jm.certify(problem, answer)
     assert set(bounds_of(certificate)) == {"A", "B", "B'", "C", "D"}
     assert certificate.best.kind == "D"
@@ -349,7 +352,14 @@ def foreign():
 
 
 @pytest.mark.parametrize(
-    "method", [jm.MonteCarlo(), jm.MonteCarlo(completed=True), jm.ControlVariate(), None], ids=repr
+    "method",
+    [
+        jm.demonstrations.MonteCarlo(),
+        jm.demonstrations.MonteCarlo(completed=True),
+        jm.demonstrations.ControlVariate(),
+        None,
+    ],
+    ids=repr,
 )
 def test_the_alarm_fires_for_demonstrations_of_another_world(foreign, method):
     """Whatever the target, also one that was moved to what policies of this world attain."""
@@ -360,7 +370,7 @@ def test_the_alarm_fires_for_demonstrations_of_another_world(foreign, method):
     certificate = jm.certify(problem, jm.solve(problem))
     assert certificate.alarm
     last = certificate.premises[-1]
-    assert last.status is jm.PremiseStatus.FAILED
+    assert last.status is jm.certificate.PremiseStatus.FAILED
     assert f"{certificate.lower_bounds.without_budgets:.4g}" in last.detail
     assert f"{certificate.lower_bounds.expert_radius:.4g}" in last.detail
 
@@ -383,8 +393,8 @@ def test_sound_demonstrations_raise_no_alarm(grid):
     assert certificate.valid
     assert not certificate.alarm
     statuses = [one.status for one in certificate.premises]
-    assert statuses[0] is jm.PremiseStatus.DECLARED
-    assert set(statuses[1:]) == {jm.PremiseStatus.TESTED}
+    assert statuses[0] is jm.certificate.PremiseStatus.DECLARED
+    assert set(statuses[1:]) == {jm.certificate.PremiseStatus.TESTED}
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -400,7 +410,9 @@ def test_declared_expectations_have_no_statistical_term_and_no_alarm(name):
     assert certificate.lower_bound > 0.5
     assert not certificate.alarm
     assert certificate.valid
-    assert [one.status for one in certificate.premises] == [jm.PremiseStatus.DECLARED] * 2
+    assert [one.status for one in certificate.premises] == [
+        jm.certificate.PremiseStatus.DECLARED
+    ] * 2
     assert certificate.premises[1].name == "the laws of the world are exact"
     assert [one.low for one in certificate.expert_intervals] == declared
     assert [one.high for one in certificate.expert_intervals] == declared
@@ -565,25 +577,27 @@ def test_anything_with_a_policy_is_certified():
 def test_what_has_no_policy_is_refused():
     problem = random_problem(0)
     for thing in (None, 3, HasAPolicy("best")):
-        with pytest.raises(jm.InvalidProblem, match="there is no policy in a"):
+        with pytest.raises(jm.errors.InvalidProblem, match="there is no policy in a"):
             jm.certify(problem, thing)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2, np.nan])
 def test_failure_probabilities_lie_between_zero_and_one(delta):
     problem = random_problem(0)
-    with pytest.raises(jm.InvalidProblem, match="failure_probability"):
+    with pytest.raises(jm.errors.InvalidProblem, match="failure_probability"):
         jm.certify(problem, jm.Policy.uniform(problem.world), delta)
 
 
 def test_parts_that_do_not_fit_are_refused():
     problem = random_problem(0)
     policy, elsewhere = jm.Policy.uniform(problem.world), random_world(1, Shape.DENSE, num_states=9)
-    with pytest.raises(jm.InvalidPolicy):
+    with pytest.raises(jm.errors.InvalidPolicy):
         jm.certify(problem, jm.Policy.uniform(elsewhere))
-    with pytest.raises(jm.InvalidProblem):
-        jm.certify(problem, policy, witness=jm.Witness([1.0], np.zeros(problem.world.num_states)))
-    with pytest.raises(jm.InvalidInput):
+    with pytest.raises(jm.errors.InvalidProblem):
+        jm.certify(
+            problem, policy, witness=jm.problem.Witness([1.0], np.zeros(problem.world.num_states))
+        )
+    with pytest.raises(jm.errors.InvalidInput):
         jm.certify(problem, policy, measure=np.ones(problem.world.num_pairs + 1))
 
 

@@ -31,12 +31,12 @@ def test_the_best_of_many_seeds_is_the_bound_of_every_seed(delta):
 
 
 def test_a_seed_that_is_given_is_said_to_have_no_influence():
-    features = jm.Features(np.ones((WORLD.num_pairs, 1)))
+    features = jm.features.Features(np.ones((WORLD.num_pairs, 1)))
     makers = {
         "Rollouts": lambda: jm.Rollouts(5, 5, seed=1),
         "SampledRows has": lambda: jm.SampledRows(rows=5, seed=1),
         "SampledRows": lambda: jm.SampledRows(features, [1.0], 5, 1),
-        "MixtureRollouts": lambda: jm.MixtureRollouts(5, 5, 1),
+        "MixtureRollouts": lambda: jm.problem.MixtureRollouts(5, 5, 1),
     }
     for name, make in makers.items():
         with pytest.warns(DeprecationWarning, match=f"seed of {name}") as caught:
@@ -88,12 +88,12 @@ def test_figures_of_policies_in_large_worlds_decide_the_seed():
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     tables = random_policies(world, 2, seed=0)
     rules = [jm.FunctionPolicy(one.probabilities, world.num_actions) for one in tables]
-    mixtures = [jm.MixturePolicy(tables, weights) for weights in ([0.5, 0.5], [0.4, 0.6])]
+    mixtures = [jm.policy.MixturePolicy(tables, weights) for weights in ([0.5, 0.5], [0.4, 0.6])]
     seeds = [draw_seeds.large_seed(problem, one) for one in (*tables, *mixtures, *rules)]
     assert len(set(seeds[:4])) == 4
     assert seeds[4] == seeds[5]
-    unused = jm.MixturePolicy([tables[0], rules[0]], [1.0, 0.0])
-    alone = jm.MixturePolicy([tables[0]], [1.0])
+    unused = jm.policy.MixturePolicy([tables[0], rules[0]], [1.0, 0.0])
+    alone = jm.policy.MixturePolicy([tables[0]], [1.0])
     assert draw_seeds.large_seed(problem, unused) == draw_seeds.large_seed(problem, alone)
 
 

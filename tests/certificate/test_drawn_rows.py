@@ -127,7 +127,7 @@ def radius(samples, width, share):
 )
 @pytest.mark.parametrize("costs", [NETWORK.costs, UNTOLD], ids=["4 costs exact", "all sampled"])
 def test_kind_a_is_the_arithmetic_of_lemma_2(costs, theta, sums):
-    policy, delta = jm.FeaturePolicy(FEATURES, theta), 0.1
+    policy, delta = jm.policy.FeaturePolicy(FEATURES, theta), 0.1
     problem = problem_of(costs)
     with drawn_from(0):
         certificate = jm.certify(problem, policy, delta, evaluation=ROWS)
@@ -170,8 +170,8 @@ def test_tables_that_contradict_the_costs_are_refused():
     problem = problem_of(costs)
     joined = jm.features.JoinedFeatures(FEATURES, FEATURES)
     for features in (FEATURES, joined):
-        policy = jm.FeaturePolicy(features, np.full(features.num_features, 0.01))
-        with pytest.raises(jm.InvalidCosts, match="by_factor says"):
+        policy = jm.policy.FeaturePolicy(features, np.full(features.num_features, 0.01))
+        with pytest.raises(jm.errors.InvalidCosts, match="by_factor says"):
             jm.certify(problem, policy, evaluation=ROWS)
 
 
@@ -193,6 +193,6 @@ class Negated(DrawnFeatures):
 
 def test_negative_features_are_refused():
     """Their samples are not within the ranges that the radii rest on."""
-    policy = jm.FeaturePolicy(Negated(FEATURES), THETA)
-    with pytest.raises(jm.InvalidCosts, match=r"a feature is -\d.* in state \d+, action \d"):
+    policy = jm.policy.FeaturePolicy(Negated(FEATURES), THETA)
+    with pytest.raises(jm.errors.InvalidCosts, match=r"a feature is -\d.* in state \d+, action \d"):
         jm.certify(problem_of(), policy, evaluation=ROWS)

@@ -72,7 +72,9 @@ def starts(num_first, count):
 
 def plain(world, basis, demos, cost_class):
     """The problem whose target is the plain mean."""
-    expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    expert = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     return jm.Apprenticeship(world, basis, expert, cost_class)
 
 
@@ -397,7 +399,7 @@ def test_cross_fitting_cannot_be_skipped():
         np.ones(len(episodes)),
     )  # fmt: skip
     assert law.sum() == pytest.approx(1.0)
-    true = float(law @ jm.MonteCarlo().totals(records, costs, world)[:, 0])
+    true = float(law @ jm.demonstrations.MonteCarlo().totals(records, costs, world)[:, 0])
     other, itself = 0.0, 0.0
     for j in range(len(episodes)):
         alone = records.subset(np.array([j]))
@@ -414,7 +416,9 @@ def test_the_residual_of_an_evaluation_is_needed():
     problem = jm.Apprenticeship(world, jm.CostBasis([1.0, 1.0]), jm.ExpertExpectation([0.0]))
     measure = np.array([0.9, 0.9])
     lacking = float(np.abs(world.flow.residual(measure)).sum())
-    evaluation = exact_evaluation(problem, jm.Occupancy(world, measure, lacking, "early stop"))
+    evaluation = exact_evaluation(
+        problem, jm.policy.Occupancy(world, measure, lacking, "early stop")
+    )
     gap = problem.cost_class.gap(evaluation.expectations)
     assert gap + total(evaluation.terms) == pytest.approx(2.0, abs=1e-12)
     assert gap + total(evaluation.terms) >= 2.0 > gap + without(evaluation.terms, "evaluation")
@@ -426,7 +430,7 @@ def test_both_violations_of_lemma_2_are_needed():
     world = jm.World(rows, [1, 0], 0.5, choice_offsets=[0, 1, 3])
     problem = jm.Apprenticeship(world, jm.CostBasis([1.0, -1.0, 1.0]), jm.ExpertExpectation([0.0]))
     for measure, dropped in (([1.75, 0.5, -0.25], 0.5), ([1.8, 0.0, 0.0], 0.2)):
-        policy = jm.extract(world, np.array(measure))
+        policy = jm.policy.extract(world, np.array(measure))
         ways = jm.certify(problem, policy, measure=np.array(measure)).combinations
         way = next(way for way in ways if way.kind == "A")
         assert 2.0 <= way.bound <= 2.0 + 1e-12

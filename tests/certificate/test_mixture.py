@@ -45,7 +45,7 @@ def solved(problem, members, **options):
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.integers(0, 5))
 def test_the_parts_of_all_candidates_sum_to_one_or_less(sizes, unused):
     planned = len(sizes) + unused
-    rollouts = jm.MixtureRollouts(10, 10, rounds=tuple(sizes), most_rounds=planned)
+    rollouts = jm.problem.MixtureRollouts(10, 10, rounds=tuple(sizes), most_rounds=planned)
     parts = rollouts.parts(sum(sizes))
     assert len(parts) == sum(sizes)
     rest = sum(share_of_round(r, planned) for r in range(len(sizes) + 1, planned + 1))
@@ -55,12 +55,12 @@ def test_the_parts_of_all_candidates_sum_to_one_or_less(sizes, unused):
 
 
 def test_the_parts_are_those_of_the_formula():
-    rollouts = jm.MixtureRollouts(10, 10, rounds=(3, 2, 1), most_rounds=9)
+    rollouts = jm.problem.MixtureRollouts(10, 10, rounds=(3, 2, 1), most_rounds=9)
     assert rollouts.parts(6) == [Fraction(1, 6)] * 3 + [Fraction(1, 12)] * 2 + [Fraction(1, 12)]
-    last = jm.MixtureRollouts(10, 10, rounds=(3, 2, 1)).parts(6)
+    last = jm.problem.MixtureRollouts(10, 10, rounds=(3, 2, 1)).parts(6)
     assert last[-1] == Fraction(1, 3)
     assert sum(last) == 1
-    assert jm.MixtureRollouts(10, 10).parts(5) == [Fraction(1, 5)] * 5
+    assert jm.problem.MixtureRollouts(10, 10).parts(5) == [Fraction(1, 5)] * 5
 
 
 def test_the_terms_by_hand():
@@ -161,7 +161,7 @@ def test_later_rounds_have_less_of_delta():
     answer = solved(
         problem, members[:2], best_response=lambda weights, number: next(extra), rounds=3
     )
-    mixture = jm.MixturePolicy(answer.policy.candidates, np.full(4, 0.25))
+    mixture = jm.policy.MixturePolicy(answer.policy.candidates, np.full(4, 0.25))
     found = jm.certify(problem, mixture, DELTA, evaluation=answer.rollouts)
     parts = [one.failure_probability for one in found.best.statistics]
     assert parts == pytest.approx([DELTA / 4, DELTA / 4, DELTA / 6, DELTA / 3], rel=1e-15)
@@ -171,7 +171,7 @@ def test_fresh_rollouts_serve_as_well():
     problem, members, true_gap = example()
     answer = solved(problem, members)
     same = jm.certify(problem, answer)
-    fresh = jm.certify(problem, answer, evaluation=jm.MixtureRollouts(400, 30))
+    fresh = jm.certify(problem, answer, evaluation=jm.problem.MixtureRollouts(400, 30))
     whole = jm.certify(problem, answer, evaluation=jm.Rollouts(400, 30))
     assert same.best.kind == fresh.best.kind == "E (mixture)"
     assert whole.best.kind == "E"
@@ -182,10 +182,10 @@ def test_fresh_rollouts_serve_as_well():
 
 def test_a_candidate_of_little_weight_adds_little():
     problem, members, _ = example()
-    rollouts = jm.MixtureRollouts(100, 30)
+    rollouts = jm.problem.MixtureRollouts(100, 30)
     radii = []
     for weights in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0]):
-        mixture = jm.MixturePolicy(members[:2], weights)
+        mixture = jm.policy.MixturePolicy(members[:2], weights)
         terms = jm.certify(problem, mixture, evaluation=rollouts).terms
         radii.append({term.name: term.value for term in terms}["rollout sampling"])
     assert radii[1] == pytest.approx((radii[0] + radii[2]) / 2, rel=1e-12)
@@ -202,15 +202,15 @@ def test_premises_say_what_the_mixture_rests_on():
 
 def test_evaluations_that_do_not_fit_are_refused():
     problem, members, _ = example()
-    rollouts = jm.MixtureRollouts(100, 30, rounds=(1,))
-    mixture = jm.MixturePolicy(members[:2], [0.5, 0.5])
-    with pytest.raises(jm.InvalidProblem, match="2 candidates, and the rounds"):
+    rollouts = jm.problem.MixtureRollouts(100, 30, rounds=(1,))
+    mixture = jm.policy.MixturePolicy(members[:2], [0.5, 0.5])
+    with pytest.raises(jm.errors.InvalidProblem, match="2 candidates, and the rounds"):
         jm.certify(problem, mixture, evaluation=rollouts)
-    with pytest.raises(jm.InvalidProblem, match="a Policy has no candidates"):
+    with pytest.raises(jm.errors.InvalidProblem, match="a Policy has no candidates"):
         jm.certify(problem, members[0], evaluation=rollouts)
-    with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
+    with pytest.raises(jm.errors.InvalidProblem, match="needs the level EXPLICIT"):
         jm.certify(problem, mixture)
-    with pytest.raises(jm.InvalidProblem, match="has no features"):
+    with pytest.raises(jm.errors.InvalidProblem, match="has no features"):
         jm.certify(problem, mixture, evaluation=jm.SampledRows(rows=10))
 
 
@@ -222,8 +222,8 @@ def test_evaluations_that_do_not_fit_are_refused():
     ],
 )  # fmt: skip
 def test_wrong_counts_are_refused(settings):
-    with pytest.raises(jm.InvalidProblem):
-        jm.MixtureRollouts(**{"trajectories": 10, "horizon": 10, **settings})
+    with pytest.raises(jm.errors.InvalidProblem):
+        jm.problem.MixtureRollouts(**{"trajectories": 10, "horizon": 10, **settings})
 
 
 def test_any_policy_is_certified_by_rollouts_in_a_simulator():
@@ -256,18 +256,20 @@ def test_totals_outside_the_declared_range_are_refused():
     """With a range that steps behind the end do not have radii would be zero, and bounds false."""
     records = Lasting(0.0).totals(None, 9, 9, np.random.default_rng(0))
     rule, expert = (lambda x, rng: np.zeros(len(x))), jm.ExpertExpectation([1.0])
-    with pytest.raises(jm.InvalidProblem, match="'steps'; by the declared range it lies between"):
+    with pytest.raises(
+        jm.errors.InvalidProblem, match="'steps'; by the declared range it lies between"
+    ):
         jm.Apprenticeship(Lasting(1.0), None, records)
     beyond = jm.EpisodeTotals(records.totals + 1, records.unrecorded)
-    with pytest.raises(jm.InvalidProblem, match="episode 0 has a total of"):
+    with pytest.raises(jm.errors.InvalidProblem, match="episode 0 has a total of"):
         jm.Apprenticeship(Lasting(0.0), None, beyond)
     jm.Apprenticeship(Lasting(0.0), None, records)
-    evaluations = jm.Rollouts(9, 9), jm.MixtureRollouts(9, 9)
-    policies = rule, jm.MixturePolicy([rule], [1.0])
+    evaluations = jm.Rollouts(9, 9), jm.problem.MixtureRollouts(9, 9)
+    policies = rule, jm.policy.MixturePolicy([rule], [1.0])
     for policy, evaluation in zip(policies, evaluations, strict=True):
         wide, narrow = (jm.Apprenticeship(Lasting(low), None, expert) for low in (0.0, 1.0))
         jm.certify(wide, policy, evaluation=evaluation)
-        with pytest.raises(jm.InvalidProblem, match=r"between 2\.0 and 2\.0"):
+        with pytest.raises(jm.errors.InvalidProblem, match=r"between 2\.0 and 2\.0"):
             jm.certify(narrow, policy, evaluation=evaluation)
 
 
@@ -278,13 +280,15 @@ def test_unrecorded_time_narrows_what_a_total_can_be():
         if possible:
             jm.Apprenticeship(Lasting(0.0), None, records)
         else:
-            with pytest.raises(jm.InvalidProblem, match=r"between 0\.0 and 1\.0"):
+            with pytest.raises(jm.errors.InvalidProblem, match=r"between 0\.0 and 1\.0"):
                 jm.Apprenticeship(Lasting(0.0), None, records)
 
 
 def test_whether_totals_are_complete_has_to_be_said():
     """Totals of 4 steps, taken for complete ones, would lack a sixteenth of all time."""
-    with pytest.raises(jm.InvalidDemonstrations, match=r"unrecorded is not given.*\n?.*=0 if"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match=r"unrecorded is not given.*\n?.*=0 if"
+    ):
         jm.EpisodeTotals([[1.0]])
     half, one = lambda x, rng: rng.integers(2, size=len(x)), jm.Rollouts(4000, 40)
     cut = jm.record_totals(Counting(), half, trajectories=4000, horizon=4, seed=1)
@@ -300,7 +304,7 @@ def test_a_simulator_that_walks_in_an_estimated_world_is_refused():
     world = jm.World.from_transitions([0, 1], [0, 0], [1, 0], 0.5, initial=[1, 0])
     costs = jm.CostFunctions(lambda x, a: x[:, np.newaxis], ["one"], lowest=0, highest=1)
     records = jm.EpisodeTotals([[1.0]], unrecorded=0)
-    with pytest.raises(jm.InvalidProblem, match="laws of this world are estimates"):
+    with pytest.raises(jm.errors.InvalidProblem, match="laws of this world are estimates"):
         jm.Apprenticeship(WorldSimulator(world, costs), None, records)
 
 
@@ -344,9 +348,13 @@ def drawing_alike(observations, rng):
 def test_policies_with_streams_of_their_own_have_no_copies():
     """Workers would repeat each other's episodes, and radii speak of independent ones."""
     problem = jm.Apprenticeship(Counting(), None, jm.ExpertExpectation([1.0]))
-    policies = Tossing(), jm.MixturePolicy([drawing_alike, Tossing()], [0.5, 0.5]), drawing_alike
+    policies = (
+        Tossing(),
+        jm.policy.MixturePolicy([drawing_alike, Tossing()], [0.5, 0.5]),
+        drawing_alike,
+    )
     for policy, copied in zip(policies, (0, 0, 3), strict=True):
-        for rollouts in (jm.Rollouts(3072, 9), jm.MixtureRollouts(3072, 9)):
+        for rollouts in (jm.Rollouts(3072, 9), jm.problem.MixtureRollouts(3072, 9)):
             executor = Copying()
             if isinstance(rollouts, jm.Rollouts):
                 totals = mean_of_walks(problem, policy, rollouts, 0, executor).totals

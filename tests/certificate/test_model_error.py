@@ -148,24 +148,26 @@ def test_what_is_left_of_the_residual_is_paid_for():
     error = ModelError(np.full(world.num_pairs, 0.01), 0.0, 0.0)
     visits = jm.occupancy(world, policy)
     half = visits.measure / 2
-    rough = jm.Occupancy(world, half, float(np.abs(world.flow.residual(half)).sum()), "rough")
+    rough = jm.policy.Occupancy(
+        world, half, float(np.abs(world.flow.residual(half)).sum()), "rough"
+    )
     assert occupancy_distance(rough, error) >= (1 - EXACT) * occupancy_distance(visits, error)
 
 
 def test_starts_that_are_not_exact_lower_the_bound_by_what_they_may_cost():
     world = jm.World(np.eye(2), [0, 1], 0.9, initial_error=0.2)
     problem = jm.Forward(world, [0.0, 1.0])
-    witness = jm.witness_from_plan(problem, [1.0], ())
+    witness = jm.problem.witness_from_plan(problem, [1.0], ())
     error = transition_radii(world, 0.05)
-    assert jm.lower_bound(problem, witness) == pytest.approx(10.0)
+    assert jm.problem.lower_bound(problem, witness) == pytest.approx(10.0)
     assert true_world_lower_bound(problem, witness, error) == pytest.approx(9.0)
 
 
 def test_negative_prices_are_cut_off():
     problem = random_problem(2, num_budgets=2)
     error = random_errors(problem.world, np.random.default_rng(0))
-    point = jm.witness_from_plan(problem, np.ones(problem.target.size), [0.0, 0.5])
-    wrong = jm.Witness(point.cost_weights, point.values, [-3.0, 0.5])
+    point = jm.problem.witness_from_plan(problem, np.ones(problem.target.size), [0.0, 0.5])
+    wrong = jm.problem.Witness(point.cost_weights, point.values, [-3.0, 0.5])
     bounds = [true_world_lower_bound(problem, witness, error) for witness in (point, wrong)]
     assert bounds[0] == bounds[1]
 
@@ -176,13 +178,13 @@ def test_no_policy_of_the_true_world_goes_below_the_bound_of_the_model(seed, bud
     rng = np.random.default_rng(seed)
     error = random_errors(problem.world, rng)
     witness = jm.solve(problem).witness
-    damaged = jm.Witness(
+    damaged = jm.problem.Witness(
         witness.cost_weights + rng.normal(size=witness.cost_weights.size),
         witness.values + rng.normal(size=witness.values.size),
         witness.budget_prices + rng.normal(size=witness.budget_prices.size),
     )
     bound = max(true_world_lower_bound(problem, point, error) for point in (witness, damaged))
-    assert bound <= jm.lower_bound(problem, witness)
+    assert bound <= jm.problem.lower_bound(problem, witness)
     for _ in range(3):
         answer = jm.solve(in_world(problem, true_world(problem.world, error, rng)))
         if answer.solution is not None:
@@ -195,7 +197,7 @@ def test_the_lower_bound_is_at_least_that_of_the_printed_formula(problem, seed):
     world, error = problem.world, random_errors(problem.world, rng, largest=2.0)
     weights = problem.cost_class.admit(rng.normal(size=problem.target.size))
     prices = rng.exponential(size=len(problem.constraints))
-    witness = jm.witness_from_plan(problem, weights, prices)
+    witness = jm.problem.witness_from_plan(problem, weights, prices)
     cost, values = problem.cost_of(weights) + problem.budget_matrix @ prices, witness.values
     span = values.max() - values.min()
     inside = cost - world.flow.adjoint(values) - world.discount * error.transition * span / 2
@@ -207,7 +209,7 @@ def test_the_lower_bound_is_at_least_that_of_the_printed_formula(problem, seed):
     bound = true_world_lower_bound(problem, witness, error)
     assert bound >= printed - EXACT * (1 + size + prices.sum() * world.effective_horizon)
     exact = ModelError(np.zeros(world.num_pairs), 0.0, 0.0)
-    plain = jm.lower_bound(problem, witness)
+    plain = jm.problem.lower_bound(problem, witness)
     same = true_world_lower_bound(problem, witness, exact)
     assert same <= plain
     assert same == pytest.approx(plain, rel=1e-12, abs=1e-12)
@@ -453,7 +455,7 @@ def test_starts_that_are_too_few_are_named():
     world = jm.World(np.eye(2), [1, 0], 0.9, initial_count=20)
     problem = jm.Forward(world, [0.0, 1.0])
     visits = jm.occupancy(world, jm.Policy.uniform(world))
-    with pytest.raises(jm.InvalidProblem, match="the initial law alone costs") as refusal:
+    with pytest.raises(jm.errors.InvalidProblem, match="the initial law alone costs") as refusal:
         transitions_needed(problem, visits, failure_probability=0.05)
     assert "more starts" in refusal.value.remedy
 
@@ -462,7 +464,7 @@ def test_starts_that_are_too_few_are_named():
 def test_a_share_lies_between_zero_and_one(share):
     problem = random_problem(0)
     visits = jm.occupancy(problem.world, jm.Policy.uniform(problem.world))
-    with pytest.raises(jm.InvalidProblem, match="share"):
+    with pytest.raises(jm.errors.InvalidProblem, match="share"):
         transitions_needed(problem, visits, failure_probability=0.05, share=share)
 
 
@@ -470,9 +472,9 @@ def test_a_share_lies_between_zero_and_one(share):
 def test_a_failure_probability_lies_between_zero_and_one(delta):
     problem = random_problem(0)
     visits = jm.occupancy(problem.world, jm.Policy.uniform(problem.world))
-    with pytest.raises(jm.InvalidProblem, match="failure_probability"):
+    with pytest.raises(jm.errors.InvalidProblem, match="failure_probability"):
         transition_radii(problem.world, delta)
-    with pytest.raises(jm.InvalidProblem, match="failure_probability"):
+    with pytest.raises(jm.errors.InvalidProblem, match="failure_probability"):
         transitions_needed(problem, visits, failure_probability=delta)
 
 
@@ -481,13 +483,13 @@ def test_distances_of_another_world_are_refused():
     policy = jm.Policy.uniform(problem.world)
     visits = jm.occupancy(problem.world, policy)
     foreign = ModelError(np.zeros(problem.world.num_pairs + 1), 0.0, 0.0)
-    witness = jm.witness_from_plan(problem, np.zeros(problem.target.size), ())
+    witness = jm.problem.witness_from_plan(problem, np.zeros(problem.target.size), ())
     for asked in (
         lambda: model_term(problem, visits, foreign),
         lambda: budget_terms(problem, visits, foreign),
         lambda: robust_expectations(problem, policy, foreign),
         lambda: true_world_lower_bound(problem, witness, foreign),
     ):
-        with pytest.raises(jm.InvalidProblem, match="the model error has") as refusal:
+        with pytest.raises(jm.errors.InvalidProblem, match="the model error has") as refusal:
             asked()
         assert "transition_radii" in refusal.value.remedy

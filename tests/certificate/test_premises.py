@@ -402,7 +402,7 @@ def test_estimates_without_their_demonstrations_are_refused():
         world=None, expert=unknown, expectation=unknown, demonstrations=None, records=None,
         level=Level.EXPLICIT,
     )  # fmt: skip
-    with pytest.raises(jm.InvalidProblem, match="does not hold the demonstrations"):
+    with pytest.raises(jm.errors.InvalidProblem, match="does not hold the demonstrations"):
         expert_premises(problem)
 
 
@@ -410,7 +410,7 @@ def test_estimates_without_their_demonstrations_are_refused():
 def test_a_level_is_a_probability(level):
     world, basis, _ = jm.gallery.grid(4, seed=0)
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(np.zeros(basis.num_costs)))
-    with pytest.raises(jm.InvalidProblem, match="level"):
+    with pytest.raises(jm.errors.InvalidProblem, match="level"):
         expert_premises(problem, level)
 
 

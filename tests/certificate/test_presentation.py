@@ -90,7 +90,7 @@ def test_what_is_not_shown_is_not_passed(grid, gap):
 
 def test_a_problem_is_asked_for(grid):
     _, _, expert, demos = grid
-    with pytest.raises(jm.InvalidProblem, match="a Demonstrations is not a problem"):
+    with pytest.raises(jm.errors.InvalidProblem, match="a Demonstrations is not a problem"):
         jm.certify(demos, expert)
 
 
@@ -187,7 +187,9 @@ def named(certificate):
     words = certificate.summary()
     declared, _, tested = words.partition("Premises tested and not refuted: ")
     for one in certificate.premises:
-        assert one.name in (declared if one.status is jm.PremiseStatus.DECLARED else tested), one
+        assert one.name in (
+            declared if one.status is jm.certificate.PremiseStatus.DECLARED else tested
+        ), one
     return {one.name for one in certificate.premises}
 
 
@@ -240,8 +242,8 @@ def test_large_and_simulated_certificates_name_their_premises():
     }  # fmt: skip
     totals = jm.record_totals(large.simulator, expert, trajectories=20, horizon=15, seed=0)
     simulated = jm.Apprenticeship(large.simulator, None, totals)
-    mixture = jm.MixturePolicy([expert, network.uniform], [0.5, 0.5])
-    drawn = jm.certify(simulated, mixture, evaluation=jm.MixtureRollouts(20, 15))
+    mixture = jm.policy.MixturePolicy([expert, network.uniform], [0.5, 0.5])
+    drawn = jm.certify(simulated, mixture, evaluation=jm.problem.MixtureRollouts(20, 15))
     assert "rollouts are independent of the candidates" in named(drawn)
     assert "the simulator is the world the expert acted in" in named(drawn)
     stated = jm.Apprenticeship(large.simulator, None, jm.ExpertExpectation(numbers))

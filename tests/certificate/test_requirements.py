@@ -152,7 +152,7 @@ def test_the_guarantee_for_any_pair_of_points(problem, seed, exact, share):
     budgets = surrogate.penalties.budgets
 
     def loss_of_policy(point):
-        visits = jm.occupancy(world, jm.extract(world, features.measure(point)))
+        visits = jm.occupancy(world, jm.policy.extract(world, features.measure(point)))
         broken = np.maximum(problem.overspending(visits.measure), 0.0).sum()
         return problem.gap(visits) + budgets * broken
 
@@ -218,14 +218,14 @@ def test_the_default_radius_holds_every_mixture(problem):
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
-        ({"accuracy": 0.0}, jm.InvalidProblem),
-        ({"failure_probability": 1.0}, jm.InvalidProblem),
-        ({"truncation_share": 0.0}, jm.InvalidProblem),
-        ({"radius": -1.0}, jm.InvalidSolver),
-        ({"radius": math.nan}, jm.InvalidSolver),
-        ({"features": DATA["Phi"]}, jm.InvalidProblem),
-        ({"features": Features([[1.0]])}, jm.InvalidCosts),
-        ({"features": Features(np.zeros((6, 1)))}, jm.InvalidCosts),
+        ({"accuracy": 0.0}, jm.errors.InvalidProblem),
+        ({"failure_probability": 1.0}, jm.errors.InvalidProblem),
+        ({"truncation_share": 0.0}, jm.errors.InvalidProblem),
+        ({"radius": -1.0}, jm.errors.InvalidSolver),
+        ({"radius": math.nan}, jm.errors.InvalidSolver),
+        ({"features": DATA["Phi"]}, jm.errors.InvalidProblem),
+        ({"features": Features([[1.0]])}, jm.errors.InvalidCosts),
+        ({"features": Features(np.zeros((6, 1)))}, jm.errors.InvalidCosts),
     ],
 )
 def test_senseless_demands_are_refused(problem, change, refusal):
@@ -237,7 +237,7 @@ def test_senseless_demands_are_refused(problem, change, refusal):
     "change", [{"steps": 0}, {"steps": 1.5}, {"num_trajectories": 0}, {"recorded_length": -3}]
 )
 def test_senseless_efforts_are_refused(problem, change):
-    with pytest.raises(jm.InvalidProblem, match="Give a whole number from 1"):
+    with pytest.raises(jm.errors.InvalidProblem, match="Give a whole number from 1"):
         attainable(problem, PHI, **{"steps": 10, "failure_probability": 0.05, **change})
 
 
@@ -245,7 +245,7 @@ def test_costs_of_zero_are_refused(problem):
     nothing = jm.Apprenticeship(
         problem.world, jm.CostBasis(np.zeros(6)), jm.ExpertExpectation([0.0])
     )
-    with pytest.raises(jm.InvalidCosts, match="every cost is zero"):
+    with pytest.raises(jm.errors.InvalidCosts, match="every cost is zero"):
         requirements(nothing, PHI, **DEMAND)
 
 
@@ -283,8 +283,10 @@ def test_steps_and_demonstrations_do_not_make_a_model_exact():
     assert needs.failure_probability == 0.05
     assert "\nmodel  " in needs.table()
     assert "\nmodel  " not in requirements(exact, features, **DEMAND).table()
-    with pytest.raises(jm.InvalidProblem, match="estimates, which alone may cost") as refusal:
-        jm.demonstrations_needed(few, 0.1 * few.trivial_bound, 0.05)
+    with pytest.raises(
+        jm.errors.InvalidProblem, match="estimates, which alone may cost"
+    ) as refusal:
+        jm.certificate.demonstrations_needed(few, 0.1 * few.trivial_bound, 0.05)
     assert "record more transitions" in refusal.value.remedy
 
 
@@ -292,15 +294,15 @@ def test_many_transitions_leave_room_and_the_share_of_the_laws_is_paid_for():
     exact = random_problem(0, jm.InfinityBall(), shape=Shape.DENSE)
     accuracy = 0.2 * exact.trivial_bound
     many = counted_twin(exact, 10**9)
-    needed = jm.demonstrations_needed(many, accuracy, 0.05)
-    assert needed > jm.demonstrations_needed(exact, accuracy, 0.05)
+    needed = jm.certificate.demonstrations_needed(many, accuracy, 0.05)
+    assert needed > jm.certificate.demonstrations_needed(exact, accuracy, 0.05)
     declared = jm.World(
         exact.world.transition, exact.world.initial, exact.world.discount,
         choice_offsets=exact.world.pairs.offsets, transition_error=0.0,
     )  # fmt: skip
     sure = jm.Apprenticeship(declared, exact.basis, exact.expectation, exact.cost_class)
-    fewest = jm.demonstrations_needed(sure, accuracy, 0.05)
-    assert fewest == jm.demonstrations_needed(exact, accuracy, 0.05)
+    fewest = jm.certificate.demonstrations_needed(sure, accuracy, 0.05)
+    assert fewest == jm.certificate.demonstrations_needed(exact, accuracy, 0.05)
 
 
 @given(problems(), seeds, st.floats(0, 0.3), st.floats(0, 0.2))

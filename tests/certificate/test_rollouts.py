@@ -277,7 +277,9 @@ def test_what_does_not_come_from_rollouts_is_exact():
     assert {way.kind for way in sampled.combinations} == {"E"}
     assert not exact.best.statistics
     assert "fresh rollouts are independent of the policy" in {
-        premise.name for premise in sampled.premises if premise.status is jm.PremiseStatus.DECLARED
+        premise.name
+        for premise in sampled.premises
+        if premise.status is jm.certificate.PremiseStatus.DECLARED
     }
 
 
@@ -309,13 +311,13 @@ def test_an_estimated_world_adds_its_error_to_the_rollouts():
     ],
 )
 def test_refusals_name_what_is_wrong(numbers, message):
-    with pytest.raises(jm.InvalidProblem, match=message):
+    with pytest.raises(jm.errors.InvalidProblem, match=message):
         Rollouts(*numbers)
 
 
 def test_certify_refuses_what_is_no_evaluation():
     problem, policy = noisy_problem(), jm.Policy([[1.0], [1.0]])
-    with pytest.raises(jm.InvalidProblem, match="evaluation is 'rollouts'"):
+    with pytest.raises(jm.errors.InvalidProblem, match="evaluation is 'rollouts'"):
         jm.certify(problem, policy, evaluation="rollouts")
-    with pytest.raises(jm.InvalidProblem, match="both measure and evaluation are given"):
+    with pytest.raises(jm.errors.InvalidProblem, match="both measure and evaluation are given"):
         jm.certify(problem, policy, measure=np.ones(2), evaluation=Rollouts(5, 5))

@@ -9,17 +9,17 @@ from journeyman.certificate.row_checks import AGREE, DRAWN, TAKEN
 from journeyman.errors import InvalidCosts
 from seeding import drawn_from
 
-DOWN = jm.RulePolicy(np.zeros_like, 2)
+DOWN = jm.policy.RulePolicy(np.zeros_like, 2)
 THETA = [0.2, 0.5, 0.3]
 
 
 def certified(parts, rows=3000, recorded=False):
     expert = jm.ExpertExpectation([0.0])
     if recorded:
-        up = jm.RulePolicy(np.ones_like, 2)
+        up = jm.policy.RulePolicy(np.ones_like, 2)
         expert = jm.record(parts["world"], up, trajectories=50, horizon=40, seed=0)
     problem = jm.Apprenticeship(parts["world"], parts["costs"], expert)
-    policy = jm.FeaturePolicy(parts["features"], THETA)
+    policy = jm.policy.FeaturePolicy(parts["features"], THETA)
     return jm.certify(problem, policy, evaluation=jm.SampledRows(rows=rows))
 
 
@@ -32,9 +32,9 @@ def test_a_sound_world_with_sound_features_passes():
     certificate = certified(made())
     found = premises_of(certificate)
     assert certificate.valid
-    assert found[AGREE].status is found[DRAWN].status is jm.PremiseStatus.TESTED
+    assert found[AGREE].status is found[DRAWN].status is jm.certificate.PremiseStatus.TESTED
     assert found[AGREE].detail == "6000 steps were followed there and back"
-    assert found[TAKEN].status is jm.PremiseStatus.DECLARED
+    assert found[TAKEN].status is jm.certificate.PremiseStatus.DECLARED
     assert "predecessors are taken to be complete" in found[TAKEN].detail
     assert TAKEN in certificate.table()
 
@@ -62,7 +62,7 @@ def test_sound_draws_are_seldom_refuted():
 def test_predecessors_that_contradict_successors_are_found(bug, words):
     certificate = certified(made(bug))
     premise = premises_of(certificate)[AGREE]
-    assert premise.status is jm.PremiseStatus.FAILED
+    assert premise.status is jm.certificate.PremiseStatus.FAILED
     assert words in premise.detail
     assert not certificate.valid
     assert certificate.bound == certificate.trivial_bound
@@ -74,8 +74,8 @@ def test_recorded_steps_are_looked_up_where_features_never_draw():
     parts["features"].table[8:] = 0
     parts["features"].table *= 10 / parts["features"].table.sum(axis=0)
     unseen, seen = (certified(parts, rows=500, recorded=one) for one in (False, True))
-    assert premises_of(unseen)[AGREE].status is jm.PremiseStatus.TESTED
-    assert premises_of(seen)[AGREE].status is jm.PremiseStatus.FAILED
+    assert premises_of(unseen)[AGREE].status is jm.certificate.PremiseStatus.TESTED
+    assert premises_of(seen)[AGREE].status is jm.certificate.PremiseStatus.FAILED
     assert "state 6, action 1" in premises_of(seen)[AGREE].detail
 
 
@@ -91,7 +91,7 @@ def test_recorded_steps_are_looked_up_where_features_never_draw():
 def test_draws_of_another_law_are_found(world_bug, feature_bug, words):
     certificate = certified(made(world_bug, feature_bug), rows=10_000)
     premise = premises_of(certificate)[DRAWN]
-    assert premise.status is jm.PremiseStatus.FAILED
+    assert premise.status is jm.certificate.PremiseStatus.FAILED
     assert any(word in premise.detail for word in words.split("|")), premise.detail
     assert not certificate.valid
 
@@ -112,9 +112,11 @@ def test_one_column_of_a_wrong_mass_is_found_by_what_comes_again():
     for factor in (0.5, 1.0, 2.0):
         world = Corridor()
         problem = jm.Apprenticeship(world, made()["costs"], jm.ExpertExpectation([0.0]))
-        policy = jm.FeaturePolicy(One(world, factor), [1.0])
+        policy = jm.policy.FeaturePolicy(One(world, factor), [1.0])
         certificate = jm.certify(problem, policy, evaluation=jm.SampledRows(rows=3000))
-        statuses.append(premises_of(certificate)[DRAWN].status is jm.PremiseStatus.FAILED)
+        statuses.append(
+            premises_of(certificate)[DRAWN].status is jm.certificate.PremiseStatus.FAILED
+        )
     assert statuses == [True, False, True]
 
 
@@ -125,19 +127,19 @@ def test_a_pair_that_no_column_has_is_refused():
 
 def saved(parts, place, code):
     problem = jm.Apprenticeship(parts["world"], parts["costs"], jm.ExpertExpectation([0.0]))
-    policy = jm.FeaturePolicy(parts["features"], THETA)
+    policy = jm.policy.FeaturePolicy(parts["features"], THETA)
     jm.certify(problem, policy, evaluation=jm.SampledRows(rows=2000)).save(place, code=code)
     return jm.audit(place, trust_code=True)
 
 
 def test_the_audit_passes_for_the_sound_world(tmp_path):
-    code = jm.Reference("corridors:made")
+    code = jm.certificate.Reference("corridors:made")
     assert saved(code.made, tmp_path / "run", code).require().complete
 
 
 @pytest.mark.parametrize("bug", ["forgotten", "invented", "chance"])
 def test_the_audit_does_not_pass_for_a_world_that_contradicts_itself(bug, tmp_path):
-    code = jm.Reference("corridors:made", world_bug=bug)
+    code = jm.certificate.Reference("corridors:made", world_bug=bug)
     outcome = saved(code.made, tmp_path / "run", code)
     assert not outcome.passed
     assert "the code of the world contradicts itself" in str(outcome)

@@ -94,7 +94,7 @@ def test_the_inverse_of_a_rate_is_the_least_count(scale, target):
 
 
 def test_a_target_out_of_reach_is_an_error():
-    with pytest.raises(jm.InvalidProblem, match="no finite number"):
+    with pytest.raises(jm.errors.InvalidProblem, match="no finite number"):
         Rate("any", 1.0, "").smallest(1e-200)
 
 
@@ -187,7 +187,7 @@ def test_demonstrations_needed_is_the_least_number():
 
 def test_short_records_ask_for_longer_ones():
     problem, accuracy = recorded(horizon=10), 0.5
-    with pytest.raises(jm.InvalidDemonstrations, match="Record 36 steps or more") as refusal:
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="Record 36 steps or more") as refusal:
         demonstrations_needed(problem, accuracy, 0.05)
     assert "leave 3.49" in str(refusal.value)
     assert truncation(problem, 36) <= accuracy / 2 < truncation(problem, 35)
@@ -205,5 +205,5 @@ def test_the_demonstrations_at_hand_count():
     ("accuracy", "delta"), [(0.0, 0.05), (-1, 0.05), (math.inf, 0.05), (0.1, 0.0), (0.1, 1.0)]
 )
 def test_senseless_demands_are_refused(accuracy, delta):
-    with pytest.raises(jm.InvalidProblem):
+    with pytest.raises(jm.errors.InvalidProblem):
         demonstrations_needed(golden_problem("l1"), accuracy, delta)

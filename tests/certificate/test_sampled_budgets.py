@@ -83,8 +83,8 @@ def test_budgets_share_the_failure_probability_with_the_gap():
 
 
 def test_budgets_of_mixtures_are_evaluated_too():
-    mixture = jm.MixturePolicy([NETWORK.longer, NETWORK.uniform], [0.5, 0.5])
-    evaluation = jm.MixtureRollouts(trajectories=1000, horizon=100)
+    mixture = jm.policy.MixturePolicy([NETWORK.longer, NETWORK.uniform], [0.5, 0.5])
+    evaluation = jm.problem.MixtureRollouts(trajectories=1000, horizon=100)
     stepped = jm.certify(problem_of(9.0), mixture, evaluation=evaluation).budgets[0]
     exact = (spent_by(NETWORK.longer) + spent_by(NETWORK.uniform)) / 2
     assert exact < stepped.spent < 1.3 * exact

@@ -54,7 +54,7 @@ def combinations(draw):
         "signed": rng.normal(size=world.num_pairs) * (rng.random(world.num_pairs) < 0.5),
     }[draw(st.sampled_from(["none", "occupancy", "signed"]))]
     columns = sparse.csr_array(matrix) if draw(st.booleans()) else matrix
-    return problem, jm.Features(columns, base), theta
+    return problem, jm.features.Features(columns, base), theta
 
 
 def naive_sums(world, measure):
@@ -105,7 +105,7 @@ def test_every_sample_lies_within_its_range(case):
         assert (samples >= 0).all()
         assert (samples <= one.width).all(), one.name
         assert one.never_drawn() is None
-    assert support_premise(sums).status is jm.PremiseStatus.TESTED
+    assert support_premise(sums).status is jm.certificate.PremiseStatus.TESTED
 
 
 @given(combinations())
@@ -117,7 +117,7 @@ def test_both_kinds_bound_the_gap_of_the_policy(case):
     N = problem.cost_class.pointwise_bound(problem.cost_matrix)
     h = problem.world.effective_horizon
     measured = problem.cost_class.gap(problem.difference(measure))
-    gap = problem.gap(jm.extract(problem.world, measure))
+    gap = problem.gap(jm.policy.extract(problem.world, measure))
     slack = 1e-9 * (1 + abs(measured) + abs(gap) + N * h * (1 + V1 + V2))
     assert gap <= measured + N * h * (2 * V1 + V2) + slack
     assert gap <= measured + N * V1 + N * h * r_plus + slack
@@ -146,7 +146,7 @@ def golden_case(name):
     world = jm.World(DATA["P"], DATA["nu0"], DATA["gamma"])
     expert = jm.ExpertExpectation(DATA["e_hat"])
     problem = jm.Apprenticeship(world, jm.CostBasis(DATA["Psi"]), expert)
-    features, theta = jm.Features(DATA["Phi"]), np.array(GOLDEN[name]["theta"])
+    features, theta = jm.features.Features(DATA["Phi"]), np.array(GOLDEN[name]["theta"])
     return problem, features, theta, row_sums(Reduced(problem, features), theta)
 
 
@@ -185,7 +185,7 @@ def pitfall():
     """The features flow through the first state only, half of the initial mass is in the second."""
     world = jm.World(np.eye(2), [0.5, 0.5], 0.5)
     problem = jm.Apprenticeship(world, jm.CostBasis([[0.0], [1.0]]), jm.ExpertExpectation([0.0]))
-    return problem, jm.Features([[2.0], [0.0]]), np.array([0.5])
+    return problem, jm.features.Features([[2.0], [0.0]]), np.array([0.5])
 
 
 def with_subgradient_law(reduced, theta):
@@ -204,13 +204,13 @@ def test_the_law_of_the_subgradients_would_underestimate_the_flow_violation():
     estimate = wrong.statistics(10**6, rng, 0, 0.05)
     assert upper_bound(estimate) < 0.5, "its upper bound does not hold"
     premise = support_premise(with_subgradient_law(reduced, theta))
-    assert premise.status is jm.PremiseStatus.FAILED
+    assert premise.status is jm.certificate.PremiseStatus.FAILED
     assert "row 1 counts in V2 but is never drawn" in premise.detail
 
 
 def test_a_law_without_support_certifies_nothing(monkeypatch):
     problem, features, theta = pitfall()
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     evaluation = SampledRows(features, theta, rows=10**5)
     sound = jm.certify(problem, policy, evaluation=evaluation)
     assert sound.valid
@@ -229,14 +229,14 @@ def small_cases():
         visits = jm.occupancy(problem.world, random_policy(problem.world, seed)).measure
         columns = np.abs(rng.normal(size=(problem.world.num_pairs, 2)))
         columns *= problem.world.effective_horizon / columns.sum(axis=0)
-        features = jm.Features(columns, visits if based else None)
+        features = jm.features.Features(columns, visits if based else None)
         yield problem, features, np.array([0.7, -0.1]) if based else np.array([0.8, 0.2])
 
 
 @pytest.mark.parametrize("case", list(small_cases()), ids=["mixture", "affine", "another world"])
 def test_bounds_fail_no_more_often_than_they_say(case):
     problem, features, theta = case
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     truth = problem.gap(policy)
     exact = naive_sums(problem.world, features.measure(theta))
     failures = of_sums = below_mean = 0
@@ -261,7 +261,7 @@ def test_bounds_fail_no_more_often_than_they_say(case):
 
 def test_many_rows_come_close_to_the_exact_kinds():
     problem, features, theta, _ = golden_case("theta_A")
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     N, h = 1.75, 5.0
     facts = GOLDEN["theta_A"]
     found = {
@@ -281,7 +281,7 @@ def test_many_rows_come_close_to_the_exact_kinds():
 def test_what_is_certainly_zero_costs_nothing():
     """Nonnegative features and coefficients: V1 = 0 without samples, delta for two sums."""
     problem, features, theta, _ = golden_case("theta_C")
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     found, _ = SampledRows(features, theta, rows=100).evaluate(problem, policy, 0.06)
     assert found.terms[0].value == pytest.approx(0.0, abs=1e-300)
     assert found.statistics[0].ranges == (0.0,)
@@ -292,8 +292,8 @@ def test_an_occupancy_as_base_measure_narrows_the_ranges():
     problem = random_problem(3, discount=0.9)
     visits = jm.occupancy(problem.world, random_policy(problem.world, 0)).measure
     columns = np.random.default_rng(0).normal(size=(problem.world.num_pairs, 2))
-    sums = row_sums(Reduced(problem, jm.Features(columns, visits)), np.full(2, 1e-3))
-    plain = row_sums(Reduced(problem, jm.Features(columns)), np.full(2, 1e-3))
+    sums = row_sums(Reduced(problem, jm.features.Features(columns, visits)), np.full(2, 1e-3))
+    plain = row_sums(Reduced(problem, jm.features.Features(columns)), np.full(2, 1e-3))
     assert sums[0].width < plain[0].width
     assert sums[1].width == pytest.approx(plain[1].width - 1, rel=1e-6)
     assert sums[2].width == pytest.approx(plain[2].width - 1, rel=1e-6)
@@ -301,7 +301,7 @@ def test_an_occupancy_as_base_measure_narrows_the_ranges():
 
 def test_delta_is_shared_with_the_expert():
     problem, features, theta, _ = golden_case("theta_A")
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     demos = jm.record(problem.world, policy, trajectories=30, horizon=20, seed=0)
     estimated = jm.Apprenticeship(problem.world, problem.basis, demos)
     evaluation = SampledRows(features, theta, rows=500)
@@ -313,14 +313,14 @@ def test_delta_is_shared_with_the_expert():
             assert math.fsum(parts) == pytest.approx(share)
         statuses = {premise.name: premise.status for premise in certificate.premises}
         fresh = "fresh rows are independent of the coefficients"
-        assert statuses[fresh] is jm.PremiseStatus.DECLARED
-        assert statuses[sampled_rows.SUPPORT] is jm.PremiseStatus.TESTED
+        assert statuses[fresh] is jm.certificate.PremiseStatus.DECLARED
+        assert statuses[sampled_rows.SUPPORT] is jm.certificate.PremiseStatus.TESTED
         assert certificate.bound >= one.gap(policy) or one is estimated
 
 
 def test_a_seed_means_one_evaluation():
     problem, features, theta, _ = golden_case("theta_A")
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     found = []
     for seed in (4, 4, 5):
         with drawn_from(seed):
@@ -334,7 +334,7 @@ def test_a_seed_means_one_evaluation():
 def test_a_forward_problem_can_be_certified_by_rows():
     problem, features, theta, _ = golden_case("theta_B")
     forward = jm.Forward(problem.world, np.array(DATA["Psi"])[:, 0])
-    policy = jm.extract(problem.world, features.measure(theta))
+    policy = jm.policy.extract(problem.world, features.measure(theta))
     certificate = jm.certify(forward, policy, evaluation=SampledRows(features, theta, rows=10**5))
     assert certificate.best.bound >= forward.gap(policy)
 
@@ -342,22 +342,24 @@ def test_a_forward_problem_can_be_certified_by_rows():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.eye(2), [1, 1], 10), "features is a ndarray. Give jm.Features"),
-        ((jm.Features(np.eye(2)), [1], 10), "coefficients"),
-        ((jm.Features(np.eye(2)), [1, np.nan], 10), "coefficients"),
-        ((jm.Features(np.eye(2)), [1, 1], 1), "rows = 1. Give a whole number from 2"),
+        ((np.eye(2), [1, 1], 10), "features is a ndarray. Give jm.features.Features"),
+        ((jm.features.Features(np.eye(2)), [1], 10), "coefficients"),
+        ((jm.features.Features(np.eye(2)), [1, np.nan], 10), "coefficients"),
+        ((jm.features.Features(np.eye(2)), [1, 1], 1), "rows = 1. Give a whole number from 2"),
     ],
 )
 def test_refusals_name_what_is_wrong(arguments, message):
-    with pytest.raises(jm.InvalidProblem, match=message):
+    with pytest.raises(jm.errors.InvalidProblem, match=message):
         SampledRows(*arguments)
 
 
 def test_rows_of_another_policy_or_world_are_refused():
     problem, features, theta, _ = golden_case("theta_A")
     evaluation = SampledRows(features, theta, rows=10)
-    with pytest.raises(jm.InvalidProblem, match="not the one that features and coefficients"):
+    with pytest.raises(
+        jm.errors.InvalidProblem, match="not the one that features and coefficients"
+    ):
         jm.certify(problem, jm.Policy.uniform(problem.world), evaluation=evaluation)
     elsewhere = random_problem(0)
-    with pytest.raises(jm.InvalidCosts, match="the features have 6 rows"):
+    with pytest.raises(jm.errors.InvalidCosts, match="the features have 6 rows"):
         jm.certify(elsewhere, jm.Policy.uniform(elsewhere.world), evaluation=evaluation)

@@ -50,7 +50,7 @@ def test_a_run_holds_everything_and_comes_back_to_the_last_bit(apprentice, tmp_p
 
 def test_the_best_witness_comes_first(apprentice):
     certificate = apprentice.certificate
-    numbers = [jm.lower_bound(certificate.problem, one) for one in certificate.witnesses]
+    numbers = [jm.problem.lower_bound(certificate.problem, one) for one in certificate.witnesses]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[0] == certificate.lower_bound
     assert certificate.witness is certificate.witnesses[0]
@@ -119,9 +119,11 @@ def test_a_certificate_of_any_policy_can_be_saved(apprentice, tmp_path):
 
 def test_features_of_sampled_rows_are_kept_and_go_with_their_run(apprentice, tmp_path):
     problem = apprentice.problem
-    features = jm.Features(np.eye(problem.world.num_pairs)[:, :3], problem.world.num_pairs * [0.1])
+    features = jm.features.Features(
+        np.eye(problem.world.num_pairs)[:, :3], problem.world.num_pairs * [0.1]
+    )
     rows = jm.SampledRows(features, [0.5, 1.0, -0.2], rows=40)
-    policy = jm.extract(problem.world, features.measure(rows.coefficients))
+    policy = jm.policy.extract(problem.world, features.measure(rows.coefficients))
     certificate = jm.certify(problem, policy, evaluation=rows)
     save_run(certificate, tmp_path, seeds={"solver": None}, evaluation=rows)
     with np.load(tmp_path / "features.npz") as stored:

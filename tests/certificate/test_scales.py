@@ -15,7 +15,7 @@ COSTS = np.random.default_rng(0).uniform(-1, 1, (WORLD.num_states, 3))
 
 def shaped_radius(costs, kind):
     target = jm.ExpertExpectation.from_demonstrations(
-        DEMOS, jm.CostBasis(costs), WORLD, method=jm.MonteCarlo()
+        DEMOS, jm.CostBasis(costs), WORLD, method=jm.demonstrations.MonteCarlo()
     )
     problem = jm.Apprenticeship(WORLD, jm.CostBasis(costs), target, kind)
     return total(shaped_estimate(problem, 0.05).terms)

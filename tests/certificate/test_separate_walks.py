@@ -33,7 +33,7 @@ def test_policies_that_draw_for_each_walk_pass(policy, simulated):
     certificate = certified(walked(policy), simulated=simulated)
     premise = premise_of(certificate)
     assert certificate.valid
-    assert premise.status is jm.PremiseStatus.TESTED
+    assert premise.status is jm.certificate.PremiseStatus.TESTED
     assert "taken to be independent" in premise.detail
     assert SEPARATE in certificate.table()
 
@@ -57,7 +57,7 @@ def test_answers_that_depend_on_the_batch_are_refused(policy, what):
 def test_where_nothing_but_totals_is_seen_the_premise_is_refuted(policy):
     certificate = certified(walked(policy, shared=True), simulated=True)
     premise = premise_of(certificate)
-    assert premise.status is jm.PremiseStatus.FAILED
+    assert premise.status is jm.certificate.PremiseStatus.FAILED
     assert "walks of a batch share their luck" in premise.detail
     assert not certificate.valid
     assert certificate.bound == certificate.trivial_bound
@@ -77,19 +77,19 @@ def test_worlds_that_draw_one_number_a_batch_are_refused(world, words):
 
 def test_a_simulator_that_draws_one_number_a_batch_is_refuted():
     certificate = certified(walked("tables", world="one step"), simulated=True)
-    assert premise_of(certificate).status is jm.PremiseStatus.FAILED
+    assert premise_of(certificate).status is jm.certificate.PremiseStatus.FAILED
 
 
 def test_candidates_of_a_mixture_are_tested_one_by_one():
     problem = jm.Apprenticeship(*(walked()[part] for part in ("world", "costs")), HALF)
     good, late = walked("rule")["policy"], walked("changing", shared=True)["policy"]
-    evaluation = jm.MixtureRollouts(100, 20)
+    evaluation = jm.problem.MixtureRollouts(100, 20)
     for members, valid in (([good, good], True), ([good, late], False)):
-        mixture = jm.MixturePolicy(members, [0.5, 0.5])
+        mixture = jm.policy.MixturePolicy(members, [0.5, 0.5])
         certificate = jm.certify(problem, mixture, evaluation=evaluation)
         assert certificate.valid is valid
         assert "of each of 2 candidates" in premise_of(certificate).detail
-    mixture = jm.MixturePolicy([good, walked("rule", shared=True)["policy"]], [0.5, 0.5])
+    mixture = jm.policy.MixturePolicy([good, walked("rule", shared=True)["policy"]], [0.5, 0.5])
     with pytest.raises(InvalidPolicy, match="not independent"):
         jm.certify(problem, mixture, evaluation=evaluation)
 
@@ -130,7 +130,9 @@ def test_a_world_whose_laws_depend_on_the_batch_is_refused():
     def successors(states, actions):
         steps = inner(states, actions)
         return (
-            steps if len(states) > 1 else jm.Successors(steps.states[:, ::-1], steps.probabilities)
+            steps
+            if len(states) > 1
+            else jm.world.Successors(steps.states[:, ::-1], steps.probabilities)
         )
 
     parts["world"].successors = successors
@@ -140,7 +142,7 @@ def test_a_world_whose_laws_depend_on_the_batch_is_refused():
 
 @pytest.mark.parametrize("policy", ["choosing", "changing", "rule"])
 def test_the_audit_passes_for_independent_walks(policy, tmp_path):
-    code = jm.Reference("corridors:walked", policy=policy)
+    code = jm.certificate.Reference("corridors:walked", policy=policy)
     certified(code.made).save(tmp_path / "run", code=code)
     assert jm.audit(tmp_path / "run", trust_code=True).require().complete
 
@@ -149,7 +151,7 @@ def test_the_audit_finds_walks_that_share_their_luck(tmp_path, monkeypatch):
     """A certificate that was made without the test."""
     from journeyman.certificate import rollouts
 
-    code = jm.Reference("corridors:walked", policy="changing", shared=True)
+    code = jm.certificate.Reference("corridors:walked", policy="changing", shared=True)
     with monkeypatch.context() as patched:
         patched.setattr(rollouts, "p_value", lambda *_: 0.5)
         certificate = certified(code.made)

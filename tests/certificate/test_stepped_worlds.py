@@ -41,15 +41,15 @@ def test_a_sum_that_lies_is_met():
     )
     declared = jm.ExpertExpectation(TRUTH.target)
     problem = jm.Apprenticeship(NETWORK.world, costs, declared)
-    policy = jm.FeaturePolicy(FEATURES, THETA)
+    policy = jm.policy.FeaturePolicy(FEATURES, THETA)
     for evaluation in (ROWS, ROLLOUTS):
-        with pytest.raises(jm.InvalidCosts, match="declared is at most 1"):
+        with pytest.raises(jm.errors.InvalidCosts, match="declared is at most 1"):
             jm.certify(problem, policy, evaluation=evaluation)
 
 
 def test_more_rows_come_down_to_lemma_2():
     """Without sampling errors the bound is gap_W(Psi' u - x) + N h (2 V1 + V2)."""
-    policy = jm.FeaturePolicy(FEATURES, THETA)
+    policy = jm.policy.FeaturePolicy(FEATURES, THETA)
     problem = problem_of(jm.ExpertExpectation(TRUTH.target))
     u = FEATURES.rows(*PAIRS) @ THETA
     flow = u.reshape(-1, 4).sum(axis=1) - 0.9 * (EXPLICIT.transition.T @ u)
@@ -67,7 +67,7 @@ def test_more_rows_come_down_to_lemma_2():
 @pytest.mark.parametrize("kind", ["walks", "rows"])
 @pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.Simplex()], ids=["ball", "simplex"])
 def test_the_bound_covers_the_gap(kind, cost_class):
-    policy = jm.FeaturePolicy(FEATURES, THETA)
+    policy = jm.policy.FeaturePolicy(FEATURES, THETA)
     truth = jm.Apprenticeship(EXPLICIT, BASIS, jm.ExpertExpectation(TRUTH.target), cost_class)
     gap = truth.gap(tabulated(policy))
     missed = 0
@@ -94,7 +94,7 @@ def test_estimated_laws_are_refused():
     model = jm.World(laws, [1, 0, 0], 0.9, transition_error=[1.0, 0, 0, 0, 0, 0])
     costs = jm.CostFunctions(lambda x, a: (x == 2)[:, None], ["bad"], lowest=0, highest=1)
     for expert in (jm.ExpertExpectation([0.9]), forged([0, 1])):
-        with pytest.raises(jm.InvalidProblem, match="are estimates") as refusal:
+        with pytest.raises(jm.errors.InvalidProblem, match="are estimates") as refusal:
             jm.Apprenticeship(model, costs, expert)
         assert "jm.CostBasis" in str(refusal.value)
 
@@ -127,7 +127,7 @@ def test_a_policy_made_of_another_is_certified_itself(kind):
     world = jm.World(np.full((4, 2), 0.5), [0.5, 0.5], 0.9)
     costs = jm.CostFunctions(lambda x, a: (x * a)[:, None], ["bad"], lowest=0, highest=1)
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([0.0]), jm.Simplex())
-    inner = jm.RulePolicy(np.zeros_like, 2)
+    inner = jm.policy.RulePolicy(np.zeros_like, 2)
     outer = kind(inner)
     bounds = [jm.certify(problem, one, evaluation=ROLLOUTS).bound for one in (inner, outer)]
     assert bounds[0] < 5 < bounds[1]
@@ -184,7 +184,9 @@ def test_impossible_records_certify_nothing():
     for name, (states, words) in cases.items():
         problem = jm.Apprenticeship(empty.world, empty.costs, forged(states))
         certificate = jm.certify(problem, empty.longer, evaluation=ROLLOUTS)
-        (failed,) = [one for one in certificate.premises if one.status is jm.PremiseStatus.FAILED]
+        (failed,) = [
+            one for one in certificate.premises if one.status is jm.certificate.PremiseStatus.FAILED
+        ]
         assert name in failed.name
         assert words in failed.detail
         assert not certificate.valid
@@ -195,7 +197,7 @@ def test_impossible_records_certify_nothing():
 
 
 def test_declared_expectations_have_no_error_and_all_of_delta_goes_to_the_policy():
-    policy = jm.FeaturePolicy(FEATURES, THETA)
+    policy = jm.policy.FeaturePolicy(FEATURES, THETA)
     exact = problem_of(jm.ExpertExpectation(TRUTH.target))
     certificate = jm.certify(exact, policy, 0.1, evaluation=ROWS)
     assert {combination.estimate for combination in certificate.combinations} == {"declared"}
@@ -209,7 +211,7 @@ def test_declared_expectations_have_no_error_and_all_of_delta_goes_to_the_policy
 def test_estimates_without_their_demonstrations_are_not_taken_as_exact():
     totals = np.random.default_rng(0).random((30, 5))
     loose = jm.ExpertExpectation.from_totals(totals, np.zeros(30))
-    with pytest.raises(jm.InvalidProblem, match="their episodes are not here"):
+    with pytest.raises(jm.errors.InvalidProblem, match="their episodes are not here"):
         problem_of(loose)
     kept = jm.ExpertExpectation.from_demonstrations(DEMOS, BASIS, EXPLICIT)
     problem = problem_of(kept)
@@ -219,14 +221,14 @@ def test_estimates_without_their_demonstrations_are_not_taken_as_exact():
 
 
 def test_what_cannot_be_evaluated_is_refused():
-    with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
+    with pytest.raises(jm.errors.InvalidProblem, match="needs the level EXPLICIT"):
         jm.certify(problem_of(), NETWORK.longer)
-    with pytest.raises(jm.InvalidProblem, match="no features to draw rows from"):
+    with pytest.raises(jm.errors.InvalidProblem, match="no features to draw rows from"):
         jm.certify(problem_of(), NETWORK.longer, evaluation=ROWS)
     twin = jm.gallery.queues(4, buffers=(5, 4, 4, 5), discount=0.9)
     foreign = jm.features.factored(twin.world, twin.radix, DEMOS, [twin.longer], 2)
-    policy = jm.FeaturePolicy(foreign, np.ones(foreign.num_features))
-    with pytest.raises(jm.InvalidProblem, match="features of another world"):
+    policy = jm.policy.FeaturePolicy(foreign, np.ones(foreign.num_features))
+    with pytest.raises(jm.errors.InvalidProblem, match="features of another world"):
         jm.certify(problem_of(), policy, evaluation=ROWS)
 
 
@@ -239,7 +241,7 @@ class Backwards:
 
 
 def test_executors_do_not_change_a_bit():
-    policy, rows = jm.FeaturePolicy(FEATURES, THETA), jm.SampledRows(rows=40_000)
+    policy, rows = jm.policy.FeaturePolicy(FEATURES, THETA), jm.SampledRows(rows=40_000)
     serial = jm.certify(problem_of(), policy, evaluation=rows)
     other = jm.certify(problem_of(), policy, evaluation=rows, executor=Backwards())
     assert [term.value for term in serial.terms] == [term.value for term in other.terms]

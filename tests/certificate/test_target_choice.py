@@ -29,12 +29,16 @@ def test_no_other_target_has_a_bound_that_is_much_smaller(kind, count):
     choice = apprentice.target
     promised = choice.promised[name_of(choice.expectation)]
     assert apprentice.certificate.best.bound <= 1.001 * promised
-    for method in (jm.MonteCarlo(), jm.ControlVariate(), jm.Blend()):
+    for method in (
+        jm.demonstrations.MonteCarlo(),
+        jm.demonstrations.ControlVariate(),
+        jm.demonstrations.Blend(),
+    ):
         expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)
         other = jm.learn(world, basis, expert, cost_class=kind())
         assert other.target is None, "you chose"
         assert apprentice.certificate.best.bound <= 1.055 * other.certificate.best.bound
-        if method == jm.Blend():
+        if method == jm.demonstrations.Blend():
             assert apprentice.certificate.best.bound <= 1.001 * other.certificate.best.bound
 
 
@@ -42,7 +46,7 @@ def test_a_few_dozen_demonstrations_are_used_as_the_certificate_can():
     """The blend is nearer to the truth, but the certificate cannot know."""
     world, basis, demos = recorded(60)
     apprentice = jm.learn(world, basis, demos)
-    assert apprentice.problem.expectation.method == jm.MonteCarlo(completed=True)
+    assert apprentice.problem.expectation.method == jm.demonstrations.MonteCarlo(completed=True)
     blend = jm.learn(world, basis, jm.Apprenticeship(world, basis, demos).expectation)
     assert apprentice.certificate.bound < 0.95 * blend.certificate.bound
     assert "the completed plain mean" in apprentice.summary()
@@ -60,7 +64,7 @@ def test_the_report_names_the_target(tmp_path):
 def test_where_nothing_much_can_be_certified_the_least_variance_decides():
     world, basis, demos = recorded(5)
     apprentice = jm.learn(world, basis, demos)
-    assert apprentice.problem.expectation.method == jm.Blend()
+    assert apprentice.problem.expectation.method == jm.demonstrations.Blend()
     assert "no target promises" in apprentice.target.reason
     assert min(apprentice.target.promised.values()) > apprentice.problem.trivial_bound / 2
 
@@ -81,7 +85,9 @@ def test_cut_off_records_are_never_aimed_at_as_they_are():
     world, basis, demos = recorded(400, horizon=25)
     target = jm.learn(world, basis, demos).problem.target
     blend = jm.Apprenticeship(world, basis, demos).target
-    plain = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    plain = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     missing = plain.truncation_mass
     assert missing > 5
     assert np.abs(target - blend).sum() < 0.3 * np.abs(target - plain.values).sum()
@@ -89,7 +95,7 @@ def test_cut_off_records_are_never_aimed_at_as_they_are():
 
 def test_a_wrong_failure_probability_is_refused_as_before():
     world, basis, demos = recorded(30)
-    with pytest.raises(jm.InvalidProblem, match="failure_probability"):
+    with pytest.raises(jm.errors.InvalidProblem, match="failure_probability"):
         jm.learn(world, basis, demos, failure_probability=2.0)
 
 

@@ -116,8 +116,15 @@ def test_bases_of_every_form_pass(kind, shape, tmp_path):
         demos = jm.record(world, random_policy(world, 3), trajectories=520, horizon=8, seed=4)
         basis = make(table)
         chosen = kind(rng.uniform(0.2, 2, 3))
-        plain = jm.MonteCarlo() if number else jm.MonteCarlo(completed=True, smoothing=0.3)
-        for method in (plain, jm.ControlVariate(3, 0.4) if number else jm.Blend(4, 0.2)):
+        plain = (
+            jm.demonstrations.MonteCarlo()
+            if number
+            else jm.demonstrations.MonteCarlo(completed=True, smoothing=0.3)
+        )
+        for method in (
+            plain,
+            jm.demonstrations.ControlVariate(3, 0.4) if number else jm.demonstrations.Blend(4, 0.2),
+        ):
             expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)
             problem = jm.Apprenticeship(world, basis, expert, chosen)
             assert audited(jm.certify(problem, jm.clone(demos, world)), tmp_path).passed
@@ -132,7 +139,7 @@ def test_targets_that_were_moved_into_reach_pass(kind, seed, tmp_path):
     world = jm.World(0.95 * common.repeat(2, axis=0) + 0.05 * own, np.eye(5)[0], 0.9)
     basis = jm.CostBasis(np.eye(5))
     demos = jm.record(world, jm.Policy.uniform(world), trajectories=3, horizon=20, seed=seed)
-    for method in (jm.Blend(), jm.MonteCarlo(completed=True)):
+    for method in (jm.demonstrations.Blend(), jm.demonstrations.MonteCarlo(completed=True)):
         expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)
         free = method.totals(demos, basis.on(world), world).mean(axis=0)
         assert np.abs(free - expert.values).max() > 1e-3
@@ -212,7 +219,7 @@ def test_random_problems_pass(tmp_path_factory, problem, data):
     measure = None
     if data.draw(st.booleans()):
         measure = rng.normal(size=problem.world.num_pairs) * 10.0 ** rng.integers(-3, 3)
-        policy = jm.extract(problem.world, measure)
+        policy = jm.policy.extract(problem.world, measure)
     certificate = jm.certify(problem, policy, 0.1, measure=measure)
     assert (certificate.measure is None) == (measure is None)
     assert audited(certificate, tmp_path_factory.mktemp("run")).passed

@@ -57,7 +57,7 @@ def a_run(place, *, seed=0, count=60, discount=0.9, kind=jm.InfinityBall):
     problem = jm.Apprenticeship(world, basis, demos, kind(), budget)
     answer = jm.solve(problem)
     measure = answer.occupancy.measure * np.where(np.arange(world.num_pairs) % 2, 1.0, 1.01)
-    policy = jm.extract(world, measure)
+    policy = jm.policy.extract(world, measure)
     certificate = jm.certify(problem, policy, witness=answer.witness, measure=measure)
     save_run(certificate, place, seeds={"solver": seed})
     return certificate

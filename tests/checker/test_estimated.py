@@ -139,7 +139,7 @@ def test_measures_rollouts_and_declared_experts_pass(kind, tmp_path):
     expert = jm.ExpertExpectation([0.3, -0.2])
     problem = jm.Apprenticeship(world, basis_of(world), expert, kind(), budgets(world))
     measure = np.random.default_rng(0).normal(size=world.num_pairs)
-    certificate = jm.certify(problem, jm.extract(world, measure), measure=measure)
+    certificate = jm.certify(problem, jm.policy.extract(world, measure), measure=measure)
     assert {way.kind for way in certificate.combinations} >= {"A", "B", "B'", "C", "D"}
     assert audited(certificate, tmp_path).passed
     drawn = jm.certify(problem, random_policy(world, 1), evaluation=jm.Rollouts(200, 30))
@@ -152,7 +152,7 @@ def test_many_demonstrations_are_not_shaped_by_laws_that_are_estimates(tmp_path)
     world = KNOWN["counts, support"](true)
     demos = demonstrations(true, world, count=520, horizon=4)
     basis = basis_of(world)
-    for method in (None, jm.ControlVariate()):
+    for method in (None, jm.demonstrations.ControlVariate()):
         expert = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)
         problem = jm.Apprenticeship(world, basis, expert)
         certificate = jm.certify(problem, jm.clone(demos, world))

@@ -42,12 +42,12 @@ FILES = [
 
 def network(discount=0.8):
     """Queues, features over them, and a problem with demonstrations."""
-    queues = jm.Reference(
+    queues = jm.certificate.Reference(
         "journeyman.gallery:queues", queues=4, buffers=[3, 2, 2, 3], discount=discount
     )
     made = queues.made
     demos = jm.record(made.world, made.longer, trajectories=25, horizon=20, seed=0)
-    features = jm.Reference(
+    features = jm.certificate.Reference(
         "journeyman:features.factored", world=made.world, radix=made.world.radix, walks=demos,
         heuristics=[made.longer, made.uniform], num_knots=2,
     )  # fmt: skip
@@ -125,7 +125,7 @@ def test_rows_pass(learned, tmp_path):
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("declared", [False, True])
 def test_mixtures_pass(name, declared, tmp_path):
-    code = jm.Reference("checker.large_code:small", seed=1)
+    code = jm.certificate.Reference("checker.large_code:small", seed=1)
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
     expert = jm.record(code.made["stepped"], members[3], trajectories=30, horizon=15, seed=0)
     if declared:
@@ -138,12 +138,12 @@ def test_mixtures_pass(name, declared, tmp_path):
 
 
 def test_worlds_that_can_only_be_sampled_and_rounds_pass(tmp_path):
-    code = jm.Reference("checker.large_code:small", seed=2)
+    code = jm.certificate.Reference("checker.large_code:small", seed=2)
     made = code.made
     demos = jm.record(made["stepped"], made["members"][0], trajectories=30, horizon=15, seed=0)
     problem = jm.Apprenticeship(made["stepped"], made["costs"], demos)
-    mixture = jm.MixturePolicy(made["members"], [0.2, 0.0, 0.5, 0.3])
-    rounds = jm.MixtureRollouts(50, 15, rounds=(2, 1, 1), most_rounds=5)
+    mixture = jm.policy.MixturePolicy(made["members"], [0.2, 0.0, 0.5, 0.3])
+    rounds = jm.problem.MixtureRollouts(50, 15, rounds=(2, 1, 1), most_rounds=5)
     certificate = jm.certify(problem, mixture, evaluation=rounds)
     honest(certificate, tmp_path / "run", code=code, evaluation=rounds)
     with pytest.raises(InvalidProblem, match=r"answer\.rollouts"):
@@ -154,23 +154,23 @@ def test_worlds_that_can_only_be_sampled_and_rounds_pass(tmp_path):
 
 @pytest.mark.parametrize("declared", [False, True])
 def test_simulators_pass(declared, tmp_path):
-    code = jm.Reference("checker.large_code:simulated", chance=0.25)
+    code = jm.certificate.Reference("checker.large_code:simulated", chance=0.25)
     simulator, rules = code.made.simulator, code.made.rules
     expert = jm.record_totals(simulator, rules[0], trajectories=30, horizon=10, seed=0)
     if declared:
         expert = jm.ExpertExpectation([2.0, 4.0])
     problem = jm.Apprenticeship(simulator, None, expert)
-    mixture = jm.MixturePolicy(rules, [0.5, 0.25, 0.25])
-    for evaluation in (ROLLOUTS, jm.MixtureRollouts(40, 10)):
+    mixture = jm.policy.MixturePolicy(rules, [0.5, 0.25, 0.25])
+    for evaluation in (ROLLOUTS, jm.problem.MixtureRollouts(40, 10)):
         honest(jm.certify(problem, mixture, evaluation=evaluation), tmp_path / "run", code=code)
 
 
 def test_policies_from_tables_and_from_code_pass(tmp_path):
-    code = jm.Reference("checker.large_code:small")
+    code = jm.certificate.Reference("checker.large_code:small")
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     uniform = jm.Policy.uniform(world)
-    mixture = jm.MixturePolicy([uniform, members[0]], [0.5, 0.5])
+    mixture = jm.policy.MixturePolicy([uniform, members[0]], [0.5, 0.5])
     for policy in (members[2], uniform, mixture, one_action_each(world)):
         certificate = jm.certify(problem, policy, evaluation=ROLLOUTS)
         honest(certificate, tmp_path / "run", code=code)
@@ -186,7 +186,7 @@ def one_action_each(world):
 
 
 def test_other_action_numbers_are_found(tmp_path):
-    code, place = jm.Reference("checker.large_code:small"), tmp_path / "run"
+    code, place = jm.certificate.Reference("checker.large_code:small"), tmp_path / "run"
     world, costs = code.made["world"], code.made["costs"]
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     jm.certify(problem, one_action_each(world), evaluation=ROLLOUTS).save(place, code=code)
@@ -204,7 +204,7 @@ def test_other_action_numbers_are_found(tmp_path):
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall, jm.EuclideanBall, jm.Simplex])
 def test_costs_that_exclude_each_other_pass(kind, tmp_path):
-    code = jm.Reference("checker.large_code:crowded", share=0.25)
+    code = jm.certificate.Reference("checker.large_code:crowded", share=0.25)
     made = code.made
     demos = jm.record(made.world, made.expert, trajectories=22, horizon=20, seed=1)
     problem = jm.Apprenticeship(made.world, made.costs, demos, kind([1.0, 0.5, 2.0]))
@@ -249,7 +249,7 @@ def witness(tmp_path, monkeypatch):
         "    return small(**arguments)\n"
     )
     monkeypatch.syspath_prepend(str(folder))
-    code = jm.Reference("witness_of_calls:made", seed=3)
+    code = jm.certificate.Reference("witness_of_calls:made", seed=3)
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     jm.certify(problem, members[0], evaluation=ROLLOUTS).save(tmp_path / "run", code=code)
@@ -355,7 +355,7 @@ def test_what_cannot_be_told_by_reference_is_refused(learned, tmp_path):
         certificate.save(tmp_path / "run", code=code[0])
     with pytest.raises(InvalidProblem, match="code holds a function"):
         certificate.save(tmp_path / "run", code=[lambda: problem.world])
-    strange = jm.Reference("checker.large_code:Always", share=np.float32(0.5))
+    strange = jm.certificate.Reference("checker.large_code:Always", share=np.float32(0.5))
     with pytest.raises(InvalidInput, match=r"share of checker\.large_code:Always is a float32"):
         certificate.save(tmp_path / "run", code=[*code, strange])
     own = jm.FunctionPolicy(lambda x: np.full((len(x), 4), 0.25), 4)
@@ -367,16 +367,16 @@ def test_what_cannot_be_told_by_reference_is_refused(learned, tmp_path):
 @pytest.mark.parametrize("name", ["queues", "journeyman.gallery", "a:b:c", "a b:c", 7, ":f", "m:"])
 def test_a_reference_has_a_form(name):
     with pytest.raises(InvalidInput, match="is no reference to code"):
-        jm.Reference(name)
+        jm.certificate.Reference(name)
 
 
 def test_references_that_lead_nowhere_say_how_to_mend_them():
     with pytest.raises(InvalidInput, match="another script"):
-        jm.Reference("__main__:world")
+        jm.certificate.Reference("__main__:world")
     with pytest.raises(InvalidInput, match=r"cannot be imported.*on the path"):
-        _ = jm.Reference("no_such_module:world").made
+        _ = jm.certificate.Reference("no_such_module:world").made
     with pytest.raises(InvalidInput, match="has no function 'queuez'"):
-        _ = jm.Reference("journeyman.gallery:queuez").made
+        _ = jm.certificate.Reference("journeyman.gallery:queuez").made
 
 
 def test_references_may_come_in_any_order(learned, tmp_path):
@@ -386,8 +386,8 @@ def test_references_may_come_in_any_order(learned, tmp_path):
 
 
 def test_arguments_are_what_comes_back_from_json():
-    given = jm.Reference(
-        "builtins:dict", a=(1, 2.5), b={"c": None}, d=[jm.Reference("builtins:list")]
+    given = jm.certificate.Reference(
+        "builtins:dict", a=(1, 2.5), b={"c": None}, d=[jm.certificate.Reference("builtins:list")]
     )
     assert given.made == {"a": [1, 2.5], "b": {"c": None}, "d": [[]]}
     assert given.made is given.made
@@ -723,11 +723,11 @@ def test_rows_with_other_statistics_are_found(learned, tmp_path):
 
 
 def test_weights_of_a_mixture_are_found(tmp_path):
-    code = jm.Reference("checker.large_code:small", seed=1)
+    code = jm.certificate.Reference("checker.large_code:small", seed=1)
     made, place = code.made, tmp_path / "run"
     problem = jm.Apprenticeship(made["world"], made["costs"], jm.ExpertExpectation([1.0, 0.3, 2.0]))
-    mixture = jm.MixturePolicy(made["members"][:2], [0.25, 0.75])
-    drawn = jm.MixtureRollouts(50, 15)
+    mixture = jm.policy.MixturePolicy(made["members"][:2], [0.25, 0.75])
+    drawn = jm.problem.MixtureRollouts(50, 15)
     jm.certify(problem, mixture, evaluation=drawn).save(place, code=code)
 
     def swapped(header, arrays):
@@ -783,7 +783,7 @@ def test_a_seed_of_ones_own_choice_is_found(learned, tmp_path, trust):
 
 
 def test_a_seed_of_ones_own_choice_is_found_where_the_policy_is_code(tmp_path):
-    code = jm.Reference("checker.large_code:small", seed=3)
+    code = jm.certificate.Reference("checker.large_code:small", seed=3)
     world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([1.0, 1.0, 1.0]))
     with drawn_from(7):

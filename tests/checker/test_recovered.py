@@ -15,8 +15,9 @@ from journeyman.report.saved_run import read_run
 
 FILE = "recovered.npz"
 INFERRING = [
-    jm.MaximumEntropy(), jm.MaximumMarginPlanning(max_iterations=20), jm.InverseProgram(),
-    jm.PolicyMatching(max_iterations=20), jm.Projection(max_iterations=20),
+    jm.solvers.MaximumEntropy(), jm.solvers.MaximumMarginPlanning(max_iterations=20),
+    jm.solvers.InverseProgram(),
+    jm.solvers.PolicyMatching(max_iterations=20), jm.solvers.Projection(max_iterations=20),
 ]  # fmt: skip
 
 
@@ -30,7 +31,7 @@ def learned(solver, *, rewards=False):
 
 @pytest.fixture(scope="module")
 def apprentice():
-    return learned(jm.MaximumEntropy())
+    return learned(jm.solvers.MaximumEntropy())
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_methods_without_a_cost_of_their_own_save_none(tmp_path):
 
 @pytest.mark.parametrize("rewards", [False, True])
 def test_the_report_has_names_and_weights_live_and_saved(tmp_path, rewards):
-    apprentice = learned(jm.MaximumEntropy(), rewards=rewards)
+    apprentice = learned(jm.solvers.MaximumEntropy(), rewards=rewards)
     apprentice.report(tmp_path / "page.html")
     apprentice.save(tmp_path / "run")
     live, read = (tmp_path / "page.html").read_text(), page(read_run(tmp_path / "run"))

@@ -70,7 +70,7 @@ def features_of(world, form):
         "occupancy": jm.occupancy(world, random_policy(world, 1)).measure,
         "affine": rng.normal(size=world.num_pairs),
     }.get(form)
-    return jm.Features(matrix, base), rng.normal(size=3)
+    return jm.features.Features(matrix, base), rng.normal(size=3)
 
 
 FORMS = ["plain", "signed", "sparse", "occupancy", "affine"]
@@ -82,7 +82,7 @@ def rows_of(world, form, rows=300):
 
 
 def certified_rows(problem, evaluation, **more):
-    policy = jm.extract(problem.world, evaluation.features.measure(evaluation.coefficients))
+    policy = jm.policy.extract(problem.world, evaluation.features.measure(evaluation.coefficients))
     return jm.certify(problem, policy, evaluation=evaluation, **more)
 
 
@@ -158,7 +158,7 @@ def test_random_runs_pass(tmp_path_factory, world, data):
     else:
         matrix = rng.normal(size=(world.num_pairs, 2)) * 10.0 ** rng.integers(-3, 3)
         base = rng.normal(size=world.num_pairs) if data.draw(st.booleans()) else None
-        features, theta = jm.Features(abs(matrix), base), rng.normal(size=2)
+        features, theta = jm.features.Features(abs(matrix), base), rng.normal(size=2)
         evaluation = jm.SampledRows(features, theta, rows=count)
         certificate = certified_rows(problem, evaluation)
     assert audited(certificate, tmp_path_factory.mktemp("run"), evaluation).passed

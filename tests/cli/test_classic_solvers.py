@@ -32,7 +32,7 @@ def test_a_name_is_the_method_of_that_name(name):
 def test_options_reach_the_method_that_has_them():
     problem = study_methods.drawn(0)
     asked = SolverDescription("projection", accuracy=0.25, time_limit=3.0)
-    assert chosen_solver(asked, problem, 0) == jm.Projection(accuracy=0.25, time_limit=3.0)
+    assert chosen_solver(asked, problem, 0) == jm.solvers.Projection(accuracy=0.25, time_limit=3.0)
     drawing = chosen_solver(SolverDescription("imitation-reinforce"), problem, 7)
     assert drawing.seed == 7
     with pytest.raises(InvalidSettings, match="projection has no tolerance"):

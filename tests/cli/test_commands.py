@@ -55,7 +55,9 @@ def test_a_finished_run_is_certified_to_a_level_or_not(call, finished):
 
 
 def test_code_of_a_run_is_called_only_when_it_is_trusted(call, tmp_path):
-    queues = jm.Reference("journeyman.gallery:queues", queues=4, buffers=[2, 1, 1, 2], discount=0.8)
+    queues = jm.certificate.Reference(
+        "journeyman.gallery:queues", queues=4, buffers=[2, 1, 1, 2], discount=0.8
+    )
     made = queues.made
     demos = jm.record(made.world, made.longer, trajectories=25, horizon=20, seed=0)
     problem = jm.Apprenticeship(made.world, made.costs, demos)

@@ -405,8 +405,8 @@ def test_what_nobody_thought_of_is_said_shortly(call, monkeypatch, files):
         (OSError(30, "Read-only file system", "run"), 5, "Not permitted"),
         (OSError(24, "Too many open files"), 5, "refuses"),
         (FileNotFoundError(2, "No such file or directory", "run"), 3, "Check the path"),
-        (jm.TaskFailed("lost"), 5, "lost"),
-        (jm.AuditFailed("no"), 4, "no"),
+        (jm.errors.TaskFailed("lost"), 5, "lost"),
+        (jm.errors.AuditFailed("no"), 4, "no"),
     ],
 )
 def test_faults_of_the_machine_have_words_too(fault, code, word):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from journeyman import InvalidFile
+from journeyman.errors import InvalidFile
 from journeyman.progress import Event, quiet
 from journeyman.runs.description import RunDescription
 from journeyman.runs.interruption import Interrupted, stopping_gently

@@ -68,7 +68,7 @@ def test_costs_of_pairs_are_used_as_given():
 
 
 def test_a_basis_of_another_world_is_refused():
-    with pytest.raises(jm.InvalidCosts, match="cost basis has 3 rows"):
+    with pytest.raises(jm.errors.InvalidCosts, match="cost basis has 3 rows"):
         jm.CostBasis(ENTRIES).on(random_world(0))
 
 
@@ -93,12 +93,12 @@ def test_costs_without_names_are_numbered():
     ],
 )
 def test_what_is_no_basis_is_refused(matrix, names, message):
-    with pytest.raises(jm.InvalidCosts, match=message):
+    with pytest.raises(jm.errors.InvalidCosts, match=message):
         jm.CostBasis(matrix, names)
 
 
 @pytest.mark.parametrize("size", [1e-170, 1e155])
 def test_costs_whose_squares_vanish_or_overflow_are_refused(size):
-    with pytest.raises(jm.InvalidCosts, match="'cost 1' has costs of size 1e"):
+    with pytest.raises(jm.errors.InvalidCosts, match="'cost 1' has costs of size 1e"):
         jm.CostBasis([[0.0, size], [1.0, 0.0]])
     assert jm.CostBasis([[0.0, 0.0], [1.0, 0.0]]).norms.tolist() == [1, 0]

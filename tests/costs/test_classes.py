@@ -142,7 +142,7 @@ def test_a_scale_acts_like_a_rescaled_basis(kind):
 
 
 def test_the_known_cost_has_one_weight():
-    known, cost = jm.KnownCost(), drawn(0, 5, 1)
+    known, cost = jm.costs.KnownCost(), drawn(0, 5, 1)
     assert known.gap([-2.5]) == -2.5
     assert known.worst_case([-2.5]).tolist() == known.admit([7.0]).tolist() == [1.0]
     assert known.pointwise_bound(cost) == pytest.approx(np.abs(cost).max())
@@ -155,11 +155,11 @@ def test_the_known_cost_has_one_weight():
     [([1.0, 0.0], r"scale\[1\] = 0.0"), ([-1.0], r"scale\[0\] = -1.0"), ([np.inf], "not finite")],
 )
 def test_scales_are_positive_and_finite(kind, scale, message):
-    with pytest.raises(jm.InvalidCosts, match=message):
+    with pytest.raises(jm.errors.InvalidCosts, match=message):
         kind(scale)
 
 
 @every
 def test_there_is_one_scale_per_cost(kind):
-    with pytest.raises(jm.InvalidCosts, match="2 scales, the basis 3 costs"):
+    with pytest.raises(jm.errors.InvalidCosts, match="2 scales, the basis 3 costs"):
         kind([1.0, 2.0]).gap(np.ones(3))

@@ -57,13 +57,15 @@ def test_a_value_outside_its_range_is_named(value):
         return np.column_stack([np.zeros(states.size), np.where(states == 12, value, 0.5)])
 
     assert costs(rises).at([3], [0]).tolist() == [[0, 0.5]]
-    with pytest.raises(jm.InvalidCosts, match=f"'effort' is {value} in state 12, action 4, decl"):
+    with pytest.raises(
+        jm.errors.InvalidCosts, match=f"'effort' is {value} in state 12, action 4, decl"
+    ):
         costs(rises).at([3, 12], [0, 4])
 
 
 def test_a_sum_beyond_the_largest_is_named():
     both = costs(constant(0.8, 0.9), largest=1.0)
-    with pytest.raises(jm.InvalidCosts, match="state 4, action 2 have absolute sum"):
+    with pytest.raises(jm.errors.InvalidCosts, match="state 4, action 2 have absolute sum"):
         both.at([4], [2])
 
 
@@ -71,7 +73,7 @@ def test_a_sum_beyond_the_largest_is_named():
     "shape", [(2,), (2, 3), (1, 2), (2, 2, 1)], ids=str
 )  # for two pairs and two costs
 def test_a_result_of_another_shape_is_refused(shape):
-    with pytest.raises(jm.InvalidCosts, match=r"Return an array of shape \(2, 2\)"):
+    with pytest.raises(jm.errors.InvalidCosts, match=r"Return an array of shape \(2, 2\)"):
         costs(lambda states, actions: np.zeros(shape)).at([0, 1], [0, 0])
 
 
@@ -103,7 +105,7 @@ def test_costs_of_one_factor_are_kept():
     ],
 )
 def test_wrong_declarations_are_refused(wrong, message):
-    with pytest.raises(jm.InvalidCosts, match=message):
+    with pytest.raises(jm.errors.InvalidCosts, match=message):
         wrong()
 
 

@@ -217,33 +217,33 @@ def test_the_l1_ball_counts_the_worst_cost_only():
 
 
 def test_a_prior_is_refused_without_sense():
-    with pytest.raises(jm.InvalidCosts, match="norm = 'taxicab'"):
+    with pytest.raises(jm.errors.InvalidCosts, match="norm = 'taxicab'"):
         PriorBall([1.0], 0.5, "taxicab")
-    with pytest.raises(jm.InvalidCosts, match="radius"):
+    with pytest.raises(jm.errors.InvalidCosts, match="radius"):
         PriorBall([1.0], 0.0)
-    with pytest.raises(jm.InvalidCosts, match="2 prior weights, the basis 3 costs"):
+    with pytest.raises(jm.errors.InvalidCosts, match="2 prior weights, the basis 3 costs"):
         PriorBall([1.0, 2.0], 0.5).gap(np.ones(3))
-    with pytest.raises(jm.InvalidCosts, match="beside a norm that is a ball"):
+    with pytest.raises(jm.errors.InvalidCosts, match="beside a norm that is a ball"):
         PriorBall([1.0], 0.5, jm.EuclideanBall(), scale=[2.0])
-    with pytest.raises(jm.InvalidCosts, match="1 scales, the basis 2 costs"):
+    with pytest.raises(jm.errors.InvalidCosts, match="1 scales, the basis 2 costs"):
         PriorBall([1.0, 2.0], 0.5, scale=[1.0])
 
 
 def test_a_polytope_is_bounded_and_not_empty():
-    with pytest.raises(jm.InvalidCosts, match="the weight of cost 1 grows without end"):
+    with pytest.raises(jm.errors.InvalidCosts, match="the weight of cost 1 grows without end"):
         Polytope([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]], [1.0, 1.0, 1.0])
-    with pytest.raises(jm.InvalidCosts, match="the weight of cost 0 falls without end"):
+    with pytest.raises(jm.errors.InvalidCosts, match="the weight of cost 0 falls without end"):
         Polytope([[1.0]], [1.0])
-    with pytest.raises(jm.InvalidCosts, match="no weights satisfy all rows"):
+    with pytest.raises(jm.errors.InvalidCosts, match="no weights satisfy all rows"):
         Polytope([[1.0], [-1.0]], [-1.0, -1.0])
-    with pytest.raises(jm.InvalidCosts, match="the weight of cost 1 is zero in all"):
+    with pytest.raises(jm.errors.InvalidCosts, match="the weight of cost 1 is zero in all"):
         Polytope([[1, 0], [-1, 0], [0, 1], [0, -1]], [1.0, 1.0, 0.0, 0.0])
-    with pytest.raises(jm.InvalidCosts, match="2 entries, the basis has 3 costs"):
+    with pytest.raises(jm.errors.InvalidCosts, match="2 entries, the basis has 3 costs"):
         Polytope([[1, 0], [-1, 0], [0, 1], [0, -1]], np.ones(4)).gap(np.ones(3))
 
 
 def test_polytopes_of_too_many_vertices_are_refused():
-    with pytest.raises(jm.InvalidCosts, match="more than 20,000 vertices"):
+    with pytest.raises(jm.errors.InvalidCosts, match="more than 20,000 vertices"):
         Polytope(np.vstack([np.eye(30), -np.eye(30)]), np.ones(60))
 
 

@@ -32,7 +32,7 @@ def test_by_default_every_action_stays_possible():
 
 def test_much_data_gives_the_expert_back():
     world = random_world(0)
-    expert = jm.extract(world, np.random.default_rng(0).random(world.num_pairs))
+    expert = jm.policy.extract(world, np.random.default_rng(0).random(world.num_pairs))
     demos = jm.record(world, expert, trajectories=2000, horizon=20, seed=1)
     np.testing.assert_allclose(jm.clone(demos, world).per_pair, expert.per_pair, atol=0.03)
 
@@ -44,17 +44,17 @@ def test_recorded_demonstrations_know_their_action_sets():
 
 
 def test_demonstrations_of_unknown_origin_need_a_world():
-    with pytest.raises(jm.InvalidDemonstrations, match="Give the world"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="Give the world"):
         jm.clone(SEEN)
 
 
 def test_steps_that_cannot_be_are_refused():
     cycle = jm.World([[0, 1], [1, 0]], [1, 0], 0.9)
-    with pytest.raises(jm.InvalidDemonstrations, match="has probability 0"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="has probability 0"):
         jm.clone(jm.Demonstrations([0, 0], [0], [0, 1]), cycle)
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, np.nan, np.inf])
 def test_smoothing_is_a_finite_number_from_zero(smoothing):
-    with pytest.raises(jm.InvalidDemonstrations, match="smoothing"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="smoothing"):
         jm.clone(SEEN, WORLD, smoothing=smoothing)

@@ -103,7 +103,7 @@ def test_the_control_variate_shapes_each_trajectory_by_the_other(name, pair):
     world, costs = COSTS[name]
     records = demonstrations_of(world, every_trajectory(world)).subset(np.array(pair))
     first, second = (records.subset(np.array([j])) for j in (0, 1))
-    found = jm.ControlVariate().totals(records, costs, world)
+    found = jm.demonstrations.ControlVariate().totals(records, costs, world)
     for j, (mine, other) in enumerate([(first, second), (second, first)]):
         twin = Shaping.learned(other, costs, world, 0.1).totals(mine, costs, world)
         assert found[j] == pytest.approx(twin[0], abs=1e-13)
@@ -136,7 +136,7 @@ def test_plain_totals_are_those_of_a_loop(data, seed):
     demos = jm.record(world, data.draw(policies(world)), trajectories=3, horizon=5, seed=seed)
     costs = np.random.default_rng(seed).normal(size=(world.num_pairs, 3))
     totals, _ = naive.totals(demos, costs, world)
-    found = jm.MonteCarlo().totals(demos, costs, world)
+    found = jm.demonstrations.MonteCarlo().totals(demos, costs, world)
     np.testing.assert_allclose(found, totals, rtol=1e-12, atol=1e-12 * world.effective_horizon)
 
 
@@ -148,18 +148,19 @@ def test_a_deterministic_expert_shaped_by_its_own_value_is_known_without_error()
     world, basis, _ = jm.gallery.garnet(12, 3, 4, num_costs=3, seed=3)
     expert = jm.plan(world, basis.on(world)[:, 0]).policy
     demos = jm.record(world, expert, trajectories=60, horizon=80, seed=0)
-    shaped = estimate(world, basis, demos, jm.ControlVariate(smoothing=0.0))
+    shaped = estimate(world, basis, demos, jm.demonstrations.ControlVariate(smoothing=0.0))
     truth = jm.occupancy(world, expert).expectations(basis)
     assert shaped.values == pytest.approx(truth, abs=1e-11)
     assert (shaped.spread < 1e-11).all()
-    assert (estimate(world, basis, demos, jm.MonteCarlo()).spread > 0.1).all()
+    assert (estimate(world, basis, demos, jm.demonstrations.MonteCarlo()).spread > 0.1).all()
 
 
 def test_a_random_expert_keeps_the_randomness_of_its_actions_only():
     world, basis, expert = jm.gallery.grid(5, macro_cells=2)
     demos = jm.record(world, expert, trajectories=400, horizon=150, seed=0)
     plain, shaped = (
-        estimate(world, basis, demos, method) for method in (jm.MonteCarlo(), jm.ControlVariate())
+        estimate(world, basis, demos, method)
+        for method in (jm.demonstrations.MonteCarlo(), jm.demonstrations.ControlVariate())
     )
     assert (shaped.spread < 0.5 * plain.spread).all()
     truth = jm.occupancy(world, expert).expectations(basis)
@@ -206,27 +207,29 @@ def test_a_subset_has_the_chosen_episodes_in_their_order(data, seed):
 
 def test_an_empty_or_absent_subset_is_refused():
     demos = jm.Demonstrations([0, 1], [0], [0, 1])
-    with pytest.raises(jm.InvalidDemonstrations):
+    with pytest.raises(jm.errors.InvalidDemonstrations):
         demos.subset(np.array([], dtype=np.int64))
-    with pytest.raises(jm.InvalidDemonstrations, match="among 1 episodes"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="among 1 episodes"):
         demos.subset(np.array([1]))
 
 
 @pytest.mark.parametrize("num_folds", [1, 0, -2, 2.5, "two"])
 def test_folds_are_at_least_two(num_folds):
-    with pytest.raises(jm.InvalidDemonstrations, match="num_folds"):
-        jm.ControlVariate(num_folds)
-    with pytest.raises(jm.InvalidDemonstrations, match="num_folds"):
-        jm.Blend(num_folds)
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="num_folds"):
+        jm.demonstrations.ControlVariate(num_folds)
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="num_folds"):
+        jm.demonstrations.Blend(num_folds)
 
 
 def test_wrong_settings_say_what_is_wrong():
     world, costs = COSTS["restless"]
     demos = jm.record(world, jm.Policy.uniform(world), trajectories=2, horizon=3, seed=0)
     basis = jm.CostBasis(costs)
-    with pytest.raises(jm.InvalidDemonstrations, match="2 trajectories cannot be cut into 3"):
-        estimate(world, basis, demos, jm.ControlVariate(3))
-    with pytest.raises(jm.InvalidDemonstrations, match="method is 'mean'"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match="2 trajectories cannot be cut into 3"
+    ):
+        estimate(world, basis, demos, jm.demonstrations.ControlVariate(3))
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="method is 'mean'"):
         estimate(world, basis, demos, "mean")
-    with pytest.raises(jm.InvalidDemonstrations, match="smoothing = -1"):
-        estimate(world, basis, demos, jm.ControlVariate(smoothing=-1.0))
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="smoothing = -1"):
+        estimate(world, basis, demos, jm.demonstrations.ControlVariate(smoothing=-1.0))

@@ -174,9 +174,9 @@ def test_the_default_is_hardly_worse_than_the_better_of_both(cases):
     """In the median over worlds, though which one is better is known only in hindsight."""
     ratios = {}
     for case in cases:
-        others = [case.error(jm.MonteCarlo())]
+        others = [case.error(jm.demonstrations.MonteCarlo())]
         if len(case.demos) > 1:
-            others.append(case.error(jm.ControlVariate()))
+            others.append(case.error(jm.demonstrations.ControlVariate()))
         ratio = (case.error() + 1e-9) / (min(others) + 1e-9)
         truncated = "cut off" if case.is_cut_off else "complete"
         for group in ("all", case.kind.split(",")[0], truncated, "estimated" in case.kind):
@@ -193,7 +193,9 @@ def test_no_target_lies_outside_what_policies_can_attain(cases):
     outside = 0
     for case in cases[::3]:
         values, matrix = jm.Apprenticeship(case.world, case.basis, case.demos).target, case.basis
-        plain = jm.MonteCarlo(completed=True).totals(case.demos, matrix.on(case.world), case.world)
+        plain = jm.demonstrations.MonteCarlo(completed=True).totals(
+            case.demos, matrix.on(case.world), case.world
+        )
         for k, value in enumerate(values):
             low, high = extremes(case.world, np.asarray(matrix.on(case.world))[:, k])
             slack = 1e-6 * case.world.effective_horizon
@@ -214,15 +216,15 @@ def test_trips_from_everywhere_are_not_drowned_by_a_wanderer(discount):
     downs = np.eye(4)[np.where(np.arange(count) < end - side, 0, 1)]
     expert = jm.Policy(downs)
     truth = jm.occupancy(world, expert).expectations(basis)[0]
-    errors = {None: [], jm.MonteCarlo(): [], jm.ControlVariate(): []}
+    errors = {None: [], jm.demonstrations.MonteCarlo(): [], jm.demonstrations.ControlVariate(): []}
     for seed in range(12):
         demos = jm.record(world, expert, trajectories=55, horizon=10 * side, seed=seed)
         for method, found in errors.items():
             value = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=method)
             found.append(value.values[0] - truth)
     size = {method: float(np.sqrt(np.mean(np.square(one)))) for method, one in errors.items()}
-    assert size[None] <= 1.15 * size[jm.MonteCarlo()]
-    assert size[None] <= size[jm.ControlVariate()]
+    assert size[None] <= 1.15 * size[jm.demonstrations.MonteCarlo()]
+    assert size[None] <= size[jm.demonstrations.ControlVariate()]
 
 
 def replacements(world, policy, steps):
@@ -268,7 +270,9 @@ def test_cut_off_records_teach_the_same_in_an_estimated_world(discount, count):
     }
     assert rate["estimated"] == pytest.approx(rate["known"], rel=0.15)
     assert rate["known"] == pytest.approx(replacements(known, expert, horizon), rel=0.25)
-    recorded = jm.ExpertExpectation.from_demonstrations(demos, basis, log, method=jm.MonteCarlo())
+    recorded = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, log, method=jm.demonstrations.MonteCarlo()
+    )
     default = jm.ExpertExpectation.from_demonstrations(demos, basis, log)
     assert default.truncation_mass == recorded.truncation_mass > 0
     assert (default.values > recorded.values).all()
@@ -282,13 +286,15 @@ def test_one_record_is_completed_by_its_own_clone():
     V1 = np.linalg.solve(np.eye(2) - 0.9 * world.transition.toarray(), np.eye(2))[1]
     wanted = np.array([1.0, 0.9]) + 0.81 * V1
     found = jm.ExpertExpectation.from_demonstrations(
-        demos, basis, world, method=jm.MonteCarlo(completed=True)
+        demos, basis, world, method=jm.demonstrations.MonteCarlo(completed=True)
     )
     # there is one policy only, so every target is moved to what it attains
     assert found.values == pytest.approx(exact, abs=1e-5)
-    totals = jm.MonteCarlo(completed=True).totals(demos, basis.on(world), world)
+    totals = jm.demonstrations.MonteCarlo(completed=True).totals(demos, basis.on(world), world)
     assert totals[0] == pytest.approx(wanted)
-    assert jm.Blend().totals(demos, basis.on(world), world)[0] == pytest.approx(wanted)
+    assert jm.demonstrations.Blend().totals(demos, basis.on(world), world)[0] == pytest.approx(
+        wanted
+    )
 
 
 def test_the_coefficient_of_an_episode_comes_from_other_folds():
@@ -341,8 +347,8 @@ def test_the_default_target_needs_no_choice_and_says_what_it_is():
     for count in (1, 3, 19, 20, 60):
         demos = jm.record(world, expert, trajectories=count, horizon=30, seed=0)
         found = jm.Apprenticeship(world, basis, demos).expectation
-        assert found.method == jm.Blend()
+        assert found.method == jm.demonstrations.Blend()
         assert found.num_trajectories == count
         assert found.truncation_mass == pytest.approx(0.95**30 * 20)
-    with pytest.raises(jm.InvalidDemonstrations, match="Blend"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="Blend"):
         jm.ExpertExpectation.from_demonstrations(demos, basis, world, method="blend")

@@ -94,13 +94,13 @@ def test_demonstrations_cannot_be_changed():
 )
 def test_the_first_step_that_cannot_be_is_named(states, actions, terminated, message):
     demos = jm.Demonstrations.from_arrays([states], [actions], terminated)
-    with pytest.raises(jm.InvalidDemonstrations, match=message):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=message):
         demos.pairs_in(CORRIDOR)
 
 
 def test_a_fault_in_a_later_episode_is_named_with_its_own_step():
     demos = jm.Demonstrations.from_arrays([[0, 1, 2], [0, 0, 2]], [[0, 0], [1, 0]])
-    with pytest.raises(jm.InvalidDemonstrations, match="episode 1, step 1"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="episode 1, step 1"):
         demos.pairs_in(CORRIDOR)
 
 
@@ -117,7 +117,7 @@ def test_a_fault_in_a_later_episode_is_named_with_its_own_step():
     ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(arguments, message):
-    with pytest.raises(jm.InvalidDemonstrations, match=message):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=message):
         jm.Demonstrations(*arguments)
 
 
@@ -130,12 +130,12 @@ def test_arrays_that_do_not_fit_together_are_refused(arguments, message):
     ],
 )
 def test_episodes_without_an_end_are_refused(states, actions, message):
-    with pytest.raises(jm.InvalidDemonstrations, match=message):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=message):
         jm.Demonstrations.from_arrays(states, actions)
 
 
 def test_there_must_be_something_to_concatenate():
-    with pytest.raises(jm.InvalidDemonstrations, match="nothing to concatenate"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="nothing to concatenate"):
         jm.Demonstrations.concatenate([])
 
 

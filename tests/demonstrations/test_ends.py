@@ -46,14 +46,18 @@ def test_every_door_has_the_same_option(tmp_path):
 def test_an_episode_beyond_the_limit_contradicts_it(tmp_path):
     path = tmp_path / "demos.csv"
     path.write_text("episode,t,state,action,next_state\n0,0,0,0,1\n0,1,1,0,2\n0,2,2,0,3\n")
-    with pytest.raises(jm.InvalidDemonstrations, match=r"demos.csv, line 4: episode 0.* 3 steps"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match=r"demos.csv, line 4: episode 0.* 3 steps"
+    ):
         jm.read_demonstrations(path, truncated_at=2)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, "2", True, float("nan")])
 def test_the_limit_is_a_whole_number(value):
     demos = jm.Demonstrations([0, 1, 1], [0, 1], [0, 2])
-    with pytest.raises(jm.InvalidDemonstrations, match=r"truncated_at = .* whole number from 1"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match=r"truncated_at = .* whole number from 1"
+    ):
         demos.with_ends(truncated_at=value)
 
 
@@ -95,7 +99,9 @@ def test_a_world_refuses_them_and_says_which_option_helps():
     )  # fmt: skip
     with pytest.warns(UserWarning, match="time limit"):
         demos = jm.Demonstrations.from_arrays(*walks(12, terminated=True))
-    with pytest.raises(jm.InvalidDemonstrations, match=rf"not absorbing.*truncated_at={LIMIT}"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match=rf"not absorbing.*truncated_at={LIMIT}"
+    ):
         demos.pairs_in(ring)
     assert demos.with_ends(truncated_at=LIMIT).pairs_in(ring).size == 12 * LIMIT
 
@@ -115,7 +121,7 @@ def test_a_given_terminal_state_does_not_silence_the_warning(tmp_path):
     world = jm.read_world(tmp_path / "log.csv", options={"discount": "0.9", "initial": "0"})
     given = {"world": world, "terminal_state": 3}
     with pytest.raises(
-        jm.InvalidDemonstrations,
+        jm.errors.InvalidDemonstrations,
         match=rf"truncated_at={LIMIT}.* give terminal_state=3, the end that was added",
     ):
         jm.read_demonstrations(tmp_path / "demos.csv", world=world)
@@ -132,6 +138,6 @@ def test_both_remedies_are_named_when_some_terminated_before_the_limit():
     world = jm.World.from_arrays(np.full((2, 1, 2), 0.5), [1, 0], 0.9)
     demos = jm.Demonstrations([0, 1, 0, 0, 1], [0, 0, 0], [0, 2, 3], terminated=[1, 1])
     with pytest.raises(
-        jm.InvalidDemonstrations, match=r"1 of 2 such .* truncated_at=2, .* terminal_state="
+        jm.errors.InvalidDemonstrations, match=r"1 of 2 such .* truncated_at=2, .* terminal_state="
     ):
         demos.pairs_in(world)

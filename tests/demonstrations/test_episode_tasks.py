@@ -15,7 +15,7 @@ from journeyman.testing.strategies import policies, seeds, worlds
 WORLD, BASIS, EXPERT = jm.gallery.grid(size=5, macro_cells=5)
 DEMOS = jm.record(WORLD, EXPERT, trajectories=60, horizon=40, seed=0)
 THIN = jm.CostBasis(sparse.csr_array(BASIS.matrix))
-METHODS = [jm.MonteCarlo(), jm.ControlVariate()]
+METHODS = [jm.demonstrations.MonteCarlo(), jm.demonstrations.ControlVariate()]
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,9 @@ def test_tasks_of_any_size_have_the_bits_of_the_whole(data, seed, size):
 
 def test_a_task_lost_with_its_worker_is_added_up_again(small_tasks, pools, tmp_path):
     executor = work.Losing(pools[1], tmp_path / "killed")
-    found = of(DEMOS, BASIS, jm.MonteCarlo(), executor)
+    found = of(DEMOS, BASIS, jm.demonstrations.MonteCarlo(), executor)
     assert (tmp_path / "killed").exists()
-    assert bits(found) == bits(of(DEMOS, BASIS, jm.MonteCarlo()))
+    assert bits(found) == bits(of(DEMOS, BASIS, jm.demonstrations.MonteCarlo()))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -82,15 +82,15 @@ def test_an_impossible_step_is_named_by_its_episode_among_all(small_tasks, pools
     states[41 * 41 + 5] = (states[41 * 41 + 5] + 12) % WORLD.num_states
     bad = jm.Demonstrations(states, DEMOS.actions, DEMOS.offsets)
     for executor in (None, pools[1]):
-        with pytest.raises(jm.InvalidDemonstrations, match="episode 41, step 4") as caught:
+        with pytest.raises(jm.errors.InvalidDemonstrations, match="episode 41, step 4") as caught:
             of(bad, BASIS, method, executor)
         assert caught.value.__context__ is None
 
 
 def test_other_refusals_are_passed_on():
     few = DEMOS.subset(np.arange(1))
-    with pytest.raises(jm.InvalidDemonstrations, match="cannot be cut into 2 folds"):
-        of(few, BASIS, jm.ControlVariate())
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="cannot be cut into 2 folds"):
+        of(few, BASIS, jm.demonstrations.ControlVariate())
 
 
 def test_an_expectation_of_tasks_states_a_problem(small_tasks, pools):

@@ -11,7 +11,9 @@ from naive import expectation as naive
 
 
 def of(demos, basis, world):
-    return jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    return jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
 
 
 def absorbing_world():
@@ -154,5 +156,5 @@ def test_rewards_are_expected_with_the_sign_of_costs():
 
 def test_demonstrations_of_another_world_are_refused():
     demos = jm.Demonstrations([0, 7], [0], [0, 1])
-    with pytest.raises(jm.InvalidDemonstrations, match="ends in state 7"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="ends in state 7"):
         of(demos, jm.CostBasis(np.ones(3)), absorbing_world())

@@ -112,16 +112,16 @@ def test_large_ids_survive_the_native_format(tmp_path, largest):
     ],
 )
 def test_the_first_wrong_line_is_named(tmp_path, old, new, message):
-    with pytest.raises(jm.InvalidFile, match=message):
+    with pytest.raises(jm.errors.InvalidFile, match=message):
         loaded(tmp_path, PLAIN.replace(old, new))
 
 
 def test_what_is_no_text_is_refused(tmp_path):
-    with pytest.raises(jm.InvalidFile, match="not readable text"):
+    with pytest.raises(jm.errors.InvalidFile, match="not readable text"):
         loaded(tmp_path, PLAIN.replace("5", "é"), encoding="latin-1")
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.npz"])
 def test_a_missing_file_is_refused(tmp_path, name):
-    with pytest.raises(jm.InvalidFile, match="does not exist"):
+    with pytest.raises(jm.errors.InvalidFile, match="does not exist"):
         jm.Demonstrations.load(tmp_path / name)

@@ -61,8 +61,8 @@ def test_actions_are_drawn_from_the_laws():
 def test_records_of_another_world_are_refused():
     network = jm.gallery.queues(4)
     demos = jm.Demonstrations.from_arrays([[0, network.world.num_states, 0]], [[0, 1]])
-    with pytest.raises(jm.InvalidDemonstrations, match="outside 0"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="outside 0"):
         jm.clone(demos, network.world)
     demos = jm.Demonstrations.from_arrays([[0, 1, 0]], [[0, 4]])
-    with pytest.raises(jm.InvalidDemonstrations, match=r"actions\[1\] = 4 is outside"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=r"actions\[1\] = 4 is outside"):
         jm.clone(demos, network.world)

@@ -33,14 +33,16 @@ def path(tmp_path):
 
 
 def refusal(demos, world):
-    with pytest.raises(jm.InvalidDemonstrations) as caught:
+    with pytest.raises(jm.errors.InvalidDemonstrations) as caught:
         demos.pairs_in(world)
     return caught.value.what
 
 
 @pytest.mark.parametrize("read", [jm.Demonstrations.load, jm.read_demonstrations])
 def test_what_a_problem_refuses_is_named_by_file_and_line(path, world, read):
-    with pytest.raises(jm.InvalidDemonstrations, match=r"walk.csv, line 6: episode 1, step 1: .*0"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match=r"walk.csv, line 6: episode 1, step 1: .*0"
+    ):
         jm.Apprenticeship(world, jm.CostBasis(np.eye(2)), read(path))
 
 
@@ -98,7 +100,7 @@ def test_a_step_that_a_declared_support_excludes_is_a_contradiction():
     world = jm.World.from_transitions(*steps, 0.9, initial=[1, 0, 0], support=support)
     demos = jm.Demonstrations([0, 1, 2, 0, 2], [0, 0, 0, 0], [0, 4])
     with pytest.raises(
-        jm.InvalidDemonstrations,
+        jm.errors.InvalidDemonstrations,
         match=r"by action 0 to state 2 contradicts the declared support.*allow it there",
     ):
         demos.pairs_in(world)

@@ -107,12 +107,12 @@ def test_a_history_expert_meets_the_laws_of_the_world():
 
 @pytest.mark.parametrize("action", [2, -1])
 def test_an_action_the_state_lacks_is_refused(action):
-    with pytest.raises(jm.InvalidDemonstrations, match=f"chose action {action} in state 0"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=f"chose action {action} in state 0"):
         jm.record(CYCLE, lambda *_: action, trajectories=1, horizon=1, seed=0)
 
 
 @pytest.mark.parametrize("wrong", [{"trajectories": 0}, {"horizon": 0}])
 def test_there_must_be_something_to_record(wrong):
     numbers = {"trajectories": 1, "horizon": 1, **wrong}
-    with pytest.raises(jm.InvalidDemonstrations, match=f"{next(iter(wrong))} = 0"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=f"{next(iter(wrong))} = 0"):
         jm.record(CYCLE, jm.Policy.uniform(CYCLE), seed=0, **numbers)

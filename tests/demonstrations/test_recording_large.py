@@ -6,7 +6,7 @@ import pytest
 import journeyman as jm
 from journeyman.errors import InvalidWorld
 
-UP = jm.RulePolicy(np.ones_like, 2)
+UP = jm.policy.RulePolicy(np.ones_like, 2)
 
 
 class Ladder:
@@ -29,7 +29,7 @@ class Ladder:
         laws = np.where(actions[:, np.newaxis] == 1, [[0.75, 0.25]], [[0.25, 0.75]])
         if self.wrong is not None:
             laws[(states == self.at) & (actions == 1)] = self.wrong
-        return jm.Successors(np.column_stack([up, down]), laws)
+        return jm.world.Successors(np.column_stack([up, down]), laws)
 
     def predecessors(self, states):
         raise AssertionError("nobody asks")

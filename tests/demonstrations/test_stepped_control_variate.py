@@ -108,7 +108,7 @@ def test_fitted_values_are_what_is_paid_from_a_state_on():
 def test_a_problem_blends_completed_and_shaped_totals_cost_by_cost():
     many = jm.record(NETWORK.world, NETWORK.longer, trajectories=60, horizon=60, seed=0)
     better = jm.Apprenticeship(NETWORK.world, NETWORK.costs, many).expectation
-    assert isinstance(better.method, jm.Blend)
+    assert isinstance(better.method, jm.demonstrations.Blend)
     spread = discounted_totals(many, NETWORK.costs, 0.9).std(axis=0, ddof=1)
     assert (better.spread <= 1.02 * spread).all()
     assert better.spread.sum() < 0.9 * spread.sum()

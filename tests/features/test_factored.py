@@ -147,22 +147,22 @@ def test_joined_features_are_their_blocks_side_by_side():
     np.testing.assert_array_equal(matrix_of(joined), blocks)
     assert joined.num_features == blocks.shape[1]
     other = features_of("tents", EXPLICIT)
-    with pytest.raises(jm.InvalidCosts, match="different worlds"):
+    with pytest.raises(jm.errors.InvalidCosts, match="different worlds"):
         jm.features.JoinedFeatures(joined, other)
-    with pytest.raises(jm.InvalidCosts, match="nothing to join"):
+    with pytest.raises(jm.errors.InvalidCosts, match="nothing to join"):
         jm.features.JoinedFeatures()
 
 
 def test_what_cannot_be_features_is_refused():
     world, radix = NETWORK.world, NETWORK.radix
-    with pytest.raises(jm.InvalidCosts, match="no heuristics"):
+    with pytest.raises(jm.errors.InvalidCosts, match="no heuristics"):
         jm.features.factored(world, radix, WALKS, [])
-    with pytest.raises(jm.InvalidCosts, match="flat_share"):
+    with pytest.raises(jm.errors.InvalidCosts, match="flat_share"):
         jm.features.factored(world, radix, WALKS, HEURISTICS, flat_share=1.5)
-    with pytest.raises(jm.InvalidCosts, match="knots for 2 factors"):
+    with pytest.raises(jm.errors.InvalidCosts, match="knots for 2 factors"):
         jm.features.factored(world, radix, WALKS, HEURISTICS, knots=GivenKnots([[0], [1]]))
     between = GivenKnots([[0, 0.2, 0.4, 5], [0], [0], [0]])
-    with pytest.raises(jm.InvalidCosts, match="knot 1 of factor 0 has no mass"):
+    with pytest.raises(jm.errors.InvalidCosts, match="knot 1 of factor 0 has no mass"):
         jm.features.factored(world, radix, WALKS, HEURISTICS, knots=between)
 
 
@@ -227,5 +227,5 @@ def test_cloned_answers_where_nobody_was_and_follows_a_constant_expert():
     assert laws.argmax(axis=1).tolist() == [2] * STATES.size
     smooth = jm.features.cloned(world, radix, walks, 2, smoothing=1e9).probabilities(STATES)
     np.testing.assert_allclose(smooth, 0.25, atol=1e-5)
-    with pytest.raises(jm.InvalidCosts, match="smoothing"):
+    with pytest.raises(jm.errors.InvalidCosts, match="smoothing"):
         jm.features.cloned(world, radix, walks, smoothing=0.0)

@@ -18,7 +18,7 @@ def test_mixtures_keep_the_flow_and_are_the_occupancy_of_their_policy(world, see
     tolerance = 1e-9 * world.effective_horizon
     assert np.abs(world.flow.residual(mixture)).sum() <= tolerance
     assert np.allclose(features.masses, world.effective_horizon)
-    reached = jm.occupancy(world, jm.extract(world, mixture)).measure
+    reached = jm.occupancy(world, jm.policy.extract(world, mixture)).measure
     assert np.abs(reached - mixture).sum() <= tolerance * world.effective_horizon
 
 

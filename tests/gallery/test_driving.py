@@ -29,7 +29,7 @@ def every_state():
 
 def test_the_world_has_the_published_size():
     assert (WORLD.num_states, WORLD.num_pairs, WORLD.discount) == (1531, 4593, 0.9)
-    assert WORLD.pairs == jm.Pairs.rectangular(1531, 3)
+    assert WORLD.pairs == jm.world.Pairs.rectangular(1531, 3)
     assert WORLD.initial[START] == 1.0
     assert BASIS.names == ("speed", "no collision", "on road")
 

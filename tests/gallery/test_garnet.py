@@ -9,7 +9,7 @@ import journeyman as jm
 )
 def test_every_pair_leads_to_as_many_states_as_asked(num_states, num_actions, branching):
     world, basis, expert = jm.gallery.garnet(num_states, num_actions, branching, num_costs=3)
-    assert world.pairs == jm.Pairs.rectangular(num_states, num_actions)
+    assert world.pairs == jm.world.Pairs.rectangular(num_states, num_actions)
     assert (np.diff(world.transition.indptr) == branching).all()
     np.testing.assert_allclose(world.transition.sum(axis=1), 1.0)
     assert world.initial.tolist() == [1 / num_states] * num_states
@@ -67,5 +67,5 @@ def test_the_seed_decides_everything():
     ],
 )
 def test_garnets_that_cannot_be_are_refused(arguments, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         jm.gallery.garnet(**arguments)

@@ -113,7 +113,7 @@ def test_the_default_grid_has_the_stated_size():
     ],
 )
 def test_grids_that_cannot_be_are_refused(arguments, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         jm.gallery.grid(**arguments)
 
 

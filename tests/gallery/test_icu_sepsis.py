@@ -146,7 +146,7 @@ def test_demonstrations_from_elsewhere_are_read_in_published_numbers():
 def test_an_inadmissible_action_is_refused():
     state = next(k for k, offered in enumerate(admissible()) if 24 not in offered)
     strange = jm.Demonstrations.from_arrays([[state, state]], [[24]])
-    with pytest.raises(jm.InvalidDemonstrations, match=f"action 24 .* in state {state}"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=f"action 24 .* in state {state}"):
         strange.pairs_in(WORLD)
 
 
@@ -182,6 +182,6 @@ def test_it_says_that_it_is_not_for_clinical_use():
 
 
 def test_without_discounting_there_is_no_world():
-    with pytest.raises(jm.InvalidWorld, match=r"discount = 1\.0"):
+    with pytest.raises(jm.errors.InvalidWorld, match=r"discount = 1\.0"):
         jm.gallery.icu_sepsis(discount=1.0)
     assert jm.gallery.icu_sepsis(discount=0.9).world.discount == 0.9

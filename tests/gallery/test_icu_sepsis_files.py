@@ -61,7 +61,7 @@ def replace_member(path, name, data):
 
 
 def refused(match):
-    return pytest.raises(jm.InvalidFile, match=match)
+    return pytest.raises(jm.errors.InvalidFile, match=match)
 
 
 def test_a_copy_serves_as_well_and_its_code_is_not_run(assets):
@@ -76,7 +76,7 @@ def test_neither_the_package_nor_what_it_imports_is_loaded():
 
 def test_a_missing_package_is_named_with_its_remedy():
     script = "import journeyman as jm\ntry:\n    jm.gallery.icu_sepsis()\n"
-    message = run(f"{HIDE}{script}except jm.MissingExtra as missing:\n    print(missing)\n")
+    message = run(f"{HIDE}{script}except jm.errors.MissingExtra as missing:\n    print(missing)\n")
     assert message == "icu-sepsis is not installed: pip install 'journeyman[icu]'"
 
 

@@ -302,7 +302,7 @@ PLAN = {
     ],
 )
 def test_an_impossible_plan_is_refused(changes, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         QueuePlan(**(PLAN | changes))
 
 
@@ -330,5 +330,5 @@ class Lopsided:
     ],
 )
 def test_wrong_requests_are_refused(wrong, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         wrong()

@@ -13,7 +13,7 @@ import journeyman as jm
 STUB = Path(jm.__file__).with_suffix(".pyi")
 HOUSE_NAMES = {
     "Apprenticeship", "Budget", "CostBasis", "Demonstrations", "EuclideanBall", "ExpertExpectation",
-    "Forward", "InfinityBall", "LinearProgram", "Policy", "Simplex", "Status", "Witness", "World",
+    "Forward", "InfinityBall", "LinearProgram", "Policy", "Simplex", "Status", "World",
     "clone", "gallery", "record", "solve",
 }  # fmt: skip
 
@@ -56,3 +56,17 @@ def test_importing_journeyman_loads_no_heavy_package():
 
 def test_the_package_is_marked_as_typed():
     assert STUB.with_name("py.typed").exists()
+
+
+def test_a_name_that_has_moved_is_found_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"journeyman\.solvers\.MaximumEntropy now"):
+        assert jm.solvers.MaximumEntropy is jm.solvers.MaximumEntropy
+
+
+def test_a_name_that_has_become_another_says_what_to_write():
+    with pytest.raises(AttributeError, match=r"jm\.Apprenticeship\(simulator, None, expert\)"):
+        _ = jm.SimulatedApprenticeship
+
+
+def test_there_are_few_names_at_the_top():
+    assert len(jm.__all__) <= 71, "one level down is the place for what few users need"

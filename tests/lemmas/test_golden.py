@@ -59,7 +59,7 @@ def test_the_flow_of_the_features(world):
 def test_policies_occupancies_and_violations(world, point):
     golden = GOLDEN[point]
     u = np.array(DATA["Phi"]) @ golden["theta"]
-    policy = jm.extract(world, u)
+    policy = jm.policy.extract(world, u)
     visits = jm.occupancy(world, policy)
     assert u == close(golden["u"])
     assert policy.probabilities([0, 1, 2]) == close(np.array(golden["policy"]))
@@ -85,11 +85,11 @@ def test_gaps_to_the_estimate_and_to_the_truth(world, point, name):
 
 def test_lower_bounds_from_given_witnesses(world):
     golden, problem = GOLDEN["dual"], problem_of(world, jm.InfinityBall())
-    given = jm.Witness(golden["w"], golden["V"])
-    assert jm.lower_bound(problem, given) == close(golden["LB"])
-    sharp = jm.witness_from_plan(problem, golden["w"], ())
+    given = jm.problem.Witness(golden["w"], golden["V"])
+    assert jm.problem.lower_bound(problem, given) == close(golden["LB"])
+    sharp = jm.problem.witness_from_plan(problem, golden["w"], ())
     assert sharp.values == close(golden["Vstar_cw"])
-    assert jm.lower_bound(problem, sharp) == close(golden["LB_Vstar"])
+    assert jm.problem.lower_bound(problem, sharp) == close(golden["LB_Vstar"])
 
 
 def test_the_exact_program_and_its_tight_witness(world):
@@ -100,5 +100,5 @@ def test_the_exact_program_and_its_tight_witness(world):
     answer = jm.solve(problem)
     assert answer.value == close(golden["LP_value"])
     assert answer.lower_bound == close(golden["LP_value"])
-    witness = jm.Witness(golden["w"], golden["V"])
-    assert jm.lower_bound(problem, witness) == close(golden["LB"])
+    witness = jm.problem.Witness(golden["w"], golden["V"])
+    assert jm.problem.lower_bound(problem, witness) == close(golden["LB"])

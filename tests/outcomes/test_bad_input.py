@@ -40,7 +40,7 @@ RECTANGULAR = jm.Policy([[0.5, 0.5], [1.0, 0.0]])
 class Case(NamedTuple):
     name: str
     wrong: Callable[[], object]
-    refusal: type[jm.InvalidInput]
+    refusal: type[jm.errors.InvalidInput]
     where: str
     remedy: str
 
@@ -295,7 +295,8 @@ BAD_COSTS = [
     ("two scales, one cost", lambda: imitate(cost_class=jm.Simplex(scale=[1, 2])),
      "has 2 scales, the basis 1 costs", "one scale per cost"),
     ("two costs, one known", lambda: imitate(
-        costs=jm.CostBasis(ROWS), expert=jm.ExpertExpectation([1, 1]), cost_class=jm.KnownCost()),
+        costs=jm.CostBasis(ROWS), expert=jm.ExpertExpectation([1, 1]),
+        cost_class=jm.costs.KnownCost()),
      "one cost, not 2", "Combine the columns"),
     ("endless budget", lambda: jm.Budget([1.0], INF, "wear"),
      "at_most of budget 'wear' = inf", "without a limit"),
@@ -330,9 +331,9 @@ BAD_POLICY = [
     ("uneven state ids", lambda: POLICY.probabilities([[0], [0, 1]]), "states", "plain numbers"),
     ("share above one", lambda: POLICY.mixed_with(POLICY, 2), "share = 2", "between 0 and 1"),
     ("mixing worlds", lambda: POLICY.mixed_with(RECTANGULAR, 0.5), "different", "of one world"),
-    ("short measure", lambda: jm.extract(WORLD, [1.0]),
+    ("short measure", lambda: jm.policy.extract(WORLD, [1.0]),
      "measure has 1 entries, expected 3", "each"),
-    ("nan measure", lambda: jm.extract(WORLD, [0, NAN, 0]),
+    ("nan measure", lambda: jm.policy.extract(WORLD, [0, NAN, 0]),
      "measure is not finite at 1", "Replace"),
 ]  # fmt: skip
 
@@ -406,11 +407,12 @@ BAD_PROBLEM = [
     ("pair as budget", lambda: imitate(constraints=[([1.0], 2)]), "holds a tuple", "jm.Budget"),
     ("class as cost class", lambda: imitate(cost_class=jm.Simplex), "cost_class", r"Simplex\(\)"),
     ("two known costs", lambda: jm.Forward(WORLD, ROWS), "one cost, not 2", "Combine the columns"),
-    ("witness of two weights", lambda: jm.lower_bound(PROBLEM, jm.Witness([1, 1], [0, 0])),
+    ("witness of two weights",
+     lambda: jm.problem.lower_bound(PROBLEM, jm.problem.Witness([1, 1], [0, 0])),
      "2 weights and 0 prices, the problem 1 costs", "of this problem"),
-    ("witness of one value", lambda: jm.lower_bound(PROBLEM, jm.Witness([1], [0])),
+    ("witness of one value", lambda: jm.problem.lower_bound(PROBLEM, jm.problem.Witness([1], [0])),
      "values of the witness has 1 entries, expected 2", "each"),
-    ("nan witness", lambda: jm.Witness([NAN], [0, 0]),
+    ("nan witness", lambda: jm.problem.Witness([NAN], [0, 0]),
      "cost_weights is not finite at 0", "Replace"),
 ]  # fmt: skip
 
@@ -521,13 +523,13 @@ BAD_WORLD_FILE = [
 ]  # fmt: skip
 
 CORPUS = {
-    jm.InvalidWorld: BAD_WORLD + BAD_ARRAYS + BAD_TABLE + BAD_GALLERY + BAD_WORLD_FILE,
-    jm.InvalidCosts: BAD_COSTS,
-    jm.InvalidPolicy: BAD_POLICY,
-    jm.InvalidDemonstrations: BAD_DEMONSTRATIONS,
-    jm.InvalidProblem: BAD_PROBLEM,
-    jm.InvalidSolver: BAD_SOLVER,
-    jm.InvalidFile: BAD_CSV + BAD_FILE,
+    jm.errors.InvalidWorld: BAD_WORLD + BAD_ARRAYS + BAD_TABLE + BAD_GALLERY + BAD_WORLD_FILE,
+    jm.errors.InvalidCosts: BAD_COSTS,
+    jm.errors.InvalidPolicy: BAD_POLICY,
+    jm.errors.InvalidDemonstrations: BAD_DEMONSTRATIONS,
+    jm.errors.InvalidProblem: BAD_PROBLEM,
+    jm.errors.InvalidSolver: BAD_SOLVER,
+    jm.errors.InvalidFile: BAD_CSV + BAD_FILE,
 }
 CASES = [
     Case(name, wrong, refusal, where, remedy)
@@ -548,7 +550,7 @@ VALUES = {"world": WORLD, "policy": POLICY, "demonstrations": DEMOS, "demonstrat
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_wrong_input_is_refused_with_the_place_and_the_remedy(case):
-    with pytest.raises(jm.InvalidInput) as caught:
+    with pytest.raises(jm.errors.InvalidInput) as caught:
         case.wrong()
     assert type(caught.value) is case.refusal
     assert re.search(case.where, caught.value.what)
@@ -557,7 +559,7 @@ def test_wrong_input_is_refused_with_the_place_and_the_remedy(case):
 
 def test_every_message_ends_with_the_remedy_as_a_sentence():
     for case in CASES:
-        with pytest.raises(jm.InvalidInput) as caught:
+        with pytest.raises(jm.errors.InvalidInput) as caught:
             case.wrong()
         what, remedy = caught.value.what, caught.value.remedy
         assert str(caught.value) == f"{what}. {remedy}."
@@ -566,7 +568,7 @@ def test_every_message_ends_with_the_remedy_as_a_sentence():
 
 
 def test_the_corpus_visits_every_refusal():
-    assert set(CORPUS) == set(jm.InvalidInput.__subclasses__())
+    assert set(CORPUS) == set(jm.errors.InvalidInput.__subclasses__())
 
 
 @pytest.mark.parametrize("attack", HOSTILE.values(), ids=HOSTILE)
@@ -579,7 +581,7 @@ def test_a_hostile_sparse_matrix_is_refused_before_compiled_code_trusts_it(attac
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_save_without_its_directory_is_refused_and_makes_nothing(name, tmp_path):
-    with pytest.raises(jm.InvalidFile, match=r"absent.*Create"):
+    with pytest.raises(jm.errors.InvalidFile, match=r"absent.*Create"):
         VALUES[name].save(tmp_path / "absent" / name)
     assert list(tmp_path.iterdir()) == []
 

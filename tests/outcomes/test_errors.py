@@ -34,7 +34,7 @@ def test_every_error_is_public():
 
 
 def test_wrong_input_is_a_value_error_with_what_and_remedy():
-    error = jm.InvalidWorld("discount = 2", "Use 0.99")
+    error = jm.errors.InvalidWorld("discount = 2", "Use 0.99")
     assert isinstance(error, ValueError)
     assert (error.what, error.remedy) == ("discount = 2", "Use 0.99")
     assert str(error) == "discount = 2. Use 0.99."
@@ -42,4 +42,4 @@ def test_wrong_input_is_a_value_error_with_what_and_remedy():
 
 def test_a_missing_extra_is_an_import_error_with_the_command_that_installs_it():
     with pytest.raises(ImportError, match=r"ray is not installed: pip install 'journeyman\[ray\]'"):
-        raise jm.MissingExtra("ray", extra="ray")
+        raise jm.errors.MissingExtra("ray", extra="ray")

@@ -38,7 +38,7 @@ def test_who_was_drawn_is_followed_until_the_next_episode_starts():
     starts = np.zeros((12, 50), dtype=bool)
     starts[0] = True
     starts[5, ::2] = True
-    actions = follow(jm.MixturePolicy([always(0), always(1)], [0.5, 0.5]).seeded(3), starts)
+    actions = follow(jm.policy.MixturePolicy([always(0), always(1)], [0.5, 0.5]).seeded(3), starts)
     assert set(actions[0]) == {0, 1}
     assert (actions[:5] == actions[0]).all()
     assert (actions[:, 1::2] == actions[0, 1::2]).all()
@@ -47,7 +47,7 @@ def test_who_was_drawn_is_followed_until_the_next_episode_starts():
 
 
 def test_candidates_are_drawn_with_their_weights():
-    mixture = jm.MixturePolicy([always(a) for a in range(4)], [0.1, 0.0, 0.6, 0.3])
+    mixture = jm.policy.MixturePolicy([always(a) for a in range(4)], [0.1, 0.0, 0.6, 0.3])
     counts = np.bincount(mixture.draw(20_000, seed=0), minlength=4)
     assert counts[1] == 0
     spread = np.sqrt(20_000 * mixture.weights * (1 - mixture.weights))
@@ -58,7 +58,7 @@ def test_candidates_are_drawn_with_their_weights():
 def test_no_candidate_without_weight_is_drawn(given_weights, seed):
     total = sum(given_weights)
     weights = [weight / total for weight in given_weights] if total > 1e-300 else [1.0]
-    mixture = jm.MixturePolicy([always(k) for k in range(len(weights))], weights)
+    mixture = jm.policy.MixturePolicy([always(k) for k in range(len(weights))], weights)
     assert (mixture.weights[mixture.draw(50, seed)] > 0).all()
     assert abs(mixture.weights.sum() - 1) < 1e-12
 
@@ -67,7 +67,9 @@ def test_a_candidate_keeps_a_state_of_its_own():
     starts = np.zeros((9, 40), dtype=bool)
     starts[0] = True
     starts[4, 10:30] = True
-    actions = follow(jm.MixturePolicy([Counting(), always(-1)], [0.4, 0.6]).seeded(0), starts)
+    actions = follow(
+        jm.policy.MixturePolicy([Counting(), always(-1)], [0.4, 0.6]).seeded(0), starts
+    )
     age = np.repeat(np.arange(9)[:, np.newaxis], 40, axis=1)
     age[4:, 10:30] -= 4
     counting = actions >= 0
@@ -76,11 +78,11 @@ def test_a_candidate_keeps_a_state_of_its_own():
 
 
 def test_mixtures_of_mixtures_are_followed_too():
-    inner = jm.MixturePolicy([always(0), always(1)], [0.5, 0.5])
+    inner = jm.policy.MixturePolicy([always(0), always(1)], [0.5, 0.5])
     starts = np.zeros((6, 30), dtype=bool)
     starts[0] = True
     starts[3, :15] = True
-    actions = follow(jm.MixturePolicy([always(2), inner], [0.5, 0.5]).seeded(1), starts)
+    actions = follow(jm.policy.MixturePolicy([always(2), inner], [0.5, 0.5]).seeded(1), starts)
     assert set(actions[0]) == {0, 1, 2}
     assert (actions[1:3] == actions[0]).all()
     assert (actions[3:] == actions[3]).all()
@@ -89,7 +91,7 @@ def test_mixtures_of_mixtures_are_followed_too():
 
 @pytest.mark.parametrize(("axes", "one"), [(0, 3), (1, [0.5, -1.0])])
 def test_a_single_observation_gives_a_single_action(axes, one):
-    mixture = jm.MixturePolicy([always(7)], [1.0], observation_axes=axes)
+    mixture = jm.policy.MixturePolicy([always(7)], [1.0], observation_axes=axes)
     action, carried = mixture.predict(one)
     assert action == 7
     assert np.ndim(action) == 0
@@ -101,39 +103,41 @@ def test_a_single_observation_gives_a_single_action(axes, one):
 def test_tables_and_functions_of_states_serve_as_candidates():
     table = jm.Policy(np.eye(3)[[0, 1, 2]])
     function = jm.FunctionPolicy(lambda x: np.eye(3)[(x + 1) % 3], 3)
-    mixture = jm.MixturePolicy([table, function], [0.5, 0.5]).seeded(0)
+    mixture = jm.policy.MixturePolicy([table, function], [0.5, 0.5]).seeded(0)
     actions, (drawn, _) = mixture.predict(np.arange(60) % 3)
     assert set(drawn) == {0, 1}
     assert (actions == (np.arange(60) + drawn) % 3).all()
 
 
 def test_actions_of_different_kinds_are_not_rounded():
-    half = jm.MixturePolicy([always(0), always(0.5)], [0.5, 0.5]).seeded(0)
+    half = jm.policy.MixturePolicy([always(0), always(0.5)], [0.5, 0.5]).seeded(0)
     assert set(half.predict(np.zeros(30))[0]) == {0.0, 0.5}
 
 
 def test_the_stream_is_fixed_by_a_seed():
-    mixture = jm.MixturePolicy([jm.Policy([[0.5, 0.5]]), always(5)], [0.5, 0.5])
+    mixture = jm.policy.MixturePolicy([jm.Policy([[0.5, 0.5]]), always(5)], [0.5, 0.5])
     runs = [follow(mixture.seeded(seed), np.ones((4, 30), dtype=bool)) for seed in (0, 0, 1)]
     assert (runs[0] == runs[1]).all()
     assert (runs[0] != runs[2]).any()
 
 
 def test_there_are_no_probabilities_per_state():
-    with pytest.raises(jm.InvalidPolicy, match="depends on the candidate that was drawn"):
-        jm.MixturePolicy([always(0)], [1.0]).probabilities([0])
+    with pytest.raises(jm.errors.InvalidPolicy, match="depends on the candidate that was drawn"):
+        jm.policy.MixturePolicy([always(0)], [1.0]).probabilities([0])
 
 
 def test_deterministic_is_another_policy_and_says_so():
-    mixture = jm.MixturePolicy([always(0), jm.Policy([[0.1, 0.6, 0.3]])], [0.4, 0.6]).seeded(0)
+    mixture = jm.policy.MixturePolicy([always(0), jm.Policy([[0.1, 0.6, 0.3]])], [0.4, 0.6]).seeded(
+        0
+    )
     with pytest.warns(UserWarning, match="the certificate is for the stochastic mixture"):
         actions, _ = mixture.predict(np.zeros(20, int), deterministic=True)
     assert (actions == 1).all()
 
 
 def test_a_lost_state_is_noticed():
-    mixture = jm.MixturePolicy([always(0), always(1)], [0.5, 0.5])
-    with pytest.raises(jm.InvalidPolicy, match="environment 1 is within an episode"):
+    mixture = jm.policy.MixturePolicy([always(0), always(1)], [0.5, 0.5])
+    with pytest.raises(jm.errors.InvalidPolicy, match="environment 1 is within an episode"):
         mixture.predict([0, 0], episode_start=[True, False])
     mixture.predict(0)
     with pytest.warns(UserWarning, match="pass on the state"):
@@ -141,7 +145,7 @@ def test_a_lost_state_is_noticed():
 
 
 def test_a_state_that_is_passed_on_is_no_cause_for_warnings():
-    mixture = jm.MixturePolicy([always(0), always(1)], [0.5, 0.5])
+    mixture = jm.policy.MixturePolicy([always(0), always(1)], [0.5, 0.5])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(3):
@@ -161,21 +165,21 @@ def test_a_state_that_is_passed_on_is_no_cause_for_warnings():
     ],
 )
 def test_what_is_no_mixture_is_refused(candidates, weights, complaint):
-    with pytest.raises(jm.InvalidPolicy, match=complaint):
-        jm.MixturePolicy(candidates, weights)
+    with pytest.raises(jm.errors.InvalidPolicy, match=complaint):
+        jm.policy.MixturePolicy(candidates, weights)
 
 
 def test_environments_and_observations_must_agree():
-    mixture = jm.MixturePolicy([always(0)], [1.0])
-    with pytest.raises(jm.InvalidPolicy, match="3 observations, 2 episode starts"):
+    mixture = jm.policy.MixturePolicy([always(0)], [1.0])
+    with pytest.raises(jm.errors.InvalidPolicy, match="3 observations, 2 episode starts"):
         mixture.predict([0, 0, 0], episode_start=[True, True])
-    wrong = jm.MixturePolicy([lambda observations, rng: [0]], [1.0])
-    with pytest.raises(jm.InvalidPolicy, match="one action for each"):
+    wrong = jm.policy.MixturePolicy([lambda observations, rng: [0]], [1.0])
+    with pytest.raises(jm.errors.InvalidPolicy, match="one action for each"):
         wrong.predict([0, 0, 0])
 
 
 def test_an_actor_passes_the_state_on():
-    mixture = jm.MixturePolicy([Counting(), always(-1)], [0.5, 0.5])
+    mixture = jm.policy.MixturePolicy([Counting(), always(-1)], [0.5, 0.5])
     actor = Actor(mixture, seed=0)
     actions = np.array([actor.sample(np.zeros(20)) for _ in range(5)])
     assert set(actions[0]) == {0, -1}
@@ -184,7 +188,7 @@ def test_an_actor_passes_the_state_on():
 
 
 def test_what_an_actor_does_depends_on_its_seed_only():
-    policies = [jm.Policy([[0.5, 0.5]]), jm.MixturePolicy([jm.Policy([[0.5, 0.5]])], [1.0])]
+    policies = [jm.Policy([[0.5, 0.5]]), jm.policy.MixturePolicy([jm.Policy([[0.5, 0.5]])], [1.0])]
     for policy in policies:
         first, second, other = (
             Actor(policy, seed).sample(np.zeros(64, int)).tolist() for seed in (0, 0, 1)
@@ -205,7 +209,7 @@ def test_expectations_mix_with_the_weights_and_steps_do_not():
     stepwise = jm.occupancy(world, members[0].mixed_with(members[1], 0.7)).expectations(basis)
     problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation([0.0, 0.0]))
     record = problem.simulator.totals(
-        jm.MixturePolicy(members, weights), 4000, 60, np.random.default_rng(0)
+        jm.policy.MixturePolicy(members, weights), 4000, 60, np.random.default_rng(0)
     )
     error = record.totals.std(axis=0) / np.sqrt(4000)
     assert (np.abs(record.mean - weights @ each) <= 4 * error + 1e-4).all()

@@ -108,7 +108,7 @@ def test_a_plan_cannot_be_changed(tolerance):
 
 @pytest.mark.parametrize("cost", [np.ones(99), [np.nan] * 5, np.ones((5, 2))])
 def test_what_is_no_cost_of_the_world_is_refused(cost):
-    with pytest.raises(jm.InvalidCosts, match="cost"):
+    with pytest.raises(jm.errors.InvalidCosts, match="cost"):
         jm.plan(random_world(1), cost)
 
 

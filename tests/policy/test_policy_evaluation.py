@@ -142,5 +142,5 @@ def test_expected_costs_are_linear_in_the_measure():
 
 def test_a_cost_of_another_world_is_refused():
     world = random_world(4)
-    with pytest.raises(jm.InvalidCosts, match="cost has 99 rows"):
+    with pytest.raises(jm.errors.InvalidCosts, match="cost has 99 rows"):
         jm.expected_cost(world, jm.Policy.uniform(world), np.ones(99))

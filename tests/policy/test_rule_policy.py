@@ -6,7 +6,7 @@ import pytest
 import journeyman as jm
 from journeyman.policy.function_policy import chosen_share, drawn_actions
 
-PARITY = jm.RulePolicy(lambda states: states % 3, 3)
+PARITY = jm.policy.RulePolicy(lambda states: states % 3, 3)
 TWIN = jm.FunctionPolicy(lambda states: np.eye(3)[states % 3], 3)
 STATES = np.random.default_rng(0).integers(2**60, size=50)
 
@@ -43,17 +43,17 @@ def test_shares_and_draws_are_those_of_the_law(policy):
     ],
 )
 def test_what_a_rule_returns_is_checked(rule, message):
-    with pytest.raises(jm.InvalidPolicy, match=message):
-        jm.RulePolicy(rule, 3).actions(STATES)
+    with pytest.raises(jm.errors.InvalidPolicy, match=message):
+        jm.policy.RulePolicy(rule, 3).actions(STATES)
 
 
 def test_a_table_is_no_rule():
-    with pytest.raises(jm.InvalidPolicy, match="rule is a list"):
-        jm.RulePolicy([0, 1], 2)
+    with pytest.raises(jm.errors.InvalidPolicy, match="rule is a list"):
+        jm.policy.RulePolicy([0, 1], 2)
 
 
 def test_a_rule_says_what_it_is():
-    assert repr(jm.RulePolicy(np.sign, 2)) == "RulePolicy(sign, 2 actions)"
+    assert repr(jm.policy.RulePolicy(np.sign, 2)) == "RulePolicy(sign, 2 actions)"
 
 
 def test_a_law_that_is_the_same_everywhere_is_held_once():
@@ -61,7 +61,7 @@ def test_a_law_that_is_the_same_everywhere_is_held_once():
     laws = even.probabilities(STATES)
     assert laws.strides[0] == 0
     assert np.array_equal(laws, np.full((50, 4), 0.25))
-    with pytest.raises(jm.InvalidPolicy, match=r"sum to 1"):
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"sum to 1"):
         jm.FunctionPolicy(lambda x: np.broadcast_to(0.3, (x.size, 4)), 4).probabilities(STATES)
 
 

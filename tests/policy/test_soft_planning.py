@@ -143,11 +143,11 @@ def test_huge_costs_neither_overflow_nor_hang():
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, np.nan, np.inf, "warm"])
 def test_what_is_no_temperature_is_refused(temperature):
-    with pytest.raises(jm.InvalidCosts, match="temperature"):
+    with pytest.raises(jm.errors.InvalidCosts, match="temperature"):
         soft_plan(random_world(1), np.zeros(5), temperature=temperature)
 
 
 @pytest.mark.parametrize("cost", [np.ones(99), [np.nan] * 5, np.ones((5, 2))])
 def test_what_is_no_cost_of_the_world_is_refused(cost):
-    with pytest.raises(jm.InvalidCosts, match="cost"):
+    with pytest.raises(jm.errors.InvalidCosts, match="cost"):
         soft_plan(random_world(1), cost)

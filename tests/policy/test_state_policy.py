@@ -45,7 +45,7 @@ def test_what_is_no_law_is_named_with_its_state(law):
         lambda states: np.where((states == 9)[:, np.newaxis], law, [1.0, 0.0]), 2
     )
     assert policy.sample([3], seed=0).tolist() == [0]
-    with pytest.raises(jm.InvalidPolicy, match="the probabilities of state 9 are"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="the probabilities of state 9 are"):
         policy.sample([3, 9], seed=0)
 
 
@@ -60,7 +60,7 @@ def test_what_is_no_law_is_named_with_its_state(law):
     ],
 )
 def test_wrong_functions_are_refused(wrong, message):
-    with pytest.raises(jm.InvalidPolicy, match=message):
+    with pytest.raises(jm.errors.InvalidPolicy, match=message):
         wrong()
 
 

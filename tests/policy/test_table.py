@@ -109,24 +109,24 @@ def test_a_mixture_follows_the_other_policy_for_its_share(share):
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
 def test_a_share_lies_between_zero_and_one(share):
-    with pytest.raises(jm.InvalidPolicy, match="share"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="share"):
         jm.Policy(LAWS).mixed_with(jm.Policy(LAWS), share)
 
 
 def test_policies_with_other_actions_do_not_mix():
-    with pytest.raises(jm.InvalidPolicy, match="different actions"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="different actions"):
         jm.Policy(LAWS).mixed_with(RAGGED, 0.5)
 
 
 def test_a_policy_of_another_world_is_refused():
-    with pytest.raises(jm.InvalidPolicy, match="made for this world"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="made for this world"):
         RAGGED.on(random_world(0))
 
 
 def test_a_saved_policy_comes_back_whole(tmp_path):
     offsets = np.concatenate([[0], np.cumsum(np.arange(50) % 7 + 1)])
     world = jm.World(np.ones((offsets[-1], 50)) / 50, np.ones(50) / 50, 0.9, choice_offsets=offsets)
-    policy = jm.extract(world, np.random.default_rng(1).random(offsets[-1]))
+    policy = jm.policy.extract(world, np.random.default_rng(1).random(offsets[-1]))
     policy.save(tmp_path / "policy.npz")
     again = jm.Policy.load(tmp_path / "policy.npz")
     assert again.pairs == policy.pairs
@@ -150,13 +150,13 @@ def test_sums_that_are_nearly_one_are_normalised():
     ],
 )
 def test_what_is_no_law_is_refused(probabilities, offsets, message):
-    with pytest.raises(jm.InvalidPolicy, match=message):
+    with pytest.raises(jm.errors.InvalidPolicy, match=message):
         jm.Policy(probabilities, offsets)
 
 
 @pytest.mark.parametrize("state", [3, -1, 0.5])
 def test_unknown_states_are_refused(state):
-    with pytest.raises(jm.InvalidPolicy, match=r"states\[0\]"):
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"states\[0\]"):
         jm.Policy(LAWS).probabilities([state])
-    with pytest.raises(jm.InvalidPolicy, match=r"states\[0\]"):
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"states\[0\]"):
         jm.Policy(LAWS).predict(state)

@@ -55,7 +55,7 @@ def test_learning_checks_the_steps_once(counted):
 
 def test_impossible_steps_are_refused_when_the_problem_is_made():
     demos = jm.Demonstrations([0, 15], [0], [0, 1])
-    with pytest.raises(jm.InvalidDemonstrations, match="episode 0, step 0"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="episode 0, step 0"):
         jm.Apprenticeship(WORLD, BASIS, demos)
 
 

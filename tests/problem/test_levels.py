@@ -68,7 +68,9 @@ def test_one_place_refuses(problem, needed):
     if problem().level >= needed:
         asked()
         return
-    with pytest.raises(jm.InvalidProblem, match=f"a test needs the level {needed.name}") as found:
+    with pytest.raises(
+        jm.errors.InvalidProblem, match=f"a test needs the level {needed.name}"
+    ) as found:
         asked()
     assert f"has the level {problem().level.name}" in str(found.value)
     assert "PolicyMixture" in str(found.value)
@@ -80,12 +82,12 @@ def test_what_needs_arrays_is_refused_below(problem):
     for ask in (
         partial(jm.solve, given),
         partial(jm.solve, given, jm.LinearProgram()),
-        partial(jm.solve, given, jm.BehaviourCloning()),
+        partial(jm.solve, given, jm.solvers.BehaviourCloning()),
         partial(jm.certify, given, NETWORK.longer),
         partial(given.gap, NETWORK.longer),
         lambda: given.budget_matrix,
     ):
-        with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
+        with pytest.raises(jm.errors.InvalidProblem, match="needs the level EXPLICIT"):
             ask()
 
 
@@ -93,18 +95,18 @@ def test_a_simulator_has_costs_of_its_own():
     simulator = WorldSimulator(NETWORK.world, NETWORK.costs)
     totals = jm.EpisodeTotals(np.zeros((3, 5)), unrecorded=5.0)
     assert jm.Apprenticeship(simulator, NETWORK.costs, totals).costs is NETWORK.costs
-    with pytest.raises(jm.InvalidProblem, match="costs of its own"):
+    with pytest.raises(jm.errors.InvalidProblem, match="costs of its own"):
         jm.Apprenticeship(simulator, GRID.basis, totals)
-    with pytest.raises(jm.InvalidProblem, match="the expert is a Demonstrations"):
+    with pytest.raises(jm.errors.InvalidProblem, match="the expert is a Demonstrations"):
         jm.Apprenticeship(simulator, None, DEMOS)
 
 
 def test_costs_and_world_have_to_fit():
-    with pytest.raises(jm.InvalidProblem, match="no list of pairs"):
+    with pytest.raises(jm.errors.InvalidProblem, match="no list of pairs"):
         jm.Apprenticeship(NETWORK.world, GRID.basis, DEMOS)
-    with pytest.raises(jm.InvalidProblem, match="world is a CostBasis"):
+    with pytest.raises(jm.errors.InvalidProblem, match="world is a CostBasis"):
         jm.Apprenticeship(GRID.basis, GRID.world, DEMOS)
-    with pytest.raises(jm.InvalidDemonstrations, match="states"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="states"):
         stepped(jm.Demonstrations([0, 10**6], [0], [0, 1]))
 
 
@@ -114,7 +116,9 @@ def test_learning_works_at_every_level():
     found = jm.learn(NETWORK.world, NETWORK.costs, DEMOS, solver=mixture, evaluation=rollouts)
     assert found.certificate.bound > 0
     assert found.answer.reason == ""
-    with pytest.raises(jm.InvalidProblem, match="the default solver, an exact program, needs"):
+    with pytest.raises(
+        jm.errors.InvalidProblem, match="the default solver, an exact program, needs"
+    ):
         jm.learn(NETWORK.world, NETWORK.costs, DEMOS, evaluation=rollouts)
 
 

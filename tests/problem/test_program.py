@@ -15,7 +15,9 @@ def test_demonstrations_become_the_target(world):
     basis = jm.CostBasis([[1.0, 0.0], [0.0, 1.0]])
     demos = jm.Demonstrations.from_arrays([[0, 1, 0]], [[0, 0]])
     problem = jm.Apprenticeship(world, basis, demos)
-    recorded = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    recorded = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     assert recorded.values == pytest.approx([1.0, 0.9])
     assert (problem.target > recorded.values).all(), "the record is cut off, its time goes on"
     assert problem.target.sum() == pytest.approx(10)

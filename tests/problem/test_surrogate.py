@@ -124,7 +124,7 @@ def test_at_exact_penalties_the_loss_bounds_the_gap_of_the_policy(problem, seed)
     rng = np.random.default_rng(seed)
     surrogate = drawn_surrogate(problem, rng)
     for theta in rng.normal(size=(4, surrogate.reduced.num_features)):
-        policy = jm.extract(problem.world, surrogate.reduced.features.measure(theta))
+        policy = jm.policy.extract(problem.world, surrogate.reduced.features.measure(theta))
         assert problem.gap(policy) <= surrogate.value(theta) + 1e-9 * problem.gap_scale
 
 
@@ -133,7 +133,7 @@ def test_with_budgets_it_bounds_gap_and_overspending(problem, seed):
     rng = np.random.default_rng(seed)
     surrogate = drawn_surrogate(problem, rng, ExactPenalty(slack=0.5))
     for theta in rng.normal(size=(4, surrogate.reduced.num_features)):
-        policy = jm.extract(problem.world, surrogate.reduced.features.measure(theta))
+        policy = jm.policy.extract(problem.world, surrogate.reduced.features.measure(theta))
         visits = jm.occupancy(problem.world, policy)
         over = np.maximum(problem.overspending(visits.measure), 0.0).sum()
         total = problem.gap(visits) + surrogate.penalties.budgets * over
@@ -186,7 +186,7 @@ def test_no_law_undercuts_the_row_norms(problem, seed):
 
 
 def test_a_law_that_misses_a_row_is_refused():
-    with pytest.raises(jm.InvalidSolver, match="never draws pair 0"):
+    with pytest.raises(jm.errors.InvalidSolver, match="never draws pair 0"):
         golden_surrogate(sampling=GivenRows([0, 0.2, 0.2, 0.2, 0.2, 0.2], [1 / 3] * 3))
 
 
@@ -207,5 +207,5 @@ def test_impossible_budgets_have_no_exact_penalty():
     problem = jm.testing.random_problem(4)
     budget = jm.Budget(np.ones(problem.world.num_pairs), 0.0)
     broken = jm.Apprenticeship(problem.world, problem.basis, problem.expectation, None, [budget])
-    with pytest.raises(jm.InvalidSolver, match="strictly within all the budgets"):
+    with pytest.raises(jm.errors.InvalidSolver, match="strictly within all the budgets"):
         ExactPenalty().of(broken)

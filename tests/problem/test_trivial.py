@@ -220,7 +220,9 @@ def test_a_wide_class_needs_few_plans(monkeypatch):
     monkeypatch.setattr(
         attainable, "improve", lambda *args, **more: calls.append(1) or improve(*args, **more)
     )
-    plain = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    plain = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     problem = jm.Apprenticeship(world, basis, plain)
     assert problem.trivial_bound == pytest.approx(problem.gap_scale)
     assert problem.trivial.ranges is None

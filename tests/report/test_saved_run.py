@@ -130,7 +130,7 @@ def test_what_is_no_run_is_refused(run, tmp_path):
 
 
 def test_a_run_in_a_large_world_comes_back_without_running_its_code(tmp_path):
-    code = jm.Reference("journeyman:gallery.queues", queues=4, buffers=[3, 3, 3, 3])
+    code = jm.certificate.Reference("journeyman:gallery.queues", queues=4, buffers=[3, 3, 3, 3])
     network = code.made
     demos = jm.record(network.world, network.longer, trajectories=40, horizon=40, seed=0)
     problem = jm.Apprenticeship(network.world, network.costs, demos)
@@ -166,5 +166,5 @@ def test_no_damage_does_more_than_a_refusal(saved, tmp_path_factory, data):
         rehash(place)
     try:
         assert "</html>" in jm.report.report_of_run(place)
-    except jm.InvalidInput:
+    except jm.errors.InvalidInput:
         return

@@ -42,7 +42,7 @@ def class_of(kind, num_costs, run):
 
 
 def problem_of(place, demos, cost_class, run):
-    method = jm.MonteCarlo() if run % 2 else jm.ControlVariate()
+    method = jm.demonstrations.MonteCarlo() if run % 2 else jm.demonstrations.ControlVariate()
     expert = jm.ExpertExpectation.from_demonstrations(
         demos, place.basis, place.world, method=method
     )
@@ -164,7 +164,7 @@ def test_an_expert_with_a_memory_is_the_same_told_either_way(memory):
     slow = jm.record(world, expert.as_function, trajectories=600, horizon=60, seed=1)
     for demos in (quick, slow):
         found = jm.ExpertExpectation.from_demonstrations(
-            demos, basis, world, method=jm.MonteCarlo()
+            demos, basis, world, method=jm.demonstrations.MonteCarlo()
         )
         error = 4.5 * found.spread / np.sqrt(len(demos)) + found.truncation_mass
         assert (np.abs(found.values - expert.expectations(basis)) <= error).all()

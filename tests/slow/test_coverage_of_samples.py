@@ -66,11 +66,11 @@ def test_sampled_rows(name):
             jm.occupancy(problem.world, one).measure
             for one in (policy, jm.Policy.uniform(problem.world))
         ])  # fmt: skip
-        features = jm.Features(
+        features = jm.features.Features(
             columns + 0.05 * np.random.default_rng(seed).normal(size=columns.shape)
         )
         theta = np.array([0.7, 0.3])
-        chosen = jm.extract(problem.world, features.measure(theta))
+        chosen = jm.policy.extract(problem.world, features.measure(theta))
         rows = jm.SampledRows(features, theta, rows=200)
         certificate = jm.certify(problem, chosen, DELTA, evaluation=rows)
         failures += falls_short(certificate, problem.gap(chosen))

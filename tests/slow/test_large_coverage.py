@@ -63,7 +63,7 @@ def test_every_sum_lies_within_its_radius(name, told):
         V1, V2 = np.maximum(-u, 0).sum(), np.abs(flow - EXPLICIT.initial).sum()
         drawn = jm.SampledRows(rows=60)
         with drawn_from(seed):
-            (found,) = drawn.evaluate(problem, jm.FeaturePolicy(FEATURES, theta), DELTA)
+            (found,) = drawn.evaluate(problem, jm.policy.FeaturePolicy(FEATURES, theta), DELTA)
         terms = {term.name: term.value for term in found.terms}
         off = np.abs(found.expectations - BASIS.matrix.T @ u)
         missed = problem.cost_class.gap(off) > terms["expectations"] + terms["rounding"]
@@ -84,7 +84,7 @@ def test_sampled_expectations_cost_by_cost():
     for seed in range(RUNS):
         drawn = jm.SampledRows(rows=60)
         with drawn_from(seed):
-            (found,) = drawn.evaluate(problem, jm.FeaturePolicy(FEATURES, theta), DELTA)
+            (found,) = drawn.evaluate(problem, jm.policy.FeaturePolicy(FEATURES, theta), DELTA)
         sums, off = found.statistics[0], np.abs(found.expectations - exact)
         deviation = np.sqrt(np.array(sums.variances) / sums.count)
         failures += np.array([(off > _radii(sums)).any(), (off > deviation).any()])

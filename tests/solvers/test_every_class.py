@@ -38,7 +38,7 @@ def least_loss(surrogate):
 @every
 def test_the_reduced_program_is_solved(name):
     problem, features, surrogate = surrogate_of(name)
-    for engine in (None, jm.Engine.CLARABEL):
+    for engine in (None, jm.solvers.Engine.CLARABEL):
         answer = jm.solve(problem, jm.ReducedProgram(features, engine=engine))
         assert answer.status is jm.Status.CONVERGED
         expected = least_loss(surrogate)

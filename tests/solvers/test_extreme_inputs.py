@@ -57,12 +57,12 @@ def over_features(method, **settings):
 METHODS = {
     "LinearProgram": lambda _: jm.LinearProgram(),
     "ColumnGeneration": lambda _: jm.ColumnGeneration(),
-    "Projection": lambda _: jm.Projection(),
-    "MaxMargin": lambda _: jm.MaxMargin(),
-    "MultiplicativeWeights": lambda _: jm.MultiplicativeWeights(max_iterations=50),
-    "MaximumEntropy": lambda _: jm.MaximumEntropy(),
-    "MaximumMarginPlanning": lambda _: jm.MaximumMarginPlanning(max_iterations=50),
-    "InverseProgram": lambda _: jm.InverseProgram(),
+    "Projection": lambda _: jm.solvers.Projection(),
+    "MaxMargin": lambda _: jm.solvers.MaxMargin(),
+    "MultiplicativeWeights": lambda _: jm.solvers.MultiplicativeWeights(max_iterations=50),
+    "MaximumEntropy": lambda _: jm.solvers.MaximumEntropy(),
+    "MaximumMarginPlanning": lambda _: jm.solvers.MaximumMarginPlanning(max_iterations=50),
+    "InverseProgram": lambda _: jm.solvers.InverseProgram(),
     "StochasticSubgradient": over_features(jm.StochasticSubgradient, steps=2500),
     "ReducedProgram": over_features(jm.ReducedProgram),
 }

@@ -17,11 +17,11 @@ from journeyman.testing import Shape, random_problem
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
 WAYS = [
     (jm.EuclideanBall, None),
-    *((kind, engine) for kind in (jm.InfinityBall, jm.Simplex) for engine in jm.Engine),
+    *((kind, engine) for kind in (jm.InfinityBall, jm.Simplex) for engine in jm.solvers.Engine),
 ]
 
 every_class = pytest.mark.parametrize("kind", CLASSES)
-every_engine = pytest.mark.parametrize("engine", list(jm.Engine))
+every_engine = pytest.mark.parametrize("engine", list(jm.solvers.Engine))
 every_way_to_solve = pytest.mark.parametrize(("kind", "engine"), WAYS)
 
 
@@ -116,7 +116,7 @@ def test_what_is_impossible_with_or_without_budgets_says_so():
     assert hard.relaxation is None
     assert budgets.relaxation is not None
     assert "the constraints exclude each other" in repr(hard)
-    with pytest.raises(jm.NoSolution, match="ExactPenalty"):
+    with pytest.raises(jm.errors.NoSolution, match="ExactPenalty"):
         _ = hard.policy
 
 
@@ -170,7 +170,11 @@ def test_failing_observer_costs_one_warning_and_nothing_else(kind):
 @every_engine
 def test_engine_asked_for_is_the_engine_that_ran(engine):
     answer = jm.solve(random_problem(1), jm.LinearProgram(engine=engine))
-    named = r"Clarabel [\d.]+" if engine is jm.Engine.CLARABEL else rf"HiGHS [\d.]+ {engine.value}"
+    named = (
+        r"Clarabel [\d.]+"
+        if engine is jm.solvers.Engine.CLARABEL
+        else rf"HiGHS [\d.]+ {engine.value}"
+    )
     assert re.fullmatch(named, answer.engine)
     assert answer.status is jm.Status.OPTIMAL
 
@@ -261,7 +265,7 @@ def assert_sound(answer):
     assert answer.value <= problem.gap(jm.Policy.uniform(problem.world))
     assert answer.lower_bound <= answer.value
     assert answer.value == pytest.approx(problem.gap(answer.policy))
-    assert answer.lower_bound == pytest.approx(jm.lower_bound(problem, answer.witness))
+    assert answer.lower_bound == pytest.approx(jm.problem.lower_bound(problem, answer.witness))
 
 
 def large_problem(kind):

@@ -144,7 +144,7 @@ def test_best_responses_lower_the_value(name):
         exact = expectations(world, basis, mixed.candidates)
         return problem.cost_class.gap(mixed.weights @ exact - target)
 
-    alone = true_gap(jm.MixturePolicy([jm.Policy.uniform(world)], [1.0]))
+    alone = true_gap(jm.policy.MixturePolicy([jm.Policy.uniform(world)], [1.0]))
     assert true_gap(answer.policy) < 0.4 * alone
     assert answer.rollouts.rounds == (1,) * len(values)
     assert answer.rollouts.most_rounds == 5
@@ -188,7 +188,7 @@ def test_whatever_chooses_actions_can_be_a_candidate():
         LikeSB3([0, 1, 2, 0, 1, 2]),
         lambda states, rng: states % 3,
         jm.FunctionPolicy(lambda x: np.eye(3)[x % 3], 3),
-        jm.MixturePolicy([LikeSB3([0, 1, 2, 0, 1, 2])], [1.0]),
+        jm.policy.MixturePolicy([LikeSB3([0, 1, 2, 0, 1, 2])], [1.0]),
     ]
     found = jm.solve(problem, mixture(ways, rollouts=2000)).candidates.expectations
     spread = np.ptp(found, axis=0)
@@ -219,7 +219,7 @@ def test_descents_refuse_a_world_of_steps_alone():
         OnlySteps(network.world), network.costs, jm.ExpertExpectation(np.zeros(5))
     )
     for solver in (jm.StochasticSubgradient(features), jm.SampledProgram(features, seed=0)):
-        with pytest.raises(jm.InvalidProblem, match="in a OnlySteps has the level SAMPLED"):
+        with pytest.raises(jm.errors.InvalidProblem, match="in a OnlySteps has the level SAMPLED"):
             jm.solve(problem, solver)
 
 
@@ -234,18 +234,18 @@ def test_descents_refuse_a_world_of_steps_alone():
     ],
 )
 def test_wrong_settings_are_refused(options, complaint):
-    with pytest.raises(jm.InvalidSolver, match=complaint):
+    with pytest.raises(jm.errors.InvalidSolver, match=complaint):
         mixture([jm.Policy([[1.0]])], **options)
 
 
 def test_what_is_no_candidate_is_refused():
-    with pytest.raises(jm.InvalidSolver, match="no candidate"):
+    with pytest.raises(jm.errors.InvalidSolver, match="no candidate"):
         mixture([])
-    with pytest.raises(jm.InvalidPolicy, match="a float cannot choose actions"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="a float cannot choose actions"):
         mixture([0.5])
     problem, members, _ = setting()
     solver = mixture(members, best_response=lambda weights, number: None, rounds=2)
-    with pytest.raises(jm.InvalidPolicy, match="a NoneType cannot choose actions"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="a NoneType cannot choose actions"):
         jm.solve(problem, solver)
 
 

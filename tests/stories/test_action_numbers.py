@@ -144,22 +144,22 @@ SOLVERS = {
     "descent": lambda world, demos, expert: jm.StochasticSubgradient(
         jm.features.partition(world, demos, num_cells=2), steps=300
     ),
-    "cloning": lambda world, demos, expert: jm.BehaviourCloning(),
-    "cloning by features": lambda world, demos, expert: jm.BehaviourCloning(
+    "cloning": lambda world, demos, expert: jm.solvers.BehaviourCloning(),
+    "cloning by features": lambda world, demos, expert: jm.solvers.BehaviourCloning(
         features=np.eye(world.num_pairs)
     ),
-    "asked expert": lambda world, demos, expert: jm.DAgger(
+    "asked expert": lambda world, demos, expert: jm.solvers.DAgger(
         expert, max_iterations=2, trajectories=5, horizon=10
     ),
-    "asked function": lambda world, demos, expert: jm.DAgger(
+    "asked function": lambda world, demos, expert: jm.solvers.DAgger(
         lambda states: [min(offered(world)[int(x)]) for x in states],
         max_iterations=2, trajectories=5, horizon=10,
     ),
-    "entropy": lambda world, demos, expert: jm.MaximumEntropy(),
-    "adversarial": lambda world, demos, expert: jm.AdversarialImitation(
+    "entropy": lambda world, demos, expert: jm.solvers.MaximumEntropy(),
+    "adversarial": lambda world, demos, expert: jm.solvers.AdversarialImitation(
         max_iterations=3, rollouts=10
     ),
-    "matching": lambda world, demos, expert: jm.PolicyMatching(max_iterations=3),
+    "matching": lambda world, demos, expert: jm.solvers.PolicyMatching(max_iterations=3),
 }  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def test_every_method_answers_in_the_numbers_of_the_world(name, seed):
     answer = jm.solve(problem, SOLVERS[name](world, demos, expert))
     assert_own_numbers(world, answer.policy)
     assert jm.certify(problem, answer).bound > 0
-    mixture = jm.MixturePolicy([answer.policy, expert], [0.5, 0.5])
+    mixture = jm.policy.MixturePolicy([answer.policy, expert], [0.5, 0.5])
     actions, _ = mixture.seeded(3).predict(np.arange(world.num_states))
     assert all(int(a) in offered(world)[x] for x, a in enumerate(actions))
     assert_own_numbers(world, answer.policy.mixed_with(expert, 0.3))
@@ -191,7 +191,9 @@ def test_an_expert_with_a_memory_sees_and_returns_the_numbers():
     assert seen
     assert all(a == max(own[x]) for x, a in seen)
     assert demos.actions.tolist() == [max(own[int(x)]) for x in demos.step_states]
-    with pytest.raises(jm.InvalidDemonstrations, match="the expert chose action 77 in state"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match="the expert chose action 77 in state"
+    ):
         jm.record(world, lambda *_: 77, trajectories=1, horizon=1, seed=0)
 
 
@@ -253,16 +255,18 @@ def test_a_table_that_takes_what_is_not_offered_is_refused():
     world = log_world()
     table = np.array([[0, 0.25, 0.5, 0.25], [0, 0, 1, 0], [0, 1, 0, 0]])
     with pytest.raises(
-        jm.InvalidPolicy, match=r"action 2 in state 0 with probability 0.5, but the"
+        jm.errors.InvalidPolicy, match=r"action 2 in state 0 with probability 0.5, but the"
     ):
         jm.Policy(table).on(world)
-    with pytest.raises(jm.InvalidPolicy, match="3 states and 9 pairs"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="3 states and 9 pairs"):
         jm.Policy(np.full((3, 3), 1 / 3)).on(world)
 
 
 def test_a_policy_of_a_part_is_refused_where_its_actions_are_lacking():
     world, other = log_world(), jm.World(np.eye(3)[[0, 1, 2] * 2], [1, 0, 0], 0.9)
-    with pytest.raises(jm.InvalidPolicy, match=r"action 3 in state 0 with probability 0\.5, but"):
+    with pytest.raises(
+        jm.errors.InvalidPolicy, match=r"action 3 in state 0 with probability 0\.5, but"
+    ):
         jm.Policy.uniform(world).on(other)
 
 
@@ -272,7 +276,7 @@ def test_a_table_without_a_column_for_every_number_is_refused():
         np.eye(2)[[0, 1, 0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 4],
         observed_actions=[1, 2, 1, 2],
     )  # fmt: skip
-    with pytest.raises(jm.InvalidPolicy, match="other action sets"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="other action sets"):
         jm.Policy([[0.5, 0.5], [1, 0]]).on(world)
     assert jm.Policy([[0, 0.5, 0.5], [0, 1, 0]]).on(world).tolist() == [0.5, 0.5, 1, 0]
 
@@ -291,7 +295,9 @@ def test_bare_offsets_are_taken_in_order_and_not_without_a_word():
 
 def test_a_budget_that_lacks_a_column_is_refused():
     budget = jm.Budget(cost=np.ones((3, 3)), at_most=1.0)
-    with pytest.raises(jm.InvalidCosts, match="3 columns, but the world offers state 0, action 3"):
+    with pytest.raises(
+        jm.errors.InvalidCosts, match="3 columns, but the world offers state 0, action 3"
+    ):
         budget.on(log_world())
 
 
@@ -323,8 +329,8 @@ def test_numbers_from_1_come_back_from_1():
     assert policy.probabilities([0]).tolist() == [[0, 0.5, 0, 0.5]]
     named = log_world(action_names=["none", "check", "repair", "replace"])
     assert named.action_names[int(named.pairs.actions[1])] == "replace"
-    with pytest.raises(jm.InvalidWorld, match="state 0 has actions 1, 3"):
-        world.pairs.index([0], [2], jm.InvalidWorld)
+    with pytest.raises(jm.errors.InvalidWorld, match="state 0 has actions 1, 3"):
+        world.pairs.index([0], [2], jm.errors.InvalidWorld)
 
 
 def test_very_large_numbers_need_no_table():
@@ -334,7 +340,7 @@ def test_very_large_numbers_need_no_table():
     demos = jm.record(world, policy, trajectories=9, horizon=9, seed=0)
     assert set(demos.actions.tolist()) == {5, 7, 2**31 - 1}
     assert jm.clone(demos, world).predict(1)[0] == 7
-    with pytest.raises(jm.InvalidPolicy, match="too much for one table"):
+    with pytest.raises(jm.errors.InvalidPolicy, match="too much for one table"):
         policy.probabilities([0])
     assert jm.features.partition(world, demos, num_cells=1).matrix.shape[1] == 3
 
@@ -344,7 +350,7 @@ def test_a_world_with_gaps_is_not_taken_for_a_world_of_callables():
         np.eye(2)[[0, 1, 0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 4],
         observed_actions=[0, 1, 1, 2],
     )  # fmt: skip
-    with pytest.raises(jm.InvalidWorld, match=re.escape("state 1 has actions 1, 2")):
+    with pytest.raises(jm.errors.InvalidWorld, match=re.escape("state 1 has actions 1, 2")):
         _ = world.num_actions
     assert world.successors([1], [2]).states.tolist() == [[1]]
     assert world.predecessors([1]).actions.tolist() == [1, 2]
@@ -355,7 +361,9 @@ def test_what_the_first_version_recorded_is_refused(tmp_path):
     world = log_world()
     old = jm.Demonstrations([0, 0, 1], [1, 0], [0, 2], choice_offsets=world.pairs.offsets)
     old.save(tmp_path / "old.npz")
-    with pytest.raises(jm.InvalidDemonstrations, match="number the actions of every state from 0"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match="number the actions of every state from 0"
+    ):
         jm.Demonstrations.load(tmp_path / "old.npz").pairs_in(world)
 
 

@@ -159,9 +159,9 @@ def test_the_time_limit_goes_before_that_of_the_solver():
 
 def test_a_method_that_draws_nothing_has_one_trial_whether_it_has_a_seed_or_not():
     methods = {
-        "exact": jm.ImitationTrustRegion(max_iterations=2),
-        "made": lambda problem: jm.ImitationReinforce(max_iterations=2),
-        "drawn": jm.ImitationTrustRegion(max_iterations=2, rollouts=5, horizon=20),
+        "exact": jm.solvers.ImitationTrustRegion(max_iterations=2),
+        "made": lambda problem: jm.solvers.ImitationReinforce(max_iterations=2),
+        "drawn": jm.solvers.ImitationTrustRegion(max_iterations=2, rollouts=5, horizon=20),
     }
     found = jm.compare(study_methods.declared(), methods, seeds=range(2))
     assert [(one.solver, one.seed) for one in found.trials] == [
@@ -193,8 +193,8 @@ def test_solvers_without_names_have_those_of_their_classes():
         ({"seeds": (-1,)}, InvalidInput, "from 0"),
         ({"seeds": (0.5,)}, InvalidInput, "whole"),
         ({"solvers": []}, InvalidSolver, "no solver"),
-        ({"solvers": [jm.Projection]}, InvalidSolver, r"a class. Give .* Projection\("),
-        ({"solvers": jm.Projection}, InvalidSolver, r"a class. Give .* Projection\("),
+        ({"solvers": [jm.solvers.Projection]}, InvalidSolver, r"a class. Give .* Projection\("),
+        ({"solvers": jm.solvers.Projection}, InvalidSolver, r"a class. Give .* Projection\("),
         ({"solvers": {"lp": jm.LinearProgram}}, InvalidSolver, "is a class"),
         ({"solvers": "projection"}, InvalidSolver, "'projection' is not a solver"),
         ({"solvers": ["projection"]}, InvalidSolver, "'projection' is not a solver"),

@@ -21,11 +21,11 @@ def trial(solver, seed, gap, **numbers):
         "iterations": 1000 * (seed + 1), "forward_solves": 0, "environment_steps": 0,
         "expert_queries": 0,
     }  # fmt: skip
-    return jm.Trial("problem", solver, seed, "OPTIMAL", **(usual | numbers))
+    return jm.studies.Trial("problem", solver, seed, "OPTIMAL", **(usual | numbers))
 
 
-REFUSED = jm.Trial("problem", "cloning", 0, "REFUSED", "it needs demonstrations")
-SMALL = jm.Comparison(
+REFUSED = jm.studies.Trial("problem", "cloning", 0, "REFUSED", "it needs demonstrations")
+SMALL = jm.studies.Comparison(
     (*(trial("exact", seed, gap) for seed, gap in enumerate([0.3, 0.1, 0.2])), REFUSED)
 )
 
@@ -65,7 +65,7 @@ def test_the_table_has_medians_with_their_range():
 
 def test_what_numbers_would_hide_is_shown():
     broken = trial("a", 0, 1.0, valid=False), trial("a", 1, 1.0, budgets_kept=False)
-    table = jm.Comparison(broken).table()
+    table = jm.studies.Comparison(broken).table()
     assert "a premise of the certificate failed; budgets not shown to be kept" in table
 
 
@@ -82,7 +82,7 @@ def test_csv_holds_every_number_in_full(tmp_path):
 
 def test_stored_numbers_come_back_as_they_were():
     for one in SMALL.trials:
-        assert jm.Trial.of(one.facts()) == one
+        assert jm.studies.Trial.of(one.facts()) == one
     facts = SMALL.trials[0].facts()
     wrong = [
         {"seed": 0.5}, {"valid": 1}, {"iterations": True}, {"true_gap": float("nan")},
@@ -90,7 +90,7 @@ def test_stored_numbers_come_back_as_they_were():
     ]  # fmt: skip
     for change in wrong:
         with pytest.raises(ValueError, match=r".+"):
-            jm.Trial.of(facts | change)
+            jm.studies.Trial.of(facts | change)
 
 
 def test_the_page_is_whole_and_loads_nothing(tmp_path):
@@ -126,14 +126,14 @@ def test_a_bound_whose_premise_failed_is_not_called_certified(tmp_path):
     path = tmp_path / "page.html"
     for valid in (True, False):
         trials = trial("a", 0, 1.0), trial("a", 1, 1.0, valid=valid)
-        jm.Comparison(trials).report(path)
+        jm.studies.Comparison(trials).report(path)
         assert ("certified to be at most 6" in path.read_text(encoding="utf-8")) == valid
 
 
 def test_names_of_all_kinds_stay_names(tmp_path):
     trials = [trial(name, seed, 10.0**k) for k, name in enumerate(HOSTILE) for seed in range(2)]
-    trials += [jm.Trial(HOSTILE[0], HOSTILE[1], None, "RAISED", HOSTILE[3])]
-    found = jm.Comparison(tuple(trials))
+    trials += [jm.studies.Trial(HOSTILE[0], HOSTILE[1], None, "RAISED", HOSTILE[3])]
+    found = jm.studies.Comparison(tuple(trials))
     for text in (found._repr_html_(), _page(found, tmp_path)):
         outline = Outline(text)
         assert outline.open == []
@@ -142,20 +142,20 @@ def test_names_of_all_kinds_stay_names(tmp_path):
 
 
 def test_a_study_without_an_answer_has_a_page_too(tmp_path):
-    text = _page(jm.Comparison((REFUSED,)), tmp_path)
+    text = _page(jm.studies.Comparison((REFUSED,)), tmp_path)
     assert "No method has an answer." in text
     assert "<svg" not in text
-    assert "REFUSED" in jm.Comparison((REFUSED,)).table()
+    assert "REFUSED" in jm.studies.Comparison((REFUSED,)).table()
 
 
 def test_methods_that_are_equally_good_are_named_together(tmp_path):
-    text = _page(jm.Comparison((trial("a", 0, 0.5), trial("b", 0, 0.5 + 1e-9))), tmp_path)
+    text = _page(jm.studies.Comparison((trial("a", 0, 0.5), trial("b", 0, 0.5 + 1e-9))), tmp_path)
     assert "a and b have the least true gap" in text
 
 
 def test_one_study_shows_the_same_in_a_line():
     assert repr(SMALL) == "Comparison(4 trials, 2 rows; least median true gap 0.2 by exact)"
-    assert repr(jm.Comparison((REFUSED,))) == "Comparison(1 trials, 1 rows)"
+    assert repr(jm.studies.Comparison((REFUSED,))) == "Comparison(1 trials, 1 rows)"
 
 
 def _page(found, place):

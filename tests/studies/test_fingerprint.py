@@ -84,8 +84,8 @@ def test_order_and_place_count():
     assert word(Pair(1)) != word(Pair(1.0))
     assert word(Pair(np.float64(1.5))) == word(Pair(1.5))
     assert word(Pair(Path("a"))) != word(Pair("a"))
-    assert word(Pair(jm.Engine.CLARABEL)) != word(
-        Pair(next(e for e in jm.Engine if e is not jm.Engine.CLARABEL))
+    assert word(Pair(jm.solvers.Engine.CLARABEL)) != word(
+        Pair(next(e for e in jm.solvers.Engine if e is not jm.solvers.Engine.CLARABEL))
     )
 
 

@@ -191,7 +191,7 @@ def test_methods_that_differ_in_a_function_only_are_two_trials(tmp_path):
     problem, expert = study_methods.drawn(0, trajectories=1), study_methods.grid()[2]
     never, always = (lambda iteration: 0.0), (lambda iteration: 1.0)
     methods = {
-        name: jm.DAgger(expert, max_iterations=1, trajectories=2, horizon=9, mixing=mixing)
+        name: jm.solvers.DAgger(expert, max_iterations=1, trajectories=2, horizon=9, mixing=mixing)
         for name, mixing in (("never", never), ("always", always))
     }
     kept = jm.compare(problem, methods, directory=tmp_path / "study")

@@ -88,7 +88,7 @@ class Careless(Deaf):
 
 
 def with_policy(answer, policy):
-    return replace(answer, solution=jm.Solution.of(answer.problem, policy, answer.witness))
+    return replace(answer, solution=jm.solvers.Solution.of(answer.problem, policy, answer.witness))
 
 
 def with_solution(answer, **numbers):
@@ -99,7 +99,7 @@ def test_exact_solver_keeps_its_promises():
     check_solver(jm.LinearProgram())
 
 
-@pytest.mark.parametrize("engine", list(jm.Engine))
+@pytest.mark.parametrize("engine", list(jm.solvers.Engine))
 def test_every_engine_keeps_the_promises(engine):
     check_solver(jm.LinearProgram(engine=engine), classes=(jm.InfinityBall, jm.Simplex))
 

@@ -36,11 +36,11 @@ class Ring:
     def successors(self, states, actions):
         moved = (states + 1 - 2 * actions) % self.num_states
         law = np.tile([MOVES, 1 - MOVES], (states.size, 1))
-        return jm.Successors(np.column_stack([moved, states]), law)
+        return jm.world.Successors(np.column_stack([moved, states]), law)
 
     def predecessors(self, states):
         origins = [(states - 1) % self.num_states, states, states, (states + 1) % self.num_states]
-        return jm.Predecessors(
+        return jm.world.Predecessors(
             np.arange(states.size + 1) * 4,
             np.column_stack(origins).ravel(),
             np.tile([0, 0, 1, 1], states.size),
@@ -127,7 +127,7 @@ def without_pairs_of(state):
     def alter(states, offsets, origins, actions, law):
         kept = origins != state
         counts = np.add.reduceat(kept, offsets[:-1]) if states.size else kept
-        return jm.Predecessors(
+        return jm.world.Predecessors(
             np.concatenate([[0], np.cumsum(counts)]), origins[kept], actions[kept], law[kept]
         )
 
@@ -141,14 +141,14 @@ def for_sorted_states(states, offsets, origins, actions, law):
 
 def listed_twice(states, offsets, origins, actions, law):
     """Every predecessor in two halves."""
-    return jm.Predecessors(
+    return jm.world.Predecessors(
         2 * offsets, np.repeat(origins, 2), np.repeat(actions, 2), np.repeat(law, 2) / 2
     )
 
 
 def with_probability(law):
     return altered_successors(
-        lambda x, a, reached, _: jm.Successors(reached, np.tile(law, (x.size, 1)))
+        lambda x, a, reached, _: jm.world.Successors(reached, np.tile(law, (x.size, 1)))
     )
 
 
@@ -207,24 +207,26 @@ BROKEN = {
     ),
     "lists": (
         lambda: altered_successors(
-            lambda x, a, reached, law: jm.Successors(reached.tolist(), law.tolist())
+            lambda x, a, reached, law: jm.world.Successors(reached.tolist(), law.tolist())
         ),
         r"successors\(...\).states is a list",
     ),
     "branches first": (
-        lambda: altered_successors(lambda x, a, reached, law: jm.Successors(reached.T, law.T)),
+        lambda: altered_successors(
+            lambda x, a, reached, law: jm.world.Successors(reached.T, law.T)
+        ),
         r"successors\(...\).states has shape",
     ),
     "nothing answered with something": (
         lambda: altered_successors(
-            lambda x, a, reached, law: jm.Successors(reached, law) if x.size
-            else jm.Successors(np.zeros((1, 2), dtype=np.int64), np.ones((1, 2)))
+            lambda x, a, reached, law: jm.world.Successors(reached, law) if x.size
+            else jm.world.Successors(np.zeros((1, 2), dtype=np.int64), np.ones((1, 2)))
         ),
         r"states has shape \(1, 2\) and type int64, expected are \(0, 2\)",
     ),
     "successor beyond, in a branch that is not used": (
         lambda: altered_successors(
-            lambda x, a, reached, law: jm.Successors(
+            lambda x, a, reached, law: jm.world.Successors(
                 np.column_stack([reached, np.full(x.size, -1)]),
                 np.column_stack([law, np.zeros(x.size)]),
             )
@@ -244,7 +246,7 @@ BROKEN = {
     ),
     "invented predecessor": (
         lambda: altered_predecessors(
-            lambda x, offsets, origins, actions, law: jm.Predecessors(
+            lambda x, offsets, origins, actions, law: jm.world.Predecessors(
                 5 * np.arange(x.size + 1),
                 np.column_stack([origins.reshape(-1, 4), (x + 7) % 50]).ravel(),
                 np.column_stack([actions.reshape(-1, 4), 0 * x]).ravel(),
@@ -255,7 +257,7 @@ BROKEN = {
     ),
     "predecessor of probability zero": (
         lambda: altered_predecessors(
-            lambda x, offsets, origins, actions, law: jm.Predecessors(
+            lambda x, offsets, origins, actions, law: jm.world.Predecessors(
                 offsets, origins, actions, np.where(law > 0.5, law, 0.0)
             )
         ),
@@ -264,17 +266,19 @@ BROKEN = {
     "listed twice": (lambda: altered_predecessors(listed_twice), "list state .*, action . twice"),
     "offsets": (
         lambda: altered_predecessors(
-            lambda x, offsets, *rest: jm.Predecessors(offsets[::-1].copy(), *rest)
+            lambda x, offsets, *rest: jm.world.Predecessors(offsets[::-1].copy(), *rest)
         ),
         "offsets of predecessors are .* not increasing from 0",
     ),
     "too few offsets": (
-        lambda: altered_predecessors(lambda x, offsets, *rest: jm.Predecessors(offsets[1:], *rest)),
+        lambda: altered_predecessors(
+            lambda x, offsets, *rest: jm.world.Predecessors(offsets[1:], *rest)
+        ),
         r"predecessors\(...\).offsets has shape",
     ),
     "actions from one": (
         lambda: altered_predecessors(
-            lambda x, offsets, origins, actions, law: jm.Predecessors(
+            lambda x, offsets, origins, actions, law: jm.world.Predecessors(
                 offsets, origins, actions + 1, law
             )
         ),
@@ -318,7 +322,7 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_broken_promise_is_named(kind):
     build, message = BROKEN[kind]
-    with pytest.raises(jm.InvalidWorld, match=message) as caught:
+    with pytest.raises(jm.errors.InvalidWorld, match=message) as caught:
         check_world(build())
     assert len(caught.value.remedy) > 10
 
@@ -342,7 +346,7 @@ def test_explicit_worlds_pass(seed, shape):
 def test_a_successor_may_be_named_in_several_branches():
     check_world(
         altered_successors(
-            lambda x, a, reached, law: jm.Successors(
+            lambda x, a, reached, law: jm.world.Successors(
                 np.column_stack([reached, reached]), np.column_stack([law, law]) / 2
             )
         )
@@ -350,13 +354,13 @@ def test_a_successor_may_be_named_in_several_branches():
 
 
 def test_a_ragged_world_is_refused_with_the_reason():
-    with pytest.raises(jm.InvalidWorld, match="not one number of them"):
+    with pytest.raises(jm.errors.InvalidWorld, match="not one number of them"):
         check_world(random_world(3, Shape.RAGGED))
 
 
 @pytest.mark.parametrize("probes", [0, 2.5])
 def test_the_number_of_probes_is_checked(probes):
-    with pytest.raises(jm.InvalidInput, match="probes = "):
+    with pytest.raises(jm.errors.InvalidInput, match="probes = "):
         check_world(Ring(), probes=probes)
 
 

@@ -242,7 +242,9 @@ def test_frequencies_are_counts_of_their_laws_and_smoothed_ones_are_not(draws, m
     assert world.transition_counts.tolist() == [len(draws)] * 4
     jm.World(np.round(rows, 12), [1, 0, 0, 0], 0.9, transition_counts=len(draws))
     smoothed = np.tile((seen + 0.37) / (seen.sum() + 4 * 0.37), (4, 1))
-    with pytest.raises(jm.InvalidWorld, match=r"state 0, action 0, but its probability") as refusal:
+    with pytest.raises(
+        jm.errors.InvalidWorld, match=r"state 0, action 0, but its probability"
+    ) as refusal:
         jm.World(smoothed, [1, 0, 0, 0], 0.9, transition_counts=len(draws))
     assert "transition_error=" in refusal.value.remedy
     jm.World(smoothed, [1, 0, 0, 0], 0.9, transition_error=0.5)
@@ -326,7 +328,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("wrong", "what", "remedy"), REFUSED, ids=[case[1] for case in REFUSED])
 def test_what_cannot_be_is_refused_with_the_place_and_the_remedy(wrong, what, remedy):
-    with pytest.raises(jm.InvalidWorld, match=what) as refusal:
+    with pytest.raises(jm.errors.InvalidWorld, match=what) as refusal:
         wrong()
     assert re.search(remedy, refusal.value.remedy)
 
@@ -344,7 +346,9 @@ def test_demonstrations_are_read_in_the_numbers_of_the_record():
     demos = jm.Demonstrations.from_arrays([[0, 1, 0]], [[1, 0]])
     assert world.pairs.actions[demos.pairs_in(world)].tolist() == [1, 0]
     unseen = jm.Demonstrations.from_arrays([[1, 0, 0]], [[0, 0]])
-    with pytest.raises(jm.InvalidDemonstrations, match="step 1: action 0 was never recorded in"):
+    with pytest.raises(
+        jm.errors.InvalidDemonstrations, match="step 1: action 0 was never recorded in"
+    ):
         unseen.pairs_in(world)
 
 

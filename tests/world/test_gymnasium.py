@@ -105,7 +105,7 @@ def test_a_world_that_ignores_done_is_found_out(name):
 def test_the_sink_is_an_added_absorbing_state_without_reward(name):
     environment, (world, _) = make(name), world_and_policy(name)
     assert world.num_states == environment.observation_space.n + 1
-    assert world.pairs == jm.Pairs.rectangular(world.num_states, environment.action_space.n)
+    assert world.pairs == jm.world.Pairs.rectangular(world.num_states, environment.action_space.n)
     assert world.sink == world.num_states - 1
     assert world.absorbing[world.sink]
     assert world.initial[world.sink] == 0
@@ -119,7 +119,7 @@ def test_demonstrations_of_the_real_environment_are_possible_in_the_world(name):
     assert any(ended)
     demos = jm.Demonstrations.from_arrays(states, actions, ended, terminal_state=world.sink)
     assert demos.pairs_in(world).size == sum(len(part) for part in actions)
-    with pytest.raises(jm.InvalidDemonstrations, match=r"probability 0|not absorbing"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=r"probability 0|not absorbing"):
         jm.Demonstrations.from_arrays(states, actions, ended).pairs_in(world)
 
 
@@ -129,7 +129,7 @@ def test_the_expectation_of_taxi_rides_is_their_mean_return():
     demos = jm.Demonstrations.from_arrays(states, actions, ended, terminal_state=world.sink)
     basis = jm.CostBasis.from_rewards(jm.expected_rewards(make("taxi")))
     expectation = jm.ExpertExpectation.from_demonstrations(
-        demos, basis, world, method=jm.MonteCarlo()
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
     )
     assert basis.as_given(expectation.values)[0] == pytest.approx(returns("taxi").mean())
 
@@ -141,15 +141,15 @@ def test_a_wrapper_is_looked_through():
 
 
 def test_an_environment_without_a_table_is_refused():
-    with pytest.raises(jm.InvalidWorld, match="BlackjackEnv has no transition table P"):
+    with pytest.raises(jm.errors.InvalidWorld, match="BlackjackEnv has no transition table P"):
         jm.World.from_gymnasium(gymnasium.make("Blackjack-v1"), DISCOUNT)
 
 
 def test_a_fickle_passenger_is_refused():
     fickle = gymnasium.make("Taxi-v4", fickle_passenger=True)
-    with pytest.raises(jm.InvalidWorld, match="fickle_passenger=True"):
+    with pytest.raises(jm.errors.InvalidWorld, match="fickle_passenger=True"):
         jm.World.from_gymnasium(fickle, DISCOUNT)
-    with pytest.raises(jm.InvalidWorld, match="fickle_passenger=True"):
+    with pytest.raises(jm.errors.InvalidWorld, match="fickle_passenger=True"):
         jm.expected_rewards(fickle)
 
 
@@ -206,10 +206,10 @@ def test_nested_lists_serve_as_well_as_dicts():
     ],
 )
 def test_a_table_that_describes_no_world_is_refused(table, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         jm.World.from_gymnasium(table, 0.9, initial=np.ones(1))
 
 
 def test_a_bare_table_needs_an_initial_law():
-    with pytest.raises(jm.InvalidWorld, match="initial_state_distrib"):
+    with pytest.raises(jm.errors.InvalidWorld, match="initial_state_distrib"):
         jm.World.from_gymnasium(WALK, 0.9)

@@ -97,16 +97,16 @@ def test_first_states_are_drawn_like_numpy_draws_them(world, seed):
     ],
 )
 def test_pairs_that_do_not_exist_are_refused(wrong, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         wrong()
 
 
 def test_the_number_of_actions_of_a_ragged_world_is_refused():
     assert WORLD.num_actions == 3
     ragged = random_world(3, Shape.RAGGED)
-    with pytest.raises(jm.InvalidWorld, match="have 1 to 3 actions, not one number"):
+    with pytest.raises(jm.errors.InvalidWorld, match="have 1 to 3 actions, not one number"):
         _ = ragged.num_actions
-    with pytest.raises(jm.InvalidWorld, match="have 1 to 3 actions, not one number"):
+    with pytest.raises(jm.errors.InvalidWorld, match="have 1 to 3 actions, not one number"):
         require_sampled_world(ragged)
 
 
@@ -118,7 +118,9 @@ def test_an_explicit_world_is_a_large_world():
 @pytest.mark.parametrize("missing", MEMBERS)
 def test_what_a_large_world_lacks_is_named(missing):
     lacking = Partial(names=[name for name in MEMBERS if name != missing])
-    with pytest.raises(jm.InvalidWorld, match=f"Partial has no {missing}, so it is no LargeWorld"):
+    with pytest.raises(
+        jm.errors.InvalidWorld, match=f"Partial has no {missing}, so it is no LargeWorld"
+    ):
         require_sampled_world(lacking)
 
 
@@ -135,16 +137,16 @@ def test_what_a_large_world_lacks_is_named(missing):
     ],
 )
 def test_members_that_cannot_be_are_refused(member, value, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         require_sampled_world(Partial(**{member: value}))
 
 
 def test_a_world_may_be_one_that_can_only_be_sampled():
     coin = Coin()
     assert require_sampled_world(coin) is coin
-    with pytest.raises(jm.InvalidProblem, match="Coin has the level SAMPLED"):
+    with pytest.raises(jm.errors.InvalidProblem, match="Coin has the level SAMPLED"):
         require_level(coin, Level.STEPPED, "a test")
-    with pytest.raises(jm.InvalidWorld, match="Partial has no successors"):
+    with pytest.raises(jm.errors.InvalidWorld, match="Partial has no successors"):
         require_sampled_world(Partial(names=MEMBERS[:5]))
 
 
@@ -217,5 +219,7 @@ def test_blocks_of_states_are_joined(monkeypatch):
 
 
 def test_a_world_with_too_many_pairs_is_not_written_out():
-    with pytest.raises(jm.InvalidWorld, match=r"6e\+18 state-action pairs, too many to list"):
+    with pytest.raises(
+        jm.errors.InvalidWorld, match=r"6e\+18 state-action pairs, too many to list"
+    ):
         enumeration.enumerate_world(Partial(num_states=2 * 10**18))

@@ -3,8 +3,8 @@ import pytest
 
 import journeyman as jm
 
-RAGGED = jm.Pairs(np.array([0, 2, 3, 6]))
-RECTANGULAR = jm.Pairs.rectangular(3, 2)
+RAGGED = jm.world.Pairs(np.array([0, 2, 3, 6]))
+RECTANGULAR = jm.world.Pairs.rectangular(3, 2)
 both = pytest.mark.parametrize("pairs", [RAGGED, RECTANGULAR], ids=["ragged", "rectangular"])
 
 
@@ -56,7 +56,7 @@ def test_index_inverts_states_and_actions(pairs):
     ],
 )
 def test_the_first_unknown_pair_is_named(states, actions, message):
-    with pytest.raises(jm.InvalidInput, match=message):
+    with pytest.raises(jm.errors.InvalidInput, match=message):
         RAGGED.index(states, actions)
 
 
@@ -68,15 +68,17 @@ def test_a_table_is_zero_where_a_state_lacks_the_action():
 
 def test_rows_per_state_are_repeated_and_rows_per_pair_kept():
     per_state, per_pair = np.array([[1.0], [2.0], [3.0]]), np.arange(6.0)[:, np.newaxis]
-    repeated = RAGGED.per_pair("cost", per_state, jm.InvalidCosts)
+    repeated = RAGGED.per_pair("cost", per_state, jm.errors.InvalidCosts)
     assert repeated.ravel().tolist() == [1, 1, 2, 3, 3, 3]
-    assert RAGGED.per_pair("cost", per_pair, jm.InvalidCosts) is per_pair
-    with pytest.raises(jm.InvalidCosts, match="cost has 4 rows, but the world has 3 states and 6"):
-        RAGGED.per_pair("cost", np.ones(4), jm.InvalidCosts)
+    assert RAGGED.per_pair("cost", per_pair, jm.errors.InvalidCosts) is per_pair
+    with pytest.raises(
+        jm.errors.InvalidCosts, match="cost has 4 rows, but the world has 3 states and 6"
+    ):
+        RAGGED.per_pair("cost", np.ones(4), jm.errors.InvalidCosts)
 
 
 def test_pairs_are_equal_by_value():
-    assert jm.Pairs(np.array([0, 2, 4, 6])) == RECTANGULAR
+    assert jm.world.Pairs(np.array([0, 2, 4, 6])) == RECTANGULAR
     assert RAGGED != RECTANGULAR
     assert RAGGED != 6
 
@@ -92,5 +94,5 @@ def test_pairs_are_equal_by_value():
     ],
 )
 def test_offsets_that_describe_no_action_sets_are_refused(offsets, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
-        jm.Pairs(offsets)
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
+        jm.world.Pairs(offsets)

@@ -51,7 +51,7 @@ def test_a_list_of_sparse_matrices_has_one_matrix_per_action():
     ],
 )
 def test_arrays_that_do_not_fit_their_layout_are_refused(transition, layout, message):
-    with pytest.raises(jm.InvalidWorld, match=message):
+    with pytest.raises(jm.errors.InvalidWorld, match=message):
         jm.World.from_arrays(transition, START, 0.9, layout=layout)
 
 
@@ -73,9 +73,9 @@ def test_an_initial_law_that_nearly_sums_to_one_is_normalised():
 def test_a_larger_error_of_a_row_or_of_the_initial_law_is_refused(factor):
     rows = STEPS.reshape(6, 3).copy()
     rows[4] *= factor
-    with pytest.raises(jm.InvalidWorld, match=r"row 4 \(state 2, action 0\)"):
+    with pytest.raises(jm.errors.InvalidWorld, match=r"row 4 \(state 2, action 0\)"):
         jm.World(rows, START, 0.9)
-    with pytest.raises(jm.InvalidWorld, match="initial sums to"):
+    with pytest.raises(jm.errors.InvalidWorld, match="initial sums to"):
         jm.World(STEPS.reshape(6, 3), np.array(START) * factor, 0.9)
 
 
@@ -98,7 +98,7 @@ def test_a_state_that_is_rarely_left_is_not_absorbing(leaving):
 
 @pytest.mark.parametrize("sink", [0, 2, -1])
 def test_a_sink_must_be_absorbing(sink):
-    with pytest.raises(jm.InvalidWorld, match=f"sink = {sink}"):
+    with pytest.raises(jm.errors.InvalidWorld, match=f"sink = {sink}"):
         two_states(sink=sink)
 
 
@@ -117,7 +117,7 @@ def test_names_and_coordinates_are_kept_in_order():
     [("state_names", ["one"]), ("action_names", ["a", "b"]), ("coordinates", [[0.0]])],
 )
 def test_a_name_or_place_too_few_or_too_many_is_refused(field, value):
-    with pytest.raises(jm.InvalidWorld, match=field):
+    with pytest.raises(jm.errors.InvalidWorld, match=field):
         two_states(**{field: value})
 
 
@@ -131,7 +131,7 @@ def test_effective_horizon_is_the_mass_of_an_occupancy(discount, horizon):
 
 @pytest.mark.parametrize("discount", [0, 1, -0.1, 1.1, np.nan, "high"])
 def test_the_discount_lies_strictly_between_zero_and_one(discount):
-    with pytest.raises(jm.InvalidWorld, match="discount"):
+    with pytest.raises(jm.errors.InvalidWorld, match="discount"):
         jm.World(np.eye(2), [1, 0], discount)
 
 
@@ -179,7 +179,7 @@ def test_only_a_reader_that_knows_of_estimates_reads_an_estimated_world(tmp_path
     facts, _ = storage.load_arrays(tmp_path / "exact.npz", "world", 1)
     assert "initial_error" in facts
     two_states(transition_error=0.1).save(tmp_path / "estimated.npz")
-    with pytest.raises(jm.InvalidFile, match="schema version 2"):
+    with pytest.raises(jm.errors.InvalidFile, match="schema version 2"):
         storage.load_arrays(tmp_path / "estimated.npz", "world", 1)
 
 
@@ -205,5 +205,5 @@ def test_a_damaged_support_in_a_file_is_refused(tmp_path, name, damage):
     facts, arrays = storage.load_arrays(path, "world", 1)
     facts = {key: facts[key] for key in facts if key not in ("kind", "version")}
     storage.save_arrays(path, "world", 1, {**arrays, name: damage}, **facts)
-    with pytest.raises(jm.InvalidWorld, match="support is not a sound sparse matrix"):
+    with pytest.raises(jm.errors.InvalidWorld, match="support is not a sound sparse matrix"):
         jm.World.load(path)

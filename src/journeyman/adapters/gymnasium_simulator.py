@@ -75,7 +75,7 @@ class GymnasiumSimulator:
         if not isinstance(costs, StepCosts):
             raise InvalidCosts(
                 f"costs is a {type(costs).__name__}",
-                "Give jm.StepCosts(function, names, lowest=..., highest=...)",
+                "Give jm.costs.StepCosts(function, names, lowest=..., highest=...)",
             )
         if not isinstance(num_envs, int | np.integer) or num_envs < 1:
             raise InvalidWorld(f"num_envs = {num_envs!r}", "Give a whole number from 1")

@@ -272,7 +272,7 @@ def _measure(
         if not np.allclose(defined, policy.on(problem.world), rtol=0, atol=NEARLY):
             raise InvalidProblem(
                 "the measure does not define this policy",
-                "Certify jm.extract(world, measure), or leave the measure out",
+                "Certify jm.policy.extract(world, measure), or leave the measure out",
             )
     elif reduced is not None:
         measure = read_only(reduced.surrogate.reduced.features.measure(reduced.coefficients))

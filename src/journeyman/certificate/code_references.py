@@ -199,7 +199,7 @@ class CodeIndex:
             if not isinstance(reference, Reference):
                 raise InvalidProblem(
                     f"code holds a {type(reference).__name__}",
-                    "Give code=jm.Reference('module:function', ...), or a list of them",
+                    "Give code=jm.certificate.Reference('module:function', ...), or a list of them",
                 )
         self._waiting = given
         self._call_waiting()
@@ -211,7 +211,8 @@ class CodeIndex:
             made = ", ".join(call["function"] for call in self.calls) or "none"
             raise InvalidProblem(
                 f"the {name}, {value!r}, is code that no reference has made (references: {made})",
-                "Write a function that returns it, make it with reference = jm.Reference("
+                "Write a function that returns it, make it with "
+                "reference = jm.certificate.Reference("
                 "'module:function', ...), use reference.made, and give code=reference",
             )
         self.parts[name] = place

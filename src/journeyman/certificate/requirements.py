@@ -543,7 +543,9 @@ def _setting(
     radius: float | None,
 ) -> tuple[Surrogate, float]:
     if not isinstance(features, Features):
-        raise InvalidProblem(f"features is a {type(features).__name__}", "Give jm.Features(matrix)")
+        raise InvalidProblem(
+            f"features is a {type(features).__name__}", "Give jm.features.Features(matrix)"
+        )
     if problem.gap_scale == 0:
         raise InvalidCosts("every cost is zero", "Give costs that distinguish policies")
     holding = default_radius(problem, features)

@@ -147,7 +147,7 @@ class SampledRows:
         if features is not None or coefficients is not None:
             if not isinstance(features, Features):
                 raise InvalidProblem(
-                    f"features is a {type(features).__name__}", "Give jm.Features(matrix)"
+                    f"features is a {type(features).__name__}", "Give jm.features.Features(matrix)"
                 )
             theta = real_array(
                 "coefficients", coefficients, ndim=1, size=features.num_features,
@@ -194,7 +194,7 @@ class SampledRows:
         if not defines(features.on(problem.world).measure(theta), policy, problem):
             raise InvalidProblem(
                 "the policy is not the one that features and coefficients define",
-                "Certify jm.extract(world, features.measure(coefficients))",
+                "Certify jm.policy.extract(world, features.measure(coefficients))",
             )
         reduced = Reduced(problem, features)
         sums = row_sums(reduced, theta)

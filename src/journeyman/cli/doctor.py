@@ -62,10 +62,10 @@ def _engines() -> dict[str, str]:
     problem = jm.Apprenticeship(
         world, basis, jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     )
-    return {engine.value: _tried(problem, engine) for engine in jm.Engine}
+    return {engine.value: _tried(problem, engine) for engine in jm.solvers.Engine}
 
 
-def _tried(problem: jm.Apprenticeship, engine: jm.Engine) -> str:
+def _tried(problem: jm.Apprenticeship, engine: jm.solvers.Engine) -> str:
     try:
         answer = jm.solve(problem, jm.LinearProgram(engine=engine))
     except Exception as fault:  # whatever a broken installation raises is the finding

@@ -223,15 +223,15 @@ def requirements(
     fewest: int | None = None
     words = "complete demonstrations at most; what is observed usually allows for less."
     try:
-        fewest = jm.demonstrations_needed(problem, accuracy, failure_probability)
+        fewest = jm.certificate.demonstrations_needed(problem, accuracy, failure_probability)
         words = f"{fewest} {words}"
-    except jm.InvalidProblem as refusal:
+    except jm.errors.InvalidProblem as refusal:
         words = f"no number of demonstrations is enough. {refusal}"
     text = f"{needs.table()}\n\nA certificate of one policy, from the exact program: {words}"
     show(_facts(needs) | {"certificate_trajectories": fewest}, text, as_json=as_json)
 
 
-def _facts(needs: jm.Requirements) -> dict[str, Any]:
+def _facts(needs: jm.certificate.Requirements) -> dict[str, Any]:
     return {
         "accuracy": needs.accuracy,
         "failure_probability": needs.failure_probability,

@@ -204,6 +204,7 @@ def reduced_of(problem: Apprenticeship, features: Features | DrawnFeatures, seed
     if problem.level is Level.EXPLICIT:
         raise InvalidSolver(
             f"{features!r} are features of a large world",
-            "Give the costs of the problem as jm.CostFunctions(...), or jm.Features(matrix)",
+            "Give the costs of the problem as jm.CostFunctions(...), or "
+            "jm.features.Features(matrix)",
         )
     return DrawnReduced(problem, features, seed)

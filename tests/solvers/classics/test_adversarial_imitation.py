@@ -69,7 +69,7 @@ def test_the_demonstrated_measure_is_that_of_the_expert_in_the_long_run():
 def test_the_expert_is_matched_and_the_objective_falls(name, tabular):
     problem = solved_problem(name, jm.EuclideanBall())
     events = []
-    solver = jm.AdversarialImitation(tabular_discriminator=tabular, max_iterations=60)
+    solver = jm.solvers.AdversarialImitation(tabular_discriminator=tabular, max_iterations=60)
     answer = jm.solve(problem, solver, observer=events.append)
     values = [event.objective for event in events if event.objective is not None]
     assert all(after <= before + 1e-9 for before, after in pairwise(values))
@@ -81,26 +81,30 @@ def test_expectations_of_the_discriminators_features_are_matched():
     """With the cost basis as features and plain means, the gap itself goes to zero."""
     world, basis, expert = jm.gallery.grid(5, macro_cells=2)
     demos = jm.record(world, expert, trajectories=200, horizon=150, seed=1)
-    means = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    means = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     problem = jm.Apprenticeship(world, basis, means, jm.EuclideanBall())
-    answer = jm.solve(problem, jm.AdversarialImitation(ridge=1e-6))
+    answer = jm.solve(problem, jm.solvers.AdversarialImitation(ridge=1e-6))
     assert answer.value < 0.002 * problem.gap_scale
     assert answer.recovered.shape == (basis.num_costs,)
 
 
 def test_sampled_runs_improve_and_count_their_steps():
     problem = solved_problem("grid, demonstrations", jm.EuclideanBall())
-    solver = jm.AdversarialImitation(rollouts=100, max_iterations=40)
+    solver = jm.solvers.AdversarialImitation(rollouts=100, max_iterations=40)
     gaps = [jm.solve(problem, solver, seed=seed).value for seed in range(3)]
     assert np.median(gaps) < 0.5 * problem.gap(jm.Policy.uniform(problem.world))
-    short = jm.solve(problem, jm.AdversarialImitation(rollouts=7, horizon=9, max_iterations=3))
+    short = jm.solve(
+        problem, jm.solvers.AdversarialImitation(rollouts=7, horizon=9, max_iterations=3)
+    )
     assert short.work.environment_steps == 3 * 7 * 9
 
 
 def test_entropy_keeps_policies_random():
     problem = solved_problem("grid, demonstrations", jm.EuclideanBall())
     laws = [
-        jm.solve(problem, jm.AdversarialImitation(entropy=weight, max_iterations=40)).policy
+        jm.solve(problem, jm.solvers.AdversarialImitation(entropy=weight, max_iterations=40)).policy
         for weight in (0.0, 1.0)
     ]
     plain, random = (-(law.per_pair * np.log(law.per_pair + 1e-300)).sum() for law in laws)
@@ -108,19 +112,19 @@ def test_entropy_keeps_policies_random():
 
 
 def test_demonstrations_are_needed_and_bad_figures_refused():
-    with pytest.raises(jm.InvalidProblem, match="needs demonstrations"):
-        jm.solve(solved_problem("two cells", jm.Simplex()), jm.AdversarialImitation())
+    with pytest.raises(jm.errors.InvalidProblem, match="needs demonstrations"):
+        jm.solve(solved_problem("two cells", jm.Simplex()), jm.solvers.AdversarialImitation())
     for wrong in ({"ridge": 0.0}, {"entropy": -1.0}, {"radius": np.inf}, {"rollouts": 2.5}):
-        with pytest.raises(jm.InvalidSolver):
-            jm.AdversarialImitation(**wrong)
+        with pytest.raises(jm.errors.InvalidSolver):
+            jm.solvers.AdversarialImitation(**wrong)
 
 
 @pytest.mark.parametrize(
     "solver",
     [
-        jm.AdversarialImitation(max_iterations=5),
-        jm.AdversarialImitation(tabular_discriminator=True, entropy=0.1, max_iterations=5),
-        jm.AdversarialImitation(rollouts=5, max_iterations=4),
+        jm.solvers.AdversarialImitation(max_iterations=5),
+        jm.solvers.AdversarialImitation(tabular_discriminator=True, entropy=0.1, max_iterations=5),
+        jm.solvers.AdversarialImitation(rollouts=5, max_iterations=4),
     ],
     ids=["exact", "tabular", "sampled"],
 )
@@ -133,7 +137,7 @@ def test_a_ridge_too_small_to_be_seen_beside_costs_that_repeat_each_other():
     demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
     problem = jm.Apprenticeship(world, basis, demos)
     answers = [
-        jm.solve(problem, jm.AdversarialImitation(ridge=ridge, max_iterations=10))
+        jm.solve(problem, jm.solvers.AdversarialImitation(ridge=ridge, max_iterations=10))
         for ridge in (1e-9, 1e-300)
     ]
     assert answers[1].value == pytest.approx(answers[0].value, rel=0.05)

@@ -69,15 +69,15 @@ def test_a_mixture_and_its_stationary_policy_have_equal_expectations():
 
 
 def test_budgets_and_known_costs_are_refused():
-    with pytest.raises(jm.InvalidProblem, match="Projection cannot keep budgets"):
+    with pytest.raises(jm.errors.InvalidProblem, match="Projection cannot keep budgets"):
         require_suitable(random_problem(0, num_budgets=2), "Projection")
     world = random_problem(0).world
-    with pytest.raises(jm.InvalidProblem, match="a Forward has none"):
+    with pytest.raises(jm.errors.InvalidProblem, match="a Forward has none"):
         require_suitable(jm.Forward(world, np.ones(world.num_pairs)), "Projection")
 
 
 def test_a_method_that_needs_demonstrations_says_so():
-    with pytest.raises(jm.InvalidProblem, match="DAgger needs demonstrations"):
+    with pytest.raises(jm.errors.InvalidProblem, match="DAgger needs demonstrations"):
         require_demonstrations(random_problem(0), "DAgger")
     demos = require_demonstrations(random_problem(0, trajectories=4), "DAgger")
     assert len(demos) == 4

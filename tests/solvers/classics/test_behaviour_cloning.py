@@ -30,21 +30,23 @@ def random_features(problem, columns=4, seed=0):
 
 
 def test_it_keeps_the_promises_of_a_solver():
-    jm.testing.check_solver(jm.BehaviourCloning(), trajectories=20, seeds=1)
+    jm.testing.check_solver(jm.solvers.BehaviourCloning(), trajectories=20, seeds=1)
 
 
 def test_with_features_it_keeps_its_limits():
     problem = demonstrated(1)
-    solver = jm.BehaviourCloning(features=random_features(problem), tolerance=1e-12)
+    solver = jm.solvers.BehaviourCloning(features=random_features(problem), tolerance=1e-12)
     check_hyperparameters(solver)
     check_limits(solver, problem)
 
 
 def test_limits_end_the_descent_at_once_and_say_so():
     problem = demonstrated(1)
-    solver = jm.BehaviourCloning(features=random_features(problem))
+    solver = jm.solvers.BehaviourCloning(features=random_features(problem))
     late = jm.solve(problem, solver, time_limit=1e-9)
-    short = jm.solve(problem, jm.BehaviourCloning(features=solver.features, max_iterations=1))
+    short = jm.solve(
+        problem, jm.solvers.BehaviourCloning(features=solver.features, max_iterations=1)
+    )
     assert (late.status, late.work.iterations) == (jm.Status.TIME_LIMIT, 1)
     assert (short.status, short.work.iterations) == (jm.Status.STEP_LIMIT, 1)
 
@@ -53,7 +55,7 @@ def test_limits_end_the_descent_at_once_and_say_so():
 @pytest.mark.parametrize("shape", list(Shape))
 def test_counts_are_those_of_clone(shape, smoothing):
     problem = demonstrated(2, shape)
-    answer = jm.solve(problem, jm.BehaviourCloning(smoothing))
+    answer = jm.solve(problem, jm.solvers.BehaviourCloning(smoothing))
     expected = jm.clone(problem.demonstrations, problem.world, smoothing=smoothing)
     np.testing.assert_array_equal(answer.policy.per_pair, expected.per_pair)
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
@@ -63,18 +65,18 @@ def test_counts_are_those_of_clone(shape, smoothing):
 @pytest.mark.parametrize("cost_class", CLASSES, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("name", DEMONSTRATED)
 def test_nothing_beats_the_exact_optimum(name, cost_class):
-    answer = jm.solve(solved_problem(name, cost_class), jm.BehaviourCloning())
+    answer = jm.solve(solved_problem(name, cost_class), jm.solvers.BehaviourCloning())
     least = optimum(name, cost_class)
     slack = 1e-7 * answer.problem.gap_scale
     assert answer.lower_bound <= least + slack
     assert answer.value >= least - slack
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, jm.Features])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, jm.features.Features])
 def test_one_feature_per_pair_gives_the_frequencies(kind):
     problem = demonstrated(3)
     columns = kind(np.eye(problem.world.num_pairs) * 7.0)
-    solver = jm.BehaviourCloning(features=columns, ridge=1e-10, tolerance=1e-10)
+    solver = jm.solvers.BehaviourCloning(features=columns, ridge=1e-10, tolerance=1e-10)
     answer = jm.solve(problem, solver)
     counted = jm.clone(problem.demonstrations, problem.world)
     np.testing.assert_allclose(answer.policy.per_pair, counted.per_pair, atol=1e-4)
@@ -103,7 +105,9 @@ def test_observed_features_are_the_expected_ones(seed, smoothing, ridge):
     """The condition of maximum likelihood, from the answer's policy and nothing else."""
     problem = demonstrated(seed)
     features = random_features(problem, seed=seed) * [1.0, 1e3, 1e-3, 5.0]
-    answer = jm.solve(problem, jm.BehaviourCloning(smoothing, features=features, ridge=ridge))
+    answer = jm.solve(
+        problem, jm.solvers.BehaviourCloning(smoothing, features=features, ridge=ridge)
+    )
     assert answer.status is jm.Status.CONVERGED
     columns, law, pairs = unit_columns(features), answer.policy.per_pair, problem.world.pairs
     seen = problem.demonstrations.pairs_in(problem.world)
@@ -138,8 +142,10 @@ def test_a_feature_speaks_about_states_never_visited():
     shown = jm.Demonstrations([3, 8, 1, 2, 9, 0], right[[3, 8, 1, 2, 9]], [0, 5])
     problem = jm.Apprenticeship(world, basis, shown)
     agreeing = (world.pairs.actions == right[world.pairs.states]).astype(float)
-    by_counts = jm.solve(problem, jm.BehaviourCloning(0.0)).policy.per_pair
-    by_feature = jm.solve(problem, jm.BehaviourCloning(0.0, features=agreeing)).policy.per_pair
+    by_counts = jm.solve(problem, jm.solvers.BehaviourCloning(0.0)).policy.per_pair
+    by_feature = jm.solve(
+        problem, jm.solvers.BehaviourCloning(0.0, features=agreeing)
+    ).policy.per_pair
     assert np.isclose(by_counts, 0.5).sum() == 2 * 95
     assert (by_feature[agreeing == 1] > 0.99).all()
 
@@ -148,8 +154,8 @@ def test_huge_and_constant_features_do_no_harm():
     problem = demonstrated(5)
     plain = random_features(problem)
     matrix = np.column_stack([plain * 1e200, np.full(len(plain), 3.0), np.zeros(len(plain))])
-    huge = jm.solve(problem, jm.BehaviourCloning(features=matrix))
-    small = jm.solve(problem, jm.BehaviourCloning(features=plain))
+    huge = jm.solve(problem, jm.solvers.BehaviourCloning(features=matrix))
+    small = jm.solve(problem, jm.solvers.BehaviourCloning(features=plain))
     assert huge.status is jm.Status.CONVERGED
     np.testing.assert_allclose(huge.policy.per_pair, small.policy.per_pair, atol=1e-3)
 
@@ -157,7 +163,7 @@ def test_huge_and_constant_features_do_no_harm():
 def test_every_iteration_is_reported():
     problem = demonstrated(6)
     events: list[Event] = []
-    solver = jm.BehaviourCloning(features=random_features(problem))
+    solver = jm.solvers.BehaviourCloning(features=random_features(problem))
     answer = jm.solve(problem, solver, observer=events.append)
     losses = [event.objective for event in events]
     assert len(losses) == answer.work.iterations > 2
@@ -189,16 +195,16 @@ def test_where_one_mistake_costs_all_the_rest_the_docstring_is_exact(error):
 
 def test_hyperparameters_and_problems_that_do_not_fit_are_refused():
     problem = demonstrated(0)
-    with pytest.raises(jm.InvalidSolver, match="base measure"):
-        jm.BehaviourCloning(features=jm.Features([[1.0]], base=[1.0]))
-    with pytest.raises(jm.InvalidCosts, match="rows"):
-        jm.solve(problem, jm.BehaviourCloning(features=np.ones((3, 2))))
-    with pytest.raises(jm.InvalidCosts, match="not finite"):
-        jm.BehaviourCloning(features=[[np.nan]])
+    with pytest.raises(jm.errors.InvalidSolver, match="base measure"):
+        jm.solvers.BehaviourCloning(features=jm.features.Features([[1.0]], base=[1.0]))
+    with pytest.raises(jm.errors.InvalidCosts, match="rows"):
+        jm.solve(problem, jm.solvers.BehaviourCloning(features=np.ones((3, 2))))
+    with pytest.raises(jm.errors.InvalidCosts, match="not finite"):
+        jm.solvers.BehaviourCloning(features=[[np.nan]])
     for wrong in ({"smoothing": -1}, {"ridge": 0}, {"tolerance": 0}, {"max_iterations": 0}):
-        with pytest.raises(jm.InvalidSolver):
-            jm.BehaviourCloning(**wrong)
-    with pytest.raises(jm.InvalidProblem, match="needs demonstrations"):
-        jm.solve(random_problem(0), jm.BehaviourCloning())
-    with pytest.raises(jm.InvalidProblem, match="budgets"):
-        jm.solve(demonstrated(0, num_budgets=1), jm.BehaviourCloning())
+        with pytest.raises(jm.errors.InvalidSolver):
+            jm.solvers.BehaviourCloning(**wrong)
+    with pytest.raises(jm.errors.InvalidProblem, match="needs demonstrations"):
+        jm.solve(random_problem(0), jm.solvers.BehaviourCloning())
+    with pytest.raises(jm.errors.InvalidProblem, match="budgets"):
+        jm.solve(demonstrated(0, num_budgets=1), jm.solvers.BehaviourCloning())

@@ -42,7 +42,7 @@ def deterministic_expert(world, seed=0):
 
 @pytest.mark.parametrize(("trajectories", "kind"), [(0, jm.InfinityBall), (20, jm.Simplex)])
 def test_it_keeps_the_promises_of_a_solver(trajectories, kind):
-    solver = jm.DAgger(first_action, max_iterations=2, trajectories=2, horizon=4)
+    solver = jm.solvers.DAgger(first_action, max_iterations=2, trajectories=2, horizon=4)
     jm.testing.check_solver(solver, seeds=1, trajectories=trajectories, classes=(kind,))
 
 
@@ -52,7 +52,7 @@ def test_the_expert_is_asked_exactly_as_often_as_the_schedule_says(is_shown):
     expert = deterministic_expert(world)
     demos = jm.record(world, expert, trajectories=2, horizon=9, seed=0) if is_shown else None
     asked = Counting(expert)
-    solver = jm.DAgger(asked, max_iterations=4, trajectories=3, horizon=7)
+    solver = jm.solvers.DAgger(asked, max_iterations=4, trajectories=3, horizon=7)
     answer = jm.solve(problem_of(world, expert, demos=demos), solver)
     assert len(asked.states) == (4 + 1) * 3 * 7
     assert answer.work == Work(4, 0, 105, 105)
@@ -63,7 +63,7 @@ def test_nothing_is_asked_where_an_episode_is_over():
     world = random_world(1, Shape.ABSORBING)
     expert = deterministic_expert(world)
     asked = Counting(expert)
-    solver = jm.DAgger(asked, max_iterations=3, trajectories=30, horizon=200)
+    solver = jm.solvers.DAgger(asked, max_iterations=3, trajectories=30, horizon=200)
     answer = jm.solve(problem_of(world, expert), solver)
     rest = world.num_states - 1
     assert world.absorbing[rest]
@@ -77,8 +77,10 @@ def test_a_deterministic_expert_is_recovered_where_it_was_asked(seed):
     world = random_world(seed, num_states=30)
     expert = deterministic_expert(world, seed)
     asked = Counting(expert)
-    cloning = jm.BehaviourCloning(smoothing=0.0)
-    solver = jm.DAgger(asked, max_iterations=6, trajectories=20, horizon=40, cloning=cloning)
+    cloning = jm.solvers.BehaviourCloning(smoothing=0.0)
+    solver = jm.solvers.DAgger(
+        asked, max_iterations=6, trajectories=20, horizon=40, cloning=cloning
+    )
     answer = jm.solve(problem_of(world, expert, seed), solver)
     assert len(set(asked.states)) == 30
     np.testing.assert_array_equal(answer.policy.per_pair, expert.per_pair)
@@ -125,7 +127,7 @@ def test_the_mixing_schedule_is_followed():
         shares.append(iteration)
         return 0.5**iteration
 
-    solver = jm.DAgger(expert, max_iterations=4, trajectories=2, horizon=3, mixing=mixing)
+    solver = jm.solvers.DAgger(expert, max_iterations=4, trajectories=2, horizon=3, mixing=mixing)
     jm.solve(problem_of(world, expert), solver)
     assert shares == [1, 2, 3, 4]
 
@@ -133,7 +135,7 @@ def test_the_mixing_schedule_is_followed():
 def test_where_the_expert_acts_alone_an_iterate_is_not_judged():
     world = random_world(5, Shape.DENSE)
     expert = deterministic_expert(world)
-    solver = jm.DAgger(expert, max_iterations=2, trajectories=4, horizon=9)
+    solver = jm.solvers.DAgger(expert, max_iterations=2, trajectories=4, horizon=9)
     log = jm.solve(problem_of(world, expert), solver).log.splitlines()
     assert [("not rolled out" in line) for line in log] == [True, False, False]
     demos = jm.record(world, expert, trajectories=2, horizon=9, seed=0)
@@ -145,7 +147,7 @@ def test_the_latest_iterate_that_is_as_good_as_the_best_is_returned():
     """Within a standard error; a run of the same seed has the same log."""
     world = random_world(6, Shape.DENSE, num_states=40)
     expert, chosen = random_policy(world, 6), []
-    solver = jm.DAgger(expert, max_iterations=5, trajectories=3, horizon=12)
+    solver = jm.solvers.DAgger(expert, max_iterations=5, trajectories=3, horizon=12)
     for seed in range(6):
         answer = jm.solve(problem_of(world, expert), solver, seed=seed)
         lines = [line.split("regret ")[1].split() for line in answer.log.splitlines()[1:]]
@@ -162,7 +164,7 @@ def test_regret_is_the_surprise_that_hindsight_is_spared():
     """Two rounds without a mixture, followed by hand from the same seed."""
     world = random_world(10, Shape.DENSE, num_states=8)
     expert, rng = random_policy(world, 3), np.random.default_rng(5)
-    solver = jm.DAgger(
+    solver = jm.solvers.DAgger(
         expert, max_iterations=1, trajectories=4, horizon=6, mixing=lambda iteration: 0, seed=5
     )
     answer = jm.solve(problem_of(world, expert), solver)
@@ -188,8 +190,10 @@ def test_experts_of_every_form(form):
             return Counting(expert)(np.asarray(observation)), state
 
     forms = {"policy": expert, "predict": Predicts(), "function": Counting(expert)}
-    cloning = jm.BehaviourCloning(smoothing=0.0)
-    solver = jm.DAgger(forms[form], max_iterations=8, trajectories=6, horizon=60, cloning=cloning)
+    cloning = jm.solvers.BehaviourCloning(smoothing=0.0)
+    solver = jm.solvers.DAgger(
+        forms[form], max_iterations=8, trajectories=6, horizon=60, cloning=cloning
+    )
     answer = jm.solve(problem_of(world, expert), solver)
     assert answer.work.expert_queries < 9 * 6 * 60
     asked = ~world.absorbing[world.pairs.states]
@@ -199,8 +203,10 @@ def test_experts_of_every_form(form):
 def test_features_can_do_the_cloning():
     world = random_world(8, Shape.DENSE, num_states=12)
     expert = deterministic_expert(world)
-    cloning = jm.BehaviourCloning(0.0, features=np.eye(world.num_pairs), ridge=1e-7)
-    solver = jm.DAgger(expert, max_iterations=3, trajectories=10, horizon=20, cloning=cloning)
+    cloning = jm.solvers.BehaviourCloning(0.0, features=np.eye(world.num_pairs), ridge=1e-7)
+    solver = jm.solvers.DAgger(
+        expert, max_iterations=3, trajectories=10, horizon=20, cloning=cloning
+    )
     answer = jm.solve(problem_of(world, expert), solver)
     assert (answer.policy.per_pair[expert.per_pair == 1] > 0.95).all()
 
@@ -243,7 +249,7 @@ def test_with_questions_enough_the_expert_is_matched(name):
     problem = solved_problem(name, jm.InfinityBall())
     source = {"grid, its own expert": jm.gallery.grid(6, macro_cells=3)}
     _, _, expert = source.get(name) or jm.gallery.garnet(20, seed=0)
-    answer = jm.solve(problem, jm.DAgger(expert, max_iterations=5, trajectories=100))
+    answer = jm.solve(problem, jm.solvers.DAgger(expert, max_iterations=5, trajectories=100))
     slack = 1e-7 * problem.gap_scale
     assert answer.lower_bound <= optimum(name, jm.InfinityBall()) + slack
     assert answer.value <= 0.02 * problem.gap_scale
@@ -252,22 +258,22 @@ def test_with_questions_enough_the_expert_is_matched(name):
 def test_mistakes_are_named():
     world = random_world(9)
     problem = problem_of(world, jm.Policy.uniform(world))
-    with pytest.raises(jm.InvalidPolicy, match="cannot choose actions"):
-        jm.DAgger(3)
-    with pytest.raises(jm.InvalidSolver, match="mixing"):
-        jm.DAgger(first_action, mixing=0.5)
-    with pytest.raises(jm.InvalidSolver, match=r"mixing\(1\) = 1.5"):
-        jm.solve(problem, jm.DAgger(first_action, mixing=lambda iteration: 1.5))
-    with pytest.raises(jm.InvalidSolver, match="cloning"):
-        jm.DAgger(first_action, cloning=0.1)
-    with pytest.raises(jm.InvalidPolicy, match="has actions"):
-        jm.solve(problem, jm.DAgger(lambda states: np.full(len(states), 99)))
-    with pytest.raises(jm.InvalidPolicy, match="one action for each"):
-        jm.solve(problem, jm.DAgger(lambda states: [0]))
-    with pytest.raises(jm.InvalidPolicy, match="made for this world"):
-        jm.solve(problem, jm.DAgger(jm.Policy([[1.0]])))
-    with pytest.raises(jm.InvalidProblem, match="budgets"):
-        jm.solve(random_problem(0, num_budgets=1), jm.DAgger(first_action))
+    with pytest.raises(jm.errors.InvalidPolicy, match="cannot choose actions"):
+        jm.solvers.DAgger(3)
+    with pytest.raises(jm.errors.InvalidSolver, match="mixing"):
+        jm.solvers.DAgger(first_action, mixing=0.5)
+    with pytest.raises(jm.errors.InvalidSolver, match=r"mixing\(1\) = 1.5"):
+        jm.solve(problem, jm.solvers.DAgger(first_action, mixing=lambda iteration: 1.5))
+    with pytest.raises(jm.errors.InvalidSolver, match="cloning"):
+        jm.solvers.DAgger(first_action, cloning=0.1)
+    with pytest.raises(jm.errors.InvalidPolicy, match="has actions"):
+        jm.solve(problem, jm.solvers.DAgger(lambda states: np.full(len(states), 99)))
+    with pytest.raises(jm.errors.InvalidPolicy, match="one action for each"):
+        jm.solve(problem, jm.solvers.DAgger(lambda states: [0]))
+    with pytest.raises(jm.errors.InvalidPolicy, match="made for this world"):
+        jm.solve(problem, jm.solvers.DAgger(jm.Policy([[1.0]])))
+    with pytest.raises(jm.errors.InvalidProblem, match="budgets"):
+        jm.solve(random_problem(0, num_budgets=1), jm.solvers.DAgger(first_action))
 
 
 def test_steps_that_the_discount_cannot_see_count_for_nothing():
@@ -275,8 +281,10 @@ def test_steps_that_the_discount_cannot_see_count_for_nothing():
     world = random_world(0, Shape.DENSE, num_states=4, discount=0.4)
     expert = jm.Policy.uniform(world)
     demos = jm.record(world, expert, trajectories=1, horizon=2, seed=0)
-    cloning = jm.BehaviourCloning(smoothing=0)
-    solver = jm.DAgger(expert, max_iterations=2, trajectories=2, horizon=900, cloning=cloning)
+    cloning = jm.solvers.BehaviourCloning(smoothing=0)
+    solver = jm.solvers.DAgger(
+        expert, max_iterations=2, trajectories=2, horizon=900, cloning=cloning
+    )
     answer = jm.solve(problem_of(world, expert, demos=demos), solver)
     assert "nan" not in answer.log
     assert answer.engine == "DAgger, iterate 3 of 3"

@@ -13,7 +13,10 @@ from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]
 REACHED = {"ImitationTrustRegion": 3e-4, "ImitationReinforce": 1e-2}
 """Distance to the least gap after 120 iterations, relative to the trivial bound."""
-METHODS = [jm.ImitationTrustRegion(max_iterations=120), jm.ImitationReinforce(max_iterations=120)]
+METHODS = [
+    jm.solvers.ImitationTrustRegion(max_iterations=120),
+    jm.solvers.ImitationReinforce(max_iterations=120),
+]
 
 
 def name_of(value):
@@ -32,7 +35,7 @@ def test_the_optimum_is_reached(method, name, cost_class):
         assert answer.value - answer.lower_bound <= 1.001e-5 * problem.gap_scale
 
 
-@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+@pytest.mark.parametrize("method", [jm.solvers.ImitationTrustRegion, jm.solvers.ImitationReinforce])
 def test_the_same_answer_in_other_units(method):
     problem = solved_problem("grid, one start", jm.Simplex())
     scale = np.full(problem.basis.num_costs, 1e4)
@@ -41,7 +44,7 @@ def test_the_same_answer_in_other_units(method):
     assert scaled.value == pytest.approx(1e4 * given.value, rel=1e-3)
 
 
-@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+@pytest.mark.parametrize("method", [jm.solvers.ImitationTrustRegion, jm.solvers.ImitationReinforce])
 @pytest.mark.parametrize("name", DEMONSTRATED)
 def test_sampled_gradients_come_close(method, name):
     """The median of three seeds, against the way from the uniform policy to the optimum."""
@@ -59,13 +62,13 @@ def test_sampled_gradients_come_close(method, name):
         assert 0 < one.work.environment_steps <= 61 * 100 * 90
 
 
-@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+@pytest.mark.parametrize("method", [jm.solvers.ImitationTrustRegion, jm.solvers.ImitationReinforce])
 def test_log_linear_policies_are_searched_within_their_family(method):
     world, basis, expert = jm.gallery.grid(6, macro_cells=3)
     demos = jm.record(world, expert, trajectories=100, horizon=80, seed=0)
     problem = jm.Apprenticeship(world, basis, demos)
     cells = basis.matrix.toarray().argmax(axis=1)[world.pairs.states]
-    features = jm.Features(np.eye(36)[4 * cells + world.pairs.actions])
+    features = jm.features.Features(np.eye(36)[4 * cells + world.pairs.actions])
     free = jm.solve(problem, method(max_iterations=60))
     bound = jm.solve(problem, method(features=features, max_iterations=60))
     uniform = problem.gap(jm.Policy.uniform(world))
@@ -76,13 +79,13 @@ def test_log_linear_policies_are_searched_within_their_family(method):
 
 def test_features_that_span_all_tables_reach_what_tables_reach():
     problem = solved_problem("ragged", jm.EuclideanBall())
-    everything = jm.Features(np.eye(problem.world.num_pairs))
-    answer = jm.solve(problem, jm.ImitationTrustRegion(features=everything))
+    everything = jm.features.Features(np.eye(problem.world.num_pairs))
+    answer = jm.solve(problem, jm.solvers.ImitationTrustRegion(features=everything))
     distance = answer.value - optimum("ragged", jm.EuclideanBall())
     assert distance <= 1e-4 * problem.gap_scale
 
 
-@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+@pytest.mark.parametrize("method", [jm.solvers.ImitationTrustRegion, jm.solvers.ImitationReinforce])
 def test_the_best_policy_is_the_one_that_is_returned(method):
     problem = solved_problem("garnet, demonstrations", jm.InfinityBall())
     for count in (10, 20, 40, 60):
@@ -93,14 +96,14 @@ def test_the_best_policy_is_the_one_that_is_returned(method):
 
 def test_an_exact_run_draws_nothing_and_a_plan_is_counted():
     problem = solved_problem("grid, one start", jm.Simplex())
-    exact = jm.solve(problem, jm.ImitationTrustRegion(max_iterations=5))
+    exact = jm.solve(problem, jm.solvers.ImitationTrustRegion(max_iterations=5))
     assert exact.work.iterations == 5
     assert exact.work.environment_steps == exact.work.forward_solves == 0
-    planned = jm.solve(problem, jm.ImitationReinforce(max_iterations=60))
+    planned = jm.solve(problem, jm.solvers.ImitationReinforce(max_iterations=60))
     assert planned.work.forward_solves == 2
 
 
-@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+@pytest.mark.parametrize("method", [jm.solvers.ImitationTrustRegion, jm.solvers.ImitationReinforce])
 def test_costs_that_are_all_zero_are_solved(method):
     world = solved_problem("ragged", jm.Simplex()).world
     basis, expert = jm.CostBasis(np.zeros((world.num_pairs, 2))), jm.ExpertExpectation([0.0, 0.0])
@@ -110,27 +113,27 @@ def test_costs_that_are_all_zero_are_solved(method):
         assert np.isfinite(answer.policy.per_pair).all()
 
 
-@pytest.mark.parametrize("method", [jm.ImitationTrustRegion, jm.ImitationReinforce])
+@pytest.mark.parametrize("method", [jm.solvers.ImitationTrustRegion, jm.solvers.ImitationReinforce])
 def test_what_cannot_be_done_is_refused(method):
     budget = jm.Budget(cost=np.ones(2), at_most=1.0, name="all")
     two_cells = solved_problem("two cells", jm.Simplex())
     limited = jm.Apprenticeship(
         two_cells.world, two_cells.basis, two_cells.expectation, constraints=budget
     )
-    with pytest.raises(jm.InvalidProblem, match="budgets"):
+    with pytest.raises(jm.errors.InvalidProblem, match="budgets"):
         jm.solve(limited, method())
     for wrong in ({"rollouts": 0}, {"horizon": -1}, {"accuracy": 0.0}, {"max_iterations": 0}):
-        with pytest.raises(jm.InvalidSolver):
+        with pytest.raises(jm.errors.InvalidSolver):
             method(**wrong)
 
 
 @pytest.mark.parametrize(
     "solver",
     [
-        jm.ImitationTrustRegion(max_iterations=8),
-        jm.ImitationReinforce(max_iterations=8),
-        jm.ImitationTrustRegion(rollouts=5, max_iterations=4),
-        jm.ImitationReinforce(rollouts=5, max_iterations=4),
+        jm.solvers.ImitationTrustRegion(max_iterations=8),
+        jm.solvers.ImitationReinforce(max_iterations=8),
+        jm.solvers.ImitationTrustRegion(rollouts=5, max_iterations=4),
+        jm.solvers.ImitationReinforce(rollouts=5, max_iterations=4),
     ],
     ids=lambda solver: f"{type(solver).__name__}, {solver.rollouts} rollouts",
 )

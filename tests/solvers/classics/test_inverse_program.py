@@ -57,7 +57,7 @@ def strict_optimum(world, basis, expert, penalty, scale):
 def test_a_deterministic_expert_is_optimal_for_the_recovered_cost(name):
     example = EXAMPLES[name]()
     problem = problem_of(example)
-    answer = jm.solve(problem, jm.InverseProgram(example.expert))
+    answer = jm.solve(problem, jm.solvers.InverseProgram(example.expert))
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.log.startswith("optimal: ")
     margin = margin_of(problem, example.expert, answer.recovered)
@@ -77,7 +77,7 @@ def test_the_sum_of_margins_is_the_largest(name, penalty):
     example = EXAMPLES[name]()
     scale = np.linspace(0.5, 2.0, example.basis.num_costs)
     problem = problem_of(example, cost_class=jm.InfinityBall(scale))
-    answer = jm.solve(problem, jm.InverseProgram(example.expert, penalty=penalty))
+    answer = jm.solve(problem, jm.solvers.InverseProgram(example.expert, penalty=penalty))
     w = answer.recovered
     assert (np.abs(w) <= scale).all()
     reached = margin_of(problem, example.expert, w).total - penalty * np.abs(w / scale).sum()
@@ -89,7 +89,7 @@ def test_violations_of_a_random_expert_count_twice(shape, seed):
     world = random_world(seed, shape, num_states=8)
     expert = random_policy(world, seed + 10).mixed_with(jm.Policy.uniform(world), 0.2)
     basis = jm.CostBasis(np.random.default_rng(seed).uniform(-1, 1, (world.num_pairs, 6)))
-    answer = jm.solve(problem_of((world, basis, expert)), jm.InverseProgram(expert))
+    answer = jm.solve(problem_of((world, basis, expert)), jm.solvers.InverseProgram(expert))
     A = dense_advantages(world, basis, expert)
     favourite = np.maximum.reduceat(expert.per_pair, world.pairs.offsets[:-1])
     rows = A[expert.per_pair < world.pairs.spread(favourite)]
@@ -130,7 +130,7 @@ def test_a_world_without_consequences_is_degenerate():
     basis = jm.CostBasis(np.eye(4))
     expert = jm.Policy(np.eye(3)[[0, 2, 1, 1]])
     problem = problem_of((world, basis, expert))
-    answer = jm.solve(problem, jm.InverseProgram(expert))
+    answer = jm.solve(problem, jm.solvers.InverseProgram(expert))
     assert answer.log.startswith("degenerate: ")
     assert not answer.recovered.any()
     assert np.array_equal(answer.policy.per_pair, expert.per_pair)
@@ -140,7 +140,7 @@ def test_without_rivals_there_is_nothing_to_explain():
     world = random_world(0, Shape.SINGLE_ACTION)
     basis = jm.CostBasis(np.eye(world.num_states))
     expert = jm.Policy.uniform(world)
-    answer = jm.solve(problem_of((world, basis, expert)), jm.InverseProgram(expert))
+    answer = jm.solve(problem_of((world, basis, expert)), jm.solvers.InverseProgram(expert))
     assert answer.log.startswith("degenerate: ")
     assert margin_of(answer.problem, expert, np.ones(world.num_states)).least == np.inf
 
@@ -148,15 +148,15 @@ def test_without_rivals_there_is_nothing_to_explain():
 def test_a_cost_per_state_is_found_in_the_identity():
     world, _, expert = jm.gallery.grid(4, randomness=0, seed=3)
     problem = problem_of((world, jm.CostBasis(np.eye(world.num_states)), expert))
-    answer = jm.solve(problem, jm.InverseProgram(expert, penalty=1.0))
-    plain = jm.solve(problem, jm.InverseProgram(expert))
+    answer = jm.solve(problem, jm.solvers.InverseProgram(expert, penalty=1.0))
+    plain = jm.solve(problem, jm.solvers.InverseProgram(expert))
     assert answer.log.startswith("optimal: ")
     assert np.abs(answer.recovered).sum() < np.abs(plain.recovered).sum() - 1
 
 
 def test_too_large_a_penalty_is_called_by_its_name():
     example = EXAMPLES["garnet"]()
-    answer = jm.solve(problem_of(example), jm.InverseProgram(example.expert, penalty=1e3))
+    answer = jm.solve(problem_of(example), jm.solvers.InverseProgram(example.expert, penalty=1e3))
     assert answer.log.startswith("degenerate, because no margin is worth the penalty")
     assert not answer.recovered.any()
 
@@ -166,7 +166,7 @@ def test_states_that_no_demonstration_visits_ask_for_nothing():
     demos = jm.record(world, expert, trajectories=3, horizon=8, seed=0)
     visited = np.unique(demos.step_states).size
     assert visited < world.num_states
-    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.InverseProgram())
+    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.InverseProgram())
     assert f"cloned from 3 demonstrations, which visit {visited} of 25 states" in answer.log
     assert answer.log.startswith("optimal: ")
     whole = margin_of(answer.problem, jm.clone(demos, world, smoothing=0), answer.recovered)
@@ -175,7 +175,9 @@ def test_states_that_no_demonstration_visits_ask_for_nothing():
 
 def test_a_program_that_was_stopped_claims_nothing():
     example = jm.gallery.grid(10, macro_cells=5, randomness=0)
-    answer = jm.solve(problem_of(example), jm.InverseProgram(example.expert), time_limit=1e-9)
+    answer = jm.solve(
+        problem_of(example), jm.solvers.InverseProgram(example.expert), time_limit=1e-9
+    )
     assert answer.status is jm.Status.TIME_LIMIT
     assert answer.log.startswith("stopped: ")
 
@@ -183,18 +185,18 @@ def test_a_program_that_was_stopped_claims_nothing():
 def test_what_cannot_be_used_is_refused():
     example = EXAMPLES["garnet"]()
     problem = problem_of(example)
-    with pytest.raises(jm.InvalidProblem, match="InverseProgram needs demonstrations"):
-        jm.solve(problem, jm.InverseProgram())
-    with pytest.raises(jm.InvalidSolver, match="expert is a list"):
-        jm.InverseProgram([0.5, 0.5])
-    with pytest.raises(jm.InvalidPolicy, match="the policy is for 2 states"):
-        jm.solve(problem, jm.InverseProgram(jm.Policy([[1.0], [1.0]])))
-    with pytest.raises(jm.InvalidSolver, match="penalty = -1"):
-        jm.InverseProgram(penalty=-1)
+    with pytest.raises(jm.errors.InvalidProblem, match="InverseProgram needs demonstrations"):
+        jm.solve(problem, jm.solvers.InverseProgram())
+    with pytest.raises(jm.errors.InvalidSolver, match="expert is a list"):
+        jm.solvers.InverseProgram([0.5, 0.5])
+    with pytest.raises(jm.errors.InvalidPolicy, match="the policy is for 2 states"):
+        jm.solve(problem, jm.solvers.InverseProgram(jm.Policy([[1.0], [1.0]])))
+    with pytest.raises(jm.errors.InvalidSolver, match="penalty = -1"):
+        jm.solvers.InverseProgram(penalty=-1)
 
 
 def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(jm.InverseProgram(penalty=0.01), seeds=2, trajectories=20)
+    jm.testing.check_solver(jm.solvers.InverseProgram(penalty=0.01), seeds=2, trajectories=20)
 
 
 def test_a_clone_is_optimal_only_as_far_as_states_were_seen():
@@ -202,7 +204,7 @@ def test_a_clone_is_optimal_only_as_far_as_states_were_seen():
     world = jm.World([[1, 0], [0, 1], [0, 1], [0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 4])
     demos = jm.Demonstrations([0] * 6, [0] * 5, [0, 5])
     problem = jm.Apprenticeship(world, jm.CostBasis([0.0, 1.0, -3.0, 3.0]), demos)
-    answer = jm.solve(problem, jm.InverseProgram())
+    answer = jm.solve(problem, jm.solvers.InverseProgram())
     assert answer.log.startswith("optimal")
     cost, clone = problem.cost_of(answer.recovered), jm.clone(demos, world, smoothing=0)
     loyal = jm.Policy(np.r_[0.0, 1.0, clone.per_pair[2:]], world.pairs.offsets)
@@ -217,7 +219,7 @@ def test_an_engine_that_gives_up_is_no_proof_that_nothing_explains_the_expert(mo
 
     monkeypatch.setattr("journeyman.solvers.classics.inverse_program.run_highs", give_up)
     example = EXAMPLES["grid"]()
-    for solver in (jm.InverseProgram(example[2]), jm.SampledInverseProgram()):
+    for solver in (jm.solvers.InverseProgram(example[2]), jm.solvers.SampledInverseProgram()):
         answer = jm.solve(problem_of(example), solver)
         assert answer.status is jm.Status.FAILED
         assert answer.log.startswith("stopped")
@@ -229,6 +231,6 @@ def test_every_program_is_counted(penalty, count):
     noisy = expert.mixed_with(jm.Policy.uniform(world), 0.3)
     for policy, programs in ((expert, 1), (noisy, count)):
         if policy is noisy or penalty < 1:
-            solver = jm.InverseProgram(policy, penalty=penalty)
+            solver = jm.solvers.InverseProgram(policy, penalty=penalty)
             answer = jm.solve(problem_of((world, basis, policy)), solver)
             assert answer.work.iterations == programs, answer.log

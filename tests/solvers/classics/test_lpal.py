@@ -55,7 +55,7 @@ def test_the_policy_of_lpal_is_an_optimum_of_ours_and_ours_of_lpal(name):
     answer = jm.solve(problem, jm.LinearProgram())
     earned, measure = lpal(problem)
     slack = 1e-6 * problem.gap_scale
-    theirs = jm.extract(problem.world, measure)
+    theirs = jm.policy.extract(problem.world, measure)
     assert problem.gap(theirs) <= answer.value + slack
     ours = -np.asarray(problem.cost_matrix.T @ answer.occupancy.measure)
     assert (ours + problem.target).min() >= earned - slack

@@ -56,13 +56,15 @@ def test_it_is_never_farther_than_a_step_of_the_projection(seed):
 @pytest.mark.parametrize("name", SMALL)
 def test_few_policies_are_mixed_and_few_are_needed(name):
     problem = solved_problem(name, BALL)
-    margin, projection = (jm.solve(problem, kind(2e-3)) for kind in (jm.MaxMargin, jm.Projection))
+    margin, projection = (
+        jm.solve(problem, kind(2e-3)) for kind in (jm.solvers.MaxMargin, jm.solvers.Projection)
+    )
     assert len(margin.mixture.candidates) <= problem.basis.num_costs + 1
     assert margin.work.forward_solves <= projection.work.forward_solves + 3
 
 
 def test_a_high_accuracy_is_reached_where_the_projection_would_crawl():
     problem = solved_problem("grid, its own expert", BALL)
-    answer = jm.solve(problem, jm.MaxMargin(1e-8))
+    answer = jm.solve(problem, jm.solvers.MaxMargin(1e-8))
     assert answer.status is jm.Status.OPTIMAL
     assert answer.work.forward_solves <= 30

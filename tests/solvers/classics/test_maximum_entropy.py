@@ -52,7 +52,7 @@ def convex_solve(problem, ridge=None):
         program = cp.Problem(cp.Maximize(objective), [flow])
     exact = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
     program.solve(solver="CLARABEL", **exact)
-    return jm.extract(world, np.maximum(mu.value, 0.0)), float(entropy.value)
+    return jm.policy.extract(world, np.maximum(mu.value, 0.0)), float(entropy.value)
 
 
 def assert_same_where_visited(problem, policy, other):
@@ -81,7 +81,7 @@ def test_derivatives_are_those_of_finite_differences(name, size):
 @pytest.mark.parametrize("name", REACHABLE)
 def test_expectations_are_matched_where_that_is_possible(name):
     problem = solved_problem(name, jm.InfinityBall())
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert mismatch(problem, answer.policy) <= 1e-6 * problem.basis.norms.max() * 2
     assert answer.log.startswith("matched")
@@ -91,7 +91,7 @@ def test_expectations_are_matched_where_that_is_possible(name):
 @pytest.mark.parametrize("name", OUT_OF_REACH)
 def test_where_no_policy_matches_this_is_proven_and_the_policy_is_close(name):
     problem = solved_problem(name, jm.EuclideanBall())
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.log.startswith("out of reach")
     least = optimum(name, jm.EuclideanBall())
@@ -104,7 +104,7 @@ def test_where_no_policy_matches_this_is_proven_and_the_policy_is_close(name):
 @pytest.mark.parametrize("scale", [(0.1, 1.0, 1.0), (5.0, 1.0, 0.2)])
 def test_closeness_is_in_the_scale_of_the_cost_class(scale):
     problem = random_problem(3, jm.EuclideanBall(scale))
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     least = jm.solve(problem, jm.LinearProgram()).value
     assert answer.log.startswith("out of reach")
     assert least > 1e-3 * problem.gap_scale
@@ -114,7 +114,7 @@ def test_closeness_is_in_the_scale_of_the_cost_class(scale):
 @pytest.mark.parametrize("name", SMALL)
 def test_the_policy_is_that_of_an_independent_convex_solve(name):
     problem = solved_problem(name, jm.InfinityBall())
-    answer = jm.solve(problem, jm.MaximumEntropy(tolerance=1e-9))
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy(tolerance=1e-9))
     assert answer.status is jm.Status.OPTIMAL
     policy, entropy = convex_solve(problem)
     assert_same_where_visited(problem, answer.policy, policy)
@@ -125,7 +125,7 @@ def test_the_policy_is_that_of_an_independent_convex_solve(name):
 @pytest.mark.parametrize("scale", [None, (0.5, 1.0, 4.0)], ids=["plain", "scaled"])
 def test_a_ridge_of_ones_own_is_the_convex_program_with_that_ridge(shape, scale):
     problem = random_problem(5, jm.InfinityBall(scale), shape=shape)
-    answer = jm.solve(problem, jm.MaximumEntropy(ridge=0.003, tolerance=1e-9))
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy(ridge=0.003, tolerance=1e-9))
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     policy, _ = convex_solve(problem, ridge=0.003)
     assert_same_where_visited(problem, answer.policy, policy)
@@ -134,7 +134,7 @@ def test_a_ridge_of_ones_own_is_the_convex_program_with_that_ridge(shape, scale)
 @pytest.mark.parametrize("ridge", [0.1, 1e-5])
 def test_the_mismatch_is_the_ridge_times_the_weights(ridge):
     problem = random_problem(2, jm.EuclideanBall((1.0, 2.0, 3.0)), shape=Shape.DENSE)
-    answer = jm.solve(problem, jm.MaximumEntropy(ridge=ridge, tolerance=1e-9))
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy(ridge=ridge, tolerance=1e-9))
     dual = EntropyDual(problem)
     z = dual.rate * dual.factor * problem.difference(answer.occupancy.measure)
     np.testing.assert_allclose(z, ridge * answer.recovered / dual.factor, rtol=0, atol=2e-9)
@@ -148,7 +148,7 @@ def test_the_recovered_cost_is_that_of_a_soft_optimal_expert():
     expert = jm.soft_plan(world, basis.on(world) @ true).policy
     target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     problem = jm.Apprenticeship(world, basis, target)
-    answer = jm.solve(problem, jm.MaximumEntropy(tolerance=1e-10))
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy(tolerance=1e-10))
     np.testing.assert_allclose(answer.cost_weights, true, rtol=1e-5)
     np.testing.assert_allclose(answer.policy.per_pair, expert.per_pair, atol=1e-7)
 
@@ -156,7 +156,7 @@ def test_the_recovered_cost_is_that_of_a_soft_optimal_expert():
 @every_class
 def test_no_policy_that_matches_is_more_random(kind):
     problem = solved_problem("grid, its own expert", kind())
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     _, _, expert = jm.gallery.grid(6, macro_cells=3)
     exact = jm.solve(problem, jm.LinearProgram()).policy
     for other in (expert, exact) if kind is jm.InfinityBall else (expert,):
@@ -168,7 +168,7 @@ def test_the_answer_does_not_depend_on_the_unit_of_costs():
     basis = jm.CostBasis(1e6 * problem.basis.matrix)
     target = jm.ExpertExpectation(1e6 * problem.target)
     large = jm.Apprenticeship(problem.world, basis, target)
-    answer, other = (jm.solve(p, jm.MaximumEntropy()) for p in (problem, large))
+    answer, other = (jm.solve(p, jm.solvers.MaximumEntropy()) for p in (problem, large))
     np.testing.assert_allclose(answer.policy.per_pair, other.policy.per_pair, atol=1e-9)
     np.testing.assert_allclose(answer.recovered, 1e6 * other.recovered, rtol=1e-6)
 
@@ -178,7 +178,7 @@ def test_a_constant_cost_more_changes_nothing():
     matrix = np.column_stack([problem.basis.matrix, np.ones(problem.world.num_pairs)])
     target = np.append(problem.target, problem.world.effective_horizon)
     more = jm.Apprenticeship(problem.world, jm.CostBasis(matrix), jm.ExpertExpectation(target))
-    few, many = (jm.solve(p, jm.MaximumEntropy(tolerance=1e-9)) for p in (problem, more))
+    few, many = (jm.solve(p, jm.solvers.MaximumEntropy(tolerance=1e-9)) for p in (problem, more))
     np.testing.assert_allclose(few.policy.per_pair, many.policy.per_pair, atol=1e-6)
 
 
@@ -186,7 +186,7 @@ def test_costs_that_are_all_zero_leave_the_uniform_policy():
     world = random_world(0, Shape.DENSE)
     basis = jm.CostBasis(np.zeros((world.num_pairs, 2)))
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.0, 0.0]))
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     assert answer.status is jm.Status.OPTIMAL
     np.testing.assert_allclose(answer.policy.per_pair, world.pairs.uniform)
 
@@ -195,21 +195,21 @@ def test_a_deterministic_expert_lies_on_the_edge_and_is_approached():
     world, basis, expert = jm.gallery.grid(8, macro_cells=2, randomness=0.0)
     target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     problem = jm.Apprenticeship(world, basis, target)
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     assert mismatch(problem, answer.policy) <= 1e-5
     assert "out of reach" not in answer.log
 
 
 def test_work_is_counted():
     problem = solved_problem("garnet", jm.InfinityBall())
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     assert 0 < answer.work.iterations < answer.work.forward_solves
     assert (answer.work.environment_steps, answer.work.expert_queries) == (0, 0)
 
 
 def test_a_short_run_says_so():
     problem = solved_problem("grid, its own expert", jm.InfinityBall())
-    answer = jm.solve(problem, jm.MaximumEntropy(max_iterations=3))
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy(max_iterations=3))
     assert answer.status is jm.Status.STEP_LIMIT
     assert answer.work.iterations == 3
     assert answer.log.startswith("not matched")
@@ -217,7 +217,7 @@ def test_a_short_run_says_so():
 
 def test_a_run_that_is_stopped_later_is_no_worse():
     problem = solved_problem("absorbing", jm.EuclideanBall())
-    solvers = [jm.MaximumEntropy(max_iterations=most) for most in range(1, 16)]
+    solvers = [jm.solvers.MaximumEntropy(max_iterations=most) for most in range(1, 16)]
     values = [jm.solve(problem, solver).value for solver in solvers]
     assert values == sorted(values, reverse=True)
 
@@ -235,21 +235,21 @@ def test_conjugate_gradients_solve_to_the_accuracy_asked():
     "wrong", [{"tolerance": 0.0}, {"tolerance": 2.0}, {"ridge": 0.0}, {"max_iterations": 0}]
 )
 def test_hyperparameters_are_checked(wrong):
-    with pytest.raises(jm.InvalidSolver, match=next(iter(wrong))):
-        jm.MaximumEntropy(**wrong)
+    with pytest.raises(jm.errors.InvalidSolver, match=next(iter(wrong))):
+        jm.solvers.MaximumEntropy(**wrong)
 
 
 def test_budgets_and_known_costs_are_refused():
-    with pytest.raises(jm.InvalidProblem, match="budgets"):
-        jm.solve(random_problem(0, num_budgets=1), jm.MaximumEntropy())
+    with pytest.raises(jm.errors.InvalidProblem, match="budgets"):
+        jm.solve(random_problem(0, num_budgets=1), jm.solvers.MaximumEntropy())
     world = random_world(0)
     forward = jm.Forward(world, np.ones(world.num_pairs))
-    with pytest.raises(jm.InvalidProblem, match="MaximumEntropy"):
-        jm.solve(forward, jm.MaximumEntropy())
+    with pytest.raises(jm.errors.InvalidProblem, match="MaximumEntropy"):
+        jm.solve(forward, jm.solvers.MaximumEntropy())
 
 
 def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(jm.MaximumEntropy(), seeds=1)
+    jm.testing.check_solver(jm.solvers.MaximumEntropy(), seeds=1)
 
 
 def trips(side, discount, seed=0, count=55, start=None, cut=None):
@@ -282,7 +282,9 @@ def trips(side, discount, seed=0, count=55, start=None, cut=None):
         actions.append(taken)
     ended = [path[-1] == end for path in states]
     demos = jm.Demonstrations.from_arrays(states, actions, ended, terminal_state=end)
-    plain = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    plain = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     return jm.Apprenticeship(world, basis, plain if cut is None else demos), states, actions
 
 
@@ -291,7 +293,7 @@ def test_matched_means_a_small_part_of_a_trip(discount):
     """Whatever the discount: 1/(1 - discount) is up to 5,000 trips here."""
     problem, *_ = trips(12, discount)
     tolerance = 1e-4
-    answer = jm.solve(problem, jm.MaximumEntropy(tolerance=tolerance))
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy(tolerance=tolerance))
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
     assert answer.log.startswith("matched")
     reached = jm.occupancy(problem.world, answer.policy).expectations(problem.basis)
@@ -304,7 +306,7 @@ def test_matched_means_a_small_part_of_a_trip(discount):
 def test_the_recovered_cost_hardly_depends_on_a_discount_near_one():
     """Trips are over long before the discount matters."""
     found = [
-        jm.solve(trips(8, discount)[0], jm.MaximumEntropy()).recovered
+        jm.solve(trips(8, discount)[0], jm.solvers.MaximumEntropy()).recovered
         for discount in (0.9999, 0.99999)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=0.02, atol=0.01)
@@ -318,7 +320,7 @@ def test_the_unit_is_at_most_what_policies_can_differ_by():
     basis = jm.CostBasis([1.0, 1.1, 1.0, 0.0])
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([2.03]))
     assert EntropyDual(problem).size == pytest.approx(0.1, rel=1e-3)
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     assert answer.log.startswith("matched")
     assert jm.occupancy(world, answer.policy).expectations(basis) == pytest.approx([2.03], abs=2e-7)
 
@@ -330,7 +332,7 @@ def test_targets_of_no_size_and_targets_outside(target):
     costs = np.random.default_rng(0).uniform(-1, 1, (world.num_pairs, 2))
     costs[world.pairs.offsets[-2] :] = 0.0
     problem = jm.Apprenticeship(world, jm.CostBasis(costs), jm.ExpertExpectation(target))
-    answer = jm.solve(problem, jm.MaximumEntropy())
+    answer = jm.solve(problem, jm.solvers.MaximumEntropy())
     off = jm.EuclideanBall().gap(problem.difference(jm.occupancy(world, answer.policy).measure))
     if answer.log.startswith("matched"):
         assert off <= 1.01e-6 * EntropyDual(problem).size
@@ -357,7 +359,7 @@ def surprise(problem, states, actions, weights, base):
 def test_complete_records_are_most_likely_when_decisions_are_discounted():
     """A start in one state and no luck on the way: the dual is the discounted log-likelihood."""
     problem, states, actions = trips(6, 0.9, start=0)
-    w = jm.solve(problem, jm.MaximumEntropy()).recovered
+    w = jm.solve(problem, jm.solvers.MaximumEntropy()).recovered
     least = surprise(problem, states, actions, w, 0.9)
     for change in 0.05 * np.vstack([np.eye(2), -np.eye(2), [[1, -1]], [[-1, 1]]]):
         assert surprise(problem, states, actions, w + change, 0.9) > least
@@ -366,7 +368,7 @@ def test_complete_records_are_most_likely_when_decisions_are_discounted():
 def test_records_that_are_cut_off_have_a_likelier_cost():
     """So the recovered cost is not called the most plausible one."""
     problem, states, actions = trips(6, 0.9, start=0, cut=4)
-    w = jm.solve(problem, jm.MaximumEntropy()).recovered
+    w = jm.solve(problem, jm.solvers.MaximumEntropy()).recovered
     likeliest = minimize(
         lambda v: surprise(problem, states, actions, v, 1.0), w, method="Nelder-Mead",
         options={"maxfev": 120},

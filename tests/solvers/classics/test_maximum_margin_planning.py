@@ -60,7 +60,7 @@ def watched(problem, solver):
 @pytest.mark.parametrize("cost_class", CLASSES, ids=lambda kind: type(kind).__name__)
 def test_the_objective_and_the_weights_are_those_of_the_quadratic_program(name, cost_class):
     problem = solved_problem(name, cost_class)
-    answer, trace = watched(problem, jm.MaximumMarginPlanning(0.05, accuracy=1e-7))
+    answer, trace = watched(problem, jm.solvers.MaximumMarginPlanning(0.05, accuracy=1e-7))
     least, weights = quadratic_program(problem, naive_loss(problem), 0.05)
     allowed = 1e-7 * problem.effective_horizon
     assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
@@ -74,7 +74,7 @@ def test_the_objective_and_the_weights_are_those_of_the_quadratic_program(name, 
 def test_worlds_of_every_shape_and_scale(shape):
     scale = [0.5, 1.0, 3.0]
     problem = random_problem(2, jm.InfinityBall(scale), shape=shape, trajectories=15)
-    answer, trace = watched(problem, jm.MaximumMarginPlanning(0.1, accuracy=1e-8))
+    answer, trace = watched(problem, jm.solvers.MaximumMarginPlanning(0.1, accuracy=1e-8))
     least, weights = quadratic_program(problem, naive_loss(problem), 0.1)
     assert trace[-1, 0] == pytest.approx(least, abs=1e-6)
     assert answer.recovered == pytest.approx(weights, abs=2e-3 * max(1, np.abs(weights).max()))
@@ -85,7 +85,7 @@ def test_worlds_of_every_shape_and_scale(shape):
 def test_bounds_close_as_fast_as_the_guarantee_says(name, corrective):
     problem = solved_problem(name, jm.InfinityBall())
     regulariser, count = 0.5, 60
-    solver = jm.MaximumMarginPlanning(
+    solver = jm.solvers.MaximumMarginPlanning(
         regulariser, corrective=corrective, accuracy=1e-9, max_iterations=count
     )
     _, trace = watched(problem, solver)
@@ -104,8 +104,10 @@ def test_bounds_close_as_fast_as_the_guarantee_says(name, corrective):
 
 def test_the_papers_step_ends_where_the_best_mixture_ends():
     problem = solved_problem("garnet, demonstrations", jm.InfinityBall())
-    slow, steps = watched(problem, jm.MaximumMarginPlanning(0.1, corrective=False, accuracy=3e-3))
-    fast, mixtures = watched(problem, jm.MaximumMarginPlanning(0.1, accuracy=3e-3))
+    slow, steps = watched(
+        problem, jm.solvers.MaximumMarginPlanning(0.1, corrective=False, accuracy=3e-3)
+    )
+    fast, mixtures = watched(problem, jm.solvers.MaximumMarginPlanning(0.1, accuracy=3e-3))
     assert slow.status is jm.Status.CONVERGED
     assert steps[-1, 0] == pytest.approx(mixtures[-1, 0], abs=3e-3 * problem.effective_horizon)
     assert slow.work.iterations > fast.work.iterations
@@ -143,7 +145,7 @@ def test_an_expert_that_can_be_explained_is_explained():
     world, basis, expert = jm.gallery.grid(5, macro_cells=3, randomness=0, seed=4)
     target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     problem = jm.Apprenticeship(world, basis, target)
-    solver = jm.MaximumMarginPlanning(1e-6, expert=expert, accuracy=1e-4)
+    solver = jm.solvers.MaximumMarginPlanning(1e-6, expert=expert, accuracy=1e-4)
     answer = jm.solve(problem, solver)
     cost = problem.cost_of(answer.recovered)
     paid = jm.expected_cost(world, expert, cost)
@@ -156,20 +158,24 @@ def test_units_do_not_matter():
     basis = jm.CostBasis(1e3 * problem.basis.matrix)
     scale = np.full(basis.num_costs, 2.0)
     larger = jm.Apprenticeship(problem.world, basis, problem.demonstrations, jm.InfinityBall(scale))
-    solver = jm.MaximumMarginPlanning(0.1)
+    solver = jm.solvers.MaximumMarginPlanning(0.1)
     one, other = jm.solve(problem, solver), jm.solve(larger, solver)
     assert 1e3 * other.recovered == pytest.approx(one.recovered, rel=1e-4, abs=1e-5)
 
 
 def test_what_cannot_be_used_is_refused():
     problem = solved_problem("garnet", jm.InfinityBall())
-    with pytest.raises(jm.InvalidProblem, match="MaximumMarginPlanning needs demonstrations"):
-        jm.solve(problem, jm.MaximumMarginPlanning())
-    with pytest.raises(jm.InvalidSolver, match="regulariser = 0"):
-        jm.MaximumMarginPlanning(0)
+    with pytest.raises(
+        jm.errors.InvalidProblem, match="MaximumMarginPlanning needs demonstrations"
+    ):
+        jm.solve(problem, jm.solvers.MaximumMarginPlanning())
+    with pytest.raises(jm.errors.InvalidSolver, match="regulariser = 0"):
+        jm.solvers.MaximumMarginPlanning(0)
 
 
 @pytest.mark.parametrize("corrective", [False, True])
 def test_it_keeps_the_promises_of_solvers(corrective):
-    solver = jm.MaximumMarginPlanning(1.0, corrective=corrective, accuracy=1e-2, max_iterations=40)
+    solver = jm.solvers.MaximumMarginPlanning(
+        1.0, corrective=corrective, accuracy=1e-2, max_iterations=40
+    )
     jm.testing.check_solver(solver, seeds=1, trajectories=20)

@@ -14,7 +14,7 @@ from solved_problems import NAMES, SMALL, optimum, solved_problem
 
 SIMPLEX = jm.Simplex()
 ACCURACY = 0.04
-SOLVER = jm.MultiplicativeWeights(ACCURACY)
+SOLVER = jm.solvers.MultiplicativeWeights(ACCURACY)
 of_the_catalogue = pytest.mark.parametrize("name", NAMES)
 
 
@@ -37,7 +37,7 @@ def test_it_comes_within_its_accuracy_of_the_least_gap(name):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_all_iterations_of_the_theorem_keep_its_promise_and_the_bounds_agree(name):
-    whole = jm.MultiplicativeWeights(0.08, stop_early=False)
+    whole = jm.solvers.MultiplicativeWeights(0.08, stop_early=False)
     answer, events = solved(name, whole)
     allowed = 0.08 * answer.problem.gap_scale
     assert len(events) == answer.work.iterations == whole.iterations_needed(answer.problem)
@@ -84,7 +84,7 @@ def mwal_by_hand(problem, iterations, rate):
 
 def test_it_is_the_method_of_the_paper():
     problem = solved_problem("dense", SIMPLEX)
-    solver = jm.MultiplicativeWeights(0.08, stop_early=False)
+    solver = jm.solvers.MultiplicativeWeights(0.08, stop_early=False)
     needed = solver.iterations_needed(problem)
     low = (problem.basis.lowest * problem.effective_horizon - problem.target).min()
     high = (problem.basis.highest * problem.effective_horizon - problem.target).max()
@@ -104,15 +104,15 @@ def test_the_count_of_the_theorem():
     problem = jm.Apprenticeship(world, jm.CostBasis(matrix), target, SIMPLEX)
     asked = 0.1 * 2 * 4.0
     expected = np.ceil(4.0**2 * np.log(3) / (2 * (0.9 * asked) ** 2))
-    assert jm.MultiplicativeWeights(0.1).iterations_needed(problem) == expected
-    finer = jm.MultiplicativeWeights(0.01).iterations_needed(problem)
+    assert jm.solvers.MultiplicativeWeights(0.1).iterations_needed(problem) == expected
+    finer = jm.solvers.MultiplicativeWeights(0.01).iterations_needed(problem)
     assert finer / expected == pytest.approx(100, rel=0.1)
 
 
 def test_it_slows_down_with_the_square_of_the_accuracy():
     problem = solved_problem("dense", SIMPLEX)
     rough, fine = (
-        jm.solve(problem, jm.MultiplicativeWeights(accuracy)).work.iterations
+        jm.solve(problem, jm.solvers.MultiplicativeWeights(accuracy)).work.iterations
         for accuracy in (0.04, 0.01)
     )
     assert 8 <= fine / rough <= 32
@@ -187,13 +187,13 @@ def test_it_keeps_the_promises_of_solvers():
     ids=str,
 )
 def test_wrong_hyperparameters_are_refused(wrong):
-    with pytest.raises(jm.InvalidSolver, match=next(iter(wrong))):
+    with pytest.raises(jm.errors.InvalidSolver, match=next(iter(wrong))):
         replace(SOLVER, **wrong)
 
 
 def test_budgets_are_refused_by_name():
     problem = random_problem(0, SIMPLEX, num_budgets=1)
-    with pytest.raises(jm.InvalidProblem, match="MultiplicativeWeights"):
+    with pytest.raises(jm.errors.InvalidProblem, match="MultiplicativeWeights"):
         jm.solve(problem, SOLVER)
 
 
@@ -203,14 +203,16 @@ def test_an_accuracy_beyond_float64_is_not_said_to_be_reached():
     target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis) - 1.0)
     problem = jm.Apprenticeship(world, basis, target, jm.Simplex())
     for stop_early in (True, False):
-        solver = jm.MultiplicativeWeights(1e-15, stop_early=stop_early)
+        solver = jm.solvers.MultiplicativeWeights(1e-15, stop_early=stop_early)
         assert solver.iterations_needed(problem) == 1
         answer = jm.solve(problem, solver)
         assert answer.status is jm.Status.STEP_LIMIT
         assert answer.work.iterations == 1
 
 
-@pytest.mark.parametrize("method", [jm.MultiplicativeWeights, jm.Projection, jm.MaxMargin])
+@pytest.mark.parametrize(
+    "method", [jm.solvers.MultiplicativeWeights, jm.solvers.Projection, jm.solvers.MaxMargin]
+)
 def test_theorems_that_ask_for_more_than_can_be_counted(method):
     problem = solved_problem(SMALL[1], jm.Simplex())
     solver = method(1e-200, max_iterations=3)

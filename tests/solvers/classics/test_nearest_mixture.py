@@ -15,7 +15,7 @@ from solved_problems import NAMES, SMALL, optimum, solved_problem
 
 BALL = jm.EuclideanBall()
 ACCURACY = 5e-3
-METHODS = [jm.Projection(ACCURACY), jm.MaxMargin(ACCURACY)]
+METHODS = [jm.solvers.Projection(ACCURACY), jm.solvers.MaxMargin(ACCURACY)]
 of_both = pytest.mark.parametrize("solver", METHODS, ids=lambda solver: type(solver).__name__)
 of_the_catalogue = pytest.mark.parametrize("name", NAMES)
 
@@ -174,12 +174,12 @@ def test_it_keeps_the_promises_of_solvers(solver):
     ids=str,
 )
 def test_wrong_hyperparameters_are_refused(solver, wrong):
-    with pytest.raises(jm.InvalidSolver, match=next(iter(wrong))):
+    with pytest.raises(jm.errors.InvalidSolver, match=next(iter(wrong))):
         replace(solver, **wrong)
 
 
 @of_both
 def test_budgets_are_refused_by_name(solver):
     problem = random_problem(0, BALL, num_budgets=1)
-    with pytest.raises(jm.InvalidProblem, match=type(solver).__name__):
+    with pytest.raises(jm.errors.InvalidProblem, match=type(solver).__name__):
         jm.solve(problem, solver)

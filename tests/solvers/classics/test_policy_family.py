@@ -19,7 +19,7 @@ def family_of(world, kind, seed=0):
     if kind == "sparse":
         columns = sparse.csr_array(columns * (rng.random(columns.shape) < 0.5))
     base = rng.normal(size=world.num_pairs) if kind == "dense" else None
-    return PolicyFamily(world, jm.Features(columns, base))
+    return PolicyFamily(world, jm.features.Features(columns, base))
 
 
 def scores_of(family, theta, size=1e-6):
@@ -51,8 +51,8 @@ def test_columns_are_brought_to_one_size():
     world = random_world(0)
     columns = np.random.default_rng(0).normal(size=(world.num_pairs, 2))
     theta = np.array([0.3, -0.7])
-    small = PolicyFamily(world, jm.Features(columns)).law(theta)
-    large = PolicyFamily(world, jm.Features(columns * [1e6, 1e-6])).law(theta)
+    small = PolicyFamily(world, jm.features.Features(columns)).law(theta)
+    large = PolicyFamily(world, jm.features.Features(columns * [1e6, 1e-6])).law(theta)
     assert np.allclose(small, large, atol=1e-12)
 
 
@@ -68,8 +68,8 @@ def test_a_rare_action_can_come_back():
 
 def test_features_of_zeros_are_refused():
     world = random_world(0)
-    with pytest.raises(jm.InvalidSolver, match="zero"):
-        PolicyFamily(world, jm.Features(np.zeros((world.num_pairs, 2))))
+    with pytest.raises(jm.errors.InvalidSolver, match="zero"):
+        PolicyFamily(world, jm.features.Features(np.zeros((world.num_pairs, 2))))
 
 
 def test_a_large_grid_needs_no_matrix_over_parameters():

@@ -42,7 +42,9 @@ def test_exact_gradients_agree_with_finite_differences(cost_class, shape, kind):
     problem = random_problem(1, cost_class, shape=shape)
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(problem.world.num_pairs, 3))
-    family = PolicyFamily(problem.world, None if kind == "tabular" else jm.Features(columns))
+    family = PolicyFamily(
+        problem.world, None if kind == "tabular" else jm.features.Features(columns)
+    )
     theta = rng.normal(size=family.num_parameters)
 
     def objective(point):

@@ -81,7 +81,7 @@ def test_a_smoothed_expert_is_found_again_on_a_grid(stay):
     world, basis, _ = jm.gallery.grid(6, macro_cells=3, stay=stay)
     weights = np.random.default_rng(3).uniform(-1, 1, basis.num_costs)
     expert = smoothed_expert(world, basis, weights)
-    answer = jm.solve(declared(world, basis, expert), jm.PolicyMatching(expert=expert))
+    answer = jm.solve(declared(world, basis, expert), jm.solvers.PolicyMatching(expert=expert))
     assert answer.status in MATCHED
     assert answer.policy.per_pair == pytest.approx(expert.per_pair, abs=1e-4)
     difference = answer.recovered - weights
@@ -93,7 +93,7 @@ def test_demonstrations_are_matched_better_than_they_are_cloned():
     world, basis, _ = jm.gallery.grid(6, macro_cells=2, seed=5)
     expert = smoothed_expert(world, basis, np.array([1.5, -1.0, 0.5, 0.0]))
     demos = jm.record(world, expert, trajectories=60, horizon=40, seed=1)
-    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.PolicyMatching())
+    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.PolicyMatching())
     found = np.abs(answer.policy.per_pair - expert.per_pair).mean()
     cloned = np.abs(jm.clone(demos, world).per_pair - expert.per_pair).mean()
     assert found < cloned / 3
@@ -104,8 +104,8 @@ def test_sharpness_and_weights_matter_as_a_product():
     world, basis, _ = jm.gallery.garnet(15, num_costs=4, seed=3)
     expert = smoothed_expert(world, basis, np.array([1.0, -2.0, 0.5, 0.3]))
     problem = declared(world, basis, expert)
-    one = jm.solve(problem, jm.PolicyMatching(expert=expert))
-    other = jm.solve(problem, jm.PolicyMatching(4.0, expert=expert))
+    one = jm.solve(problem, jm.solvers.PolicyMatching(expert=expert))
+    other = jm.solve(problem, jm.solvers.PolicyMatching(4.0, expert=expert))
     assert 4 * other.recovered == pytest.approx(one.recovered, abs=1e-4)
 
 
@@ -114,7 +114,7 @@ def test_the_mismatch_never_grows_even_where_steps_must_be_halved():
     expert = smoothed_expert(world, basis, np.random.default_rng(0).uniform(-1, 1, 9))
     demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
     trace = []
-    solver = jm.PolicyMatching(max_iterations=12)
+    solver = jm.solvers.PolicyMatching(max_iterations=12)
     answer = jm.solve(jm.Apprenticeship(world, basis, demos), solver, observer=trace.append)
     values = [event.objective for event in trace]
     assert len(values) == answer.work.iterations == 12
@@ -125,7 +125,7 @@ def test_the_mismatch_never_grows_even_where_steps_must_be_halved():
 
 def test_the_mismatch_bounds_how_differently_they_act():
     world, basis, expert = jm.gallery.grid(5, macro_cells=3, seed=2)
-    solver = jm.PolicyMatching(expert=expert, max_iterations=15)
+    solver = jm.solvers.PolicyMatching(expert=expert, max_iterations=15)
     answer = jm.solve(declared(world, basis, expert), solver)
     J = float(re.search(r"to (\S+);", answer.log)[1])
     visits = jm.occupancy(world, expert).of_states * (1 - world.discount)
@@ -156,7 +156,7 @@ def test_costs_may_be_parametrised_otherwise(iterations):
     M = np.random.default_rng(1).normal(size=(4, 4)) * [1.0, 10.0, 0.1, 1.0]
     assert np.linalg.cond(M) > 10
     turned = jm.CostBasis(basis.matrix @ M)
-    solver = jm.PolicyMatching(expert=expert, max_iterations=iterations)
+    solver = jm.solvers.PolicyMatching(expert=expert, max_iterations=iterations)
     one, other = (jm.solve(declared(world, psi, expert), solver) for psi in (basis, turned))
     assert one.policy.per_pair == pytest.approx(other.policy.per_pair, abs=1e-5)
     assert M @ other.recovered == pytest.approx(one.recovered, rel=1e-4, abs=1e-5)
@@ -165,7 +165,7 @@ def test_costs_may_be_parametrised_otherwise(iterations):
 def test_costs_of_very_different_sizes_are_all_used():
     world, basis, expert = jm.gallery.garnet(15, num_costs=4, randomness=0.5, seed=6)
     sizes = np.array([1e-9, 1.0, 1e9, 1e3])
-    solver = jm.PolicyMatching(expert=expert)
+    solver = jm.solvers.PolicyMatching(expert=expert)
     one = jm.solve(declared(world, basis, expert), solver)
     other = jm.solve(declared(world, jm.CostBasis(basis.matrix * sizes), expert), solver)
     assert sizes * other.recovered == pytest.approx(one.recovered, rel=1e-4)
@@ -175,15 +175,15 @@ def test_a_cost_that_changes_nothing_is_left_alone():
     world, basis, expert = jm.gallery.garnet(12, num_costs=3, randomness=0.5, seed=2)
     constant = np.column_stack([basis.matrix, np.ones(world.num_states)])
     problem = declared(world, jm.CostBasis(constant), expert)
-    answer = jm.solve(problem, jm.PolicyMatching(expert=expert))
-    plain = jm.solve(declared(world, basis, expert), jm.PolicyMatching(expert=expert))
+    answer = jm.solve(problem, jm.solvers.PolicyMatching(expert=expert))
+    plain = jm.solve(declared(world, basis, expert), jm.solvers.PolicyMatching(expert=expert))
     assert abs(answer.recovered[-1]) < 1e-5
     assert answer.recovered[:-1] == pytest.approx(plain.recovered, abs=1e-3)
 
 
 def test_a_deterministic_expert_is_approached():
     world, basis, expert = jm.gallery.garnet(20, randomness=0, seed=1)
-    answer = jm.solve(declared(world, basis, expert), jm.PolicyMatching(expert=expert))
+    answer = jm.solve(declared(world, basis, expert), jm.solvers.PolicyMatching(expert=expert))
     assert answer.policy.per_pair == pytest.approx(expert.per_pair, abs=0.01)
     assert answer.value < 0.05
 
@@ -198,14 +198,14 @@ def test_extreme_weights_stay_finite():
 
 def test_what_cannot_be_used_is_refused():
     problem = solved_problem("garnet", jm.InfinityBall())
-    with pytest.raises(jm.InvalidProblem, match="PolicyMatching needs demonstrations"):
-        jm.solve(problem, jm.PolicyMatching())
-    with pytest.raises(jm.InvalidSolver, match="sharpness = 0"):
-        jm.PolicyMatching(0)
-    with pytest.raises(jm.InvalidSolver, match="expert is a str"):
-        jm.PolicyMatching(expert="clone")
+    with pytest.raises(jm.errors.InvalidProblem, match="PolicyMatching needs demonstrations"):
+        jm.solve(problem, jm.solvers.PolicyMatching())
+    with pytest.raises(jm.errors.InvalidSolver, match="sharpness = 0"):
+        jm.solvers.PolicyMatching(0)
+    with pytest.raises(jm.errors.InvalidSolver, match="expert is a str"):
+        jm.solvers.PolicyMatching(expert="clone")
 
 
 def test_it_keeps_the_promises_of_solvers():
-    solver = jm.PolicyMatching(max_iterations=20, accuracy=1e-5)
+    solver = jm.solvers.PolicyMatching(max_iterations=20, accuracy=1e-5)
     jm.testing.check_solver(solver, seeds=1, trajectories=20)

@@ -29,7 +29,7 @@ def excess_of(answer):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_excess_is_what_the_log_says(name):
-    answer = jm.solve(solved_problem(name, jm.InfinityBall()), jm.SampledInverseProgram())
+    answer = jm.solve(solved_problem(name, jm.InfinityBall()), jm.solvers.SampledInverseProgram())
     reported = float(re.search(r"at most (\S+) more", answer.log)[1])
     assert excess_of(answer) == pytest.approx(reported, rel=1e-4, abs=1e-5)
     assert answer.log.split(":")[0] in VERDICTS
@@ -53,7 +53,7 @@ def test_weights_are_those_of_the_papers_program(count):
         rivals.append(jm.occupancy(world, policy).expectations(basis))
         found.append((float(w.value @ (problem.target - rivals[-1])), w.value))
     best, weights = min(found, key=lambda one: one[0])
-    solver = jm.SampledInverseProgram(max_iterations=count)
+    solver = jm.solvers.SampledInverseProgram(max_iterations=count)
     answer = jm.solve(problem, solver)
     assert answer.recovered == pytest.approx(weights, abs=1e-4)
     assert excess_of(answer) == pytest.approx(best, abs=1e-3)
@@ -62,7 +62,7 @@ def test_weights_are_those_of_the_papers_program(count):
 def test_a_deterministic_expert_is_explained():
     example = jm.gallery.grid(4, macro_cells=2, randomness=0)
     problem = exact(example)
-    answer = jm.solve(problem, jm.SampledInverseProgram())
+    answer = jm.solve(problem, jm.solvers.SampledInverseProgram())
     assert answer.log.startswith("explained: ")
     assert excess_of(answer) <= 1e-6 * problem.gap_scale
     cost = problem.cost_of(answer.recovered)
@@ -72,7 +72,7 @@ def test_a_deterministic_expert_is_explained():
 
 def test_a_noisy_expert_is_exhausted():
     problem = exact(jm.gallery.grid(5, macro_cells=2, randomness=0.3))
-    answer = jm.solve(problem, jm.SampledInverseProgram())
+    answer = jm.solve(problem, jm.solvers.SampledInverseProgram())
     assert answer.log.startswith("exhausted: ")
     assert excess_of(answer) > 0.01
     assert answer.work.forward_solves <= answer.work.iterations < 100
@@ -82,7 +82,7 @@ def test_an_expert_like_any_other_is_degenerate():
     """All costs are the same everywhere: nothing separates the expert from the uniform policy."""
     world, _, expert = jm.gallery.garnet(10, seed=0)
     problem = exact((world, jm.CostBasis(np.ones((10, 2)) * [1.0, -2.0]), expert))
-    answer = jm.solve(problem, jm.SampledInverseProgram())
+    answer = jm.solve(problem, jm.solvers.SampledInverseProgram())
     assert answer.log.startswith("degenerate: ")
     assert not answer.recovered.any()
     assert answer.policy.per_pair == pytest.approx(world.pairs.uniform)
@@ -91,10 +91,10 @@ def test_an_expert_like_any_other_is_degenerate():
 def test_demonstrations_are_enough():
     world, basis, expert = jm.gallery.grid(5, macro_cells=2, randomness=0, seed=1)
     demos = jm.record(world, expert, trajectories=100, horizon=100, seed=0)
-    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.SampledInverseProgram())
+    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.SampledInverseProgram())
     uniform = answer.problem.gap(jm.Policy.uniform(world))
     assert answer.value < uniform / 3
 
 
 def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(jm.SampledInverseProgram(max_iterations=20), seeds=1)
+    jm.testing.check_solver(jm.solvers.SampledInverseProgram(max_iterations=20), seeds=1)

@@ -37,7 +37,7 @@ def start_of(problem, family, seed=0):
 
 def families(problem):
     columns = np.random.default_rng(5).normal(size=(problem.world.num_pairs, 3))
-    return [PolicyFamily(problem.world), PolicyFamily(problem.world, jm.Features(columns))]
+    return [PolicyFamily(problem.world), PolicyFamily(problem.world, jm.features.Features(columns))]
 
 
 @pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.DENSE, Shape.UNREACHABLE])

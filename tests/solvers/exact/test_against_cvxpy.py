@@ -53,7 +53,7 @@ def test_other_classes_are_solved_as_well(name, shape, num_budgets, solver):
 
 
 @pytest.mark.parametrize("name", ["l1", "prior-infinity", "prior-l1", "box", "ratios", "flat"])
-@pytest.mark.parametrize("engine", list(jm.Engine))
+@pytest.mark.parametrize("engine", list(jm.solvers.Engine))
 def test_every_engine_solves_other_classes(name, engine):
     problem = random_problem(8, example(name, NUM_COSTS), num_costs=NUM_COSTS, num_budgets=2)
     answer = jm.solve(problem, jm.LinearProgram(engine=engine))
@@ -63,7 +63,7 @@ def test_every_engine_solves_other_classes(name, engine):
 
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall, jm.Simplex])
-@pytest.mark.parametrize("engine", list(jm.Engine))
+@pytest.mark.parametrize("engine", list(jm.solvers.Engine))
 @every_shape
 @every_count
 def test_every_engine_finds_the_optimum(kind, engine, shape, num_budgets):

@@ -82,13 +82,13 @@ def test_impossible_budgets_are_proven_at_any_discount(kind, discount):
     problem = jm.Apprenticeship(world, basis, demos, kind(), [budget])
     answer = jm.solve(problem)
     assert answer.status is jm.Status.INFEASIBLE
-    assert jm.infeasibility_margin(problem, answer.relaxation.prices) > 0
+    assert jm.problem.infeasibility_margin(problem, answer.relaxation.prices) > 0
 
 
 def test_no_prices_prove_that_possible_budgets_are_impossible():
     problem = random_problem(3, num_budgets=3)
     rng = np.random.default_rng(0)
-    margins = [jm.infeasibility_margin(problem, rng.exponential(size=3)) for _ in range(50)]
+    margins = [jm.problem.infeasibility_margin(problem, rng.exponential(size=3)) for _ in range(50)]
     assert max(margins) < 0
 
 
@@ -104,7 +104,7 @@ def test_impossible_budget_ends_without_a_policy_but_with_a_relaxation(kind):
 @pytest.mark.parametrize("asked", ANSWER_FIELDS)
 def test_asking_for_what_is_not_there_names_the_remedy(asked):
     answer = jm.solve(clashing_problem(0, jm.InfinityBall, Shape.RAGGED))
-    with pytest.raises(jm.NoSolution, match=r"exclude each other; answer\.relax"):
+    with pytest.raises(jm.errors.NoSolution, match=r"exclude each other; answer\.relax"):
         getattr(answer, asked)
 
 
@@ -173,7 +173,7 @@ def test_constant_cost_is_relaxed_to_what_every_policy_spends(kind, level):
     assert harmless.value == pytest.approx(jm.solve(free).value, abs=1e-7 * free.gap_scale)
 
 
-@pytest.mark.parametrize("engine", list(jm.Engine))
+@pytest.mark.parametrize("engine", list(jm.solvers.Engine))
 def test_engines_agree_about_the_impossible(engine):
     problem = clashing_problem(9, jm.InfinityBall, Shape.SPARSE)
     answer = jm.solve(problem, jm.LinearProgram(engine=engine))

@@ -183,7 +183,7 @@ def test_impossible_budgets_are_proven_impossible(num_states):
     reference = jm.solve(problem, jm.LinearProgram()).relaxation
     assert answer.status is jm.Status.INFEASIBLE
     assert answer.solution is None
-    assert jm.infeasibility_margin(problem, answer.relaxation.prices) > 0
+    assert jm.problem.infeasibility_margin(problem, answer.relaxation.prices) > 0
     assert answer.relaxation.names == ("tight", "loose")
     assert answer.relaxation.increase == pytest.approx(reference.increase, abs=1e-4)
     assert answer.relaxation.least == pytest.approx(reference.least, abs=1e-4)
@@ -218,7 +218,7 @@ def column_search_price_limit():
     ids=str,
 )  # fmt: skip
 def test_bad_hyperparameters_are_refused(hyperparameters):
-    with pytest.raises(jm.InvalidSolver):
+    with pytest.raises(jm.errors.InvalidSolver):
         jm.ColumnGeneration(**hyperparameters)
 
 
@@ -257,7 +257,7 @@ def test_a_memory_limit_ends_with_valid_bounds():
     assert stopped.status is jm.Status.MEMORY_LIMIT
     assert exact.status is jm.Status.OPTIMAL
     assert stopped.lower_bound <= exact.value <= stopped.value
-    with pytest.raises(jm.InvalidSolver, match="memory_limit"):
+    with pytest.raises(jm.errors.InvalidSolver, match="memory_limit"):
         jm.ColumnGeneration(memory_limit=0)
 
 
@@ -265,7 +265,9 @@ def test_settled_weights_change_nothing_but_the_way():
     """A cost the expert never incurs has weight one; the optimum is that of the linear program."""
     world, basis, expert = jm.gallery.grid(12, macro_cells=4, discount=0.95, initial=[0, 0])
     demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
-    target = jm.ExpertExpectation.from_demonstrations(demos, basis, world, method=jm.MonteCarlo())
+    target = jm.ExpertExpectation.from_demonstrations(
+        demos, basis, world, method=jm.demonstrations.MonteCarlo()
+    )
     problem = jm.Apprenticeship(world, basis, target)
     task = UnitProgram.of(problem)
     settled = KnownWeights.of(task, 1e-6)

@@ -20,7 +20,7 @@ SHAPES = [shape for shape in Shape if shape is not Shape.SINGLE_ACTION]
 
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 every_scale = pytest.mark.parametrize("scale", [None, (0.5, 1.0, 2.0)], ids=["plain", "scaled"])
-every_engine = pytest.mark.parametrize("engine", list(jm.Engine))
+every_engine = pytest.mark.parametrize("engine", list(jm.solvers.Engine))
 
 
 @every_shape

@@ -88,7 +88,7 @@ def test_no_policy_surpasses_the_bound_whatever_the_dual_point(problem, seed, si
         eta = np.maximum(dual, np.append(np.full(count, 1 / count), dual[count:]))
         values = jm.plan(world, task.costs @ eta).values
         policy = jm.plan(world, problem.cost_of(problem.cost_class.scaling(count))).policy
-    witness = jm.Witness(np.ones(count), np.zeros(world.num_states))
+    witness = jm.problem.Witness(np.ones(count), np.zeros(world.num_states))
     solution = Solution.of(problem, policy, witness)
     assume((solution.overspending <= 0).all())
     bound = surplus_bound(problem, task, solution.value, DualPoint(-np.inf, dual, values))

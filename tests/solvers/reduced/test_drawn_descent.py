@@ -28,7 +28,7 @@ HEURISTICS = [NETWORK.longer, NETWORK.uniform, *jm.features.single_actions(NETWO
 FEATURES = jm.features.factored(NETWORK.world, NETWORK.radix, WALKS, HEURISTICS, 2)
 STEPPED = jm.Apprenticeship(NETWORK.world, NETWORK.costs, EXPERT)
 EVERYWHERE = every_action(np.arange(EXPLICIT.num_states), EXPLICIT.num_actions)
-COLUMNS = jm.Features(FEATURES.rows(*EVERYWHERE).toarray())
+COLUMNS = jm.features.Features(FEATURES.rows(*EVERYWHERE).toarray())
 LISTED = jm.Apprenticeship(EXPLICIT, BASIS, EXPERT)
 SOLVER = jm.StochasticSubgradient(FEATURES, steps=900, seed=5)
 
@@ -58,7 +58,7 @@ def test_the_same_rows_lead_to_the_same_iterates():
     stepped = Surrogate(DrawnReduced(STEPPED, FEATURES, seed=3))
     run = module.Descent(stepped, motion, seed=3)
     run.take(steps)
-    explicit = Surrogate(jm.Reduced(LISTED, COLUMNS), None, jm.FeatureMass())
+    explicit = Surrogate(jm.problem.Reduced(LISTED, COLUMNS), None, jm.solvers.FeatureMass())
     source = RowTables(explicit, batch, 0)
     exact = SubgradientSteps(explicit, source, motion).exact._replace(
         matching=np.array(stepped.reduced.matching, order="C")
@@ -75,7 +75,7 @@ def test_the_same_rows_lead_to_the_same_iterates():
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-@pytest.mark.parametrize("rule", [jm.CoordinateAdaptive(), jm.InverseRoot()])
+@pytest.mark.parametrize("rule", [jm.solvers.CoordinateAdaptive(), jm.solvers.InverseRoot()])
 def test_a_run_in_pieces_is_the_run_in_one(tmp_path, replicas, rule):
     """Pieces end within blocks of 128 steps, and on their borders."""
     solver = replace(SOLVER, replicas=replicas, step_rule=rule)
@@ -121,16 +121,18 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     other = jm.features.factored(NETWORK.world, NETWORK.radix, WALKS, HEURISTICS[::-1], 2)
     changes = ({"batch": 16}, {"seed": 6}, {"replicas": 2}, {"features": other})
     for change in changes:
-        with pytest.raises(jm.InvalidFile, match="another run"):
+        with pytest.raises(jm.errors.InvalidFile, match="another run"):
             jm.solve(STEPPED, replace(solver, **change))
     dearer = jm.Apprenticeship(NETWORK.world, NETWORK.costs, jm.ExpertExpectation(TARGET + 1))
-    with pytest.raises(jm.InvalidFile, match="another run"):
+    with pytest.raises(jm.errors.InvalidFile, match="another run"):
         jm.solve(dearer, solver)
 
 
 def test_the_regret_bound_is_that_of_the_sums():
     """Realised regret and noise by their formulas, from the iterates themselves."""
-    solver = replace(SOLVER, steps=128, batch=32, average_power=1.0, step_rule=jm.InverseRoot())
+    solver = replace(
+        SOLVER, steps=128, batch=32, average_power=1.0, step_rule=jm.solvers.InverseRoot()
+    )
     answer = jm.solve(STEPPED, solver)
     found = answer.optimisation
     surrogate = answer.reduced.surrogate
@@ -164,7 +166,7 @@ def test_the_trace_has_estimates_and_their_errors():
     parts = point.matching + penalties.pairs * point.negativity + penalties.flow * point.flow
     assert point.loss == pytest.approx(parts)
     assert point.error > 0
-    exact = Surrogate(jm.Reduced(LISTED, COLUMNS))
+    exact = Surrogate(jm.problem.Reduced(LISTED, COLUMNS))
     theta = answer.reduced.coefficients
     assert point.flow == pytest.approx(exact.flow_violation(theta), rel=0.3)
     assert point.bound == 0.0
@@ -198,7 +200,7 @@ def with_budget(at_most, column=0, table=None):
 def test_the_rows_of_a_budget_are_those_of_its_array(exact):
     table = NETWORK.costs.by_factor[0] if exact else None
     reduced = DrawnReduced(with_budget(5.0, table=table), FEATURES, seed=0)
-    wanted = jm.Reduced(LISTED, COLUMNS).matching[0]
+    wanted = jm.problem.Reduced(LISTED, COLUMNS).matching[0]
     assert reduced.budget_rows.shape == (1, FEATURES.num_features)
     np.testing.assert_allclose(reduced.budget_rows[0], wanted, rtol=1e-12 if exact else 0.2)
     np.testing.assert_array_equal(reduced.budget_limits, [5.0])
@@ -258,7 +260,7 @@ def test_a_budget_that_binds_is_kept(kind):
 
 def test_loose_budgets_change_nothing_but_the_penalties():
     loose = with_budget(50.0, table=NETWORK.costs.by_factor[0])
-    solver = replace(SOLVER, penalty=jm.SinglePenalty(30.0))
+    solver = replace(SOLVER, penalty=jm.solvers.SinglePenalty(30.0))
     first, second = (jm.solve(problem, solver).reduced for problem in (STEPPED, loose))
     assert first.coefficients.tobytes() == second.coefficients.tobytes()
     assert first.loss == second.loss
@@ -274,12 +276,12 @@ def test_the_thresholds_of_the_penalties_count_the_budgets():
 
 
 def test_budgets_that_cannot_be_kept_here_are_refused():
-    with pytest.raises(jm.InvalidSolver, match="slack"):
+    with pytest.raises(jm.errors.InvalidSolver, match="slack"):
         jm.solve(with_budget(3.0), SOLVER)
     array = jm.Budget(cost=np.ones(EXPLICIT.num_pairs), at_most=1.0, name="array")
-    with pytest.raises(jm.InvalidProblem, match="'array' is an array"):
+    with pytest.raises(jm.errors.InvalidProblem, match="'array' is an array"):
         jm.Apprenticeship(NETWORK.world, NETWORK.costs, EXPERT, constraints=[array])
-    with pytest.raises(jm.InvalidCosts, match="function of 5 costs"):
+    with pytest.raises(jm.errors.InvalidCosts, match="function of 5 costs"):
         jm.Budget(cost=NETWORK.costs, at_most=1.0)
 
 

@@ -120,5 +120,5 @@ def test_tables_that_contradict_the_costs_are_refused_where_pairs_are_drawn():
         NETWORK.costs.function, NETWORK.costs.names, lowest=0, highest=1,
         by_factor={0: (3, NETWORK.costs.by_factor[0][1])},
     )  # fmt: skip
-    with pytest.raises(jm.InvalidCosts, match="by_factor says"):
+    with pytest.raises(jm.errors.InvalidCosts, match="by_factor says"):
         surrogate_of(wrong).reduced.matching  # noqa: B018

@@ -67,7 +67,7 @@ def test_it_agrees_with_clarabel(seed, cost_class):
 def test_it_agrees_with_the_simplex_method(seed, cost_class):
     box = random_box(seed, cost_class=cost_class)
     ours = run_interior_point(box, quiet(), 1e-8)
-    theirs = run_highs(box, jm.Engine.SIMPLEX, 1, quiet())
+    theirs = run_highs(box, jm.solvers.Engine.SIMPLEX, 1, quiet())
     loss = box.loss(theirs.x)
     assert box.loss(ours.x) == pytest.approx(loss, abs=1e-7 * box.unit(loss))
 

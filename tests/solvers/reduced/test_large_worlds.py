@@ -50,8 +50,10 @@ def surrogate():
     """The same surrogate, from arrays."""
     everything = every_action(np.arange(EXPLICIT.num_states), EXPLICIT.num_actions)
     problem = jm.Apprenticeship(EXPLICIT, BASIS, jm.ExpertExpectation(TARGET))
-    columns = jm.Features(FEATURES.rows(*everything).toarray())
-    return jm.Surrogate(jm.Reduced(problem, columns), jm.ExactPenalty(), jm.RowNorms())
+    columns = jm.features.Features(FEATURES.rows(*everything).toarray())
+    return jm.problem.Surrogate(
+        jm.problem.Reduced(problem, columns), jm.ExactPenalty(), jm.solvers.RowNorms()
+    )
 
 
 @pytest.mark.parametrize("kind", ["SGD-AL", "sampled"])
@@ -185,16 +187,16 @@ def test_what_cannot_be_solved_is_refused(kind):
         other.world, other.radix, jm.record(other.world, other.longer, trajectories=2, horizon=3,
                                             seed=0), [other.longer], 2,
     )  # fmt: skip
-    with pytest.raises(jm.InvalidSolver, match="the features are for 750 states"):
+    with pytest.raises(jm.errors.InvalidSolver, match="the features are for 750 states"):
         jm.solve(LARGE, solvers_for(foreign)[kind])
     sampled = jm.Apprenticeship(Sampled(), NETWORK.costs, jm.ExpertExpectation(TARGET))
-    with pytest.raises(jm.InvalidProblem, match="has the level SAMPLED"):
+    with pytest.raises(jm.errors.InvalidProblem, match="has the level SAMPLED"):
         jm.solve(sampled, solvers_for(FEATURES)[kind])
     arrays = jm.Apprenticeship(EXPLICIT, BASIS, jm.ExpertExpectation(TARGET))
-    with pytest.raises(jm.InvalidSolver, match="features of a large world"):
+    with pytest.raises(jm.errors.InvalidSolver, match="features of a large world"):
         jm.solve(arrays, solvers_for(FEATURES)[kind])
-    with pytest.raises(jm.InvalidProblem, match="needs the level EXPLICIT"):
-        jm.solve(LARGE, solvers_for(jm.Features(np.ones((3600, 1))))[kind])
+    with pytest.raises(jm.errors.InvalidProblem, match="needs the level EXPLICIT"):
+        jm.solve(LARGE, solvers_for(jm.features.Features(np.ones((3600, 1))))[kind])
 
 
 def pipeline(network, monkeypatch):

@@ -25,7 +25,7 @@ from naive.surrogate_program import least_hard_gap, least_loss
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "data" / "golden.json").read_text())
 CLASSES = [jm.InfinityBall, jm.EuclideanBall, jm.Simplex]
-ENGINES = [None, *jm.Engine]
+ENGINES = [None, *jm.solvers.Engine]
 every_class = pytest.mark.parametrize("kind", CLASSES)
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
@@ -122,7 +122,7 @@ def test_loss_and_bound_are_recomputed_and_meet(drawn):
 def test_the_policy_is_that_of_the_coefficients_and_its_gap_at_most_the_loss(drawn):
     problem, features = drawn
     answer = jm.solve(problem, ReducedProgram(features))
-    policy = jm.extract(problem.world, features.measure(answer.reduced.coefficients))
+    policy = jm.policy.extract(problem.world, features.measure(answer.reduced.coefficients))
     allowance = 1e-9 * max(problem.gap_scale, abs(answer.reduced.loss))
     assert np.array_equal(answer.policy.per_pair, policy.per_pair)
     assert answer.lower_bound <= answer.value + allowance
@@ -244,7 +244,7 @@ def test_one_cost_in_a_euclidean_ball_is_one_in_an_infinity_ball():
 def test_an_engine_that_was_asked_for_leaves_the_euclidean_ball_to_clarabel():
     problem = random_problem(0, jm.EuclideanBall())
     features = random_features(problem, 0)
-    answer = jm.solve(problem, ReducedProgram(features, engine=jm.Engine.SIMPLEX))
+    answer = jm.solve(problem, ReducedProgram(features, engine=jm.solvers.Engine.SIMPLEX))
     ours = jm.solve(problem, ReducedProgram(features))
     assert answer.engine.startswith("Clarabel")
     assert answer.reduced.loss == pytest.approx(ours.reduced.loss, abs=2e-8 * ours.reduced.unit)
@@ -273,7 +273,7 @@ def test_hard_constraints_that_no_combination_keeps(kind, engine):
     answer = jm.solve(problem, ReducedProgram(random_features(problem, 0), Hard(), engine))
     assert answer.status is jm.Status.INFEASIBLE
     assert answer.solution is answer.relaxation is answer.reduced is None
-    with pytest.raises(jm.NoSolution):
+    with pytest.raises(jm.errors.NoSolution):
         _ = answer.policy
 
 
@@ -317,22 +317,22 @@ def test_interrupted(kind, engine):
     ("arguments", "message"),
     [
         ({"penalty": 2.0}, "ExactPenalty"),
-        ({"engine": "simplex"}, "jm.Engine"),
+        ({"engine": "simplex"}, "jm.solvers.Engine"),
         ({"threads": 0}, "whole number from 1"),
         ({"time_limit": 0}, "seconds above 0"),
         ({"tolerance": 0}, "1e-8"),
     ],
 )
 def test_what_cannot_be_used_is_refused(arguments, message):
-    with pytest.raises(jm.InvalidSolver, match=message):
+    with pytest.raises(jm.errors.InvalidSolver, match=message):
         ReducedProgram(Features([[1.0]]), **arguments)
 
 
 def test_features_of_another_world_are_refused():
-    with pytest.raises(jm.InvalidCosts, match="rows"):
+    with pytest.raises(jm.errors.InvalidCosts, match="rows"):
         jm.solve(random_problem(0), ReducedProgram(Features([[1.0]])))
 
 
 def test_a_bare_matrix_is_refused():
-    with pytest.raises(jm.InvalidSolver, match="Features"):
+    with pytest.raises(jm.errors.InvalidSolver, match="Features"):
         ReducedProgram(np.eye(3))

@@ -30,7 +30,10 @@ PROBLEM = jm.Apprenticeship(WORLD, BASIS, DEMOS)
 FEATURES = jm.features.partition(WORLD, DEMOS, num_cells=9)
 SOLVER = jm.StochasticSubgradient(FEATURES, steps=2600, accuracy=0.0, seed=5, replicas=3)
 INCREMENTAL = replace(
-    SOLVER, features=jm.Features(FEATURES.matrix.toarray()), step_rule=jm.InverseRoot(), batch=1
+    SOLVER,
+    features=jm.features.Features(FEATURES.matrix.toarray()),
+    step_rule=jm.solvers.InverseRoot(),
+    batch=1,
 )
 
 NETWORK = jm.gallery.queues(4, buffers=(3, 2, 2, 3), discount=0.9)
@@ -165,7 +168,7 @@ def test_the_average_loses_no_more_than_the_replicas_on_average(
     problem = random_problem(seed, cost_class, shape=Shape.SPARSE, num_budgets=budgets)
     columns = np.random.default_rng(seed).random((problem.world.num_pairs, 3))
     solver = jm.StochasticSubgradient(
-        jm.Features(columns), jm.ExactPenalty(slack=1.0), seed=seed, replicas=count
+        jm.features.Features(columns), jm.ExactPenalty(slack=1.0), seed=seed, replicas=count
     )
     run = run_of(solver, problem)
     run.descent.take(steps)
@@ -218,7 +221,7 @@ def test_limits_end_with_a_status_and_a_policy(small_blocks, problem, solver):
 
 
 def test_steps_that_explode_are_noticed():
-    wild = replace(SOLVER, step_rule=jm.Constant(rate=1e308), radius=1e200, steps=2100)
+    wild = replace(SOLVER, step_rule=jm.solvers.Constant(rate=1e308), radius=1e200, steps=2100)
     with np.errstate(over="ignore", invalid="ignore"):
         assert jm.solve(PROBLEM, wild).status is jm.Status.NOT_FINITE
 

@@ -166,5 +166,5 @@ def test_the_same_seed_gives_the_same_answer():
     ],
 )
 def test_what_cannot_be_used_is_refused(arguments, message):
-    with pytest.raises(jm.InvalidSolver, match=message):
+    with pytest.raises(jm.errors.InvalidSolver, match=message):
         SampledProgram(Features([[1.0]]), seed=0, **arguments)

@@ -224,9 +224,9 @@ def test_a_run_that_had_converged_is_not_continued(tmp_path, grid_problem, grid_
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, grid_problem, grid_features):
     solver = StochasticSubgradient(grid_features, steps=300, checkpoint=tmp_path / "state.npz")
     jm.solve(grid_problem, solver)
-    with pytest.raises(jm.InvalidFile, match="another run"):
+    with pytest.raises(jm.errors.InvalidFile, match="another run"):
         jm.solve(grid_problem, replace(solver, batch=16))
-    with pytest.raises(jm.InvalidFile, match="another run"):
+    with pytest.raises(jm.errors.InvalidFile, match="another run"):
         jm.solve(grid_problem, solver, seed=1)
 
 
@@ -305,7 +305,7 @@ def test_alias_tables_hold_the_law_exactly():
     ],
 )
 def test_wrong_settings_are_refused(grid_features, wrong, message):
-    with pytest.raises(jm.InvalidSolver, match=message):
+    with pytest.raises(jm.errors.InvalidSolver, match=message):
         StochasticSubgradient(**{"features": grid_features} | wrong)
 
 
@@ -353,7 +353,7 @@ def wild_features(grid_problem):
     """Columns of random signs: none of their combinations is much of a measure."""
     world = grid_problem.world
     columns = np.random.default_rng(0).normal(size=(world.num_pairs, 5))
-    return jm.Features(columns).normalised(world)
+    return jm.features.Features(columns).normalised(world)
 
 
 def test_hopeless_features_are_called_hopeless(grid_problem, wild_features, grid_features):
@@ -405,8 +405,8 @@ def test_many_features_are_proven_at_fewer_steps(grid_problem):
     between = []
     for count in (8, 64, 512):
         columns = np.random.default_rng(0).random((world.num_pairs, count))
-        reduced = Reduced(grid_problem, jm.Features(columns).normalised(world))
-        repair = DualRepair(Surrogate(reduced, jm.ExactPenalty(), jm.RowNorms()), 1.0)
+        reduced = Reduced(grid_problem, jm.features.Features(columns).normalised(world))
+        repair = DualRepair(Surrogate(reduced, jm.ExactPenalty(), jm.solvers.RowNorms()), 1.0)
         between.append(module.steps_between_proofs(repair, motion))
     assert between[0] < 2000 < between[2]
     assert between[0] < between[1] < between[2]

@@ -26,7 +26,8 @@ world = jm.World(data["P"], data["nu0"], data["gamma"])
 basis, target = jm.CostBasis(data["Psi"]), jm.ExpertExpectation(data["e_hat"])
 problem = jm.Apprenticeship(world, basis, target)
 solver = StochasticSubgradient(
-    jm.Features(data["Phi"]), jm.solvers.SinglePenalty(trace["lam"]), jm.solvers.UniformRows(),
+    jm.features.Features(data["Phi"]), jm.solvers.SinglePenalty(trace["lam"]),
+    jm.solvers.UniformRows(),
     jm.solvers.Constant(rate=trace["eta"]), batch=1, average_power=0.0, radius=trace["rho"],
     steps=5, seed=1,
 )

@@ -147,8 +147,9 @@ class BehaviourCloning:
 
     Args:
         smoothing: added to the count of every action in visited states.
-        features: phi, one row per state-action pair: a matrix, dense or sparse, or `jm.Features`
-            without a base measure. None: the frequencies themselves, every state on its own.
+        features: phi, one row per state-action pair: a matrix, dense or sparse, or
+            `jm.features.Features` without a base measure. None: the frequencies themselves, every
+            state on its own.
         ridge: price of |theta|^2/2 in nats per decision, for columns of unit size.
         tolerance: asked-for error of the loss with features, in nats per decision.
         max_iterations: of L-BFGS-B.
@@ -157,7 +158,7 @@ class BehaviourCloning:
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     >>> demos = jm.record(world, expert, trajectories=20, horizon=50, seed=0)
-    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.BehaviourCloning())
+    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.BehaviourCloning())
     >>> answer.status.name, bool(answer.value < 0.2 * answer.problem.gap_scale)
     ('CONVERGED', True)
     """
@@ -256,12 +257,12 @@ def _checked(features: Any) -> Features:
     """Features as columns over pairs."""
     if isinstance(features, DrawnFeatures):
         raise InvalidSolver(
-            f"{features!r} are features of a large world", "Give jm.Features(matrix)"
+            f"{features!r} are features of a large world", "Give jm.features.Features(matrix)"
         )
     columns = features if isinstance(features, Features) else Features(features)
     if columns.base is not None:
         raise InvalidSolver(
             "the features have a base measure, which no log-linear policy has",
-            "Give the columns alone: jm.Features(features.matrix)",
+            "Give the columns alone: jm.features.Features(features.matrix)",
         )
     return columns

@@ -208,7 +208,7 @@ class DAgger:
         mixing: `mixing(i)` is the expert's share of the actions in iteration i = 1, 2, .... By
             default the expert acts alone in the first iteration, unless demonstrations show that
             already, and never again.
-        cloning: how decisions are cloned, `jm.BehaviourCloning()` by default.
+        cloning: how decisions are cloned, `jm.solvers.BehaviourCloning()` by default.
         seed: of the rollouts.
         time_limit: seconds.
 
@@ -238,7 +238,9 @@ class DAgger:
         if self.mixing is not None and not callable(self.mixing):
             raise InvalidSolver(f"mixing = {self.mixing!r}", "Give a function of the iteration")
         if not isinstance(self.cloning, BehaviourCloning):
-            raise InvalidSolver(f"cloning = {self.cloning!r}", "Give jm.BehaviourCloning(...)")
+            raise InvalidSolver(
+                f"cloning = {self.cloning!r}", "Give jm.solvers.BehaviourCloning(...)"
+            )
         require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
 

@@ -199,7 +199,7 @@ class InverseProgram:
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2, randomness=0)
     >>> demos = jm.record(world, expert, trajectories=20, horizon=40, seed=0)
-    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.InverseProgram(expert))
+    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.InverseProgram(expert))
     >>> answer.log.split(":")[0], bool(np.abs(answer.recovered).max() == 1.0)
     ('optimal', True)
     """
@@ -342,7 +342,8 @@ class SampledInverseProgram:
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2, randomness=0)
     >>> target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
-    >>> answer = jm.solve(jm.Apprenticeship(world, basis, target), jm.SampledInverseProgram())
+    >>> problem = jm.Apprenticeship(world, basis, target)
+    >>> answer = jm.solve(problem, jm.solvers.SampledInverseProgram())
     >>> answer.log.split(":")[0]
     'explained'
     """

@@ -81,7 +81,8 @@ class MaximumMarginPlanning:
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2, randomness=0)
     >>> demos = jm.record(world, expert, trajectories=50, horizon=60, seed=0)
-    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.MaximumMarginPlanning())
+    >>> problem = jm.Apprenticeship(world, basis, demos)
+    >>> answer = jm.solve(problem, jm.solvers.MaximumMarginPlanning())
     >>> answer.status.name, answer.recovered.size
     ('CONVERGED', 4)
     """

@@ -90,7 +90,7 @@ class PolicyMatching:
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     >>> demos = jm.record(world, expert, trajectories=50, horizon=60, seed=0)
-    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.PolicyMatching())
+    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.PolicyMatching())
     >>> answer.recovered.size, answer.log.startswith("J fell from ")
     (4, True)
     """

@@ -154,7 +154,7 @@ class LinearProgram:
 
     def __post_init__(self) -> None:
         if not isinstance(self.engine, Engine | None):
-            raise InvalidSolver(f"engine = {self.engine!r}", "Give a jm.Engine, or None")
+            raise InvalidSolver(f"engine = {self.engine!r}", "Give a jm.solvers.Engine, or None")
         require_count("threads", self.threads)
         require_time_limit(self.time_limit)
         require_between("tolerance", self.tolerance, 0, 1, InvalidSolver, "Use for example 1e-7")

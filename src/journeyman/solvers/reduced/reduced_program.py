@@ -102,7 +102,9 @@ class ReducedProgram:
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, Features):
-            raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
+            raise InvalidSolver(
+                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
+            )
         if not isinstance(self.penalty, Penalty | Hard):
             raise InvalidSolver(
                 f"penalty = {self.penalty!r}",
@@ -174,7 +176,7 @@ def check_limits(
 ) -> None:
     """Refuse hyperparameters that no engine can use."""
     if not isinstance(engine, Engine | None):
-        raise InvalidSolver(f"engine = {engine!r}", "Give a jm.Engine, or None")
+        raise InvalidSolver(f"engine = {engine!r}", "Give a jm.solvers.Engine, or None")
     require_count("threads", threads)
     require_time_limit(time_limit)
     require_between("tolerance", tolerance, 0, 1, InvalidSolver, "Use for example 1e-8")

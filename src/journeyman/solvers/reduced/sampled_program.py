@@ -87,7 +87,9 @@ class SampledProgram:
                 f"penalty = {self.penalty!r}", "Give ExactPenalty() or SinglePenalty(value)"
             )
         if not isinstance(self.features, Features | DrawnFeatures):
-            raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
+            raise InvalidSolver(
+                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
+            )
         if not isinstance(self.sampling, RowSampling):
             raise InvalidSolver(f"sampling = {self.sampling!r}", "Give for example RowNorms()")
         require_count("num_rows", self.num_rows)

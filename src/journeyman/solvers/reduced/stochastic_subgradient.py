@@ -123,7 +123,9 @@ class StochasticSubgradient:
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, Features | DrawnFeatures):
-            raise InvalidSolver(f"features = {self.features!r}", "Give jm.Features(matrix)")
+            raise InvalidSolver(
+                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
+            )
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
             require_count(name, getattr(self, name), least=least)
         for name in ("radius", "checkpoint_every"):
