@@ -22,6 +22,8 @@ from checker.forging import (
     rehash,
     write_facts,
 )
+from class_examples import NAMES as EXAMPLES
+from class_examples import example
 from fuzzing import tried
 from journeyman.certificate.saving import canonical
 from journeyman.checker.coded import Question, check_extremes
@@ -200,6 +202,15 @@ def test_other_action_numbers_are_found(tmp_path):
         change_arrays(changed / "policy.npz", change)
         rehash(changed)
         failed(changed, trust_code=True)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_cost_class_passes(name, tmp_path):
+    code = jm.certificate.Reference("checker.large_code:small", seed=1)
+    world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
+    demos = jm.record(code.made["stepped"], members[3], trajectories=30, horizon=15, seed=0)
+    problem = jm.Apprenticeship(world, costs, demos, example(name, 3))
+    honest(jm.certify(problem, members[0], evaluation=ROLLOUTS), tmp_path / "run", code=code)
 
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall, jm.EuclideanBall, jm.Simplex])

@@ -34,7 +34,15 @@ import numpy as np
 from journeyman.checker.archives import Arrays, Floats, archive, reals, words
 from journeyman.checker.chain import EPSILON
 from journeyman.checker.code import Code, function, read_code
-from journeyman.checker.costs import Costs, read_class, smaller_radii
+from journeyman.checker.costs import (
+    EUCLIDEAN,
+    INFINITY,
+    POLYTOPE,
+    BallCosts,
+    Costs,
+    read_class,
+    smaller_radii,
+)
 from journeyman.checker.draws import (
     Moments,
     Sample,
@@ -376,12 +384,13 @@ def check_extremes(findings: Findings, question: Question) -> None:
         and (members.max(axis=0) <= costs.ends[1] + tiny).all(),
         "costs in their declared ranges can lie outside the extreme rows",
     )
-    for power in (1, 2):
+    measures = [costs.row_sizes]
+    if costs.name != POLYTOPE:  # whose extreme rows are those of its vertices
+        balls = (BallCosts(name, costs.scale, costs.matrix) for name in (INFINITY, EUCLIDEAN))
+        measures += [ball.row_sizes for ball in balls]
+    for measure in measures:
         for about in (np.zeros(low.size), costs.centre):
-            sizes = [
-                ((costs.scale * np.abs(rows - about)) ** power).sum(axis=1).max()
-                for rows in (members, costs.matrix)
-            ]
+            sizes = [measure(rows - about).max() for rows in (members, costs.matrix)]
             findings.check(
                 sizes[0] <= sizes[1] * (1 + 1e-9), "costs in their ranges can be larger than stated"
             )
