@@ -7,7 +7,10 @@ or `make test-ray`.
 """
 
 import re
+from operator import attrgetter
 from pathlib import Path
+
+import journeyman as jm
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -42,3 +45,11 @@ def chains():
             else:
                 found[-1][1].append(number)
     return found
+
+
+def public_names(text):
+    """The names `jm....` in code of a page; every one of them exists."""
+    names = set(re.findall(r"`jm\.(\w+(?:\.\w+)*)", text))
+    for name in names:
+        attrgetter(name)(jm)
+    return names

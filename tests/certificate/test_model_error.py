@@ -77,7 +77,7 @@ def test_the_true_gap_and_spending_never_exceed_those_of_the_model_plus_their_te
     gap, spent = problem.gap(visits), problem.overspending(visits.measure)
     term, terms = model_term(problem, visits, error), budget_terms(problem, visits, error)
     distance = occupancy_distance(visits, error)
-    highest, spent = (
+    highest, robust_spent = (
         bound(problem, policy, error) for bound in (robust_expectations, robust_budgets)
     )
     box = robust_gap(problem, robust_ranges(problem, policy, error), problem.target)
@@ -90,7 +90,7 @@ def test_the_true_gap_and_spending_never_exceed_those_of_the_model_plus_their_te
         overspending = truth.overspending(true_visits.measure)
         assert (overspending <= spent + terms + EXACT * h).all()
         assert (true_visits.expectations(problem.basis) <= highest + EXACT * h).all()
-        assert (overspending <= spent - problem.limits + EXACT * h).all()
+        assert (overspending <= robust_spent - problem.limits + EXACT * h).all()
 
 
 @given(problems(), seeds)

@@ -360,7 +360,8 @@ def test_another_world_is_found_with_its_code(run, old, new, words):
 def test_what_cannot_be_told_by_reference_is_refused(learned, tmp_path):
     problem, answer, code = learned
     certificate = jm.certify(problem, answer, evaluation=ROLLOUTS)
-    with pytest.raises(InvalidProblem, match=r"the world, .* no reference has made.*jm\.Reference"):
+    refusal = r"the world, .* no reference has made.*jm\.certificate\.Reference"
+    with pytest.raises(InvalidProblem, match=refusal):
         certificate.save(tmp_path / "run", code=[])
     with pytest.raises(InvalidProblem, match="features of the policy"):
         certificate.save(tmp_path / "run", code=code[0])

@@ -29,10 +29,6 @@ def test_the_drawing_is_the_class_tree():
     assert drawn_tree() == real_tree()
 
 
-def test_every_error_is_public():
-    assert {name for name, _ in real_tree()} <= set(jm.__all__)
-
-
 def test_wrong_input_is_a_value_error_with_what_and_remedy():
     error = jm.errors.InvalidWorld("discount = 2", "Use 0.99")
     assert isinstance(error, ValueError)

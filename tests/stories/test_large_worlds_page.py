@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import journeyman as jm
+import pages
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "large_world.py"
@@ -29,12 +29,7 @@ def test_the_example_has_three_policies_and_a_table():
 
 
 def test_the_page_names_what_exists():
-    names = set(re.findall(r"`jm\.([\w.]+)", PAGE))
-    assert len(names) > 8
-    for name in names:
-        thing = jm
-        for part in name.split("."):
-            thing = getattr(thing, part)
+    assert len(pages.public_names(PAGE)) > 8
     targets = re.findall(r"\]\(([^)#]+)\)", PAGE)
     assert all((ROOT / "docs" / target).exists() for target in targets)
     assert (ROOT / "benchmarks" / "large_worlds.py").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import journeyman as jm
+import pages
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "policy_mixture.py"
@@ -31,9 +31,8 @@ def test_the_example_has_candidates_mixture_and_certificate(shown):
 
 
 def test_the_page_names_what_exists():
-    names = set(re.findall(r"`jm\.(\w+)", PAGE))
-    assert {"PolicyMixture", "MixtureRollouts", "Apprenticeship"} <= names
-    assert all(hasattr(jm, name) for name in names)
+    wanted = {"PolicyMixture", "problem.MixtureRollouts", "Apprenticeship"}
+    assert wanted <= pages.public_names(PAGE)
     targets = re.findall(r"\]\(([^)#]+)", PAGE)
     assert all((ROOT / "docs" / target).exists() for target in targets)
     assert all((ROOT / script).exists() for script in re.findall(r"python (\S+\.py)", PAGE))

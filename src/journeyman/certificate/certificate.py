@@ -224,7 +224,7 @@ class Certificate:
 
         >>> import journeyman as jm
         >>> world, basis, expert = jm.gallery.grid(4)
-        >>> problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.5, 0.5, 0.5, 0.5]))
+        >>> problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation([0.5] * 16))
         >>> jm.certify(problem, expert).to_dict()["premises"][0]["status"]
         'declared'
         """
