@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journeyman.errors import InvalidInput
-from journeyman.report.line_chart import Axis, Level, Panel, Series, line_chart
+from journeyman.report.line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 from journeyman.report.numbers import linear_ticks, log_ticks, tick_label
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,7 +37,7 @@ def points_of(path):
 
 
 def test_two_panels_share_one_legend():
-    root = parsed(panel(FALLING, STEADY), panel(STEADY, levels=[Level("best", 1.0)]))
+    root = parsed(panel(FALLING, STEADY), panel(STEADY, levels=[HorizontalLine("best", 1.0)]))
     shown = words(root)
     assert [shown.count(name) for name in ("falling", "steady", "best")] == [1, 1, 1]
     styles = [line.get("class") for line in drawn(root, "line")]
@@ -75,7 +75,7 @@ def test_the_same_values_bend_on_a_linear_axis():
 
 
 def test_a_level_lies_on_the_points_of_its_height():
-    root = parsed(panel(STEADY, FALLING, levels=[Level("best", 5.0)]))
+    root = parsed(panel(STEADY, FALLING, levels=[HorizontalLine("best", 5.0)]))
     height = points_of(drawn(root, "line")[0])[0, 1]
     assert f",{height:g}H" in drawn(root, "level")[0].get("d")
 
@@ -136,12 +136,15 @@ def test_equal_values_give_equal_text():
         (lambda: Series("s", [1, 2], [1.0, np.nan]), "y of 's' is not finite at 1"),
         (lambda: Series("s", [1, np.inf], [1.0, 2.0]), "x of 's' is not finite at 1"),
         (lambda: Series("s", [1, 2], [1.0]), "1 entries, expected 2"),
-        (lambda: Level("l", np.nan), "y of 'l' is not finite"),
+        (lambda: HorizontalLine("l", np.nan), "y of 'l' is not finite"),
         (panel, "no series"),
         (lambda: panel(STEADY, STEADY), "called 'steady'"),
         (lambda: line_chart("t", "d", []), "no panel"),
         (lambda: parsed(panel(Series("s", [0, 1], [1, 1]))), "0 has no place.*'steps'"),
-        (lambda: parsed(panel(STEADY, levels=[Level("l", -1.0)])), "-1 has no place.*'loss'"),
+        (
+            lambda: parsed(panel(STEADY, levels=[HorizontalLine("l", -1.0)])),
+            "-1 has no place.*'loss'",
+        ),
         (lambda: parsed(panel(*(Series(f"s{i}", [1], [1]) for i in range(7)))), "distinguish"),
     ],
 )

@@ -68,7 +68,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnRows:
+class CheckedRows:
     """What is known of draws, task by task."""
 
     count: int
@@ -121,12 +121,12 @@ def draws_of(
     law: FloatArray,
     flow: tuple[IntArray, FloatArray],
     starts: FloatArray,
-) -> DrawnRows:
+) -> CheckedRows:
     """Of one task: rows of Phi with their q1, states drawn by q2 with it, initial/q of all."""
     part = slice(0, MOST_BETS)
     _, same = np.unique(np.column_stack(pairs)[part], axis=0, return_inverse=True)
     shares = np.asarray((1.0 / np.asarray(rows.sum(axis=1)).ravel()) @ rows)
-    return DrawnRows(
+    return CheckedRows(
         law.size, flow[0].size, shares, float(starts.sum()) / 2,
         (np.ravel(same), law[part]), (flow[0][part], flow[1][part]),
     )  # fmt: skip
@@ -156,7 +156,7 @@ def require_drawable_states(law: FloatArray, states: IntArray) -> None:
         )
 
 
-def row_premises(steps: Steps, parts: list[DrawnRows], level: float) -> tuple[Premise, ...]:
+def row_premises(steps: Steps, parts: list[CheckedRows], level: float) -> tuple[Premise, ...]:
     """What was followed, what was bet against, and what is left to be declared."""
     if steps.contradiction is None:
         detail = f"{steps.count} steps were followed there and back"
@@ -173,7 +173,7 @@ def row_premises(steps: Steps, parts: list[DrawnRows], level: float) -> tuple[Pr
     return agree, drawn, taken
 
 
-def draw_evidence(parts: list[DrawnRows]) -> tuple[str, float]:
+def draw_evidence(parts: list[CheckedRows]) -> tuple[str, float]:
     """What is most out of line, and log E against the laws of all draws."""
     count = sum(one.count for one in parts)
     columns, starts = sum(one.columns for one in parts), sum(one.starts for one in parts)

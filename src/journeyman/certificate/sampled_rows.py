@@ -74,7 +74,7 @@ from journeyman.certificate.expert_estimates import coordinatewise
 from journeyman.certificate.premises import LEVEL
 from journeyman.certificate.rollouts import floats, fresh_stream, walk_rounding
 from journeyman.certificate.row_checks import (
-    DrawnRows,
+    CheckedRows,
     Steps,
     draws_of,
     followed,
@@ -423,7 +423,7 @@ def _row_premises(
 def _rows(
     task: tuple[int, int, int],
     shared: tuple[Apprenticeship, DrawnFeatures, FloatArray, FloatArray],
-) -> tuple[FloatArray, FloatArray, FloatArray, Steps, DrawnRows]:
+) -> tuple[FloatArray, FloatArray, FloatArray, Steps, CheckedRows]:
     """Samples of what is not known of Psi' u (rows x costs), of V1 and of V2; what was found when
     the rows were examined."""
     (seed, first, count), (problem, features, theta, known) = task, shared

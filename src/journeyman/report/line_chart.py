@@ -1,6 +1,6 @@
 """A line chart as one self-contained SVG: panels side by side, a shared legend, light and dark.
 
-    Series (x, y)  +  Level (a horizontal line)   ->   Panel with two Axes   ->   line_chart(...)
+    Series (x, y)  +  HorizontalLine   ->   Panel with two Axes   ->   line_chart(...)
 
 A name has the same colour, marker and dash in every panel, and no line is distinguished by colour
 alone. The text is written from an XML tree, so whatever a name contains is escaped; the chart has a
@@ -8,7 +8,8 @@ background of its own and follows `prefers-color-scheme`; title and description 
 readers. No script, no font, no link. Equal values give equal text.
 
 >>> loss = Series("loss", [1, 10, 100], [8.0, 4.0, 2.0])
->>> panel = Panel("Training", Axis("steps", log=True), Axis("loss"), [loss], [Level("best", 1.5)])
+>>> best = HorizontalLine("best", 1.5)
+>>> panel = Panel("Training", Axis("steps", log=True), Axis("loss"), [loss], [best])
 >>> line_chart("Loss against steps", "It falls.", [panel])[:4]
 '<svg'
 """
@@ -76,7 +77,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Level:
+class HorizontalLine:
     """A horizontal line to compare with."""
 
     name: str
@@ -102,7 +103,7 @@ class Panel:
     x_axis: Axis
     y_axis: Axis
     series: Sequence[Series]
-    levels: Sequence[Level] = field(default=())
+    levels: Sequence[HorizontalLine] = field(default=())
 
     def __post_init__(self) -> None:
         assign(self, series=tuple(self.series), levels=tuple(self.levels))
