@@ -1,7 +1,7 @@
 """What an audit costs beside what it checks: a run in a network of 10^16 states.
 
-The audit makes the run again when its code is trusted, and checks by other code what follows from
-its draws. Seconds are those of the processor, one thread.
+Certify draws its walks by the library's own code, the audit once more and in steps of its own, when
+the code of the run is trusted. Seconds are those of the processor, one thread.
 """
 
 import argparse

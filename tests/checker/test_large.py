@@ -25,10 +25,12 @@ from checker.forging import (
 from class_examples import NAMES as EXAMPLES
 from class_examples import example
 from fuzzing import tried
+from journeyman.certificate import sampled_rows
 from journeyman.certificate.saving import canonical
 from journeyman.checker.coded import Question, check_extremes
 from journeyman.checker.costs import BallCosts
 from journeyman.checker.findings import Findings
+from journeyman.demonstrations import simulation
 from journeyman.errors import AuditFailed, InvalidFile, InvalidInput, InvalidProblem
 from journeyman.problem.draw_seeds import large_seed
 from journeyman.world import Pairs
@@ -321,10 +323,10 @@ def recoded(place, change):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b"journeyman.gallery:queues", b"journeyman.gallery:queuez", "has no function"),
+        (b"journeyman.gallery:queues", b"journeyman.gallery:queuez", "cannot be called"),
         (b"journeyman.gallery:queues", b"no_such_module:queues", "no_such_module"),
         (b"journeyman.gallery:queues", b"journeyman gallery queues", "names no function"),
-        (b'"queues": {', b'"queueing": {', "queueing"),
+        (b'"queues": {', b'"queueing": {', "cannot be called"),
         (b'"world"\n   ]', b'"_world"\n   ]', "not public"),
         (b'"call": 0', b'"call": 7', "earlier call"),
         (b"demonstrations.npz", b"../elsewhere.npz", "elsewhere"),
@@ -341,8 +343,8 @@ def test_wrong_references_are_findings(run, old, new, words):
     ("old", "new", "words"),
     [
         (b"0.8\n", b"0.81\n", "the discount"),
-        (b"      3\n     ]", b"      4\n     ]", "num states|expected"),
-        (b'"longer"', b'"lbfs"', "means of statistics"),
+        (b"      3\n     ]", b"      4\n     ]", "numbers of states"),
+        (b'"longer"', b'"lbfs"', "that their seed gives"),
         (
             b'"value": 2\n',
             b'"value": 1\n',
@@ -435,7 +437,26 @@ def test_a_consistent_forgery_needs_the_code(learned, tmp_path):
         premise["detail"] = premise["detail"].replace("from seed 4,", f"from seed {seed},")
     write_facts(tmp_path / "run", facts)
     assert jm.audit(tmp_path / "run").passed
-    failed(tmp_path / "run", "means of", "variances of", "the code gives")
+    failed(tmp_path / "run", "the mean of", "the variance of", "that their seed gives")
+
+
+def test_wrong_draws_of_the_library_are_found(learned, tmp_path, monkeypatch):
+    """The audit takes no draw from the code that the certificate was made by."""
+    problem, answer, code = learned
+    walks, rows = simulation.walk_totals, sampled_rows._rows
+
+    def wrong_rows(*arguments):
+        expected, negative, violated, *rest = rows(*arguments)
+        return expected, 0.5 * negative, 0.5 * violated, *rest
+
+    monkeypatch.setattr(simulation, "walk_totals", lambda *given: 0.9 * walks(*given))
+    monkeypatch.setattr(sampled_rows, "_rows", wrong_rows)
+    for drawn, words in (
+        (ROLLOUTS, "that their seed gives"), (jm.SampledRows(rows=500), "that its seed gives"),
+    ):  # fmt: skip
+        jm.certify(problem, answer, evaluation=drawn).save(tmp_path / "run", code=code)
+        assert jm.audit(tmp_path / "run").passed
+        failed(tmp_path / "run", words)
 
 
 def lowered(facts):
@@ -777,7 +798,7 @@ def test_another_numpy_weakens_no_audit_in_silence(run):
         facts["software"]["numpy"] = version
         write_facts(run, facts)
         outcome = jm.audit(run, trust_code=True)
-        found = [one for one in outcome.findings if "variances of" in one]
+        found = [one for one in outcome.findings if "that their seed gives" in one]
         assert bool(found) == (version == np.__version__)
         assert ("another version of numpy" in str(outcome)) == (version == "1.0")
         with pytest.raises(AuditFailed):

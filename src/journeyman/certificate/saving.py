@@ -49,14 +49,10 @@ from journeyman.certificate.code_references import (
     source_digest,
 )
 from journeyman.certificate.expert_estimates import expert_totals
-from journeyman.certificate.rollouts import Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.costs.registry import cost_class_from
 from journeyman.demonstrations import (
     Blend,
     Demonstrations,
-    EpisodeTotals,
-    ExpertExpectation,
     MonteCarlo,
     StoppedShaping,
 )
@@ -448,49 +444,9 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
             UserWarning,
             stacklevel=2,
         )
-    return _made_policy(place, _made(facts, place))
-
-
-def claims_again(directory: PathLike) -> dict[str, Any]:
-    """What a run in a world of callables claims when its code is called again: claims, header and
-    arrays of its problem, and the totals of its demonstrations. The code has to be trusted."""
-    from journeyman.certificate.certify import certify
-
-    place = Path(directory)
-    parts, stated = _made(_code(place / CODE), place), _json(place / CERTIFICATE)
-    header, arrays = load_arrays(place / PROBLEM, CODED_PROBLEM, INPUT_VERSION)
-    cost_class = cost_class_from(header["cost_class"])
-    expert: Any = ExpertExpectation(arrays["target"]) if header["declared"] else None
-    if "simulator" in parts:
-        if expert is None:
-            _, totals = load_arrays(place / TOTALS, "totals", INPUT_VERSION)
-            expert = EpisodeTotals(totals["totals"], totals["unrecorded"])
-        problem = Apprenticeship(parts["simulator"], None, expert, cost_class)
-    else:
-        expert = Demonstrations.load(place / DEMONSTRATIONS) if expert is None else expert
-        problem = Apprenticeship(parts["world"], parts["costs"], expert, cost_class)
-    evaluation = _evaluation(stated["evaluation"])
-    policy, delta = _made_policy(place, parts, every=True), stated["failure_probability"]
-    certificate = certify(problem, policy, delta, evaluation=evaluation)
-    again_header, again_arrays = _coded_problem(certificate)
-    records = None if problem.expectation.is_declared else expert_totals(problem)
-    return {
-        "claims": certificate_facts(
-            certificate, evaluation if isinstance(evaluation, MixtureRollouts) else None
-        ),
-        "problem": again_header | again_arrays,
-        "totals": None if records is None else records.totals,
-    }
-
-
-def _evaluation(stated: dict[str, Any]) -> Rollouts | SampledRows | MixtureRollouts:
-    if stated["kind"] == "rows":
-        return SampledRows(rows=stated["rows"])
-    count, horizon = stated["trajectories"], stated["horizon"]
-    if stated["kind"] == "rollouts":
-        return Rollouts(count, horizon)
-    rounds = None if stated["rounds"] is None else tuple(stated["rounds"])
-    return MixtureRollouts(count, horizon, rounds=rounds, most_rounds=stated["most_rounds"])
+    header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
+    policy: AnyPolicy = _policy(header["policy"], "policy", _made(facts, place), arrays, place)
+    return policy
 
 
 def _made(facts: dict[str, Any], place: Path) -> dict[str, Any]:
@@ -502,21 +458,9 @@ def _made(facts: dict[str, Any], place: Path) -> dict[str, Any]:
     return {name: _found(one, made) for name, one in facts["parts"].items()}
 
 
-def _made_policy(place: Path, parts: dict[str, Any], *, every: bool = False) -> AnyPolicy:
-    """The policy of stored numbers and parts; with `every`, candidates without weight keep their
-    places, taken by others."""
-    header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
-    policy: AnyPolicy = _policy(header["policy"], "policy", parts, arrays, place, every)
-    return policy
-
-
-def _json(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_bytes()))
-
-
 def _code(path: Path) -> dict[str, Any]:
     try:
-        facts = _json(path)
+        facts: dict[str, Any] = dict(json.loads(path.read_bytes()))
         if facts["kind"] != CODE_KIND or facts["version"] != CODE_VERSION:
             raise ValueError(f"it holds {facts['kind']!r}")
     except (OSError, ValueError, KeyError, TypeError) as fault:
@@ -546,9 +490,8 @@ def _found(stated: dict[str, Any], made: list[Any]) -> Any:
 
 
 def _policy(
-    stated: dict[str, Any], name: str, parts: dict[str, Any], arrays: Arrays, place: Path,
-    every: bool,
-) -> Any:  # fmt: skip
+    stated: dict[str, Any], name: str, parts: dict[str, Any], arrays: Arrays, place: Path
+) -> Any:
     path, form = place / POLICY, stated["form"]
     if form == "reference":
         return parts[name]
@@ -562,14 +505,12 @@ def _policy(
         raise InvalidFile(f"{path} holds a policy of the form {form!r}", "Save it again")
     weights = take(path, arrays, f"weights of the {name}")
     used = {
-        k: _policy(one, f"candidate {k} of the {name}", parts, arrays, place, every)
+        k: _policy(one, f"candidate {k} of the {name}", parts, arrays, place)
         for k, one in enumerate(stated["candidates"])
         if one["form"] != "unused"
     }
-    places = list(range(weights.size)) if every else list(used)
-    first = next(iter(used.values()))
-    members = [used.get(k, first) for k in places]
-    mixture = MixturePolicy(members, weights[places], stated["observation_axes"])
+    places = list(used)
+    mixture = MixturePolicy(list(used.values()), weights[places], stated["observation_axes"])
     assign(mixture, weights=weights[places])
     return mixture
 

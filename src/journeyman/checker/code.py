@@ -1,7 +1,7 @@
-"""Code by reference: which functions a run names, and whether their sources are what they were.
+"""Code by reference: which functions a run names, and what they make when they are trusted.
 
-Reading a reference executes nothing and imports nothing. `function` does, and is asked only when
-whoever audits has said that the code is trusted.
+Reading a reference executes nothing and imports nothing. `Code.made` does both, and is asked only
+when whoever audits has said that the code is trusted.
 """
 
 import importlib
@@ -52,6 +52,19 @@ class Code:
                 f"the source of {module} has changed: its SHA-256 is {now}, and was {stated} when "
                 "the run was saved",
             )
+
+    def made(self, directory: Path) -> dict[str, Any]:
+        """Call everything, in order; this executes the code of the run."""
+        results: list[Any] = []
+        for call in self.calls:
+            name = call["function"]
+            try:
+                given = {key: _given(one, results, directory) for key, one in _sorted(call)}
+                results.append(function(name)(**given))
+            except Exception as fault:
+                words = fault or type(fault).__name__
+                raise Refused(f"{name} cannot be called as it was stated ({words})") from fault
+        return {name: _found(place, results) for name, place in self.parts.items()}
 
 
 def read_code(data: bytes) -> Code:
@@ -129,3 +142,21 @@ def _require_place(place: Any, count: int) -> None:
         raise Refused("the way to a part is no list of names and numbers")
     if any(isinstance(step, str) and step.startswith("_") for step in steps):
         raise Refused("the way to a part leads through what is not public")
+
+
+def _given(stated: dict[str, Any], results: list[Any], directory: Path) -> Any:
+    if "value" in stated:
+        return stated["value"]
+    if "list" in stated:
+        return [_given(one, results, directory) for one in stated["list"]]
+    if "file" in stated:
+        return function("journeyman:Demonstrations.load")(directory / DEMONSTRATIONS)
+    return _found(stated, results)
+
+
+def _found(place: dict[str, Any], results: list[Any]) -> Any:
+    thing = results[place["call"]]
+    for step in place["path"]:
+        by_key = isinstance(step, int) or isinstance(thing, dict)
+        thing = thing[step] if by_key else getattr(thing, step)
+    return thing

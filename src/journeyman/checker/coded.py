@@ -3,9 +3,8 @@
     without code   hashes and digest; ranges and extreme costs; lengths of the record; the expert's
                    estimates from the totals of its episodes; radii, truncation and rounding from
                    the statistics of walks and rows; shares of the failure probability; sums
-    with code      sources as they were; then the run is made again from the code that it names,
-                   and sizes, ranges, totals of the episodes, every statistic from its seed and
-                   every test of a premise are compared with what is stated
+    with code      sources as they were; sizes, names and ranges; totals of the episodes; possible
+                   starts and steps; every statistic, from its seed (`coded_draws`)
 
 Costs lie in Q = { psi : lowest <= psi <= highest, sum_i |psi_i| <= largest }; the stored `extremes`
 are rows that are to be as large as any of them. Without code members of Q are made up, and none may
@@ -15,9 +14,7 @@ be larger than the stored rows. The evaluations are
     mixture    both of every candidate, weighed with theta
     rows       2 N h V1 + N h V2 + radius of Psi' u, from means and ranges of the rows
 
-The code is imported and called only when a directory is given, that is with `trust_code=True`. It
-is the code of the run with that of journeyman, which evaluates the policy once more: what was drawn
-is reproduced and not derived by other means; what follows from it is.
+The code is imported and called only when a directory is given, that is with `trust_code=True`.
 """
 
 import math
@@ -33,7 +30,7 @@ import numpy as np
 
 from journeyman.checker.archives import Arrays, Floats, archive, reals, words
 from journeyman.checker.chain import EPSILON
-from journeyman.checker.code import Code, function, read_code
+from journeyman.checker.code import Code, read_code
 from journeyman.checker.costs import (
     EUCLIDEAN,
     INFINITY,
@@ -44,10 +41,8 @@ from journeyman.checker.costs import (
     smaller_radii,
 )
 from journeyman.checker.draws import (
-    Moments,
     Sample,
     Way,
-    check_alike,
     real_bytes,
     samples_of,
     seed_of,
@@ -70,7 +65,6 @@ from journeyman.checker.findings import (
     DerivedTerm,
     Findings,
     Refused,
-    lies_within,
     number,
 )
 from journeyman.checker.inputs import Records, read_episodes
@@ -87,6 +81,7 @@ from journeyman.checker.premise_claims import (
     STARTS,
     STEPS,
     TESTED,
+    Copies,
     check_copies,
     check_episodes,
     check_outcome,
@@ -113,7 +108,6 @@ TESTED_STEPS = 1 << 16
 BATCHES, BATCH_WALKS = 16, 8
 """Of the test that walks are independent of one another."""
 DIGEST = "a digest of problem and policy"
-NUMBER = re.compile(r"[-+]?[0-9]+\.?[0-9]*(?:e[-+]?[0-9]+)?")
 RANGES = "costs lie in their declared range"
 POSSIBLE_STARTS, POSSIBLE_STEPS = "start states are possible", "steps are possible"
 SIMULATOR = "the simulator is the world the expert acted in"
@@ -122,6 +116,8 @@ TABLES = "costs of one factor are those of their tables"
 AGREE, DRAWN = "successors and predecessors agree", "draws of features follow their law"
 TAKEN = "features and predecessors are what they declare"
 SEPARATE = "rollouts are independent of one another"
+OWN = "journeyman."
+POLICIES = {"FeaturePolicy": "features", "Policy": "table", "MixturePolicy": "mixture"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +146,6 @@ class Question:
 class CodedRun:
     """All inputs, what the certificate states, and how the policy was evaluated."""
 
-    problem: dict[str, Any]
-    """Header and arrays of its file."""
     question: Question
     totals: Floats | None
     """What every demonstration cost, and the time without a record behind it."""
@@ -205,20 +199,22 @@ class CodedRun:
         ]
         return places[:count]
 
-    @cached_property
-    def seed(self) -> int | None:
-        """A digest of discount, ranges and policy; None where the policy is made by code."""
-        content = list(_policy_bytes(self, self.form, "policy"))
+    def seed(self, parts: dict[str, Any] | None) -> int | None:
+        """A digest of discount, ranges and policy; None where the policy is code that was not
+        made."""
+        content = list(_policy_bytes(self, self.form, "policy", parts))
         ends = (np.array([self.question.discount]), self.question.lowest, self.question.highest)
         if any(one is None for one in content):
             return None
         return seed_of(b"large\n", *map(real_bytes, ends), *(one or b"" for one in content))
 
 
-def _policy_bytes(run: CodedRun, form: dict[str, Any], name: str) -> Iterator[bytes | None]:
+def _policy_bytes(
+    run: CodedRun, form: dict[str, Any], name: str, parts: dict[str, Any] | None
+) -> Iterator[bytes | None]:
     kind = form["form"]
     if kind == "reference":
-        yield None
+        yield from [None] if parts is None else _made_bytes(parts[name])
     elif kind == "features":
         yield b"features\n" + real_bytes(run.numbers("coefficients", name))
     elif kind == "table":
@@ -230,12 +226,29 @@ def _policy_bytes(run: CodedRun, form: dict[str, Any], name: str) -> Iterator[by
         yield b"mixture\n" + real_bytes(weights[weights != 0])
         for k in np.flatnonzero(weights):
             member = form["candidates"][k]
-            yield from _policy_bytes(run, member, f"candidate {k} of the {name}")
+            yield from _policy_bytes(run, member, f"candidate {k} of the {name}", parts)
+
+
+def _made_bytes(policy: Any) -> Iterator[bytes]:
+    """A policy as code made it."""
+    kinds = [one.__name__ for one in type(policy).__mro__ if one.__module__.startswith(OWN)]
+    kind = next((POLICIES[one] for one in kinds if one in POLICIES), "code")
+    if kind == "features":
+        yield b"features\n" + real_bytes(policy.coefficients)
+    elif kind == "table":
+        yield b"table\n" + real_bytes(policy.per_pair) + whole_bytes(policy.pairs.offsets)
+    elif kind == "mixture":
+        weights = np.asarray(policy.weights)
+        yield b"mixture\n" + real_bytes(weights[weights != 0])
+        for k in np.flatnonzero(weights):
+            yield from _made_bytes(policy.candidates[k])
+    else:
+        yield b"code\n"
 
 
 def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> CodedRun:
     """The inputs among `files`; the first that cannot be used is `Refused`, with its name."""
-    question, problem = named(files, "problem.npz", read_question)
+    question = named(files, "problem.npz", read_question)
     form, arrays = named(files, "policy.npz", _read_form)
     code = named(files, "code.json", read_code)
     totals = records = None
@@ -249,7 +262,7 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> CodedRun:
     if totals is not None and (question.sizes is None) != (records is None):
         raise Refused("demonstrations and the kind of problem do not go together")
     run = CodedRun(
-        problem, question, totals, missing, records, form, arrays, code, stated_ways(facts),
+        question, totals, missing, records, form, arrays, code, stated_ways(facts),
         _read_evaluation(facts["evaluation"]), facts["failure_probability"],
         facts["software"]["numpy"] == np.__version__,
     )  # fmt: skip
@@ -258,7 +271,7 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> CodedRun:
     return run
 
 
-def read_question(data: bytes) -> tuple[Question, dict[str, Any]]:
+def read_question(data: bytes) -> Question:
     header, arrays = archive(data, "problem of callables", 1)
     names, discount = words(header, "names"), header.get("discount")
     if not isinstance(discount, float) or not 0 < discount < 1:
@@ -274,13 +287,12 @@ def read_question(data: bytes) -> tuple[Question, dict[str, Any]]:
     vertices = reals(arrays, "vertices", 2) if "vertices" in arrays else None
     if sizes != (None, None) and not all(type(one) is int and one > 0 for one in sizes):
         raise Refused(f"the world has sizes {sizes}")
-    question = Question(
+    return Question(
         names, read_class(header["cost_class"], extremes, vertices), low, high,
         float(reals(arrays, "largest", 0)), discount, target,
         None if sizes == (None, None) else (int(sizes[0] or 0), int(sizes[1] or 0)),
         header["centred"],
     )  # fmt: skip
-    return question, header | arrays
 
 
 def _read_form(data: bytes) -> tuple[dict[str, Any], Arrays]:
@@ -329,26 +341,53 @@ def _read_evaluation(stated: Any) -> dict[str, Any]:
     return dict(stated)
 
 
+# What only code can say
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Whether all recorded starts and steps can happen (None where the world does not say, or there
+    are none), log e-values against their laws, and what was found about draws."""
+
+    exact: Floats | None = None
+    """The part of Psi' u that is not sampled."""
+    starts: bool | None = None
+    steps: bool | None = None
+    log_starts: float | None = None
+    log_steps: float | None = None
+    copies: Copies | None = None
+    tables: tuple[str, ...] = ()
+    """Costs whose <phi_j, psi_i> are exact, at least in part."""
+    followed: int | None = None
+    """Steps there and back, where rows were drawn."""
+    agree: bool = True
+    log_draws: float | None = None
+    separate: float | None = None
+    """p-value of the test that walks are independent of one another."""
+
+
 def check_run(findings: Findings, facts: dict[str, Any], run: CodedRun, place: Path | None) -> None:
     """All comparisons, with the code of the run where a directory is given."""
-    remade = False
+    tested: Tested | None = None
     if place is not None and not findings.findings:
         findings.attempt("the sources", lambda: run.code.check_sources(findings))
     if place is not None and not findings.findings:
-        remade = findings.attempt("the code", lambda: check_code(findings, facts, run, place))
+        from journeyman.checker.coded_draws import check_code
+
+        tested = findings.attempt("the code", lambda: check_code(findings, run, place))
     costs, h = run.question.costs, run.question.horizon
     stages: dict[str, Callable[[], None]] = {
         "the extreme costs": lambda: check_extremes(findings, run.question),
         "the record": lambda: _check_lengths(findings, run),
         "the statistics": lambda: _check_statistics(findings, run),
-        "the gap": lambda: _check_gap(findings, run),
+        "the gap": lambda: _check_gap(findings, run, tested),
         "the limits": lambda: _check_limits(findings, facts, run.question),
-        "the premises": lambda: _check_premises(findings, facts, run),
+        "the premises": lambda: _check_premises(findings, facts, run, tested),
         "the conclusion": lambda: check_conclusion(findings, facts, rounding_of(h, costs.plain, 0)),
     }
     for name, stage in stages.items():
         findings.attempt(name, stage)
-    if not remade:
+    if tested is None:
         for what in _not_derived(run, trusted=place is not None):
             findings.leave_open(what)
 
@@ -356,7 +395,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: CodedRun, place: P
 def _not_derived(run: CodedRun, *, trusted: bool) -> Iterator[str]:
     yield "sizes, costs and ranges of the world"
     yield f"means and variances of the {'rows' if run.kind == ROWS else 'rollouts'}"
-    if run.seed is None:
+    if run.seed(None) is None:
         yield "the seed of the draws"
     if run.kind == ROWS:
         yield "the gap to the estimate"
@@ -445,8 +484,9 @@ def _check_statistics(findings: Findings, run: CodedRun) -> None:
     names = [one.name for one in run.samples]
     if not findings.equal("the list of samples", names, wanted):
         raise Refused("the samples are not those of the evaluation")
-    if run.seed is not None:
-        findings.equal("the seed of the draws", stated["seed"], run.seed)
+    seed = run.seed(None)
+    if seed is not None:
+        findings.equal("the seed of the draws", stated["seed"], seed)
     if run.kind == MIXTURE:
         places = run.places()
         shares = [float(places[k][2]) * share for k in run.drawn]
@@ -492,9 +532,10 @@ def _check_walk_statistics(findings: Findings, question: Question, one: Sample) 
     )
 
 
-def _check_gap(findings: Findings, run: CodedRun) -> None:
+def _check_gap(findings: Findings, run: CodedRun, tested: Tested | None) -> None:
     question = run.question
-    evaluation = _by_rows(run) if run.kind == ROWS else _by_walks(run)
+    exact = None if tested is None else tested.exact
+    evaluation = _by_rows(run, exact) if run.kind == ROWS else _by_walks(run)
     estimates = {one.name: one for one in _estimates(run)}
     size = question.costs.size(question.horizon) + evaluation.size
     for way in run.ways:
@@ -502,7 +543,7 @@ def _check_gap(findings: Findings, run: CodedRun) -> None:
             continue
         estimate = estimates[way.estimate]
         gap: float | DerivedTerm = question.costs.gap(evaluation.expectations - estimate.values)
-        if run.kind == ROWS:  # a part of Psi' u is not sampled, and only code knows it
+        if run.kind == ROWS and exact is None:
             least = 0.0 if question.costs.contains_zero else -math.inf
             formula = "gap_W(expectations - values)"
             gap = DerivedTerm("gap to the estimate", formula, least, estimate.name, math.inf)
@@ -553,8 +594,8 @@ def _by_walks(run: CodedRun) -> Evaluation:
     return Evaluation("E (mixture)" if run.kind == MIXTURE else "E", values, terms)
 
 
-def _by_rows(run: CodedRun) -> Evaluation:
-    """Kind A."""
+def _by_rows(run: CodedRun, exact: Floats | None) -> Evaluation:
+    """Kind A; `exact` is the part of Psi' u that is not sampled, None when not known."""
     question, theta = run.question, run.numbers("coefficients")
     expected, *violations = run.samples
     V1, V2 = (
@@ -569,7 +610,8 @@ def _by_rows(run: CodedRun) -> Evaluation:
         DerivedTerm("expectations", "radius of Psi' u", off, source),
         _rounding(question, theta.size + expected.count, mass),
     )
-    return Evaluation("A (sampled)", expected.means, terms, size * mass)
+    means = expected.means if exact is None else expected.means + exact
+    return Evaluation("A (sampled)", means, terms, size * mass)
 
 
 def row_radii(sample: Sample) -> Floats:
@@ -613,14 +655,22 @@ def _check_limits(findings: Findings, facts: dict[str, Any], question: Question)
 # Premises
 
 
-def _check_premises(findings: Findings, facts: dict[str, Any], run: CodedRun) -> None:
-    """That the list is complete, and each entry, as far as that needs no code."""
+def _check_premises(
+    findings: Findings, facts: dict[str, Any], run: CodedRun, tested: Tested | None
+) -> None:
+    """That the list is complete, and each entry; outcomes of tests only where they were found."""
     names = [one["name"] for one in facts["premises"]]
     stated = dict(zip(names, facts["premises"], strict=True))
     tables = [TABLES] * (run.kind == ROWS and TABLES in names)
     rows = [AGREE, DRAWN, TAKEN] if run.kind == ROWS else [SEPARATE]
     if not findings.equal("the list of premises", names, [*_names(run, stated), *tables, *rows]):
         return
+    if tested is not None and run.kind == ROWS:
+        findings.equal("the premise about tables", bool(tables), bool(tested.tables))
+    if tested is not None and tables:
+        rows_drawn = f"checked in {run.evaluation['rows']} pairs that were drawn"
+        says = f"{', '.join(tested.tables)}: {rows_drawn}"
+        findings.equal("the costs that have tables", stated[TABLES]["detail"], says)
     tests = {POSSIBLE_STARTS, POSSIBLE_STEPS, STARTS, STEPS, AGREE, DRAWN, SEPARATE}
     for name in set(names) - tests - ({COPIED} if run.records is not None else set()):
         check_outcome(findings, stated[name], DECLARED, None)
@@ -631,16 +681,13 @@ def _check_premises(findings: Findings, facts: dict[str, Any], run: CodedRun) ->
         "the premise about draws names another number or seed",
     )
     if COPIED in stated:
-        _check_copied(findings, run, stated[COPIED])
+        _check_copied(findings, run, stated[COPIED], tested)
     if run.records is not None and POSSIBLE_STARTS in stated:
-        _check_record(findings, run.records, stated)
+        _check_record(findings, run, run.records, stated, tested)
     if run.kind == ROWS:
-        both = (stated[AGREE]["status"], stated[AGREE]["level"])
-        known = both in ((TESTED, 0.0), (FAILED, 0.0))
-        findings.check(known, f"the premise that {AGREE} is no test")
-        check_test(findings, stated[DRAWN], printed_log(stated[DRAWN]), run.evaluation["rows"])
+        _check_rows(findings, run, stated, tested)
     else:
-        _check_separate(findings, run, stated[SEPARATE])
+        _check_separate(findings, run, stated[SEPARATE], tested)
 
 
 def _names(run: CodedRun, stated: dict[str, Any]) -> list[str]:
@@ -673,7 +720,9 @@ def _draws(run: CodedRun) -> str:
     return f"{count} rollouts of each from seed {seed}, in rounds of {sizes} candidates;"
 
 
-def _check_copied(findings: Findings, run: CodedRun, stated: dict[str, Any]) -> None:
+def _check_copied(
+    findings: Findings, run: CodedRun, stated: dict[str, Any], tested: Tested | None
+) -> None:
     """Equal episodes can be counted without code; how likely they are it has to say."""
     if run.records is None:
         assert run.totals is not None
@@ -681,18 +730,25 @@ def _check_copied(findings: Findings, run: CodedRun, stated: dict[str, Any]) -> 
         says = f": {repeats} of {len(run.totals)} episodes have the totals of another"
         findings.check(says in stated["detail"], "the premise about copies has other numbers")
         return
-    copies = copies_of(run.records, None)
-    if (stated["status"], stated["level"]) != (DECLARED, None):
-        check_test(findings, stated, printed_log(stated), copies.episodes)
+    copies = None if tested is None else tested.copies
+    if copies is None:
+        copies = copies_of(run.records, None)
+        if (stated["status"], stated["level"]) != (DECLARED, None):
+            check_test(findings, stated, printed_log(stated), copies.episodes)
     check_copies(findings, stated, copies)
 
 
-def _check_record(findings: Findings, records: Records, stated: dict[str, Any]) -> None:
+def _check_record(
+    findings: Findings, run: CodedRun, records: Records, stated: dict[str, Any],
+    tested: Tested | None,
+) -> None:  # fmt: skip
     """Possible starts and steps, and bets against their laws."""
     starts, steps = len(records), records.state.size
-    for name, count, word in (
-        (POSSIBLE_STARTS, starts, "starts"), (POSSIBLE_STEPS, steps, "steps"),
-    ):  # fmt: skip
+    found = tested or Tested()
+    for name, count, word, holds in (
+        (POSSIBLE_STARTS, starts, "starts", found.starts),
+        (POSSIBLE_STEPS, steps, "steps", found.steps),
+    ):
         one = stated[name]
         both = (one["status"], one["level"])
         sound = both in ((TESTED, 0.0), (FAILED, 0.0), (DECLARED, None))
@@ -700,13 +756,49 @@ def _check_record(findings: Findings, records: Records, stated: dict[str, Any]) 
         if one["status"] == TESTED:
             says = one["detail"] == f"{count} {word} have positive probability"
             findings.check(says, f"the test that {name} names another number")
-    for name, count in ((STARTS, starts), (STEPS, min(steps, TESTED_STEPS))):
+        if tested is not None:
+            outcome = DECLARED if holds is None else TESTED if holds else FAILED
+            findings.equal(f"the status that {name}", one["status"], outcome)
+    for name, count, log_value in (
+        (STARTS, starts, found.log_starts), (STEPS, min(steps, TESTED_STEPS), found.log_steps),
+    ):  # fmt: skip
         if name in stated:
-            check_test(findings, stated[name], printed_log(stated[name]), count)
+            _check_bet(findings, run, stated[name], log_value, count, exactly=name == STEPS)
 
 
-def _check_separate(findings: Findings, run: CodedRun, stated: dict[str, Any]) -> None:
+def _check_bet(
+    findings: Findings, run: CodedRun, stated: dict[str, Any], log_value: float | None, count: int,
+    *, exactly: bool = False,
+) -> None:  # fmt: skip
+    """A test by an e-value: as the code gives it or, without code, as it is stated."""
+    attempt = Findings()
+    value = printed_log(stated) if log_value is None else log_value
+    check_test(attempt, stated, value, count)
+    settle(findings, attempt, same_numpy=run.same_numpy or exactly)
+
+
+def _check_rows(
+    findings: Findings, run: CodedRun, stated: dict[str, Any], tested: Tested | None
+) -> None:
+    """Steps there and back, and bets against the laws of draws."""
+    agree, found = stated[AGREE], tested or Tested()
+    both = (agree["status"], agree["level"])
+    findings.check(both in ((TESTED, 0.0), (FAILED, 0.0)), f"the premise that {AGREE} is no test")
+    if found.followed is not None:
+        outcome = TESTED if found.agree else FAILED
+        findings.equal(f"the status that {AGREE}", agree["status"], outcome)
+        says = agree["detail"] == f"{found.followed} steps were followed there and back"
+        findings.check(
+            says or not found.agree, f"the test that {AGREE} names another number of steps"
+        )
+    _check_bet(findings, run, stated[DRAWN], found.log_draws, run.evaluation["rows"])
+
+
+def _check_separate(
+    findings: Findings, run: CodedRun, stated: dict[str, Any], tested: Tested | None
+) -> None:
     """A test by batches of walks: its level, its p-value, and what follows from it."""
+    attempt = Findings()
     findings.equal(f"the level of the test that {SEPARATE}", stated["level"], LEVEL)
     each = rf" of each of {len(run.drawn)} candidates" if len(run.drawn) > 1 else ""
     says = re.match(
@@ -717,67 +809,11 @@ def _check_separate(findings: Findings, run: CodedRun, stated: dict[str, Any]) -
     if says is None:
         findings.check(False, f"the test that {SEPARATE} names no p-value")
         return
-    outcome = FAILED if float(says[1]) <= LEVEL else TESTED
-    findings.equal(f"the status that {SEPARATE}", stated["status"], outcome)
-
-
-# With code
-
-
-def check_code(findings: Findings, facts: dict[str, Any], run: CodedRun, place: Path) -> bool:
-    """Make the run again by its own code, and compare what that claims."""
-    again = function("journeyman.certificate.saving:claims_again")(place)
-    for name, own in again["problem"].items():
-        stated = run.problem.get(name)
-        findings.check(
-            np.array_equal(np.asarray(stated), np.asarray(own)),
-            f"the {name.replace('_', ' ')} of the problem is {stated!r}, the code gives {own!r}",
-        )
-    if again["totals"] is not None and run.totals is not None:
-        off = np.abs(run.totals - again["totals"])
-        slack = AGREEMENT * run.question.costs.norms * run.question.horizon
-        episode, k = (int(one) for one in np.unravel_index(np.argmax(off - slack), off.shape))
-        findings.check(
-            off[episode, k] <= slack[k],
-            f"episode {episode} costs {float(run.totals[episode, k])!r} of "
-            f"{run.question.names[k]!r}, the code gives {float(again['totals'][episode, k])!r}",
-        )
-    seed = again["claims"]["evaluation"]["seed"]
-    findings.equal("the seed of the draws", run.evaluation["seed"], seed)
-    for one in again["claims"]["premises"]:
-        sound = (one["name"], one["status"]) != (AGREE, FAILED)
-        findings.check(sound, f"the code of the world contradicts itself: {one['detail']}")
-    attempt, size = Findings(), run.question.costs.size(run.question.horizon)
-    for part in ("evaluation", "combinations", "premises", "trivial_bound", "lower_bounds"):
-        _compare(attempt, part, facts[part], again["claims"][part], size)
-    if not settle(findings, attempt, same_numpy=run.same_numpy) and not run.same_numpy:
-        drawn = again["claims"]["combinations"][0]["statistics"]
-        for stated, own in zip(run.samples, map(Sample.read, drawn), strict=True):
-            names = [f"{name} in {stated.name}" for name in run.question.names]
-            first, other = (Moments(one.count, one.means, one.variances) for one in (stated, own))
-            check_alike(findings, names[: own.means.size], first, other, own.ranges, own.ranges)
-    return True
-
-
-def _compare(findings: Findings, what: str, stated: Any, own: Any, size: float) -> None:
-    """Claims beside those of the code: numbers, numbers in texts, and all else exactly."""
-    if isinstance(stated, dict) and isinstance(own, dict) and set(stated) == set(own):
-        named_part = stated.get("name", stated.get("kind", ""))
-        inner = f"{what} ({named_part})" if isinstance(named_part, str) and named_part else what
-        for key, value in stated.items():
-            _compare(findings, f"{key} of {inner}", value, own[key], size)
-    elif isinstance(stated, list) and isinstance(own, list) and len(stated) == len(own):
-        for k, (one, other) in enumerate(zip(stated, own, strict=True)):
-            _compare(findings, f"{what}, number {k}", one, other, size)
-    elif type(stated) is float and type(own) is float:
-        scale = size**2 if "variances" in what else size
-        findings.check(
-            lies_within(stated, own, own, scale), f"{what} is {stated!r}, the code gives {own!r}"
-        )
-    else:
-        both = [NUMBER.split(one) if isinstance(one, str) else one for one in (stated, own)]
-        same = type(stated) is type(own) and both[0] == both[1]
-        if same and isinstance(stated, str):
-            printed = [np.array(NUMBER.findall(one), dtype=float) for one in (stated, own)]
-            same = bool((np.abs(printed[0] - printed[1]) <= 0.01 * np.abs(printed[1])).all())
-        findings.check(same, f"{what} is {stated!r}, the code gives {own!r}")
+    value = float(says[1])
+    if tested is not None and tested.separate is not None:
+        close = abs(value - tested.separate) <= 0.01 * tested.separate
+        attempt.check(close, f"the p-value that {SEPARATE} is {value!r}, not {tested.separate!r}")
+        value = tested.separate
+    outcome = FAILED if value <= LEVEL else TESTED
+    attempt.equal(f"the status that {SEPARATE}", stated["status"], outcome)
+    settle(findings, attempt, same_numpy=run.same_numpy)
