@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small systems: threads onl
 import numpy as np
 
 import journeyman as jm
-from journeyman.report.line_chart import Axis, Level, Panel, Series, line_chart
+from journeyman.report.line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 
 MACRO_CELLS, DISCOUNT, DEMONSTRATIONS, HORIZON = 8, 0.99, 100, 690
 
@@ -75,7 +75,7 @@ def picture(answer: jm.Answer, accuracy: float) -> str:
             Panel("Bounds on the least gap", axis, Axis("gap per step", log=True), bounds),
             Panel(
                 "What is certified", axis, Axis("upper - lower bound per step", log=True),
-                [Series("difference", seconds, upper - lower)], [Level("asked for", accuracy)],
+                [Series("difference", seconds, upper - lower)], [HorizontalLine("asked for", accuracy)],
             ),
         ],
     )  # fmt: skip

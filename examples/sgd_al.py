@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small systems: threads onl
 import numpy as np
 
 import journeyman as jm
-from journeyman.report.line_chart import Axis, Level, Panel, Series, line_chart
+from journeyman.report.line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 from journeyman.solvers.reduced.step_rules import StepRule
 
 RULES = {
@@ -111,11 +111,11 @@ def picture(
         [
             Panel(
                 "Loss of the average", steps, Axis("loss (bounds the gap to the data)", log=True),
-                losses, [Level("ReducedProgram", best.reduced.loss)],
+                losses, [HorizontalLine("ReducedProgram", best.reduced.loss)],
             ),
             Panel(
                 "Its policy against the true expert", steps, Axis("gap", log=True),
-                gaps, [Level("ReducedProgram", least), Level("cloning", cloned)],
+                gaps, [HorizontalLine("ReducedProgram", least), HorizontalLine("cloning", cloned)],
             ),
         ],
     )  # fmt: skip

@@ -12,6 +12,7 @@ from journeyman.costs import L1Ball, Polytope, PriorBall
 from journeyman.costs.rates import Totals
 from journeyman.costs.registry import cost_class_from
 from journeyman.costs.weight_set import BALL, BOX, LARGEST
+from journeyman.errors import InvalidCosts
 
 every = pytest.mark.parametrize("name", NAMES)
 every_count = pytest.mark.parametrize("num_costs", [1, 2, 4])
@@ -264,3 +265,33 @@ def test_a_point_is_a_polytope_too():
     point = Polytope([[1, 0], [-1, 0], [0, 1], [0, -1]], [2.0, -2.0, 3.0, -3.0])
     np.testing.assert_allclose(point.vertices, [[2.0, 3.0]])
     assert point.gap([1.0, -1.0]) == pytest.approx(-1.0)
+
+
+def test_polytopes_that_cannot_be_resolved_are_refused():
+    """A vertex that is lost to rounding would make gaps, and so bounds, too small."""
+    box = [[1, 0], [-1, 0], [0, 1], [0, -1]]
+    with pytest.raises(InvalidCosts, match="too different for exact vertices"):
+        Polytope(box, [2e8, -1e8, 1, -0.01])
+    with pytest.raises(InvalidCosts, match="too thin"):
+        Polytope(box, [1, -1 + 1e-7, 1, 0])
+    assert Polytope(box, [200, -100, 0.24, -0.22]).gap([0, 1]) == pytest.approx(0.24, rel=1e-12)
+    assert Polytope([*box, [0, 0]], [1, 1, 1, 1, 0]).vertices.shape == (4, 2)
+    with pytest.raises(InvalidCosts, match="row 4 is zero"):
+        Polytope([*box, [0, 0]], [1, 1, 1, 1, -1])
+
+
+def test_members_of_a_prior_ball_are_left_alone_to_the_bit():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        prior = rng.normal(size=3)
+        ball = PriorBall(prior, 1.1 * float(np.abs(prior).max()))
+        assert ball.contains_zero
+        assert not ball.admit(np.zeros(3)).any()
+
+
+def test_weights_of_zero_leave_nothing_of_an_infinite_range():
+    ends = np.array([-np.inf, -1.0]), np.array([np.inf, 1.0])
+    flat = Polytope([[1, 0], [-1, 0], [0, 1], [0, -1]], [1, 0, 1, 0])
+    assert flat.largest_gap(*ends) == np.inf
+    assert PriorBall([0.0, 1.0], 1.0).largest_gap(*ends) == np.inf
+    assert not np.isnan(flat.least_gap(*ends))

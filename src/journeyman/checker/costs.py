@@ -268,17 +268,19 @@ class PriorCosts(Costs):
         return float(self.prior @ difference) + self.radius * self.ball.gap(difference)
 
     def largest_gap(self, low: Floats, high: Floats) -> float:
-        known = math.fsum(np.maximum(self.prior * low, self.prior * high))
+        known = math.fsum(np.maximum(times(self.prior, low), times(self.prior, high)))
         return known + self.radius * self.ball.largest_gap(low, high)
 
     def least_gap(self, low: Floats, high: Floats) -> float:
-        known = math.fsum(np.minimum(self.prior * low, self.prior * high))
+        known = math.fsum(np.minimum(times(self.prior, low), times(self.prior, high)))
         return known + self.radius * self.ball.least_gap(low, high)
 
     def row_sizes(self, rows: Floats) -> Floats:
         return np.abs(rows @ self.prior) + self.radius * self.ball.row_sizes(rows)
 
     def member(self, weights: Floats) -> Floats:
+        if self.ball.norm(weights - self.prior) <= self.radius:
+            return weights
         away = (weights - self.prior) / self.radius
         return self.prior + self.radius * self.ball.member(away)
 
@@ -307,14 +309,15 @@ class PolytopeCosts(Costs):
     def __post_init__(self) -> None:
         """The vertices lie in the polytope, and reach as far as linear programs do: in the
         directions of costs, rows, and many others."""
-        sizes = np.abs(self.rows).sum(axis=1) * float(np.abs(self.vertices).max())
+        reach = np.abs(self.vertices).max(axis=0)
+        sizes = np.abs(self.rows) @ reach
         if (self.vertices @ self.rows.T > self.limits + 1e-7 * (sizes + 1e-300)).any():
             raise Refused("a vertex of the polytope lies outside of it")
         eye, lots = np.eye(self.scale.size), np.random.default_rng(0)
         probes = lots.normal(size=(PROBES, self.scale.size))
         for towards in (*eye, *-eye, *self.rows, *-self.rows, *probes):
             found = optimize.linprog(-towards, self.rows, self.limits, bounds=(None, None))
-            size = float(np.abs(self.vertices).max()) * np.abs(towards).sum()
+            size = float(np.abs(towards) @ reach)
             if found.status != 0 or -found.fun > self.gap(towards) + 1e-6 * size:
                 raise Refused("the vertices of the polytope are not all of it")
 
@@ -326,10 +329,14 @@ class PolytopeCosts(Costs):
         return float((self.vertices @ difference).max())
 
     def largest_gap(self, low: Floats, high: Floats) -> float:
-        return float(np.maximum(self.vertices * low, self.vertices * high).sum(axis=1).max())
+        return float(
+            np.maximum(times(self.vertices, low), times(self.vertices, high)).sum(axis=1).max()
+        )
 
     def least_gap(self, low: Floats, high: Floats) -> float:
-        return float(np.minimum(self.vertices * low, self.vertices * high).sum(axis=1).max())
+        return float(
+            np.minimum(times(self.vertices, low), times(self.vertices, high)).sum(axis=1).max()
+        )
 
     def row_sizes(self, rows: Floats) -> Floats:
         return np.asarray(np.abs(rows @ self.vertices.T).max(axis=1))
@@ -411,6 +418,12 @@ def _numbers(values: Any, shape: tuple[int, ...]) -> Floats:
     if found.shape != shape or not np.isfinite(found).all():
         raise Refused(f"a cost class has numbers of shape {found.shape}, or some are not finite")
     return found
+
+
+def times(weights: Floats, ends: Floats) -> Floats:
+    """Their products; zero times infinity is nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weights == 0, 0.0, weights * ends)
 
 
 def hoeffding(width: float, count: int, delta: float) -> float:

@@ -93,7 +93,23 @@ class Findings:
             self.equal(f"the source of {term.name!r} in {title}", one["source"], term.source)
             most = term.value if term.most is None else term.most
             self.within(f"{term.name!r} in {title}", value, term.value, most, size)
+        self._sum_is_no_less(title, values, derived)
         return values
+
+    def _sum_is_no_less(
+        self, title: str, values: list[float], derived: Sequence[DerivedTerm]
+    ) -> None:
+        """Terms agree up to the size of the costs, which may dwarf the bound: their sum may fall
+        short of the derived one by no more than what rounding is said to hide."""
+        wanted = [term.value for term in derived]
+        if not all(map(math.isfinite, [*values, *wanted])):
+            return
+        hidden = math.fsum(term.value for term in derived if term.name == "rounding")
+        slack = hidden + AGREEMENT * max(math.fsum(map(abs, wanted)), LEAST_SIZE)
+        stated, least = math.fsum(values), math.fsum(wanted)
+        self.check(
+            stated >= least - slack, f"the terms of {title} add up to {stated!r}, not to {least!r}"
+        )
 
     def total(self, title: str, stated: float, values: list[float]) -> None:
         """A bound is the sum of its terms, rounded up."""

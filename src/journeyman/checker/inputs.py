@@ -485,7 +485,10 @@ def _budget_cost(world: StoredWorld, given: Floats) -> Floats:
     """Per pair, from a vector or from a (states x action numbers) table."""
     widest = 1 + int(world.numbers.max())
     if given.ndim == 2 and given.shape == (world.num_states, widest):
-        return np.asarray(given[world.state_of, world.numbers])
+        cost = np.asarray(given[world.state_of, world.numbers])
+        if np.count_nonzero(given) > np.count_nonzero(cost):
+            raise Refused("a budget has a cost for an action that its state does not offer")
+        return cost
     if given.ndim != 1:
         raise Refused(f"a cost has shape {given.shape}")
     return np.asarray(world.per_pair(given))

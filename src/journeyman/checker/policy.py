@@ -294,17 +294,29 @@ class Evaluated:
         check_expected(findings, names, stated, self.expectations, widths, margins)
         fewer = max(2, min(sample.count, MOST_STEPS // horizon))
         rng = generator(sample.seed, STREAMS[ROLLOUTS], fresh=True)
-        check_alike(findings, names, stated, self._walked(fewer, horizon, rng), widths, sizes)
+        fresh, missing = self._walked(fewer, horizon, rng)
+        check_alike(findings, names, stated, fresh, widths, sizes)
+        doubt = cut * math.sqrt(math.log(4e9) / 2)
+        findings.check(
+            abs(missing - sample.unrecorded)
+            <= doubt * (1 / math.sqrt(fewer) + 1 / math.sqrt(sample.count)),
+            f"rollouts leave {sample.unrecorded!r} of time unrecorded, fresh ones {missing!r}",
+        )
         if sample.count * horizon > MOST_AGAIN:
             findings.leave_open(TOO_MANY)
         else:
             rng = generator(sample.seed, STREAMS[ROLLOUTS])
-            again = self._walked(sample.count, horizon, rng)
+            again, missing = self._walked(sample.count, horizon, rng)
             check_same(findings, names, stated, again, sizes, same_numpy=same_numpy)
+            if same_numpy:
+                what = "the time that rollouts leave unrecorded"
+                findings.close(what, sample.unrecorded, missing, world.horizon)
 
-    def _walked(self, count: int, horizon: int, rng: np.random.Generator) -> Moments:
+    def _walked(self, count: int, horizon: int, rng: np.random.Generator) -> tuple[Moments, float]:
+        """Moments of completed totals, and the mean time without a record."""
         totals, missing = self.walks(count, horizon, rng)
-        return Moments.of(totals + np.outer(missing, self.problem.costs.centre))
+        moments = Moments.of(totals + np.outer(missing, self.problem.costs.centre))
+        return moments, float(missing.mean())
 
     def walks(self, count: int, horizon: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Totals of rollouts of at most `horizon` steps, and the time without a record behind."""

@@ -304,6 +304,12 @@ def quadratic_smoothing(
     return value, weights
 
 
+def times(weights: FloatArray, ends: FloatArray) -> FloatArray:
+    """weights * ends, where a weight of zero leaves nothing of an end that is infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weights == 0, 0.0, weights * ends)
+
+
 def soft_maximum(scores: FloatArray, temperature: float) -> tuple[float, FloatArray]:
     """t log sum exp(scores/t), above the maximum by at most t log n, and the shares behind it."""
     largest = float(scores.max())

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, Matrix, assign, dense, read_only, real_array
-from journeyman.costs.cost_class import CostClass, soft_maximum
+from journeyman.costs.cost_class import CostClass, soft_maximum, times
 from journeyman.costs.rates import Rate, Totals, union_over_costs, union_over_points
 from journeyman.costs.weight_set import HULL, KernelForm, WeightSet
 from journeyman.errors import InvalidCosts
@@ -29,6 +29,12 @@ HARDEST = 400_000
 """No polytope is enumerated of which the upper bound theorem allows more vertices than this."""
 ROUNDING = 1e-9
 """Relative to the size of the weights: slacks below are none, points as close are one."""
+MERGED = 1e-11
+"""Vertices closer than this, in units of their costs, are one."""
+THINNEST = 1e-6
+"""A polytope is flat, or at least so thick, in units of its costs."""
+MOST_UNLIKE = 1e3
+"""Between the largest weights of two costs: what is computed in common units resolves no more."""
 BLOCK = 1 << 14
 """Rows of a cost basis that are weighed at a time."""
 
@@ -107,12 +113,12 @@ class Polytope(CostClass):
         return np.asarray(middle + share * away)
 
     def largest_gap(self, low: FloatArray, high: FloatArray) -> float:
-        ends = np.maximum(self.vertices * low, self.vertices * high)
+        ends = np.maximum(times(self.vertices, low), times(self.vertices, high))
         return float(ends.sum(axis=1).max())
 
     def least_gap(self, low: FloatArray, high: FloatArray) -> float:
         """min_z max_w <w, z> is at least max_w min_z <w, z>."""
-        ends = np.minimum(self.vertices * low, self.vertices * high)
+        ends = np.minimum(times(self.vertices, low), times(self.vertices, high))
         return float(ends.sum(axis=1).max())
 
     def pointwise_bound(self, matrix: Matrix) -> float:
@@ -241,23 +247,52 @@ class _Slacks:
 
 
 def _vertices(A: FloatArray, b: FloatArray) -> FloatArray:
-    """All vertices, after it was proven that W is bounded and not empty."""
-    low, high = _bounds(A, b)
-    size = float(max(np.abs(low).max(), np.abs(high).max())) or 1.0
+    """All vertices, after it was proven that W is bounded and not empty.
+
+    They are sought in units of the largest weight of each cost, and rows of norm one: tolerances
+    are relative to these. What they cannot resolve is refused, because a vertex that is lost would
+    make gaps too small.
+    """
     norms = np.linalg.norm(A, axis=1)
-    least = np.array([_extreme(row, A, b)[0] for row in A])
-    has_slack = b - least > ROUNDING * norms * size
+    if (b[norms == 0] < 0).any():
+        raise InvalidCosts(
+            f"row {int(np.argmax((norms == 0) & (b < 0)))} is zero and its limit negative",
+            "No weights satisfy it: take it back",
+        )
+    A, b = A[norms > 0] / norms[norms > 0, np.newaxis], b[norms > 0] / norms[norms > 0]
+    low, high = _bounds(A, b)
+    units = np.maximum(np.abs(low), np.abs(high))
+    units[units == 0] = 1.0
+    if units.max() > MOST_UNLIKE * units.min():
+        least, most = int(np.argmin(units)), int(np.argmax(units))
+        raise InvalidCosts(
+            f"the weight of cost {most} reaches {units[most]:.3g}, that of cost {least} no more "
+            f"than {units[least]:.3g}: too different for exact vertices",
+            f"Express the costs in units in which their weights are alike: multiply column {least} "
+            "of the basis and divide its weights, or the other way round",
+        )
+    A = A * units
+    norms = np.linalg.norm(A, axis=1)
+    A, b = A / norms[:, np.newaxis], b / norms
+    least_of_rows = np.array([_extreme(row, A, b)[0] for row in A])
+    slack = b - least_of_rows
+    has_slack = slack > ROUNDING
+    if (has_slack & (slack < THINNEST)).any():
+        raise InvalidCosts(
+            "the polytope is too thin: its vertices cannot be distinguished from rounding",
+            "Replace rows that nearly meet by one equation, written as two rows",
+        )
     point = _inside(A, b, has_slack)
     directions = np.eye(A.shape[1])
     if not has_slack.all():
-        _, sizes, basis = np.linalg.svd(A[~has_slack] / norms[~has_slack, np.newaxis])
+        _, sizes, basis = np.linalg.svd(A[~has_slack])
         rank = int((sizes > ROUNDING).sum())
         directions = basis[rank:]
     found = _enumerated(A[has_slack], b[has_slack], point, directions)
-    _, first = np.unique(np.round(found / (10 * ROUNDING * size)), axis=0, return_index=True)
+    _, first = np.unique(np.round(found / MERGED), axis=0, return_index=True)
     found = found[first]
-    _require_complete(found, A, low, high, least, size)
-    return np.where(np.abs(found) <= 1e-15 * size, 0.0, found)
+    _require_complete(found, A, low / units, high / units, least_of_rows)
+    return np.where(np.abs(found) <= 1e-15, 0.0, found) * units
 
 
 def _bounds(A: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -352,16 +387,14 @@ def _refuse_many() -> None:
 
 
 def _require_complete(
-    found: FloatArray, A: FloatArray, low: FloatArray, high: FloatArray, least: FloatArray,
-    size: float,
-) -> None:  # fmt: skip
+    found: FloatArray, A: FloatArray, low: FloatArray, high: FloatArray, least: FloatArray
+) -> None:
     """The vertices reach as far as linear programs do, in the directions of costs and rows."""
     if len(found) > MOST_VERTICES:
         _refuse_many()
     reached = np.concatenate([found.min(axis=0), -found.max(axis=0), (A @ found.T).min(axis=1)])
     wanted = np.concatenate([low, -high, least])
-    sizes = np.concatenate([np.ones(2 * low.size), np.linalg.norm(A, axis=1)]) * size
-    if (np.abs(reached - wanted) > 1e3 * ROUNDING * sizes).any():
+    if (np.abs(reached - wanted) > 1e3 * ROUNDING).any():
         raise InvalidCosts(
             "the vertices of the polytope could not be enumerated exactly",
             "Bring the rows to similar sizes",

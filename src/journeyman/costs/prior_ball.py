@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, Matrix, assign, real_array, require_between
-from journeyman.costs.cost_class import Ball, CostClass
+from journeyman.costs.cost_class import Ball, CostClass, times
 from journeyman.costs.euclidean_ball import EuclideanBall
 from journeyman.costs.infinity_ball import InfinityBall
 from journeyman.costs.l1_ball import L1Ball
@@ -105,17 +105,20 @@ class PriorBall(CostClass):
         return self.prior + self.radius * self.ball.worst_case(difference)
 
     def admit(self, weights: ArrayLike) -> FloatArray:
-        away = (np.asarray(weights, dtype=float) - self.prior) / self.radius
-        return self.prior + self.radius * self.ball.admit(away)
+        w = np.asarray(weights, dtype=float)
+        self.scaling(w.size)
+        if self.ball.norm(w - self.prior) <= self.radius:
+            return w
+        return self.prior + self.radius * self.ball.admit((w - self.prior) / self.radius)
 
     def largest_gap(self, low: FloatArray, high: FloatArray) -> float:
         """Both parts at their largest; attained where low = -high."""
-        known = float(np.maximum(self.prior * low, self.prior * high).sum())
+        known = float(np.maximum(times(self.prior, low), times(self.prior, high)).sum())
         return known + self.radius * self.ball.largest_gap(low, high)
 
     def least_gap(self, low: FloatArray, high: FloatArray) -> float:
         """Both parts at their least."""
-        known = float(np.minimum(self.prior * low, self.prior * high).sum())
+        known = float(np.minimum(times(self.prior, low), times(self.prior, high)).sum())
         return known + self.radius * self.ball.least_gap(low, high)
 
     def pointwise_bound(self, matrix: Matrix) -> float:
