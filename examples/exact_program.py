@@ -75,7 +75,8 @@ def picture(answer: jm.Answer, accuracy: float) -> str:
             Panel("Bounds on the least gap", axis, Axis("gap per step", log=True), bounds),
             Panel(
                 "What is certified", axis, Axis("upper - lower bound per step", log=True),
-                [Series("difference", seconds, upper - lower)], [HorizontalLine("asked for", accuracy)],
+                [Series("difference", seconds, upper - lower)],
+                [HorizontalLine("asked for", accuracy)],
             ),
         ],
     )  # fmt: skip
