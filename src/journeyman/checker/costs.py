@@ -16,6 +16,7 @@ and Pontil (2009).
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,7 @@ PROBES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Costs:
+class Costs(ABC):
     """A cost class over a basis whose rows are pairs, states, or extreme costs."""
 
     name: str
@@ -49,9 +50,9 @@ class Costs:
     only_worse = False
     """Whether expectations above those of the expert count, and none below."""
 
+    @abstractmethod
     def gap(self, difference: Floats) -> float:
         """The largest <w, difference> over the class."""
-        raise NotImplementedError
 
     def largest_gap(self, low: Floats, high: Floats) -> float:
         """No difference between `low` and `high` has a larger gap."""
@@ -61,18 +62,18 @@ class Costs:
         """No difference between `low` and `high` has a smaller gap."""
         return self.gap(low)
 
+    @abstractmethod
     def row_sizes(self, rows: Floats) -> Floats:
         """The largest |<w, row>| over the class, of every row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def member(self, weights: Floats) -> Floats:
         """A point of the class close to `weights`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
         """Every radius of a mean of totals that does not look at the data: by name, with its
         formula. The class and the count decide which is smallest, so any of them may be used."""
-        raise NotImplementedError
 
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         """Weights s and a factor f with max_w |<w, x>| <= f sqrt(sum_i x_i^2/s_i) for all x."""
