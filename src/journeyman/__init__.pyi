@@ -32,8 +32,6 @@ from journeyman.certificate import Rollouts as Rollouts
 from journeyman.certificate import SampledRows as SampledRows
 from journeyman.certificate import certify as certify
 from journeyman.certificate import requirements as requirements
-from journeyman.certificate.saving import load_policy as load_policy
-from journeyman.checker import Audit as Audit
 from journeyman.checker import audit as audit
 from journeyman.costs import CostBasis as CostBasis
 from journeyman.costs import CostFunctions as CostFunctions
@@ -48,7 +46,6 @@ from journeyman.demonstrations import ExpertExpectation as ExpertExpectation
 from journeyman.demonstrations import clone as clone
 from journeyman.demonstrations.recording import record as record
 from journeyman.demonstrations.simulation import EpisodeTotals as EpisodeTotals
-from journeyman.demonstrations.simulation import record_totals as record_totals
 from journeyman.errors import NotCertified as NotCertified
 from journeyman.execution import Processes as Processes
 from journeyman.execution import Serial as Serial
@@ -57,10 +54,14 @@ from journeyman.policy import Policy as Policy
 from journeyman.policy import expected_cost as expected_cost
 from journeyman.policy import occupancy as occupancy
 from journeyman.policy import plan as plan
-from journeyman.policy.planning import soft_plan as soft_plan
 from journeyman.problem import Apprenticeship as Apprenticeship
 from journeyman.problem import Budget as Budget
 from journeyman.problem import Forward as Forward
+from journeyman.problem.expert_premises import Deterministic as Deterministic
+from journeyman.problem.expert_premises import NearlyOptimal as NearlyOptimal
+from journeyman.problem.expert_premises import Rational as Rational
+from journeyman.problem.expert_premises import SoftRational as SoftRational
+from journeyman.problem.expert_premises import Stationary as Stationary
 from journeyman.problem.reduced import ExactPenalty as ExactPenalty
 from journeyman.solvers import Answer as Answer
 from journeyman.solvers import ColumnGeneration as ColumnGeneration
@@ -69,7 +70,6 @@ from journeyman.solvers import Status as Status
 from journeyman.solvers import solve as solve
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced.reduced_program import ReducedProgram as ReducedProgram
-from journeyman.solvers.reduced.sampled_program import SampledProgram as SampledProgram
 from journeyman.solvers.reduced.stochastic_subgradient import (
     StochasticSubgradient as StochasticSubgradient,
 )

@@ -18,6 +18,7 @@ from journeyman.demonstrations.simulation import Simulator
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
 from journeyman.problem.apprenticeship import Costs, Expert
+from journeyman.problem.expert_premises import ExpertPremise
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, Solver, solve
@@ -88,6 +89,7 @@ def learn(
     *,
     cost_class: CostClass | None = None,
     constraints: Iterable[Budget] | Budget = (),
+    expert_is: Iterable[ExpertPremise] | ExpertPremise = (),
     solver: Solver | None = None,
     failure_probability: float = 0.05,
     evaluation: Rollouts | SampledRows | MixtureRollouts | None = None,
@@ -104,7 +106,8 @@ def learn(
     is taken as it is.
 
     Args:
-        world, costs, expert, cost_class, constraints: the problem, as for `Apprenticeship`.
+        world, costs, expert, cost_class, constraints, expert_is: the problem, as for
+            `Apprenticeship`.
         solver: by default the exact program, or the reduced one in larger worlds; `answer.reason`
             is why. Below the explicit level there is no default.
         failure_probability, evaluation: of the certificate, as for `certify`.
@@ -119,11 +122,13 @@ def learn(
     >>> apprentice.certificate.valid
     True
     """
-    problem = Apprenticeship(world, costs, expert, cost_class, constraints)
+    problem = Apprenticeship(world, costs, expert, cost_class, constraints, expert_is)
     target = None
     if isinstance(expert, Demonstrations) and problem.level is Level.EXPLICIT:
         target = choose_target(problem, failure_probability)
-        problem = Apprenticeship(world, costs, target.expectation, cost_class, problem.constraints)
+        problem = Apprenticeship(
+            world, costs, target.expectation, cost_class, problem.constraints, problem.expert_is
+        )
     chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
     answer = solve(problem, chosen, seed=seed, observer=observer)
     certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
@@ -149,5 +154,6 @@ def tightened(
         for one, known in zip(problem.constraints, certificate.budgets, strict=True)
     ]
     return Apprenticeship(
-        problem.world, problem.costs, problem.expectation, problem.cost_class, lowered
-    )
+        problem.world, problem.costs, problem.expectation, problem.cost_class, lowered,
+        problem.expert_is,
+    )  # fmt: skip

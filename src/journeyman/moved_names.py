@@ -11,7 +11,7 @@ from typing import Any
 
 PACKAGES = (
     "errors", "execution", "costs", "world", "policy", "demonstrations", "features", "problem",
-    "solvers", "certificate", "adapters", "studies",
+    "solvers", "certificate", "checker", "adapters", "studies",
 )  # fmt: skip
 INSTEAD = {
     "LargeAnswer": "jm.Answer",

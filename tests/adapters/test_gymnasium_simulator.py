@@ -144,7 +144,9 @@ CART = {
 def test_a_mixture_for_an_environment_without_a_table(kind):
     simulator = jm.GymnasiumSimulator(CART[kind], balance_costs(), 0.8)
     assert simulator.observation_axes == 1
-    expert = jm.record_totals(simulator, with_the_swing, trajectories=60, horizon=30, seed=0)
+    expert = jm.demonstrations.record_totals(
+        simulator, with_the_swing, trajectories=60, horizon=30, seed=0
+    )
     problem = jm.Apprenticeship(simulator, None, expert, jm.Simplex())
     candidates = [at_random, towards_the_lean, with_the_swing]
     answer = jm.solve(problem, jm.PolicyMixture(candidates, rollouts=60, horizon=30, seed=1))

@@ -323,7 +323,9 @@ def test_totals_of_episodes_show_equal_ones_and_declare_the_rest():
     simulator = jm.Apprenticeship(
         network.world, network.costs, jm.ExpertExpectation(np.zeros(network.costs.num_costs))
     ).simulator
-    once = jm.record_totals(simulator, network.longer, trajectories=25, horizon=30, seed=0)
+    once = jm.demonstrations.record_totals(
+        simulator, network.longer, trajectories=25, horizon=30, seed=0
+    )
     twice = jm.EpisodeTotals(np.vstack([once.totals] * 2), np.tile(once.unrecorded, 2))
     problem = jm.Apprenticeship(simulator, None, twice)
     certificate = jm.certify(problem, network.longer, evaluation=jm.Rollouts(40, 20))

@@ -291,7 +291,7 @@ def test_whether_totals_are_complete_has_to_be_said():
     ):
         jm.EpisodeTotals([[1.0]])
     half, one = lambda x, rng: rng.integers(2, size=len(x)), jm.Rollouts(4000, 40)
-    cut = jm.record_totals(Counting(), half, trajectories=4000, horizon=4, seed=1)
+    cut = jm.demonstrations.record_totals(Counting(), half, trajectories=4000, horizon=4, seed=1)
     problem = jm.Apprenticeship(Counting(), None, jm.EpisodeTotals(cut.totals, cut.unrecorded))
     found = jm.certify(problem, half, evaluation=one)
     lost = [term.value for term in found.terms if term.name == "truncation"]

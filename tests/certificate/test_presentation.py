@@ -240,7 +240,9 @@ def test_large_and_simulated_certificates_name_their_premises():
         "the laws of the world are exact", "fresh rollouts are independent of the policy",
         "rollouts are independent of one another",
     }  # fmt: skip
-    totals = jm.record_totals(large.simulator, expert, trajectories=20, horizon=15, seed=0)
+    totals = jm.demonstrations.record_totals(
+        large.simulator, expert, trajectories=20, horizon=15, seed=0
+    )
     simulated = jm.Apprenticeship(large.simulator, None, totals)
     mixture = jm.policy.MixturePolicy([expert, network.uniform], [0.5, 0.5])
     drawn = jm.certify(simulated, mixture, evaluation=jm.problem.MixtureRollouts(20, 15))

@@ -160,7 +160,9 @@ def test_worlds_that_can_only_be_sampled_and_rounds_pass(tmp_path):
 def test_simulators_pass(declared, tmp_path):
     code = jm.certificate.Reference("checker.large_code:simulated", chance=0.25)
     simulator, rules = code.made.simulator, code.made.rules
-    expert = jm.record_totals(simulator, rules[0], trajectories=30, horizon=10, seed=0)
+    expert = jm.demonstrations.record_totals(
+        simulator, rules[0], trajectories=30, horizon=10, seed=0
+    )
     if declared:
         expert = jm.ExpertExpectation([2.0, 4.0])
     problem = jm.Apprenticeship(simulator, None, expert)
@@ -178,7 +180,7 @@ def test_policies_from_tables_and_from_code_pass(tmp_path):
     for policy in (members[2], uniform, mixture, one_action_each(world)):
         certificate = jm.certify(problem, policy, evaluation=ROLLOUTS)
         honest(certificate, tmp_path / "run", code=code)
-        again = jm.load_policy(tmp_path / "run", trust_code=True)
+        again = jm.certificate.load_policy(tmp_path / "run", trust_code=True)
         assert repr(jm.certify(problem, again, evaluation=ROLLOUTS)) == repr(certificate)
 
 
@@ -226,13 +228,13 @@ def test_costs_that_exclude_each_other_pass(kind, tmp_path):
 
 def test_a_policy_comes_back_as_it_was(learned, saved):
     _, answer, _ = learned
-    policy = jm.load_policy(saved, trust_code=True)
+    policy = jm.certificate.load_policy(saved, trust_code=True)
     states = np.arange(40)
     assert np.array_equal(policy.probabilities(states), answer.policy.probabilities(states))
     with pytest.raises(InvalidFile, match=r"calling journeyman\.gallery:queues.*trust_code=True"):
-        jm.load_policy(saved)
+        jm.certificate.load_policy(saved)
     with pytest.raises(InvalidFile, match="does not name code"):
-        jm.load_policy(saved.parent, trust_code=True)
+        jm.certificate.load_policy(saved.parent, trust_code=True)
 
 
 def test_saving_twice_replaces_and_kinds_do_not_mix(run, learned):
@@ -285,7 +287,7 @@ def marks(place):
 def test_no_code_is_touched_without_trust(witness, trust):
     assert jm.audit(witness / "run", trust_code=trust).passed
     with pytest.raises(InvalidFile):
-        jm.load_policy(witness / "run", trust_code=trust)
+        jm.certificate.load_policy(witness / "run", trust_code=trust)
     assert "witness_of_calls" not in sys.modules
     assert marks(witness) == []
 
@@ -834,7 +836,7 @@ def test_source_that_was_edited_is_found_and_not_called(witness):
     failed(witness / "run", "the source of witness_of_calls has changed")
     assert marks(witness) == []
     with pytest.warns(UserWarning, match="the source of witness_of_calls has changed"):
-        jm.load_policy(witness / "run", trust_code=True)
+        jm.certificate.load_policy(witness / "run", trust_code=True)
 
 
 def test_source_behind_the_source_is_digested_too(witness):

@@ -38,7 +38,9 @@ def stepped(expert=DEMOS):
 
 def simulated():
     simulator = WorldSimulator(NETWORK.world, NETWORK.costs)
-    totals = jm.record_totals(simulator, NETWORK.longer, trajectories=30, horizon=20, seed=0)
+    totals = jm.demonstrations.record_totals(
+        simulator, NETWORK.longer, trajectories=30, horizon=20, seed=0
+    )
     return jm.Apprenticeship(simulator, None, totals)
 
 

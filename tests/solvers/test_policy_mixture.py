@@ -218,7 +218,7 @@ def test_descents_refuse_a_world_of_steps_alone():
     problem = jm.Apprenticeship(
         OnlySteps(network.world), network.costs, jm.ExpertExpectation(np.zeros(5))
     )
-    for solver in (jm.StochasticSubgradient(features), jm.SampledProgram(features, seed=0)):
+    for solver in (jm.StochasticSubgradient(features), jm.solvers.SampledProgram(features, seed=0)):
         with pytest.raises(jm.errors.InvalidProblem, match="in a OnlySteps has the level SAMPLED"):
             jm.solve(problem, solver)
 

@@ -9,6 +9,11 @@ from journeyman.problem.bounds import infeasibility_margin as infeasibility_marg
 from journeyman.problem.bounds import least_cost_bound as least_cost_bound
 from journeyman.problem.bounds import lower_bound as lower_bound
 from journeyman.problem.bounds import witness_from_plan as witness_from_plan
+from journeyman.problem.expert_premises import Deterministic as Deterministic
+from journeyman.problem.expert_premises import NearlyOptimal as NearlyOptimal
+from journeyman.problem.expert_premises import Rational as Rational
+from journeyman.problem.expert_premises import SoftRational as SoftRational
+from journeyman.problem.expert_premises import Stationary as Stationary
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.reduced import Reduced as Reduced
 from journeyman.problem.surrogate import ReducedWitness as ReducedWitness

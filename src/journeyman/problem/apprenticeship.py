@@ -48,6 +48,7 @@ from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProble
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.planning import attainable_ranges
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
+from journeyman.problem.expert_premises import ExpertPremise, premises_of
 from journeyman.world import Pairs, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
@@ -149,6 +150,8 @@ class Apprenticeship:
         cost_class: which weights are possible; `InfinityBall()` by default.
         constraints: budgets that the apprentice must keep (the expert may have broken them); in a
             world of callables their costs are `CostFunctions`.
+        expert_is: what is declared about the expert, one premise or several
+            (`problem.expert_premises`); nothing by default.
     """
 
     world: World
@@ -158,6 +161,8 @@ class Apprenticeship:
     constraints: tuple[Budget, ...]
     expert: Expert | None
     """None where the cost is known."""
+    expert_is: tuple[ExpertPremise, ...]
+    """What is declared about the expert."""
 
     def __init__(
         self,
@@ -166,11 +171,13 @@ class Apprenticeship:
         expert: Expert,
         cost_class: CostClass | None = None,
         constraints: Iterable[Budget] | Budget = (),
+        expert_is: Iterable[ExpertPremise] | ExpertPremise = (),
     ) -> None:
         fitted = _fitted_costs(world, costs)
         _require_expert(world, fitted, expert)
         chosen = InfinityBall() if cost_class is None else cost_class
         self._assemble(world, fitted, expert, chosen, constraints)
+        assign(self, expert_is=premises_of(self, expert_is))
 
     def _assemble(
         self,
@@ -186,7 +193,7 @@ class Apprenticeship:
             )
         cost_class.scaling(len(costs.names))
         assign(self, world=world, costs=costs, cost_class=cost_class, expert=expert)
-        assign(self, constraints=self._budgets(constraints))
+        assign(self, constraints=self._budgets(constraints), expert_is=())
 
     def _budgets(self, constraints: Iterable[Budget] | Budget) -> tuple[Budget, ...]:
         budgets = (constraints,) if isinstance(constraints, Budget) else tuple(constraints)
@@ -405,6 +412,7 @@ class Apprenticeship:
         parts = [repr(self.world), f"{self.num_costs} costs", repr(self.cost_class)]
         parts += [repr(self.expert)] * isinstance(self.expert, Demonstrations | EpisodeTotals)
         parts += [f"{len(self.constraints)} budgets"] * bool(self.constraints)
+        parts += [repr(premise) for premise in self.expert_is]
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
@@ -492,7 +500,8 @@ def _require_expert(world: Any, costs: Costs, expert: Any) -> None:
     if not isinstance(expert, shown | ExpertExpectation):
         raise InvalidProblem(
             f"the expert is a {type(expert).__name__}",
-            "Give EpisodeTotals (jm.record_totals turns a policy into them) or an ExpertExpectation"
+            "Give EpisodeTotals (jm.demonstrations.record_totals turns a policy into them) or an "
+            "ExpertExpectation"
             if simulated
             else "Give Demonstrations (jm.record turns a policy into them) or an ExpertExpectation",
         )

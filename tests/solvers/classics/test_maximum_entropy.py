@@ -145,7 +145,7 @@ def test_the_recovered_cost_is_that_of_a_soft_optimal_expert():
     rng = np.random.default_rng(1)
     basis = jm.CostBasis(rng.uniform(-1, 1, (world.num_pairs, 3)))
     true = np.array([1.0, -2.0, 0.5])
-    expert = jm.soft_plan(world, basis.on(world) @ true).policy
+    expert = jm.policy.soft_plan(world, basis.on(world) @ true).policy
     target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     problem = jm.Apprenticeship(world, basis, target)
     answer = jm.solve(problem, jm.solvers.MaximumEntropy(tolerance=1e-10))
@@ -348,7 +348,7 @@ def test_targets_of_no_size_and_targets_outside(target):
 def surprise(problem, states, actions, weights, base):
     """-sum base^t log pi(a_t | x_t) of the soft-optimal policy."""
     world = problem.world
-    law = jm.soft_plan(world, problem.cost_of(np.asarray(weights))).policy.per_pair
+    law = jm.policy.soft_plan(world, problem.cost_of(np.asarray(weights))).policy.per_pair
     return -sum(
         base**t * np.log(law[world.pairs.offsets[x] + a])
         for path, taken in zip(states, actions, strict=True)

@@ -243,7 +243,7 @@ def test_a_budget_that_binds_is_kept(kind):
     penalty = jm.ExactPenalty(slack=limit - cheap)
     solver = {
         "SGD-AL": jm.StochasticSubgradient(features, penalty, steps=20_000, seed=0),
-        "sampled": jm.SampledProgram(features, penalty=penalty, num_rows=4000, seed=0),
+        "sampled": jm.solvers.SampledProgram(features, penalty=penalty, num_rows=4000, seed=0),
     }[kind]
     spending = []
     budget = jm.Budget(cost=spent_on(0), at_most=limit, name="queue")

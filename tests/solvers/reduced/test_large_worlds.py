@@ -41,7 +41,7 @@ LARGE, FEATURES = problem_of(NETWORK.world), features_of(NETWORK.world)
 def solvers_for(features):
     return {
         "SGD-AL": jm.StochasticSubgradient(features, steps=500, seed=3),
-        "sampled": jm.SampledProgram(features, num_rows=1000, seed=3),
+        "sampled": jm.solvers.SampledProgram(features, num_rows=1000, seed=3),
     }
 
 
@@ -94,7 +94,9 @@ def test_more_rows_come_closer_to_the_exact_program(surrogate):
     least = jm.solve(problem, jm.ReducedProgram(columns)).reduced.loss
     excess = [
         surrogate.value(
-            jm.solve(LARGE, jm.SampledProgram(FEATURES, num_rows=rows, seed=0)).reduced.coefficients
+            jm.solve(
+                LARGE, jm.solvers.SampledProgram(FEATURES, num_rows=rows, seed=0)
+            ).reduced.coefficients
         )
         - least
         for rows in (200, 20_000)

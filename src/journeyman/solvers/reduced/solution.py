@@ -30,7 +30,8 @@ OTHER_FEATURES = (
 )
 OTHER_DRAWN_FEATURES = (
     "Take other features: jm.features.cloned and jm.features.factored with more knots where the "
-    "expert goes; jm.SampledProgram(features) finds about the least loss that features allow"
+    "expert goes; jm.solvers.SampledProgram(features) finds about the least loss that features "
+    "allow"
 )
 ERRORS = 3.0
 """Standard errors that an estimated loss may be off by."""
