@@ -62,11 +62,12 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship
+from journeyman.problem.expert_premises import described
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.storage import Arrays, PathLike, load_arrays, save_arrays, take, write_atomically
 from journeyman.world import Pairs
 
-KIND, VERSION = "journeyman certificate", 5
+KIND, VERSION = "journeyman certificate", 6
 """Of the schema; also of the rules by which the checker derives numbers."""
 INPUT_VERSION = 1
 """Of the files beside the certificate that are written here."""
@@ -251,6 +252,7 @@ def _save_problem(problem: Apprenticeship, path: Path) -> None:
         rewards=problem.basis.rewards,
         cost_class=problem.cost_class.describe(),
         budgets=[budget.name for budget in problem.constraints],
+        expert_is=[described(premise) for premise in problem.expert_is],
         expectation=_expectation(problem),
     )  # fmt: skip
 

@@ -37,7 +37,7 @@ from journeyman.checker.findings import Findings
 from journeyman.checker.premise_claims import check_premises
 from journeyman.errors import AuditFailed, InvalidFile
 
-KIND, VERSION = "journeyman certificate", 5
+KIND, VERSION = "journeyman certificate", 6
 """Whoever changes a rule by which numbers are derived changes the version too."""
 CERTIFICATE = "certificate.json"
 CLAIMS = {

@@ -283,6 +283,8 @@ class Problem:
     target: Floats
     budgets: tuple[StoredBudget, ...]
     expectation: dict[str, Any]
+    expert_is: dict[str, dict[str, Any]]
+    """Parameters of what is declared about the expert, by the name of the premise."""
 
     @property
     def estimated(self) -> bool:
@@ -471,7 +473,19 @@ def read_problem(data: bytes, world: StoredWorld) -> Problem:
     return Problem(
         read_class(header["cost_class"], matrix, vertices), world.per_pair(matrix), names,
         reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
+        _declared_of_expert(header),
     )  # fmt: skip
+
+
+def _declared_of_expert(header: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Name by name; whoever checks a premise knows its parameters."""
+    stated = header.get("expert_is")
+    if not isinstance(stated, list) or not all(isinstance(one, dict) for one in stated):
+        raise Refused("it does not say what was declared about the expert")
+    found = {str(one.get("name")): one for one in stated}
+    if len(found) < len(stated):
+        raise Refused("a premise about the expert is declared twice")
+    return found
 
 
 def read_matrix(arrays: Arrays, name: str, columns: int) -> Any:

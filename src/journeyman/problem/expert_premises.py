@@ -153,6 +153,23 @@ def premises_of(
     return found
 
 
+def described(premise: ExpertPremise) -> dict[str, Any]:
+    """Name and parameters, for JSON; `premise_from` is the way back.
+
+    >>> described(NearlyOptimal(regret=0.5))
+    {'name': 'NearlyOptimal', 'regret': 0.5}
+    """
+    return {"name": type(premise).__name__, **vars(premise)}
+
+
+def premise_from(stated: dict[str, Any]) -> ExpertPremise:
+    """The premise that was `described`."""
+    made: ExpertPremise = {kind.__name__: kind for kind in KINDS}[stated["name"]](
+        **{name: value for name, value in stated.items() if name != "name"}
+    )
+    return made
+
+
 def _several(given: Any) -> tuple[Any, ...]:
     if given is None or isinstance(given, str | type) or not hasattr(given, "__iter__"):
         raise InvalidProblem(

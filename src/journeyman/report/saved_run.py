@@ -36,6 +36,7 @@ from journeyman.demonstrations import (
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
+from journeyman.problem.expert_premises import premise_from
 from journeyman.report.report_data import ReportData, SavedRun
 from journeyman.storage import Arrays, PathLike, load_arrays, take
 from journeyman.world import World
@@ -172,7 +173,8 @@ def _problem(place: Path, recorded: bool) -> Apprenticeship:
         plain = Apprenticeship(world, basis, expectation, chosen)
         shaped = stopped_shaping(plain, expert_estimates(plain, 0.5))
         expectation = expectation if shaped is None else shaped
-    return Apprenticeship(world, basis, expectation, chosen, budgets)
+    premises = [premise_from(one) for one in facts["expert_is"]]
+    return Apprenticeship(world, basis, expectation, chosen, budgets, premises)
 
 
 def _method(stated: dict[str, Any]) -> MonteCarlo | ControlVariate | Blend:
