@@ -137,7 +137,8 @@ def learn(
             break
         answer = retried
         certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
-    return Apprentice(problem, replace(answer, reason=reason), certificate, seed, target)
+    answer = replace(answer, reason=reason or answer.reason)
+    return Apprentice(problem, answer, certificate, seed, target)
 
 
 def tightened(
