@@ -34,7 +34,7 @@ from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.reduced.box_dual import BoxDual, BoxPoint, box_dual, run_highs
 from journeyman.solvers.reduced.interior_point import run_interior_point
 from journeyman.solvers.reduced.solution import ReducedSolution
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 
 TOLERANCE = 1e-8
 FIRST_LIMIT, LEAST_LIMIT = 100.0, 5.0

@@ -21,7 +21,7 @@ from journeyman.problem.apprenticeship import Costs, Expert
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, Solver, solve
-from journeyman.solvers.default_choice import Choice, default_solver
+from journeyman.solvers.solve import Choice, default_solver
 from journeyman.storage import PathLike
 from journeyman.world.large_world import AnyWorld
 from journeyman.world.levels import Level

@@ -5,9 +5,15 @@ import math
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import Ball, quadratic_smoothing
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import BALL, KernelForm, WeightSet
+from journeyman.costs.cost_class import (
+    BALL,
+    Ball,
+    KernelForm,
+    Rate,
+    Totals,
+    WeightSet,
+    quadratic_smoothing,
+)
 
 
 class EuclideanBall(Ball):

@@ -6,10 +6,16 @@ from itertools import product
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import Ball, quadratic_smoothing
+from journeyman.costs.cost_class import (
+    BOX,
+    Ball,
+    KernelForm,
+    Rate,
+    Totals,
+    WeightSet,
+    quadratic_smoothing,
+)
 from journeyman.costs.euclidean_ball import EuclideanBall
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import BOX, KernelForm, WeightSet
 
 ENUMERATION_LIMIT = 20
 """Up to this many costs the constant K_psi is computed exactly."""

@@ -3,9 +3,7 @@
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import ScaledClass
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import HULL, KernelForm, WeightSet
+from journeyman.costs.cost_class import HULL, KernelForm, Rate, ScaledClass, Totals, WeightSet
 from journeyman.errors import InvalidCosts
 
 

@@ -5,9 +5,15 @@ import math
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix, dense
-from journeyman.costs.cost_class import Ball, soft_maximum
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import HULL, KernelForm, WeightSet
+from journeyman.costs.cost_class import (
+    HULL,
+    Ball,
+    KernelForm,
+    Rate,
+    Totals,
+    WeightSet,
+    soft_maximum,
+)
 
 
 class L1Ball(Ball):

@@ -5,9 +5,16 @@ import math
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import ScaledClass, soft_maximum
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import LARGEST, KernelForm, WeightSet, in_simplex
+from journeyman.costs.cost_class import (
+    LARGEST,
+    KernelForm,
+    Rate,
+    ScaledClass,
+    Totals,
+    WeightSet,
+    in_simplex,
+    soft_maximum,
+)
 
 
 class Simplex(ScaledClass):

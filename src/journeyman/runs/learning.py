@@ -22,10 +22,10 @@ from journeyman.runs.run_directory import Metrics, RunDirectory
 from journeyman.runs.run_inputs import Inputs, world_digest, world_from
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
-from journeyman.solvers.default_choice import Choice
 from journeyman.solvers.reduced.descent import SCHEMA_VERSION
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
+from journeyman.solvers.solve import Choice
 from journeyman.storage import load_arrays, write_atomically
 
 SHOWN = (

@@ -17,9 +17,9 @@ from journeyman.runs.description import (
     wrong_setting,
 )
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
-from journeyman.solvers.default_choice import Choice, default_solver
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
+from journeyman.solvers.solve import Choice, default_solver
 
 
 def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Choice:

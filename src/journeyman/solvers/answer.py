@@ -12,7 +12,7 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.solvers.status import Status
+from journeyman.solvers.running import Status
 from journeyman.world.levels import Level, require_level
 
 if TYPE_CHECKING:

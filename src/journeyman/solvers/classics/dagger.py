@@ -70,9 +70,14 @@ from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning, labelled
 from journeyman.solvers.classics.policy_visits import default_horizon
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Status,
+    Watch,
+    iterate,
+    require_count,
+    require_time_limit,
+)
 from journeyman.world import World
 
 ActionFunction: TypeAlias = Callable[[IntArray], Any]

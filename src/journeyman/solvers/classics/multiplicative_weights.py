@@ -56,8 +56,14 @@ from journeyman.solvers.classics.generated_policies import (
     in_class,
     squared_count,
 )
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Watch,
+    iterate,
+    require_count,
+    require_positive,
+    require_time_limit,
+)
 
 PLANNING_SHARE = 0.1
 """Of the accuracy that planning may use up."""

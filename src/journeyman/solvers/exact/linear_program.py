@@ -56,9 +56,7 @@ from journeyman.solvers.exact.occupancy_program import (
 )
 from journeyman.solvers.exact.relaxation import relax
 from journeyman.solvers.exact.second_stage import second_stage_of
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch, require_count, require_time_limit
 
 NEXT_TO_NOTHING = 1e-6
 """A suggested bound below this share of 2N/(1 - discount) may be worse than none."""

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
-from journeyman.costs.weight_set import WeightSet
+from journeyman.costs.cost_class import WeightSet
 from journeyman.problem import Apprenticeship
 
 INFINITY = float("inf")

@@ -24,13 +24,12 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.costs.weight_set import WeightSet
+from journeyman.costs.cost_class import WeightSet
 from journeyman.problem.reduced import DrawnRows, Penalties, Reduced
 from journeyman.problem.surrogate import ReducedWitness
 from journeyman.solvers.exact.engines import Engine, HighsModel, conic_form, run_cone
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 
 @dataclass(frozen=True, eq=False)

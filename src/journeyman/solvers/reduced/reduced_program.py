@@ -45,7 +45,6 @@ from journeyman.problem.reduced import ExactPenalty, Penalties, Penalty, Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details
 from journeyman.solvers.exact.engines import Engine, engines_for
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.reduced.box_dual import (
     BoxDual,
     BoxPoint,
@@ -55,8 +54,7 @@ from journeyman.solvers.reduced.box_dual import (
     steepest_fall,
 )
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch, require_count, require_time_limit
 
 MANY_FEATURES = 3000
 """Beyond this the dense d x d factor of the interior point is left to a sparse engine."""

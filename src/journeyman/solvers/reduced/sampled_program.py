@@ -38,12 +38,10 @@ from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorm
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details
 from journeyman.solvers.exact.engines import Engine
-from journeyman.solvers.hyperparameters import require_count
 from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.reduced.reduced_program import check_limits, reduced_solution, solve_box
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch, require_count
 from journeyman.world.levels import Level
 
 

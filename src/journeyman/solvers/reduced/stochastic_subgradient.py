@@ -45,20 +45,20 @@ from journeyman.problem.drawn import FRESH, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details, Work
-from journeyman.solvers.hyperparameters import (
-    require_count,
-    require_not_negative,
-    require_positive,
-    require_time_limit,
-)
 from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
 from journeyman.solvers.reduced.dual_repair import DualRepair
 from journeyman.solvers.reduced.kernels import Motion
 from journeyman.solvers.reduced.rows import DrawnBlocks
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
 from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import (
+    Status,
+    Watch,
+    require_count,
+    require_not_negative,
+    require_positive,
+    require_time_limit,
+)
 from journeyman.storage import PathLike
 from journeyman.world.levels import Level
 
