@@ -448,6 +448,8 @@ class CostClass(ABC):
 class ScaledClass(CostClass):
     """{ scale * w : w in a unit set }: the scale is handled here, once."""
 
+    code: ClassVar[int]
+    """Of `KernelForm`."""
     scale: FloatArray | None
 
     def __init__(self, scale: ArrayLike | None = None) -> None:
@@ -516,8 +518,16 @@ class ScaledClass(CostClass):
         value, weights = self._smoothed(scale * difference, temperature)
         return value, np.asarray(scale * weights)
 
+    def kernel_form(self, num_costs: int) -> KernelForm:
+        points = self._points(self.scaling(num_costs))
+        return KernelForm(self.code, self.scaling(num_costs), np.zeros(num_costs), points)
+
     def parameters(self) -> dict[str, Any]:
         return {} if self.scale is None else {"scale": self.scale.tolist()}
+
+    def _points(self, scale: FloatArray) -> FloatArray:
+        """Of a hull, one row each; other classes have none."""
+        return np.zeros((0, scale.size))
 
     @abstractmethod
     def _gap(self, z: FloatArray) -> float: ...
@@ -574,6 +584,27 @@ class Ball(ScaledClass):
 
     def _least_gap(self, low: FloatArray, high: FloatArray) -> float:
         return self._gap(np.clip(0.0, low, high))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class OneSided(ScaledClass):
+    """Weights that are not negative, each unit cost among them: less is always better."""
+
+    @property
+    def contains_zero(self) -> bool:
+        return False
+
+    def easiest(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        return low
+
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(high)
+
+    def _least_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(low)
+
+    def _pointwise_bound(self, matrix: Matrix) -> float:
+        return float(abs(matrix).max())
 
 
 def quadratic_smoothing(

@@ -9,7 +9,6 @@ from journeyman.arrays import FloatArray, Matrix
 from journeyman.costs.cost_class import (
     BOX,
     Ball,
-    KernelForm,
     Rate,
     Totals,
     WeightSet,
@@ -29,6 +28,7 @@ class InfinityBall(Ball):
     """
 
     name = "infinity-ball"
+    code = BOX
 
     def _gap(self, z: FloatArray) -> float:
         return float(np.abs(z).sum())
@@ -94,7 +94,3 @@ class InfinityBall(Ball):
 
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.box(self.scaling(num_costs))
-
-    def kernel_form(self, num_costs: int) -> KernelForm:
-        nowhere = np.zeros(num_costs)
-        return KernelForm(BOX, self.scaling(num_costs), nowhere, np.zeros((0, num_costs)))

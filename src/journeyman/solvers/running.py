@@ -94,6 +94,12 @@ def require_time_limit(time_limit: Any) -> None:
         )
 
 
+def require_kind(name: str, value: Any, kinds: Any, remedy: str) -> None:
+    """A value of one of some types."""
+    if not isinstance(value, kinds):
+        raise InvalidSolver(f"{name} = {value!r}", remedy)
+
+
 def require_count(name: str, value: Any, *, least: int = 1) -> None:
     """A whole number of at least `least`."""
     require_whole(name, value, least, InvalidSolver)

@@ -76,6 +76,7 @@ from journeyman.solvers.running import (
     Watch,
     iterate,
     require_count,
+    require_kind,
     require_time_limit,
 )
 from journeyman.world import World
@@ -242,10 +243,8 @@ class DAgger:
             require_count("horizon", self.horizon)
         if self.mixing is not None and not callable(self.mixing):
             raise InvalidSolver(f"mixing = {self.mixing!r}", "Give a function of the iteration")
-        if not isinstance(self.cloning, BehaviourCloning):
-            raise InvalidSolver(
-                f"cloning = {self.cloning!r}", "Give jm.solvers.BehaviourCloning(...)"
-            )
+        remedy = "Give jm.solvers.BehaviourCloning(...)"
+        require_kind("cloning", self.cloning, BehaviourCloning, remedy)
         require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
 

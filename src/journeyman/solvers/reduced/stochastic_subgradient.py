@@ -37,7 +37,6 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
@@ -55,6 +54,7 @@ from journeyman.solvers.running import (
     Status,
     Watch,
     require_count,
+    require_kind,
     require_not_negative,
     require_positive,
     require_time_limit,
@@ -122,10 +122,9 @@ class StochasticSubgradient:
     replicas: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.features, Features | DrawnFeatures):
-            raise InvalidSolver(
-                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
-            )
+        require_kind(
+            "features", self.features, Features | DrawnFeatures, "Give jm.features.Features(matrix)"
+        )
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
             require_count(name, getattr(self, name), least=least)
         for name in ("radius", "checkpoint_every"):
