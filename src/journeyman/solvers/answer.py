@@ -160,7 +160,7 @@ class Answer:
     solve_seconds: float = 0.0
     log: str = field(default="", repr=False)
     reason: str = ""
-    """What the solver was chosen for, where none was given (`solvers.default_choice`)."""
+    """What the solver was chosen for, where none was given (`solvers.solve`)."""
 
     @property
     def policy(self) -> Policy:

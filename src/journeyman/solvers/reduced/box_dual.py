@@ -10,7 +10,7 @@ where x = (theta, extra) and A x - b stacks, with their boxes V,
     C theta - limits      in [0, lambda_3]             one row per budget
     C'(G theta - target) - E't   in [lower, upper], or in the ball |v/axes|_2 <= 1
 
-for a cost class { centre + C v } with equations E v = right (`costs.weight_set`), whose multipliers
+for a cost class { centre + C v } with equations E v = right (`WeightSet`), whose multipliers
 t are the extras with slope `right`; its centre adds slope G'centre and constant -<centre, target>.
 
 The program over v has only as many equations as there are features; their multipliers are x.
