@@ -24,7 +24,7 @@ from journeyman.features import Features
 from journeyman.progress import quiet
 from journeyman.solvers.reduced.rows import HEADER, IMPORTANCE, THRESHOLD, Rows, RowTables
 from journeyman.solvers.reduced.stochastic_subgradient import _Run
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 
 
 def main(arguments: Sequence[str]) -> None:

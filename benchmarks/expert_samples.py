@@ -12,10 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from examples.line_chart import Axis, Panel, Series, line_chart
+
 import journeyman as jm
 from benchmarks.machine import describe_machine
 from benchmarks.region_grids import RegionGrid
-from journeyman.report.line_chart import Axis, Panel, Series, line_chart
 
 METHODS: dict[str, jm.solvers.Solver] = {
     "LPAL (exact program)": jm.ColumnGeneration(),

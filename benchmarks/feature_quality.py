@@ -25,7 +25,7 @@ from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.exact.engines import Engine, HighsModel
 from journeyman.solvers.exact.occupancy_program import LinearModel
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 
 Builder = Callable[[jm.World, jm.Demonstrations], Features]
 

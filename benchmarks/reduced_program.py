@@ -21,6 +21,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from examples.line_chart import Axis, Panel, Series, line_chart
 from scipy import sparse
 
 import journeyman as jm
@@ -28,13 +29,12 @@ from journeyman.features.base import Features
 from journeyman.features.partition import partition
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
-from journeyman.report.line_chart import Axis, Panel, Series, line_chart
 from journeyman.solvers.exact.engines import HighsModel
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
 from journeyman.solvers.reduced.box_dual import BoxDual, BoxPoint, box_dual, run_highs
 from journeyman.solvers.reduced.interior_point import run_interior_point
 from journeyman.solvers.reduced.solution import ReducedSolution
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 
 TOLERANCE = 1e-8
 FIRST_LIMIT, LEAST_LIMIT = 100.0, 5.0

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from examples.line_chart import Axis, Panel, Series, line_chart
 
 import journeyman as jm
 from benchmarks.exact_program import OURS, OWN_PATIENCE
@@ -24,7 +25,6 @@ from benchmarks.exact_program import Row as ExactRow
 from benchmarks.large_worlds import features_of, in_fresh_process
 from benchmarks.machine import describe_machine
 from journeyman.problem.drawn import LEARNING
-from journeyman.report.line_chart import Axis, Panel, Series, line_chart
 from journeyman.solvers.reduced.rows import _block
 
 BUFFERS = (2, 4, 9, 20, 45, 99)

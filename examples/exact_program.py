@@ -18,9 +18,9 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small systems: threads only get in the way
 
 import numpy as np
+from line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 
 import journeyman as jm
-from journeyman.report.line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 
 MACRO_CELLS, DISCOUNT, DEMONSTRATIONS, HORIZON = 8, 0.99, 100, 690
 

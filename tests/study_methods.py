@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import journeyman as jm
-from journeyman.solvers.status import Status
+from journeyman.solvers.running import Status
 
 
 def grid():

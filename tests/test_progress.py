@@ -7,7 +7,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.progress import Event, Terminal, guarded, quiet
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 
 EVENT = Event("LinearProgram", elapsed=12.34, iteration=5, objective=0.123456789)
 BOUNDED = Event("ColumnGeneration", 3.2, 14, objective=0.1301, lower_bound=0.1234)

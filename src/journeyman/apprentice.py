@@ -22,7 +22,7 @@ from journeyman.problem.expert_premises import ExpertPremise
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import Observer
 from journeyman.solvers import Answer, Solver, solve
-from journeyman.solvers.default_choice import Choice, default_solver
+from journeyman.solvers.solve import Choice, default_solver
 from journeyman.storage import PathLike
 from journeyman.world.large_world import AnyWorld
 from journeyman.world.levels import Level
@@ -142,7 +142,8 @@ def learn(
             break
         answer = retried
         certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
-    return Apprentice(problem, replace(answer, reason=reason), certificate, seed, target)
+    answer = replace(answer, reason=reason or answer.reason)
+    return Apprentice(problem, answer, certificate, seed, target)
 
 
 def tightened(

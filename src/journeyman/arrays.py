@@ -226,3 +226,12 @@ def assign(value: object, **fields: Any) -> None:
     """
     for name, content in fields.items():
         object.__setattr__(value, name, content)
+
+
+def normaliser(sums: Any, entries: Any) -> Any:
+    """What to divide a law by; exactly 1 when its sum is off by no more than rounding.
+
+    A law of n entries that was divided by its sum adds up to 1 within (n + 1) eps, so normalising
+    twice is normalising once: a value read from its own file is the same to the last bit.
+    """
+    return np.where(np.abs(sums - 1.0) <= (entries + 1) * np.finfo(float).eps, 1.0, sums)

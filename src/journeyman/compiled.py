@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -142,3 +143,32 @@ def norm(a: FloatArray) -> float:
     for j in range(a.size):
         total += (a[j] / unit) ** 2
     return unit * math.sqrt(total)
+
+
+@kernel
+def digits_of(states: IntArray, sizes: IntArray) -> IntArray:
+    """The digits of ids in a mixed radix, (states x factors)."""
+    digits = np.empty((states.size, sizes.size), np.int64)
+    for k in range(states.size):
+        rest = np.uint64(states[k])
+        for factor in range(sizes.size - 1, 0, -1):
+            size = np.uint64(sizes[factor])
+            quotient = rest // size
+            digits[k, factor] = rest - quotient * size
+            rest = quotient
+        digits[k, 0] = rest
+    return digits
+
+
+@kernel
+def states_of(digits: IntArray, sizes: IntArray) -> IntArray:
+    """The ids of rows of such digits, -1 where a digit is outside its size."""
+    states = np.zeros(digits.shape[0], np.int64)
+    for k in range(digits.shape[0]):
+        for factor in range(sizes.size):
+            digit = digits[k, factor]
+            if digit < 0 or digit >= sizes[factor]:
+                states[k] = -1
+                break
+            states[k] = states[k] * sizes[factor] + digit
+    return states

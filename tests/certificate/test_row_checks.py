@@ -5,7 +5,7 @@ import pytest
 
 import journeyman as jm
 from corridors import Columns, Corridor, made
-from journeyman.certificate.row_checks import AGREE, DRAWN, TAKEN
+from journeyman.certificate.sampled_rows import AGREE, DRAWN, TAKEN
 from journeyman.errors import InvalidCosts
 from seeding import drawn_from
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.certificate.model_error import transition_radii, true_world_trivial_bound
+from journeyman.certificate.model_error import (
+    WidenedRanges,
+    transition_radii,
+    true_world_trivial_bound,
+)
 from journeyman.certificate.presentation import percent
-from journeyman.certificate.worst_laws import WidenedRanges
 from journeyman.policy.planning import attainable_ranges, widest_ranges
 from journeyman.problem.bounds import plain_bound
 

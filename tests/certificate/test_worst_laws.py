@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import journeyman as jm
-from journeyman.certificate.worst_laws import LawBall, worst_total
+from journeyman.certificate.model_error import LawBall, worst_total
 from journeyman.testing.random_worlds import random_policy, random_world
 from journeyman.testing.strategies import seeds, worlds
 

@@ -26,14 +26,16 @@ def test_a_name_is_the_method_of_that_name(name):
     assert is_dataclass(solver)
     if name in CLASSICS:
         assert isinstance(solver, getattr(jm.solvers, CLASSICS[name]))
-        assert type(chosen_solver(SolverDescription(name), problem, 3)) is type(solver)
+        assert type(chosen_solver(SolverDescription(name), problem, 3).solver) is type(solver)
 
 
 def test_options_reach_the_method_that_has_them():
     problem = study_methods.drawn(0)
     asked = SolverDescription("projection", accuracy=0.25, time_limit=3.0)
-    assert chosen_solver(asked, problem, 0) == jm.solvers.Projection(accuracy=0.25, time_limit=3.0)
-    drawing = chosen_solver(SolverDescription("imitation-reinforce"), problem, 7)
+    assert chosen_solver(asked, problem, 0).solver == jm.solvers.Projection(
+        accuracy=0.25, time_limit=3.0
+    )
+    drawing = chosen_solver(SolverDescription("imitation-reinforce"), problem, 7).solver
     assert drawing.seed == 7
     with pytest.raises(InvalidSettings, match="projection has no tolerance"):
         chosen_solver(SolverDescription("projection", tolerance=0.1), problem, 0)

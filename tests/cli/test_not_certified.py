@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import journeyman as jm
+from journeyman.adapters.cost_sources import read_costs
 from journeyman.errors import InvalidFile
 from journeyman.storage import naming, write_atomically
 
@@ -65,10 +66,22 @@ def test_the_page_of_a_run_reports_how_it_was_found(call, finished, tmp_path):
     page = (tmp_path / "page.html").read_text()
     result = json.loads((finished / "result.json").read_text())
     section = page.partition('id="convergence"')[2].partition("</section>")[0]
-    for words in ("How it was found", result["engine"], "OPTIMAL", "solving"):
+    for words in ("How it was found", result["engine"], result["reason"], "OPTIMAL", "solving"):
         assert words in section
     call("report", finished / "certified", "--output", tmp_path / "evidence.html")
     assert "How it was found" not in (tmp_path / "evidence.html").read_text()
+
+
+def test_a_run_reports_why_its_solver_was_chosen(call, finished, inputs, tmp_path):
+    result = json.loads((finished / "result.json").read_text())
+    world = jm.World.load(inputs[1])
+    expert = jm.ExpertExpectation([1.0] * 4)
+    problem = jm.Apprenticeship(world, read_costs(inputs[3], world), expert)
+    assert result["reason"] == jm.solve(problem).reason == "a small world of 64 pairs"
+    shown = call("learn", tmp_path / "auto", *inputs, "--time-limit", 60)
+    assert "Solver chosen for a small world of 64 pairs." in shown.out
+    named = call("learn", tmp_path / "named", *inputs, "--solver", "linear-program", "--json")
+    assert json.loads(named.out)["reason"] == ""
 
 
 def test_a_full_disk_names_the_file_that_was_written(tmp_path):

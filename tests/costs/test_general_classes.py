@@ -9,9 +9,8 @@ import pytest
 import journeyman as jm
 from class_examples import NAMES, example, largest, membership
 from journeyman.costs import L1Ball, Polytope, PriorBall
-from journeyman.costs.rates import Totals
+from journeyman.costs.cost_class import BALL, BOX, LARGEST, Totals
 from journeyman.costs.registry import cost_class_from
-from journeyman.costs.weight_set import BALL, BOX, LARGEST
 from journeyman.errors import InvalidCosts
 
 every = pytest.mark.parametrize("name", NAMES)

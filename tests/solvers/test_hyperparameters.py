@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from journeyman.errors import InvalidSolver
-from journeyman.solvers.hyperparameters import (
+from journeyman.solvers.running import (
     require_count,
     require_not_negative,
     require_positive,

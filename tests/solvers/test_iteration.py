@@ -5,8 +5,7 @@ import signal
 
 import pytest
 
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import Advance, Status, Watch, iterate
 
 
 class Countdown:

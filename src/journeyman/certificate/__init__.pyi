@@ -21,6 +21,6 @@ from journeyman.certificate.terms import Premise as Premise
 from journeyman.certificate.terms import PremiseStatus as PremiseStatus
 from journeyman.certificate.terms import Statistics as Statistics
 from journeyman.certificate.terms import Term as Term
-from journeyman.costs.rates import Rate as Rate
+from journeyman.costs.cost_class import Rate as Rate
 
 __all__: list[str]

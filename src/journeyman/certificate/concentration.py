@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
-from journeyman.costs.rates import Rate, Totals
+from journeyman.costs.cost_class import Rate, Totals
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
 

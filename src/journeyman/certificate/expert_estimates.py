@@ -39,7 +39,7 @@ from journeyman.certificate.model_error import (
 )
 from journeyman.certificate.terms import ExpertEstimate, Term, total
 from journeyman.costs import CostClass
-from journeyman.costs.rates import Rate
+from journeyman.costs.cost_class import Rate
 from journeyman.demonstrations import (
     Blend,
     Demonstrations,

@@ -40,7 +40,7 @@ from journeyman.certificate.concentration import (
 )
 from journeyman.certificate.model_error import greatest_model_term, model_error
 from journeyman.costs import InfinityBall
-from journeyman.costs.rates import Rate
+from journeyman.costs.cost_class import Rate
 from journeyman.errors import (
     InvalidCosts,
     InvalidDemonstrations,

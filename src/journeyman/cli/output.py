@@ -64,6 +64,7 @@ def aligned(rows: Mapping[str, object]) -> str:
 def certificate_text(result: Mapping[str, Any]) -> str:
     """The certificate of a result in words."""
     found = f"{result['status']} ({result['engine']})" if "status" in result else ""
+    found += f"\nSolver chosen for {result['reason']}." if result.get("reason") else ""
     words = "\n".join(wrap(result["summary"], WIDTH))
     weights = _weights_text(result.get("cost_weights") or [])
     parts = [words, result["table"], found, weights, result["advice"]]

@@ -165,6 +165,7 @@ def _found(place: Any) -> dict[str, str]:
     result = place.result()
     outcome = {
         "solver": str(result.get("engine")),
+        **({"chosen for": str(result["reason"])} if result.get("reason") else {}),
         "status": f"{result.get('status')}: {result.get('message')}",
     }
     elapsed = last_elapsed(place.metrics)

@@ -23,24 +23,304 @@ small scale can contribute little. A class without the zero cost is one-sided: i
 when the policy does better than the expert under every cost of the class.
 """
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign, dense, first_index, real_array
+from journeyman.arrays import BoolArray, FloatArray, Matrix, assign, dense, first_index, real_array
 from journeyman.costs.basis import CostBasis
 from journeyman.costs.functions import extreme_rows
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import KernelForm, WeightSet
-from journeyman.errors import InvalidCosts
+from journeyman.errors import InvalidCosts, InvalidProblem
 
 BLOCK = 1 << 16
-"""Rows of a sparse cost basis that are centred at a time."""
+"""Rows of a cost basis that are looked at together."""
 TINY = 1e-300
+BOX, BALL, LARGEST, HULL = range(4)
+"""What compiled loops know: centre + scale sign(z); centre + scale (scale z)/|scale z|_2; the cost
+with the largest scale z alone; the point p of `points` with the largest <p, z>."""
+
+
+class KernelForm(NamedTuple):
+    """A class as arrays for compiled loops; which of them count is decided by `code`."""
+
+    code: int
+    scale: FloatArray
+    centre: FloatArray
+    points: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSet:
+    """A class as optimisers take it: the image of a set of v that is cut out by bounds, equations
+    and at most one ball.
+
+        W = { centre + generators v }  over  lower <= v <= upper,  equations v = right,
+                                            |v / axes|_2 <= 1
+
+    | set     | v                                       | classes                              |
+    |---------|-----------------------------------------|--------------------------------------|
+    | a box   | the weights themselves                  | `InfinityBall`, a prior with it      |
+    | a ball  | the weights, within half-axes           | `EuclideanBall`, a prior with it     |
+    | a hull  | shares of points, v >= 0, sum v = 1     | `Simplex`, `L1Ball`, a prior with it |
+    | rows    | the weights and the slacks of A w <= b  | `Polytope`                           |
+    | a point | nothing                                 | `KnownCost`                          |
+
+    By the duality of linear programs, with z = Psi' mu - target,
+
+        max over W of <w, z>  =  <centre, z> + min { <right, t> + <upper, p> - <lower, q> }
+                                 over p, q >= 0 and t with  generators' z - equations' t = p - q
+
+    which is how the exact program, the reduced program and mixtures hold a class (a ball stays a
+    cone).
+    """
+
+    centre: FloatArray
+    generators: FloatArray | None
+    """(costs x v), or one-dimensional for a diagonal; None when v are the weights themselves."""
+    lower: FloatArray
+    upper: FloatArray
+    """Finite everywhere."""
+    implied_lower: BoolArray
+    implied_upper: BoolArray
+    """Which bounds follow from the equations or the ball, so that they may be left out."""
+    equations: FloatArray
+    right: FloatArray
+    axes: FloatArray | None = None
+    rows: "RowOracle | None" = None
+
+    @classmethod
+    def box(cls, half: FloatArray, centre: FloatArray | None = None) -> "WeightSet":
+        """|w_i - centre_i| <= half_i."""
+        kept = np.zeros(half.size, dtype=bool)
+        middle = np.zeros(half.size) if centre is None else centre
+        return cls(middle, None, -half, half, kept, kept, *_no_equations(half.size))
+
+    @classmethod
+    def ball(cls, axes: FloatArray, centre: FloatArray | None = None) -> "WeightSet":
+        """|(w - centre)/axes|_2 <= 1."""
+        return replace(
+            cls.box(axes, centre), axes=axes,
+            implied_lower=np.ones(axes.size, dtype=bool),
+            implied_upper=np.ones(axes.size, dtype=bool),
+        )  # fmt: skip
+
+    @classmethod
+    def hull(cls, generators: FloatArray, centre: FloatArray | None = None) -> "WeightSet":
+        """The mixtures of the columns of `generators`, or of a diagonal."""
+        count = generators.shape[-1]
+        return cls(
+            np.zeros(generators.shape[0]) if centre is None else centre, generators,
+            np.zeros(count), np.ones(count), np.zeros(count, dtype=bool),
+            np.ones(count, dtype=bool), np.ones((1, count)), np.ones(1),
+        )  # fmt: skip
+
+    @classmethod
+    def point(cls, weights: FloatArray) -> "WeightSet":
+        """The weights alone."""
+        none, nothing = np.zeros(0), np.zeros(0, dtype=bool)
+        generators = np.zeros((weights.size, 0))
+        return cls(weights, generators, none, none, nothing, nothing, *_no_equations(0))
+
+    @property
+    def size(self) -> int:
+        """How many v there are."""
+        return self.lower.size
+
+    @property
+    def num_costs(self) -> int:
+        return self.centre.size
+
+    @property
+    def is_centred(self) -> bool:
+        return not self.centre.any()
+
+    @property
+    def is_box(self) -> bool:
+        """Whether every weight has its own bounds and nothing else."""
+        return self.generators is None and self.axes is None and not self.right.size
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether every v belongs to one cost."""
+        return self.generators is None or self.generators.ndim == 1
+
+    def weights(self, v: FloatArray) -> FloatArray:
+        """centre + generators v."""
+        moved = v
+        if self.generators is not None:
+            moved = self.generators * v if self.generators.ndim == 1 else self.generators @ v
+        return moved if self.is_centred else self.centre + moved
+
+    def pulled(self, z: FloatArray) -> FloatArray:
+        """generators' z, for one difference or (costs x anything)."""
+        if self.generators is None:
+            return z
+        if self.generators.ndim == 1:
+            return np.asarray((self.generators * z.T).T)
+        return np.asarray(self.generators.T @ z)
+
+    def support(self, pulled: FloatArray) -> float:
+        """The largest <v, pulled>."""
+        if self.rows is not None:
+            return self.rows.support(pulled)
+        if self.axes is not None:
+            return float(np.linalg.norm(self.axes * pulled))
+        if self.right.size:
+            return float(pulled.max())
+        return float(self.upper @ np.abs(pulled))
+
+    def admit(self, v: FloatArray) -> FloatArray:
+        """A feasible v close to a given one."""
+        if self.rows is not None:
+            return self.rows.admit(v)
+        if self.axes is not None:
+            unit = v / self.axes
+            return np.asarray(self.axes * (unit / max(1.0, float(np.linalg.norm(unit)))))
+        if self.right.size:
+            return in_simplex(v)
+        return np.clip(v, self.lower, self.upper)
+
+    def middle(self) -> FloatArray:
+        """A v well inside."""
+        if self.rows is not None:
+            return self.rows.middle()
+        return np.full(self.size, 1 / self.size) if self.right.size else np.zeros(self.size)
+
+    def in_units(self, units: FloatArray) -> "WeightSet":
+        """The set of w/units; that of a ball has axes of length one."""
+        centre = self.centre / units
+        if self.axes is not None:
+            ones, generators = np.ones(self.size), self.axes / units
+            unit = replace(self, centre=centre, axes=ones, lower=-ones, upper=ones)
+            return unit if (generators == 1).all() else replace(unit, generators=generators)
+        if self.generators is None:
+            return replace(self, centre=centre, lower=self.lower / units, upper=self.upper / units)
+        generators = (self.generators.T / units).T
+        if np.array_equal(generators, np.ones(self.size)) or np.array_equal(generators, [[1.0]]):
+            return replace(self, centre=centre, generators=None)
+        return replace(self, centre=centre, generators=generators)
+
+    def moved(self, centre: FloatArray, factor: float) -> "WeightSet":
+        """The set of centre + factor w, for one that is centred."""
+        if self.generators is not None:
+            return replace(self, centre=centre, generators=factor * self.generators)
+        axes = None if self.axes is None else factor * self.axes
+        return replace(
+            self, centre=centre, axes=axes, lower=factor * self.lower, upper=factor * self.upper
+        )
+
+
+class RowOracle(Protocol):
+    """What bounds and equations do not say by themselves: the set { A w <= b } with its slacks."""
+
+    def support(self, pulled: FloatArray) -> float: ...
+
+    def admit(self, v: FloatArray) -> FloatArray: ...
+
+    def middle(self) -> FloatArray: ...
+
+
+def in_simplex(v: FloatArray) -> FloatArray:
+    """Nonnegative, with sum one; equal shares where nothing is positive."""
+    positive = np.maximum(v, 0.0)
+    total = positive.sum()
+    return np.asarray(positive / total if total > 0 else np.full_like(v, 1.0 / v.size))
+
+
+def _no_equations(count: int) -> tuple[FloatArray, FloatArray]:
+    return np.zeros((0, count)), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A radius that falls like scale/sqrt(count), whatever the data are:
+
+        P( gap_W(+-(estimate - truth)) > s(m, delta) ) <= delta         s = scale(delta)/sqrt(m)
+
+    for the mean of m independent trajectories.
+
+    >>> rate = Rate("union", 3.0, "3/sqrt(m)")
+    >>> rate.at(9), rate.smallest(1.0), rate.smallest(0.999)
+    (1.0, 9, 10)
+    """
+
+    name: str
+    scale: float
+    formula: str
+
+    def at(self, count: int) -> float:
+        """The bound after `count` trajectories or steps."""
+        return self.scale / math.sqrt(count)
+
+    def smallest(self, target: float) -> int:
+        """The least count with `at(count) <= target`."""
+        guess = (self.scale / target) ** 2 if self.scale < 1e150 * target else math.inf
+        if not math.isfinite(guess):
+            raise InvalidProblem(
+                f"no finite number brings the {self.name} bound to {target:.3g}",
+                "Ask for a larger accuracy",
+            )
+        low, high = math.floor(guess * (1 - 1e-12)), math.ceil(guess * (1 + 1e-12)) + 1
+        low = max(0, low - 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.at(middle) <= target else (middle, high)
+        return high
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What is known of one trajectory's discounted totals: costs, and h = 1/(1 - discount)."""
+
+    basis: CostBasis
+    horizon: float
+
+    @property
+    def num_costs(self) -> int:
+        return self.basis.num_costs
+
+    def ranges(self, scale: FloatArray) -> FloatArray:
+        """R_i = (max psi_i - min psi_i) h, times the scale of each cost."""
+        return np.asarray(self.horizon * scale * (self.basis.highest - self.basis.lowest))
+
+    def norm(self, cost_class: "CostClass") -> float:
+        """N h, N after the best of two constants was subtracted from each cost."""
+        return self.horizon * cost_class.centred_bound(self.basis)
+
+    def ranges_of(self, points: FloatArray) -> FloatArray:
+        """(max c_w - min c_w) h of every row w of `points`."""
+        matrix = self.basis.matrix
+        low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
+        for start in range(0, matrix.shape[0], BLOCK):
+            rows = matrix[start : start + BLOCK]
+            costs = np.asarray((rows.toarray() if sparse.issparse(rows) else rows) @ points.T)
+            low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
+        return np.asarray(self.horizon * (high - low))
+
+
+def union_over_points(totals: Totals, points: FloatArray, delta: float, *, two_sided: bool) -> Rate:
+    """max_k R_k sqrt(log(K/delta)/(2m)): Hoeffding's inequality for each of K weights, at once.
+
+    The gap of a polytope is attained at one of its K vertices w_k, and R_k is the range of the
+    total cost <w_k, .>; both signs need 2K.
+    """
+    events, name = (2, "2K") if two_sided else (1, "K")
+    widest = float(totals.ranges_of(points).max())
+    scale = widest * math.sqrt(math.log(events * len(points) / delta) / 2)
+    return Rate("vertices", scale, f"max_k R_k sqrt(log({name}/delta)/(2m))")
+
+
+def union_over_costs(totals: Totals, cost_class: "CostClass", delta: float) -> Rate:
+    """sup_w sum_i |w_i| R_i sqrt(log(2n/delta)/(2m)): every cost within its own radius, at once."""
+    ranges = totals.ranges(np.ones(totals.num_costs))
+    scale = cost_class.largest_gap(-ranges, ranges)
+    scale *= math.sqrt(math.log(2 * totals.num_costs / delta) / 2)
+    return Rate("union", scale, "max_w sum_i |w_i| R_i sqrt(log(2n/delta)/(2m))")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -168,6 +448,8 @@ class CostClass(ABC):
 class ScaledClass(CostClass):
     """{ scale * w : w in a unit set }: the scale is handled here, once."""
 
+    code: ClassVar[int]
+    """Of `KernelForm`."""
     scale: FloatArray | None
 
     def __init__(self, scale: ArrayLike | None = None) -> None:
@@ -236,8 +518,16 @@ class ScaledClass(CostClass):
         value, weights = self._smoothed(scale * difference, temperature)
         return value, np.asarray(scale * weights)
 
+    def kernel_form(self, num_costs: int) -> KernelForm:
+        points = self._points(self.scaling(num_costs))
+        return KernelForm(self.code, self.scaling(num_costs), np.zeros(num_costs), points)
+
     def parameters(self) -> dict[str, Any]:
         return {} if self.scale is None else {"scale": self.scale.tolist()}
+
+    def _points(self, scale: FloatArray) -> FloatArray:
+        """Of a hull, one row each; other classes have none."""
+        return np.zeros((0, scale.size))
 
     @abstractmethod
     def _gap(self, z: FloatArray) -> float: ...
@@ -294,6 +584,27 @@ class Ball(ScaledClass):
 
     def _least_gap(self, low: FloatArray, high: FloatArray) -> float:
         return self._gap(np.clip(0.0, low, high))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class OneSided(ScaledClass):
+    """Weights that are not negative, each unit cost among them: less is always better."""
+
+    @property
+    def contains_zero(self) -> bool:
+        return False
+
+    def easiest(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        return low
+
+    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(high)
+
+    def _least_gap(self, low: FloatArray, high: FloatArray) -> float:
+        return self._gap(low)
+
+    def _pointwise_bound(self, matrix: Matrix) -> float:
+        return float(abs(matrix).max())
 
 
 def quadratic_smoothing(

@@ -5,9 +5,14 @@ import math
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import Ball, quadratic_smoothing
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import BALL, KernelForm, WeightSet
+from journeyman.costs.cost_class import (
+    BALL,
+    Ball,
+    Rate,
+    Totals,
+    WeightSet,
+    quadratic_smoothing,
+)
 
 
 class EuclideanBall(Ball):
@@ -18,6 +23,7 @@ class EuclideanBall(Ball):
     """
 
     name = "euclidean-ball"
+    code = BALL
 
     def _gap(self, z: FloatArray) -> float:
         return float(np.linalg.norm(z))
@@ -53,7 +59,3 @@ class EuclideanBall(Ball):
 
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.ball(self.scaling(num_costs))
-
-    def kernel_form(self, num_costs: int) -> KernelForm:
-        nowhere = np.zeros(num_costs)
-        return KernelForm(BALL, self.scaling(num_costs), nowhere, np.zeros((0, num_costs)))

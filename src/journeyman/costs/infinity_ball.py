@@ -6,10 +6,15 @@ from itertools import product
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import Ball, quadratic_smoothing
+from journeyman.costs.cost_class import (
+    BOX,
+    Ball,
+    Rate,
+    Totals,
+    WeightSet,
+    quadratic_smoothing,
+)
 from journeyman.costs.euclidean_ball import EuclideanBall
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import BOX, KernelForm, WeightSet
 
 ENUMERATION_LIMIT = 20
 """Up to this many costs the constant K_psi is computed exactly."""
@@ -23,6 +28,7 @@ class InfinityBall(Ball):
     """
 
     name = "infinity-ball"
+    code = BOX
 
     def _gap(self, z: FloatArray) -> float:
         return float(np.abs(z).sum())
@@ -88,7 +94,3 @@ class InfinityBall(Ball):
 
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.box(self.scaling(num_costs))
-
-    def kernel_form(self, num_costs: int) -> KernelForm:
-        nowhere = np.zeros(num_costs)
-        return KernelForm(BOX, self.scaling(num_costs), nowhere, np.zeros((0, num_costs)))

@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import ScaledClass
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import HULL, KernelForm, WeightSet
+from journeyman.arrays import FloatArray
+from journeyman.costs.cost_class import HULL, OneSided, Rate, Totals, WeightSet
 from journeyman.errors import InvalidCosts
 
 
-class KnownCost(ScaledClass):
+class KnownCost(OneSided):
     """W = {1}: one cost, known. The class behind `Forward` problems.
 
     >>> KnownCost().gap([2.5])
@@ -17,11 +15,8 @@ class KnownCost(ScaledClass):
     """
 
     name = "known-cost"
+    code = HULL
     is_known = True
-
-    @property
-    def contains_zero(self) -> bool:
-        return False
 
     def scaling(self, num_costs: int) -> FloatArray:
         if num_costs != 1:
@@ -34,23 +29,11 @@ class KnownCost(ScaledClass):
     def _gap(self, z: FloatArray) -> float:
         return float(z[0])
 
-    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
-        return self._gap(high)
-
-    def _least_gap(self, low: FloatArray, high: FloatArray) -> float:
-        return self._gap(low)
-
-    def easiest(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        return low
-
     def _worst_case(self, z: FloatArray) -> FloatArray:
         return np.ones(1)
 
     def _admit(self, w: FloatArray) -> FloatArray:
         return np.ones(1)
-
-    def _pointwise_bound(self, matrix: Matrix) -> float:
-        return float(abs(matrix).max())
 
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix))
@@ -68,6 +51,5 @@ class KnownCost(ScaledClass):
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.point(self.scaling(num_costs))
 
-    def kernel_form(self, num_costs: int) -> KernelForm:
-        scale = self.scaling(num_costs)
-        return KernelForm(HULL, scale, np.zeros(1), scale[np.newaxis])
+    def _points(self, scale: FloatArray) -> FloatArray:
+        return scale[np.newaxis]

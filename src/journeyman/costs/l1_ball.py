@@ -5,9 +5,14 @@ import math
 import numpy as np
 
 from journeyman.arrays import FloatArray, Matrix, dense
-from journeyman.costs.cost_class import Ball, soft_maximum
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import HULL, KernelForm, WeightSet
+from journeyman.costs.cost_class import (
+    HULL,
+    Ball,
+    Rate,
+    Totals,
+    WeightSet,
+    soft_maximum,
+)
 
 
 class L1Ball(Ball):
@@ -21,6 +26,7 @@ class L1Ball(Ball):
     """
 
     name = "l1-ball"
+    code = HULL
 
     def _gap(self, z: FloatArray) -> float:
         return float(np.abs(z).max())
@@ -64,7 +70,5 @@ class L1Ball(Ball):
         points = np.diag(self.scaling(num_costs))
         return WeightSet.hull(np.hstack([points, -points, np.zeros((num_costs, 1))]))
 
-    def kernel_form(self, num_costs: int) -> KernelForm:
-        points = np.diag(self.scaling(num_costs))
-        both = np.vstack([points, -points])
-        return KernelForm(HULL, self.scaling(num_costs), np.zeros(num_costs), both)
+    def _points(self, scale: FloatArray) -> FloatArray:
+        return np.vstack([np.diag(scale), -np.diag(scale)])

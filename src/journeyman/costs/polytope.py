@@ -19,9 +19,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, Matrix, assign, dense, read_only, real_array
-from journeyman.costs.cost_class import CostClass, soft_maximum, times
-from journeyman.costs.rates import Rate, Totals, union_over_costs, union_over_points
-from journeyman.costs.weight_set import HULL, KernelForm, WeightSet
+from journeyman.costs.cost_class import (
+    HULL,
+    CostClass,
+    KernelForm,
+    Rate,
+    Totals,
+    WeightSet,
+    soft_maximum,
+    times,
+    union_over_costs,
+    union_over_points,
+)
 from journeyman.errors import InvalidCosts
 
 MOST_VERTICES = 20_000

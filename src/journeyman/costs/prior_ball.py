@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, Matrix, assign, real_array, require_between
-from journeyman.costs.cost_class import Ball, CostClass, times
+from journeyman.costs.cost_class import Ball, CostClass, KernelForm, Rate, Totals, WeightSet, times
 from journeyman.costs.euclidean_ball import EuclideanBall
 from journeyman.costs.infinity_ball import InfinityBall
 from journeyman.costs.l1_ball import L1Ball
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import KernelForm, WeightSet
 from journeyman.errors import InvalidCosts
 
 NORMS: dict[str, type[Ball]] = {

@@ -4,13 +4,19 @@ import math
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, Matrix
-from journeyman.costs.cost_class import ScaledClass, soft_maximum
-from journeyman.costs.rates import Rate, Totals
-from journeyman.costs.weight_set import LARGEST, KernelForm, WeightSet, in_simplex
+from journeyman.arrays import FloatArray
+from journeyman.costs.cost_class import (
+    LARGEST,
+    OneSided,
+    Rate,
+    Totals,
+    WeightSet,
+    in_simplex,
+    soft_maximum,
+)
 
 
-class Simplex(ScaledClass):
+class Simplex(OneSided):
     """w / scale is a mixture of the basis costs: be at most as bad as the expert in each of them.
 
     One-sided: gap(z) < 0 when the policy does better than the expert in every cost. Of the policies
@@ -21,24 +27,11 @@ class Simplex(ScaledClass):
     """
 
     name = "simplex"
+    code = LARGEST
     has_surplus = True
-
-    @property
-    def contains_zero(self) -> bool:
-        return False
 
     def _gap(self, z: FloatArray) -> float:
         return float(z.max())
-
-    def _largest_gap(self, low: FloatArray, high: FloatArray) -> float:
-        return self._gap(high)
-
-    def _least_gap(self, low: FloatArray, high: FloatArray) -> float:
-        return self._gap(low)
-
-    def easiest(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Less is always better."""
-        return low
 
     def _worst_case(self, z: FloatArray) -> FloatArray:
         weights = np.zeros_like(z)
@@ -47,9 +40,6 @@ class Simplex(ScaledClass):
 
     def _admit(self, w: FloatArray) -> FloatArray:
         return in_simplex(w)
-
-    def _pointwise_bound(self, matrix: Matrix) -> float:
-        return float(abs(matrix).max())
 
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix, axis=0).max())
@@ -70,7 +60,3 @@ class Simplex(ScaledClass):
 
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.hull(self.scaling(num_costs))
-
-    def kernel_form(self, num_costs: int) -> KernelForm:
-        nowhere = np.zeros(num_costs)
-        return KernelForm(LARGEST, self.scaling(num_costs), nowhere, np.zeros((0, num_costs)))

@@ -22,6 +22,7 @@ from journeyman.arrays import (
     assign,
     generator,
     integer_array,
+    normaliser,
     plain_array,
     real_array,
     require_in_range,
@@ -30,7 +31,7 @@ from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting, StatePolicy
 from journeyman.policy.table import SUM_TOLERANCE
 from journeyman.world.large_world import LargeWorld
-from journeyman.world.laws import draw_columns, normaliser
+from journeyman.world.laws import draw_columns
 
 StateFunction: TypeAlias = Callable[[IntArray], FloatArray]
 """Called with n states; returns (n x actions) probabilities."""

@@ -19,6 +19,7 @@ from journeyman.arrays import (
     first_index,
     generator,
     integer_array,
+    normaliser,
     read_only,
     real_array,
     require_in_range,
@@ -27,7 +28,6 @@ from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
-from journeyman.world.laws import normaliser
 
 FIRST_VERSION, SCHEMA_VERSION = 1, 2
 """Where states number their actions otherwise than from 0, version 2 is written: readers of the

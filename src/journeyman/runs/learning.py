@@ -24,7 +24,8 @@ from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
 from journeyman.solvers.reduced.descent import SCHEMA_VERSION
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
+from journeyman.solvers.solve import Choice
 from journeyman.storage import load_arrays, write_atomically
 
 SHOWN = (
@@ -132,6 +133,7 @@ def result_of(apprentice: Apprentice) -> dict[str, Any]:
         "status": answer.status.name,
         "message": answer.status.message,
         "engine": answer.engine,
+        "reason": answer.reason,
         "cost_weights": _cost_weights(apprentice),
         "seed": apprentice.seed,
     }
@@ -169,16 +171,17 @@ class ResumableSolver:
 
     def __init__(
         self,
-        solver: Solver,
+        choice: Choice,
         directory: Path,
         report: Callable[[str], None],
         checkpoint_every: float | None = None,
     ) -> None:
-        self.solver, self.directory, self.report = solver, directory, report
+        self.solver: Solver = choice.solver
+        self.reason, self.directory, self.report = choice.reason, directory, report
         self.checkpoint_every = checkpoint_every
-        if checkpoint_every is not None and not isinstance(solver, StochasticSubgradient):
+        if checkpoint_every is not None and not isinstance(self.solver, StochasticSubgradient):
             raise InvalidSolver(
-                f"checkpoint_every = {checkpoint_every}, but {type(solver).__name__} keeps no "
+                f"checkpoint_every = {checkpoint_every}, but {type(self.solver).__name__} keeps no "
                 "states: when it is interrupted it starts again",
                 "Leave it out, or choose the solver sgd-al",
             )
@@ -211,7 +214,7 @@ class ResumableSolver:
             answer = self.solver.run(problem, watch)
         if watch.interrupted:
             raise Stop
-        return answer
+        return replace(answer, reason=self.reason)
 
     def _continued(
         self, solver: StochasticSubgradient, problem: Apprenticeship, watch: Watch

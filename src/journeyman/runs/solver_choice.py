@@ -17,22 +17,28 @@ from journeyman.runs.description import (
     wrong_setting,
 )
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
-from journeyman.solvers.default_choice import default_solver
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
+from journeyman.solvers.solve import Choice, default_solver
 
 
-def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Solver:
-    """The solver that a description asks for, with its settings."""
-    if asked.time_limit is not None and not asked.time_limit > 0:
-        raise wrong_setting("solver.time_limit", asked.time_limit, "Give seconds above 0")
-    given: dict[str, Any] = {"time_limit": asked.time_limit}
+def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Choice:
+    """The solver that a description asks for, with its settings; why it was chosen, where the
+    description leaves that open.
+    """
+    if asked.name == "auto":
+        chosen, reason = default_solver(problem)
+        limits = {"time_limit": _time_limit(asked), "tolerance": asked.tolerance}
+        return Choice(replace(chosen, **_set(limits)), reason)
+    return Choice(_named_solver(asked, problem, seed), "")
+
+
+def _named_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Solver:
+    given: dict[str, Any] = {"time_limit": _time_limit(asked)}
     if asked.name in CLASSICS:
         return _classic(asked, given | {"accuracy": asked.accuracy, "seed": seed})
     if asked.tolerance is not None:
         given["tolerance"] = asked.tolerance
-    if asked.name == "auto":
-        return _with(default_solver(problem).solver, asked)
     if asked.name == "linear-program":
         return LinearProgram(**given)
     if asked.name == "column-generation":
@@ -96,9 +102,7 @@ def _classic(asked: SolverDescription, wanted: dict[str, Any]) -> Solver:
                 f"{asked.name} has no {setting}", f"Leave solver.{setting} out for this solver"
             )
     settings = wanted | {"tolerance": asked.tolerance}
-    solver: Solver = kind(
-        **{name: value for name, value in settings.items() if name in known and value is not None}
-    )
+    solver: Solver = kind(**_set({name: settings[name] for name in known & set(settings)}))
     return solver
 
 
@@ -108,8 +112,11 @@ def _features(cells: int, problem: Apprenticeship) -> Features:
     return features.partition(problem.world, problem.demonstrations, num_cells=cells)
 
 
-def _with(solver: Any, asked: SolverDescription) -> Solver:
-    """The default solver with the limits that were asked for."""
-    limits = {"time_limit": asked.time_limit, "tolerance": asked.tolerance}
-    changed: Solver = replace(solver, **{k: v for k, v in limits.items() if v is not None})
-    return changed
+def _time_limit(asked: SolverDescription) -> float | None:
+    if asked.time_limit is not None and not asked.time_limit > 0:
+        raise wrong_setting("solver.time_limit", asked.time_limit, "Give seconds above 0")
+    return asked.time_limit
+
+
+def _set(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}

@@ -52,8 +52,8 @@ from journeyman.solvers.reduced.step_rules import NormAdaptive as NormAdaptive
 from journeyman.solvers.reduced.stochastic_subgradient import (
     StochasticSubgradient as StochasticSubgradient,
 )
+from journeyman.solvers.running import Status as Status
 from journeyman.solvers.solve import Solver as Solver
 from journeyman.solvers.solve import solve as solve
-from journeyman.solvers.status import Status as Status
 
 __all__: list[str]

@@ -12,7 +12,7 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.solvers.status import Status
+from journeyman.solvers.running import Status
 from journeyman.world.levels import Level, require_level
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Answer:
     solve_seconds: float = 0.0
     log: str = field(default="", repr=False)
     reason: str = ""
-    """What the solver was chosen for, where none was given (`solvers.default_choice`)."""
+    """What the solver was chosen for, where none was given (`solvers.solve`)."""
 
     @property
     def policy(self) -> Policy:

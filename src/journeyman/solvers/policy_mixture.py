@@ -33,7 +33,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, assign, read_only
 from journeyman.costs import CostClass
-from journeyman.costs.weight_set import WeightSet
+from journeyman.costs.cost_class import WeightSet
 from journeyman.demonstrations import MonteCarlo
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidSolver
@@ -45,9 +45,7 @@ from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import quiet
 from journeyman.solvers.answer import Answer, CandidateRollouts, Details, SampledSolution
 from journeyman.solvers.exact.engines import Cone, ConeModel, run_cone
-from journeyman.solvers.hyperparameters import require_count
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch, require_count
 from journeyman.world.levels import Level
 
 BestResponse: TypeAlias = Callable[[FloatArray, int], AnyPolicy]

@@ -1,17 +1,44 @@
-"""`jm.solve`: one verb for every solver."""
+"""`jm.solve`: one verb for every solver; and which one is taken when none is given, and why.
+
+By default the exact program where it is quick, as a linear program or by columns; beyond that the
+reduced program over features that are made from the demonstrations.
+"""
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.execution import one_blas_thread
+from journeyman.features import partition
+from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.default_choice import Choice, default_solver
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.exact.column_generation import ColumnGeneration
+from journeyman.solvers.exact.linear_program import LinearProgram
+from journeyman.solvers.running import Watch
 from journeyman.world.levels import Level, require_level
+
+EXACT_UP_TO = 1_000_000
+"""State-action pairs up to which the exact program takes seconds to a minute."""
+SMALL = 2_000
+NARROW = 18_000
+"""Pairs up to which a linear program is taken in any world, and in a narrow one."""
+CONCENTRATED = 8
+"""A narrow world may be larger by this when few states are started in: columns gain little there,
+since there are few starts to be treated apart."""
+FEW_STARTS = 0.1
+"""Share of the states that count as few."""
+SHORT, FEW_SUMS = 0.65, 700.0
+"""It has to be smaller by this when many are, and the horizon times the number of costs is at most
+that: starts hardly meet within a short horizon, and few columns do for few costs."""
+COLUMNS_TOLERANCE = 1e-8
+"""Of 2N/(1 - discount): what interior points usually reach when they are asked for 1e-7."""
+PATIENCE_FOR_SURPLUS = 2
+"""`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
 
 class Solver(Protocol):
@@ -36,7 +63,7 @@ def solve(
 ) -> Answer:
     """Solve a problem; by default exactly, with `LinearProgram()` or `ColumnGeneration()`.
 
-    Size and structure of the world decide (`default_choice`), and `answer.reason` is why. Below the
+    Size and structure of the world decide (`default_solver`), and `answer.reason` is why. Below the
     explicit level there is no default.
 
     `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
@@ -69,3 +96,66 @@ def _check(problem: object, solver: object, observer: object) -> None:
     if solver is not None:
         needed = getattr(solver, "needs", Level.EXPLICIT)
         require_level(problem, needed, type(solver).__name__)
+
+
+class Choice(NamedTuple):
+    """A solver, and why it was taken."""
+
+    solver: Any
+    reason: str
+
+
+def default_solver(problem: Apprenticeship) -> Choice:
+    """The solver for a problem in an explicit world, and the reason in words.
+
+    Measured with `InfinityBall` and both asked for 1e-7 of 2N/(1 - discount), CPU seconds, the
+    smaller and the larger of two experts where they differ:
+
+    | world                           | pairs   | linear program | columns     |
+    |---------------------------------|---------|----------------|-------------|
+    | grid 32x32, .9, 16 costs        | 4,096   | 0.22 to 0.28   | 0.28 to 0.32 |
+    | grid 48x48, .99, 64 costs       | 9,216   | 0.7            | 5.0         |
+    | grid 64x64, .99, 64 costs       | 16,384  | 1.8 to 2.4     | 2.5 to 3.6  |
+    | grid 64x64, .9, 16 costs        | 16,384  | 1.1 to 1.3     | 0.35 to 0.4 |
+    | grid 80x80, .99, 64 costs       | 25,600  | 4.2            | 3.8 to 4.5  |
+    | one start, 64x64, .99, 64 costs | 15,760  | 0.26           | 1.5         |
+    | one start, 128x128, .99         | 63,000  | 2.0            | inaccurate  |
+    | garnet 300, .99, 8 costs        | 1,200   | 0.075          | 0.09 to 0.11 |
+    | garnet 500, .9, 8 costs         | 2,000   | 0.14           | 0.08 to 0.09 |
+    | garnet 1,000, .99, 8 costs      | 4,000   | 0.4 to 0.5     | 0.2         |
+
+    General engines live on sparse factors, which stay sparse in narrow worlds such as grids and
+    fill up elsewhere; columns need neither. `python -m benchmarks.small_worlds` compares the
+    choice with CVXPY.
+    """
+    require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
+    pairs = problem.world.num_pairs
+    factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
+    if pairs <= factor * SMALL:
+        return Choice(LinearProgram(), f"a small world of {pairs} pairs")
+    if pairs <= factor * NARROW * _size_of_starts(problem) and is_narrow(problem.world):
+        reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
+        return Choice(LinearProgram(), reason)
+    if pairs > EXACT_UP_TO and problem.demonstrations is not None:
+        from journeyman.solvers.reduced.reduced_program import ReducedProgram
+
+        features = partition(problem.world, problem.demonstrations)
+        reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
+        return Choice(ReducedProgram(features), reason)
+    return Choice(ColumnGeneration(tolerance=_tolerance(problem)), f"a large world, {pairs} pairs")
+
+
+def _size_of_starts(problem: Apprenticeship) -> float:
+    """How many times larger a narrow world may be because of where it is started."""
+    world = problem.world
+    if np.count_nonzero(world.initial) <= FEW_STARTS * world.num_states:
+        return CONCENTRATED
+    is_short = world.effective_horizon * problem.basis.num_costs <= FEW_SUMS
+    return SHORT if is_short else 1.0
+
+
+def _tolerance(problem: Apprenticeship) -> float | None:
+    """In worlds that a linear program could still serve, columns are as exact as it would be."""
+    if problem.world.num_pairs > NARROW:
+        return None
+    return COLUMNS_TOLERANCE * problem.gap_scale or None

@@ -25,7 +25,7 @@ from journeyman.problem import Apprenticeship
 from journeyman.progress import Event, Observer, Terminal
 from journeyman.runs.interruption import Stop
 from journeyman.solvers import Solver
-from journeyman.solvers.hyperparameters import require_time_limit
+from journeyman.solvers.running import require_time_limit
 from journeyman.storage import PathLike
 from journeyman.studies.comparison import Comparison
 from journeyman.studies.directory import StudyDirectory, keep

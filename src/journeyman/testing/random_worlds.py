@@ -5,7 +5,7 @@ from enum import Enum
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray, Seed, generator
-from journeyman.costs import CostBasis, CostClass, InfinityBall
+from journeyman.costs import CostBasis, CostClass, InfinityBall, Polytope, PriorBall
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.demonstrations.recording import record
 from journeyman.policy import Policy, extract, occupancy
@@ -53,6 +53,28 @@ def random_policy(world: World, seed: Seed) -> Policy:
     rng = generator(seed)
     measure = rng.exponential(size=world.num_pairs) * (rng.random(world.num_pairs) < 0.7)
     return extract(world, measure)
+
+
+def random_cost_class(kind: type[CostClass], seed: Seed, num_costs: int = 3) -> CostClass:
+    """A member of a family of classes; of those without numbers of their own the only one."""
+    rng = generator(seed)
+    if kind is Polytope:
+        return random_polytope(rng, num_costs)
+    if kind is PriorBall:
+        return PriorBall(rng.normal(size=num_costs), 0.4)
+    return kind()
+
+
+def random_polytope(rng: np.random.Generator, num_costs: int) -> Polytope:
+    """Weights between bounds, in a halfspace that cuts them, and on a plane now and then."""
+    low = rng.uniform(-1.0, 0.5, num_costs)
+    high, each = low + rng.uniform(0.1, 2.0, num_costs), np.eye(num_costs)
+    inside, cut = rng.uniform(low, high), rng.normal(size=(1, num_costs))
+    rows, limits = [each, -each, cut], [high, -low, cut @ inside + 0.05]
+    if num_costs > 1 and rng.random() < 0.3:
+        plane = rng.normal(size=(1, num_costs))
+        rows, limits = [*rows, plane, -plane], [*limits, plane @ inside, -plane @ inside]
+    return Polytope(np.vstack(rows), np.concatenate(limits))
 
 
 def random_problem(

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.costs import EuclideanBall, InfinityBall, Simplex
+from journeyman.costs import CostClass
+from journeyman.costs.registry import COST_CLASSES
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship, lower_bound
 from journeyman.progress import Event
 from journeyman.solvers import Answer, Solver, Status, solve
-from journeyman.testing.random_worlds import Shape, random_problem
+from journeyman.testing.random_worlds import Shape, random_cost_class, random_problem
 
 NO_TIME = 1e-9
 """Seconds that are over before anything has begun."""
@@ -22,7 +23,11 @@ FINISHED = (Status.OPTIMAL, Status.CONVERGED, Status.INACCURATE)
 
 
 def check_solver(
-    solver: Solver, *, classes: tuple[type, ...] = (), seeds: int = 3, trajectories: int = 0
+    solver: Solver,
+    *,
+    classes: tuple[type[CostClass], ...] = (),
+    seeds: int = 3,
+    trajectories: int = 0,
 ) -> None:
     """Run `solver` on small problems of every shape and check what any answer must fulfil.
 
@@ -34,17 +39,19 @@ def check_solver(
     - Limits of time and iterations and Ctrl-C end with a status and a policy.
     - Hyperparameters that are not finite are refused.
 
-    `classes` restricts the cost classes for solvers that serve only some of them; `trajectories`
-    is for solvers that need demonstrations.
+    All registered cost classes are tried; `classes` restricts them for solvers that serve only
+    some. `trajectories` is for solvers that need demonstrations.
     """
     check_hyperparameters(solver)
-    for cost_class in classes or (InfinityBall, EuclideanBall, Simplex):
+    for kind in classes or COST_CLASSES.values():
         for shape in Shape:
             for seed in range(seeds):
-                where = f"{cost_class.__name__}, {shape.name}, seed {seed}"
-                problem = random_problem(seed, cost_class(), shape=shape, trajectories=trajectories)
+                where = f"{kind.__name__}, {shape.name}, seed {seed}"
+                member = random_cost_class(kind, seed)
+                problem = random_problem(seed, member, shape=shape, trajectories=trajectories)
                 _check(solver, where, problem)
-        check_limits(solver, random_problem(0, cost_class(), trajectories=trajectories))
+        problem = random_problem(0, random_cost_class(kind, 0), trajectories=trajectories)
+        check_limits(solver, problem)
 
 
 def _check(solver: Solver, where: str, problem: Apprenticeship) -> None:

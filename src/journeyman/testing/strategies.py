@@ -8,7 +8,13 @@ from journeyman.costs import CostClass, Polytope, PriorBall
 from journeyman.costs.registry import COST_CLASSES, cost_class_from
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship
-from journeyman.testing.random_worlds import Shape, random_policy, random_problem, random_world
+from journeyman.testing.random_worlds import (
+    Shape,
+    random_policy,
+    random_polytope,
+    random_problem,
+    random_world,
+)
 from journeyman.world import World
 
 seeds = st.integers(0, 2**32 - 1)
@@ -53,18 +59,6 @@ def cost_classes(draw: st.DrawFn, num_costs: int) -> CostClass:
         norm = draw(st.sampled_from(["infinity", "euclidean", "l1"]))
         return PriorBall(rng.normal(size=num_costs), rng.uniform(0.1, 3.0), norm, scale)
     return cost_class_from({"name": name} | ({} if scale is None else {"scale": scale}))
-
-
-def random_polytope(rng: np.random.Generator, num_costs: int) -> Polytope:
-    """Weights between bounds, in a halfspace that cuts them, and on a plane now and then."""
-    low = rng.uniform(-1.0, 0.5, num_costs)
-    high, each = low + rng.uniform(0.1, 2.0, num_costs), np.eye(num_costs)
-    inside, cut = rng.uniform(low, high), rng.normal(size=(1, num_costs))
-    rows, limits = [each, -each, cut], [high, -low, cut @ inside + 0.05]
-    if num_costs > 1 and rng.random() < 0.3:
-        plane = rng.normal(size=(1, num_costs))
-        rows, limits = [*rows, plane, -plane], [*limits, plane @ inside, -plane @ inside]
-    return Polytope(np.vstack(rows), np.concatenate(limits))
 
 
 @st.composite

@@ -12,6 +12,7 @@ from journeyman.arrays import (
     SparseMatrix,
     compressed_rows,
     first_index,
+    normaliser,
     plain_array,
     read_only,
     real_array,
@@ -119,15 +120,6 @@ def probability_vector(name: str, values: ArrayLike, size: int) -> FloatArray:
     if abs(law.sum() - 1.0) > ROW_SUM_TOLERANCE:
         raise InvalidWorld(f"{name} sums to {float(law.sum())!r}", "It must sum to 1 within 1e-8")
     return read_only(law / normaliser(law.sum(), law.size))
-
-
-def normaliser(sums: Any, entries: Any) -> Any:
-    """What to divide a law by; exactly 1 when its sum is off by no more than rounding.
-
-    A law of n entries that was divided by its sum adds up to 1 within (n + 1) eps, so normalising
-    twice is normalising once: a value read from its own file is the same to the last bit.
-    """
-    return np.where(np.abs(sums - 1.0) <= (entries + 1) * np.finfo(float).eps, 1.0, sums)
 
 
 def running_sums(law: FloatArray) -> FloatArray:

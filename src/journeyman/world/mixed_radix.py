@@ -66,7 +66,7 @@ class MixedRadix:
 
     def digits(self, states: ArrayLike) -> IntArray:
         """The values of the factors, (states x factors)."""
-        from journeyman.world.radix_kernels import digits_of
+        from journeyman.compiled import digits_of
 
         x = integer_array("states", states, refusal=InvalidWorld)
         require_in_range("states", x, self.num_states, InvalidWorld)
@@ -74,7 +74,7 @@ class MixedRadix:
 
     def states(self, digits: ArrayLike) -> IntArray:
         """The ids of rows of digits."""
-        from journeyman.world.radix_kernels import states_of
+        from journeyman.compiled import states_of
 
         rows = plain_array("digits", digits, InvalidWorld)
         require_shape("digits", rows.shape, ndim=2, size=None, refusal=InvalidWorld)

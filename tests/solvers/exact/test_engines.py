@@ -9,7 +9,7 @@ from scipy import sparse
 import journeyman as jm
 from journeyman.solvers.exact.engines import Cone, Effort, Engine, dual_form, run_cone, run_engine
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel, exact_program
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import seeds
 

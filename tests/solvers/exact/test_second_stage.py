@@ -8,7 +8,7 @@ import journeyman as jm
 from journeyman.solvers.exact import second_stage
 from journeyman.solvers.exact.engines import Effort, Engine, run_engine
 from journeyman.solvers.exact.occupancy_program import exact_program, tilted_program
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import seeds

@@ -13,7 +13,7 @@ from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling
 from journeyman.solvers.reduced.box_dual import box_dual, run_clarabel, run_highs
 from journeyman.solvers.reduced.dual_repair import gram_of, repaired, stored
 from journeyman.solvers.reduced.interior_point import run_interior_point
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import seeds
 

@@ -17,7 +17,7 @@ from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate, reduced_lower_bound
 from journeyman.solvers.reduced.box_dual import box_dual, steepest_fall
 from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram, slope_at_infinity
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_policy
 from journeyman.testing.strategies import problems, seeds

@@ -21,7 +21,7 @@ from journeyman.solvers.reduced.descent import SubgradientState
 from journeyman.solvers.reduced.rows import source_of
 from journeyman.solvers.reduced.step_rules import WEIGHT
 from journeyman.solvers.reduced.stochastic_subgradient import _Run
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 
 WORLD, BASIS, EXPERT = jm.gallery.grid(6, macro_cells=2)

@@ -32,7 +32,7 @@ from journeyman.solvers.reduced.step_rules import (
     NormAdaptive,
 )
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "data" / "golden.json").read_text())

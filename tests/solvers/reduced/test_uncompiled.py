@@ -18,7 +18,7 @@ import journeyman as jm
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.reduced.kernels import advance
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient, _Run
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Watch
 
 golden = json.loads(open(sys.argv[1]).read())
 data, trace = golden["data"], golden["sgd_trace"]

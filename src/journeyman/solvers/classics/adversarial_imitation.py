@@ -44,13 +44,15 @@ from journeyman.solvers.classics.answering import (
 )
 from journeyman.solvers.classics.policy_family import PolicyFamily, TrustRegion
 from journeyman.solvers.classics.policy_visits import VisitOptions
-from journeyman.solvers.hyperparameters import (
+from journeyman.solvers.running import (
+    Advance,
+    Watch,
+    iterate,
     require_count,
     require_not_negative,
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.watch import Advance, Watch, iterate
 from journeyman.world import World
 
 STALLED = 10

@@ -12,7 +12,7 @@ from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, best_witness
 from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
-from journeyman.solvers.status import Status
+from journeyman.solvers.running import Status
 
 AGREEMENT = 1e-7
 """Bounds that differ by at most this share of 2N/(1 - discount) are called OPTIMAL."""

@@ -59,14 +59,14 @@ from journeyman.solvers.classics.answering import (
     require_demonstrations,
     require_suitable,
 )
-from journeyman.solvers.hyperparameters import (
+from journeyman.solvers.running import (
+    Status,
+    Watch,
     require_count,
     require_not_negative,
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
 from journeyman.world import Pairs, World
 
 

@@ -70,9 +70,15 @@ from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_suitable
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning, labelled
 from journeyman.solvers.classics.policy_visits import default_horizon
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Status,
+    Watch,
+    iterate,
+    require_count,
+    require_kind,
+    require_time_limit,
+)
 from journeyman.world import World
 
 ActionFunction: TypeAlias = Callable[[IntArray], Any]
@@ -237,10 +243,8 @@ class DAgger:
             require_count("horizon", self.horizon)
         if self.mixing is not None and not callable(self.mixing):
             raise InvalidSolver(f"mixing = {self.mixing!r}", "Give a function of the iteration")
-        if not isinstance(self.cloning, BehaviourCloning):
-            raise InvalidSolver(
-                f"cloning = {self.cloning!r}", "Give jm.solvers.BehaviourCloning(...)"
-            )
+        remedy = "Give jm.solvers.BehaviourCloning(...)"
+        require_kind("cloning", self.cloning, BehaviourCloning, remedy)
         require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
 

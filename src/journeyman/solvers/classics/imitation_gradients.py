@@ -30,9 +30,15 @@ from journeyman.solvers.classics.policy_visits import (
     RolloutVisits,
     VisitOptions,
 )
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Status,
+    Watch,
+    iterate,
+    require_count,
+    require_positive,
+    require_time_limit,
+)
 from journeyman.world import Pairs
 
 FIRST_TEMPERATURE = 0.1

@@ -53,14 +53,16 @@ from journeyman.solvers.classics.answering import (
 )
 from journeyman.solvers.exact.engines import Engine, Result, run_highs
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
-from journeyman.solvers.hyperparameters import (
+from journeyman.solvers.running import (
+    Advance,
+    Status,
+    Watch,
+    iterate,
     require_count,
     require_not_negative,
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Advance, Watch, iterate
 
 VIOLATION_FACTOR = 2.0
 """A negative margin counts this many times, as in the paper."""

@@ -76,13 +76,13 @@ from journeyman.policy.policy_evaluation import DiscountedSystem, PolicySystems
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_suitable
-from journeyman.solvers.hyperparameters import (
+from journeyman.solvers.running import (
+    Status,
+    Watch,
     require_count,
     require_positive,
     require_time_limit,
 )
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
 
 
 @dataclass(frozen=True)

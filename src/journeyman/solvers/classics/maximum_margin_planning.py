@@ -59,8 +59,14 @@ from journeyman.solvers.classics.answering import (
     require_expert_policy,
     require_suitable,
 )
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Watch,
+    iterate,
+    require_count,
+    require_positive,
+    require_time_limit,
+)
 
 ENGINE_TOLERANCE = 1e-12
 """Asked of the quadratic program's engine; what its mixture proves is computed, not believed."""

@@ -47,7 +47,6 @@ import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.costs import Simplex
-from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
 from journeyman.solvers.classics.answering import answer_of, require_suitable
@@ -56,8 +55,15 @@ from journeyman.solvers.classics.generated_policies import (
     in_class,
     squared_count,
 )
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Watch,
+    iterate,
+    require_count,
+    require_kind,
+    require_positive,
+    require_time_limit,
+)
 
 PLANNING_SHARE = 0.1
 """Of the accuracy that planning may use up."""
@@ -86,8 +92,7 @@ class MultiplicativeWeights:
 
     def __post_init__(self) -> None:
         require_positive("accuracy", self.accuracy, below=1.0)
-        if not isinstance(self.stop_early, bool):
-            raise InvalidSolver(f"stop_early = {self.stop_early!r}", "Give True or False")
+        require_kind("stop_early", self.stop_early, bool, "Give True or False")
         require_time_limit(self.time_limit)
         require_count("max_iterations", self.max_iterations)
 

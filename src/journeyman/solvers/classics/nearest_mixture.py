@@ -46,9 +46,15 @@ from journeyman.solvers.classics.generated_policies import (
     in_class,
     squared_count,
 )
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
 from journeyman.solvers.policy_mixture import best_weights
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Watch,
+    iterate,
+    require_count,
+    require_positive,
+    require_time_limit,
+)
 
 PLANNING_SHARE = 0.05
 """A plan's error may be this share of how far the bounds are apart."""

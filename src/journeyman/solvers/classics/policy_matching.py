@@ -61,9 +61,15 @@ from journeyman.solvers.classics.answering import (
     require_expert_policy,
     require_suitable,
 )
-from journeyman.solvers.hyperparameters import require_count, require_positive, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Advance, Watch, iterate
+from journeyman.solvers.running import (
+    Advance,
+    Status,
+    Watch,
+    iterate,
+    require_count,
+    require_positive,
+    require_time_limit,
+)
 
 UNSEEN = 1e-10
 """Eigenvalues of the metric below this, in units of its diagonal, are directions left alone."""

@@ -9,7 +9,7 @@ from scipy import sparse
 from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix, SparseMatrix, dense
 from journeyman.policy.policy_evaluation import DiscountedSystem, averaging
 from journeyman.problem import Apprenticeship
-from journeyman.solvers.hyperparameters import require_count
+from journeyman.solvers.running import require_count
 from journeyman.world.sampling import walk
 
 REDUCTION = 1e-9

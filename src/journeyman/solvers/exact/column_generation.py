@@ -51,9 +51,7 @@ from journeyman.solvers.exact.second_stage import (
     near,
     second_stage_by_columns,
 )
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch, require_count, require_time_limit
 
 RELATIVE_TOLERANCE = 1e-6
 

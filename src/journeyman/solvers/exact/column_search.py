@@ -24,8 +24,7 @@ from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
 from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
 from journeyman.solvers.exact.start_blocks import Blocks, Core, StartRows, core_around, value_blocks
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 RAISES, RAISE = 3, 30.0
 """How often, and by which factor, the limit of the budgets' prices is raised."""

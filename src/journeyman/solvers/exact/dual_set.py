@@ -15,7 +15,7 @@ from scipy import sparse
 
 from journeyman.arrays import BoolArray, FloatArray, Matrix
 from journeyman.costs import CostClass
-from journeyman.costs.weight_set import WeightSet
+from journeyman.costs.cost_class import WeightSet
 from journeyman.problem import Apprenticeship, Witness
 from journeyman.world import World
 

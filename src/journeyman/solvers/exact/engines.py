@@ -35,8 +35,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, SparseMatrix
 from journeyman.errors import InvalidSolver, MissingExtra
 from journeyman.solvers.exact.occupancy_program import LinearModel
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 
 class Engine(Enum):

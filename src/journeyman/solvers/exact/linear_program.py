@@ -56,9 +56,13 @@ from journeyman.solvers.exact.occupancy_program import (
 )
 from journeyman.solvers.exact.relaxation import relax
 from journeyman.solvers.exact.second_stage import second_stage_of
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import (
+    Status,
+    Watch,
+    require_count,
+    require_kind,
+    require_time_limit,
+)
 
 NEXT_TO_NOTHING = 1e-6
 """A suggested bound below this share of 2N/(1 - discount) may be worse than none."""
@@ -153,8 +157,7 @@ class LinearProgram:
     tolerance: float = 1e-7
 
     def __post_init__(self) -> None:
-        if not isinstance(self.engine, Engine | None):
-            raise InvalidSolver(f"engine = {self.engine!r}", "Give a jm.solvers.Engine, or None")
+        require_kind("engine", self.engine, Engine | None, "Give a jm.solvers.Engine, or None")
         require_count("threads", self.threads)
         require_time_limit(self.time_limit)
         require_between("tolerance", self.tolerance, 0, 1, InvalidSolver, "Use for example 1e-7")

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
-from journeyman.costs.weight_set import WeightSet
+from journeyman.costs.cost_class import WeightSet
 from journeyman.problem import Apprenticeship
 
 INFINITY = float("inf")
@@ -220,7 +220,7 @@ def _one_sided(problem: Apprenticeship, sizes: FloatArray) -> Matching:
 
 
 def _lifted(problem: Apprenticeship, chosen: WeightSet) -> Matching:
-    """z, t, p and q of `costs.weight_set` as auxiliary columns; a row for each cost and each v.
+    """z, t, p and q of `WeightSet` as auxiliary columns; a row for each cost and each v.
 
     A lower bound of zero leaves an inequality behind instead of a column q, a bound that is implied
     nothing at all.

@@ -21,8 +21,7 @@ from journeyman.solvers.exact.occupancy_program import (
     least_spending_program,
     relaxed_program,
 )
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 SHARE = 0.1
 """The first phase is solved to this share of the tolerance."""

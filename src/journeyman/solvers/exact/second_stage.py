@@ -68,8 +68,7 @@ from journeyman.solvers.exact.occupancy_program import (
     second_stage_program,
     tilted_program,
 )
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 FIRST_SHARE = 0.5
 """The first stage is solved to this share of the tolerance, so that the second has room."""

@@ -10,7 +10,7 @@ where x = (theta, extra) and A x - b stacks, with their boxes V,
     C theta - limits      in [0, lambda_3]             one row per budget
     C'(G theta - target) - E't   in [lower, upper], or in the ball |v/axes|_2 <= 1
 
-for a cost class { centre + C v } with equations E v = right (`costs.weight_set`), whose multipliers
+for a cost class { centre + C v } with equations E v = right (`WeightSet`), whose multipliers
 t are the extras with slope `right`; its centre adds slope G'centre and constant -<centre, target>.
 
 The program over v has only as many equations as there are features; their multipliers are x.
@@ -24,13 +24,12 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.costs.weight_set import WeightSet
+from journeyman.costs.cost_class import WeightSet
 from journeyman.problem.reduced import DrawnRows, Penalties, Reduced
 from journeyman.problem.surrogate import ReducedWitness
 from journeyman.solvers.exact.engines import Engine, HighsModel, conic_form, run_cone
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 
 @dataclass(frozen=True, eq=False)

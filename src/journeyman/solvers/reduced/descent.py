@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.costs.weight_set import BOX
+from journeyman.costs.cost_class import BOX
 from journeyman.errors import InvalidFile
 from journeyman.execution import Executor, Serial, sum_in_order
 from journeyman.problem.drawn import FRESH, DrawnReduced

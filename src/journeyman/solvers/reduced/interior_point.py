@@ -37,8 +37,7 @@ from journeyman.arrays import FloatArray
 from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling, centre, orthant_reach
 from journeyman.solvers.reduced.box_dual import BoxDual, BoxPoint
 from journeyman.solvers.reduced.dual_repair import Solve, factored, stored
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch
 
 ENGINE = "interior point"
 MAX_ITERATIONS = 200

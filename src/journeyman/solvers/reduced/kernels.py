@@ -16,7 +16,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
 from journeyman.compiled import add, dot, norm, prefetch, sparse_add, sparse_dot, vector_kernel
-from journeyman.costs.weight_set import BALL, BOX, LARGEST
+from journeyman.costs.cost_class import BALL, BOX, LARGEST
 from journeyman.solvers.reduced.rows import ACTIVE, HEADER, IMPORTANCE, SEEN, THRESHOLD, Rows
 from journeyman.solvers.reduced.step_rules import (
     COORDINATE_ADAPTIVE,

@@ -45,7 +45,6 @@ from journeyman.problem.reduced import ExactPenalty, Penalties, Penalty, Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details
 from journeyman.solvers.exact.engines import Engine, engines_for
-from journeyman.solvers.hyperparameters import require_count, require_time_limit
 from journeyman.solvers.reduced.box_dual import (
     BoxDual,
     BoxPoint,
@@ -55,8 +54,13 @@ from journeyman.solvers.reduced.box_dual import (
     steepest_fall,
 )
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import (
+    Status,
+    Watch,
+    require_count,
+    require_kind,
+    require_time_limit,
+)
 
 MANY_FEATURES = 3000
 """Beyond this the dense d x d factor of the interior point is left to a sparse engine."""
@@ -101,15 +105,9 @@ class ReducedProgram:
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not isinstance(self.features, Features):
-            raise InvalidSolver(
-                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
-            )
-        if not isinstance(self.penalty, Penalty | Hard):
-            raise InvalidSolver(
-                f"penalty = {self.penalty!r}",
-                "Give ExactPenalty(), SinglePenalty(value) or Hard()",
-            )
+        require_kind("features", self.features, Features, "Give jm.features.Features(matrix)")
+        remedy = "Give ExactPenalty(), SinglePenalty(value) or Hard()"
+        require_kind("penalty", self.penalty, Penalty | Hard, remedy)
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
@@ -175,8 +173,7 @@ def check_limits(
     engine: Engine | None, threads: int, time_limit: float | None, tolerance: float
 ) -> None:
     """Refuse hyperparameters that no engine can use."""
-    if not isinstance(engine, Engine | None):
-        raise InvalidSolver(f"engine = {engine!r}", "Give a jm.solvers.Engine, or None")
+    require_kind("engine", engine, Engine | None, "Give a jm.solvers.Engine, or None")
     require_count("threads", threads)
     require_time_limit(time_limit)
     require_between("tolerance", tolerance, 0, 1, InvalidSolver, "Use for example 1e-8")

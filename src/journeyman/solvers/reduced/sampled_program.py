@@ -30,7 +30,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.errors import InvalidSolver
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced, reduced_of
@@ -38,12 +37,10 @@ from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorm
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details
 from journeyman.solvers.exact.engines import Engine
-from journeyman.solvers.hyperparameters import require_count
 from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
 from journeyman.solvers.reduced.reduced_program import check_limits, reduced_solution, solve_box
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import Status, Watch, require_count, require_kind
 from journeyman.world.levels import Level
 
 
@@ -82,16 +79,12 @@ class SampledProgram:
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not isinstance(self.penalty, Penalty):
-            raise InvalidSolver(
-                f"penalty = {self.penalty!r}", "Give ExactPenalty() or SinglePenalty(value)"
-            )
-        if not isinstance(self.features, Features | DrawnFeatures):
-            raise InvalidSolver(
-                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
-            )
-        if not isinstance(self.sampling, RowSampling):
-            raise InvalidSolver(f"sampling = {self.sampling!r}", "Give for example RowNorms()")
+        remedy = "Give ExactPenalty() or SinglePenalty(value)"
+        require_kind("penalty", self.penalty, Penalty, remedy)
+        require_kind(
+            "features", self.features, Features | DrawnFeatures, "Give jm.features.Features(matrix)"
+        )
+        require_kind("sampling", self.sampling, RowSampling, "Give for example RowNorms()")
         require_count("num_rows", self.num_rows)
         require_count("fresh_rows", self.fresh_rows, least=2)
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)

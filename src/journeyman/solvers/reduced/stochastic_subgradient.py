@@ -37,7 +37,6 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from journeyman.errors import InvalidSolver
 from journeyman.execution import Executor
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
@@ -45,20 +44,21 @@ from journeyman.problem.drawn import FRESH, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details, Work
-from journeyman.solvers.hyperparameters import (
-    require_count,
-    require_not_negative,
-    require_positive,
-    require_time_limit,
-)
 from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
 from journeyman.solvers.reduced.dual_repair import DualRepair
 from journeyman.solvers.reduced.kernels import Motion
 from journeyman.solvers.reduced.rows import DrawnBlocks
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
 from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
-from journeyman.solvers.status import Status
-from journeyman.solvers.watch import Watch
+from journeyman.solvers.running import (
+    Status,
+    Watch,
+    require_count,
+    require_kind,
+    require_not_negative,
+    require_positive,
+    require_time_limit,
+)
 from journeyman.storage import PathLike
 from journeyman.world.levels import Level
 
@@ -122,10 +122,9 @@ class StochasticSubgradient:
     replicas: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.features, Features | DrawnFeatures):
-            raise InvalidSolver(
-                f"features = {self.features!r}", "Give jm.features.Features(matrix)"
-            )
+        require_kind(
+            "features", self.features, Features | DrawnFeatures, "Give jm.features.Features(matrix)"
+        )
         for name, least in (("batch", 1), ("steps", 1), ("seed", 0), ("replicas", 1)):
             require_count(name, getattr(self, name), least=least)
         for name in ("radius", "checkpoint_every"):

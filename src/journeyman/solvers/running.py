@@ -1,11 +1,7 @@
-"""Supervision of a running engine: Ctrl-C, the clock, progress; and the loop of iterative methods.
+"""What the runs of all solvers share: how one can end, checks of hyperparameters, supervision
+(Ctrl-C, the clock, progress) and the loop of iterative methods.
 
-While a `Watch` is open, the first Ctrl-C asks the engine to stop at its next report and the solve
-ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for Ctrl-C
-before is informed as well: the solve may be one of many, or may end before its next report.
-
-Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored. SIGTERM, which
-`runs.interruption` passes on to the same handler under its own number, is never ignored.
+An outcome is not an error: it comes with a message and a remedy.
 """
 
 import math
@@ -15,15 +11,125 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+import numpy as np
+
+from journeyman.arrays import require_between, require_whole
+from journeyman.errors import InvalidSolver
 from journeyman.progress import Event, Observer, guarded
-from journeyman.solvers.status import Status
+
+
+class Status(Enum):
+    """The outcome of a solve."""
+
+    OPTIMAL = (
+        "the policy's value and the lower bound agree to the solver's tolerance",
+        "nothing to do",
+    )
+    CONVERGED = (
+        "the method has ended by its own rule; its docstring states what is proven then",
+        "answer.value and answer.lower_bound say what that means for the gap; richer features "
+        "lower a loss over features itself",
+    )
+    INFEASIBLE = (
+        "the constraints exclude each other",
+        "answer.relaxation has the smallest increase that makes budgets possible; instead of "
+        "Hard() use a penalty such as jm.ExactPenalty()",
+    )
+    UNBOUNDED = (
+        "the penalty is too small: the loss falls without end and has no minimum",
+        "use jm.ExactPenalty(), at which the loss bounds the policy's gap",
+    )
+    INACCURATE = (
+        "the engine stopped, but the bounds are further apart than the tolerance or a budget is "
+        "broken",
+        "see answer.overspending; both bounds hold; try another engine, or "
+        "rescale costs that differ by many magnitudes",
+    )
+    TIME_LIMIT = (
+        "the time limit was reached",
+        "the policy is the best one at hand (it may break budgets: see answer.overspending); "
+        "allow more time",
+    )
+    MEMORY_LIMIT = (
+        "the memory limit was reached",
+        "the policy is the best one at hand (it may break budgets: see answer.overspending); "
+        "allow more memory, or ask for a larger tolerance",
+    )
+    STEP_LIMIT = (
+        "all steps were taken before the asked accuracy was proven",
+        "allow more steps, or accept the accuracy that was reached",
+    )
+    NOT_FINITE = (
+        "coefficients became infinite or undefined",
+        "use smaller steps, or costs of moderate size",
+    )
+    INTERRUPTED = (
+        "the solve was interrupted",
+        "the policy is the best one at hand (it may break budgets: see answer.overspending); "
+        "solve again to finish",
+    )
+    FAILED = (
+        "the engine gave up",
+        "try another engine; answer.log has its output",
+    )
+
+    @property
+    def message(self) -> str:
+        return self.value[0]
+
+    @property
+    def remedy(self) -> str:
+        return self.value[1]
+
+
+def require_time_limit(time_limit: Any) -> None:
+    """Seconds above 0, or None."""
+    if time_limit is not None:
+        require_between(
+            "time_limit", time_limit, 0, np.inf, InvalidSolver, "Give seconds above 0, or None"
+        )
+
+
+def require_kind(name: str, value: Any, kinds: Any, remedy: str) -> None:
+    """A value of one of some types."""
+    if not isinstance(value, kinds):
+        raise InvalidSolver(f"{name} = {value!r}", remedy)
+
+
+def require_count(name: str, value: Any, *, least: int = 1) -> None:
+    """A whole number of at least `least`."""
+    require_whole(name, value, least, InvalidSolver)
+
+
+def require_positive(name: str, value: Any, *, below: float = np.inf) -> None:
+    """A number strictly between 0 and `below`."""
+    remedy = "Give a positive number" + (f" below {below:g}" if np.isfinite(below) else "")
+    require_between(name, value, 0, below, InvalidSolver, remedy)
+
+
+def require_not_negative(name: str, value: Any, *, at_most: float = np.inf) -> None:
+    """A finite number from 0 to `at_most`."""
+    number = hasattr(value, "__float__") and not isinstance(value, str)
+    if not number or not (np.isfinite(float(value)) and 0 <= float(value) <= at_most):
+        limit = f" to {at_most:g}" if np.isfinite(at_most) else ""
+        raise InvalidSolver(f"{name} = {value!r}", f"Give a finite number from 0{limit}")
 
 
 class Watch:
-    """Counts time from its creation; engines call `report` now and then."""
+    """Supervision of a running engine: time counts from its creation, engines call `report` now
+    and then.
+
+    While it is open, the first Ctrl-C asks the engine to stop at its next report and the solve
+    ends with a status; a second one raises `KeyboardInterrupt` as usual. Whoever listened for
+    Ctrl-C before is informed as well: the solve may be one of many, or may end before its next
+    report. Where SIGINT was ignored before, as in background jobs of a shell, it stays ignored.
+    SIGTERM, which `runs.interruption` passes on to the same handler under its own number, is never
+    ignored.
+    """
 
     def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
         self.task = task

@@ -4,11 +4,11 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from examples.line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 from hypothesis import given
 from hypothesis import strategies as st
 
 from journeyman.errors import InvalidInput
-from journeyman.report.line_chart import Axis, HorizontalLine, Panel, Series, line_chart
 from journeyman.report.numbers import linear_ticks, log_ticks, tick_label
 
 SVG = "{http://www.w3.org/2000/svg}"
