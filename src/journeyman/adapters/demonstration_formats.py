@@ -57,13 +57,16 @@ def write_npz(demonstrations: Demonstrations, path: Path) -> None:
 
 def read_csv(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a CSV file of either layout."""
-    return Demonstrations(*files.read_csv(path, allowance.require)).read_from(files.source(path))
+    *parts, logged = files.read_csv(path, allowance.require)
+    return Demonstrations(*parts, probabilities=logged).read_from(files.source(path))
 
 
 def write_csv(demonstrations: Demonstrations, path: Path) -> None:
     """Write one row per visited state."""
     demos = demonstrations
-    files.write_csv(path, demos.states, demos.actions, demos.offsets, demos.terminated)
+    files.write_csv(
+        path, demos.states, demos.actions, demos.offsets, demos.terminated, demos.probabilities
+    )
 
 
 SUFFIXES = {

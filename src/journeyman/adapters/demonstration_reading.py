@@ -54,7 +54,7 @@ class Allowance:
 
 def require_ids(demos: Demonstrations) -> None:
     """Refuse ids below 0, which no state and no action can have."""
-    below = np.flatnonzero(demos.states < 0)
+    below = np.flatnonzero(demos.states < 0) if demos.has_ids else np.zeros(0)
     if below.size:
         at = int(below[0])
         raise _no_id(demos, "state", int(demos.states[at]), *_visit(demos, at))
@@ -88,6 +88,7 @@ def fitted(
     one: records of an environment have no state for "the episode is over". Of the episodes that a
     time limit may have ended, those are terminated for which the world shows it.
     """
+    demos.require_ids("a world")
     _require_known(demos, world)
     resting = _resting_place(world, terminal_state)
     over = demos.terminated

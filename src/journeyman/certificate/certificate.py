@@ -34,6 +34,7 @@ from journeyman.storage import PathLike
 from journeyman.world.levels import Level
 
 if TYPE_CHECKING:
+    from journeyman.certificate.agreement import Agreement
     from journeyman.certificate.code_references import Reference
 
 WEAK = 0.5
@@ -76,6 +77,8 @@ class Certificate:
     """What proves the trivial bound beyond bounded costs, where more is known."""
     reduced: ReducedBounds | None = None
     """For an answer over features, what the best coefficients could reach."""
+    agreement: "Agreement | None" = None
+    """Of a policy beside records alone: how far it agrees with the recorded actions."""
 
     @property
     def is_exact(self) -> bool:

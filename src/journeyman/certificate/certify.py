@@ -19,6 +19,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only, real_array
+from journeyman.certificate.agreement import recorded_certificate
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import require_probability
 from journeyman.certificate.evaluation import defines, exact_evaluation, measure_evaluations
@@ -115,6 +116,9 @@ def certify(
     """
     _require_problem(problem)
     delta = require_probability(failure_probability)
+    if problem.level is Level.RECORDED:
+        _refuse_more(witness=witness, measure=measure, evaluation=evaluation)
+        return recorded_certificate(problem, answer, delta)
     given = getattr(answer, "rollouts", None) if evaluation is None else evaluation
     exactly = problem.level is Level.EXPLICIT and not isinstance(given, MixtureRollouts)
     evaluation = evaluation if exactly else given
@@ -179,6 +183,16 @@ def certify(
         ranges=trivial.ranges,
         reduced=reduced_bounds(answer),
     )
+
+
+def _refuse_more(**given: Any) -> None:
+    """Where there are records alone, a policy is compared with them and with nothing else."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidProblem(
+                f"{name} is given, and of this world nothing is known but records",
+                f"Leave {name} out",
+            )
 
 
 def _require_problem(problem: Any) -> None:

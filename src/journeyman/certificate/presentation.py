@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.certificate.agreement import advice as advice_of_records
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
 from journeyman.certificate.expert_estimates import LEAST_INDEPENDENT
@@ -135,12 +136,15 @@ def _claim(certificate: Certificate) -> str:
     if certificate.known_cost:
         return f"{chance}{'T' if sure else 't'}he policy's expected cost is at most {bound}"
     declared = "If the declared expectations are the expert's, " if sure else chance
+    where = "of the class" if certificate.agreement is None else "in the declared range"
     spent = f"at most {bound} more" if certificate.bound >= 0 else f"at least {bound[1:]} less"
-    return f"{declared}the policy costs {spent} than the expert under every cost of the class"
+    return f"{declared}the policy costs {spent} than the expert under every cost {where}"
 
 
 def _is_certain(certificate: Certificate) -> bool:
     """Whether nothing was estimated."""
+    if certificate.problem.level is Level.RECORDED:
+        return False
     known = certificate.problem.expectation.is_declared
     return known and not certificate.best.statistics and not _is_estimated(certificate)
 
@@ -359,6 +363,10 @@ SYMBOLS: Mapping[str, str] = {
     "theta": "coefficients of the features",
     "theta_k": "share of candidate k",
     "s_k": "the smaller radius of candidate k",
+    "S": "width of the declared range of costs",
+    "Z": "expected discounted time after the first difference from the expert, given an episode",
+    "U": "upper bound on the expectation of Z, by betting",
+    "cut": "the part of Z behind a record that was cut off",
 }
 """In the order in which they are explained."""
 MEASURED = "demonstrations that are measured"
@@ -410,12 +418,15 @@ def advice(certificate: Certificate) -> str:
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
     shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
     ways = (_more, _longer, _better, _known, _exactly)
+    of_records = [] if certificate.agreement is None else advice_of_records(certificate)
     sentences = [f"The bound {shown} is made of {', '.join(named)}."]
     if certificate.bound < bound:
         sentences = [
             f"The terms add up to {bound:.4g}, so the trivial bound {certificate.bound:.4g} holds "
             f"in their place ({certificate.strength}). They are {', '.join(named)}."
         ]
+    if of_records:
+        return "\n".join([*sentences, *of_records])
     return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
 
 

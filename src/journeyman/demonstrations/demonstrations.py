@@ -3,6 +3,9 @@
 Episode j has T_j >= 1 actions and T_j + 1 states; the last state is where its record ends. How it
 ends matters and is kept: a *terminated* episode has come to rest in an absorbing state, so its
 endless tail is known exactly; a *truncated* one was merely not recorded any further.
+
+States are ids, or observations: rows of numbers, images. What is known of observations is what
+`world.records` says; every world with numbered states asks for ids.
 """
 
 import warnings
@@ -17,11 +20,16 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import (
     BoolArray,
+    FloatArray,
     IntArray,
     assign,
     first_index,
     integer_array,
+    plain_array,
     read_only,
+    real_array,
+    require_finite,
+    require_shape,
     require_whole,
 )
 from journeyman.demonstrations import files
@@ -30,9 +38,9 @@ from journeyman.errors import InvalidDemonstrations
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 
-FIRST_VERSION, SCHEMA_VERSION = 1, 2
+FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
 """Where states number their actions otherwise than from 0, version 2 is written: readers of the
-first take actions of such a world for positions."""
+first take actions of such a world for positions. Observations and probabilities need version 3."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -40,13 +48,16 @@ class Demonstrations:
     """Trajectories as flat arrays.
 
     Args:
-        states: all episodes' states one after the other, T_j + 1 for episode j.
+        states: all episodes' states one after the other, T_j + 1 for episode j: ids, or an array
+            with further axes that holds an observation in every row.
         actions: all episodes' actions, T_j for episode j, by the numbers they have in the world.
         offsets: episode j's actions are `offsets[j]:offsets[j+1]`.
         terminated: for each episode whether it ended in an absorbing state; the others were
             truncated.
         choice_offsets: the action sets of the world when they are known: `world.pairs`, or offsets
             as in `World` where every state numbers its actions from 0.
+        probabilities: of every action, how likely the expert took it given all that it acted on,
+            where that was logged.
 
     >>> demos = Demonstrations([0, 1, 1, 0, 0], [0, 1, 0], offsets=[0, 2, 3], terminated=[0, 1])
     >>> len(demos), demos.lengths.tolist(), demos.episode(1)[0].tolist()
@@ -58,6 +69,7 @@ class Demonstrations:
     offsets: IntArray
     terminated: BoolArray
     pairs: Pairs | None
+    probabilities: FloatArray | None
 
     def __init__(
         self,
@@ -67,6 +79,7 @@ class Demonstrations:
         terminated: ArrayLike | None = None,
         *,
         choice_offsets: ArrayLike | Pairs | None = None,
+        probabilities: ArrayLike | None = None,
     ) -> None:
         refusal = InvalidDemonstrations
         episode_offsets = integer_array("offsets", offsets, refusal=refusal)
@@ -85,11 +98,12 @@ class Demonstrations:
         ended = _flags(terminated, num_episodes)
         assign(
             self,
-            states=integer_array("states", states, size=num_steps + num_episodes, refusal=refusal),
+            states=_visited("states", states, num_steps + num_episodes),
             actions=integer_array("actions", actions, size=num_steps, refusal=refusal),
             offsets=episode_offsets,
             terminated=ended,
             pairs=None if choice_offsets is None else Pairs.of(choice_offsets),
+            probabilities=_logged(probabilities, num_steps),
         )
 
     @classmethod
@@ -101,8 +115,9 @@ class Demonstrations:
         *,
         truncated_at: int | None = None,
         terminal_state: int | None = None,
+        probabilities: Sequence[ArrayLike] | None = None,
     ) -> Self:
-        """From one array of states and one of actions per episode.
+        """From one array of states (or observations) and one of actions per episode.
 
         `truncated_at` and `terminal_state` are as in `with_ends`: give `world.sink` as the terminal
         state for records of a Gymnasium environment, whose table has no state for "the episode is
@@ -119,22 +134,24 @@ class Demonstrations:
                 "Give both for each episode",
             )
         refusal = InvalidDemonstrations
-        visited = [
-            integer_array(f"states of episode {j}", part, refusal=refusal)
-            for j, part in enumerate(states)
-        ]
+        visited = [_visited(f"states of episode {j}", part) for j, part in enumerate(states)]
+        _require_alike(visited)
         taken = [
             integer_array(f"actions of episode {j}", part, refusal=refusal)
             for j, part in enumerate(actions)
         ]
         for episode, (some, chosen) in enumerate(zip(visited, taken, strict=True)):
-            if some.size != chosen.size + 1:
+            if len(some) != chosen.size + 1:
                 raise InvalidDemonstrations(
-                    f"episode {episode} has {some.size} states and {chosen.size} actions",
+                    f"episode {episode} has {len(some)} states and {chosen.size} actions",
                     "Give one state more than actions: the state where the record ends",
                 )
         offsets = np.concatenate([[0], np.cumsum([chosen.size for chosen in taken])])
-        demos = cls(np.concatenate(visited), np.concatenate(taken), offsets, terminated)
+        logged = None if probabilities is None else np.concatenate([*map(np.ravel, probabilities)])
+        demos = cls(
+            np.concatenate(visited), np.concatenate(taken), offsets, terminated,
+            probabilities=logged,
+        )  # fmt: skip
         ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
         if truncated_at is None:
             warn_of_limit(demos, "the arrays", stacklevel=2)
@@ -160,6 +177,7 @@ class Demonstrations:
             over = over & ~at_limit(self, truncated_at)
         last = self.last_states.copy()
         if terminal_state is not None:
+            self.require_ids("terminal_state, the id of a state,")
             last[over] = whole("terminal_state", terminal_state)
         return self.ended_as(over, last)
 
@@ -168,8 +186,9 @@ class Demonstrations:
         states = self.states.copy()
         states[self.offsets[1:] + np.arange(len(self))] = last_states
         ended = type(self)(
-            states, self.actions, self.offsets, terminated, choice_offsets=self.pairs
-        )
+            states, self.actions, self.offsets, terminated, choice_offsets=self.pairs,
+            probabilities=self.probabilities,
+        )  # fmt: skip
         return ended._coming_from(self.origin)
 
     def read_from(self, source: Source) -> Self:
@@ -206,6 +225,8 @@ class Demonstrations:
         if not parts:
             raise InvalidDemonstrations("there is nothing to concatenate", "Give at least one part")
         lengths = np.concatenate([part.lengths for part in parts])
+        _require_alike([part.states for part in parts])
+        logged = [part.probabilities for part in parts if part.probabilities is not None]
         first = parts[0].pairs
         shared = first is not None and all(part.pairs == first for part in parts)
         joined = cls(
@@ -214,6 +235,7 @@ class Demonstrations:
             np.concatenate([[0], np.cumsum(lengths)]),
             np.concatenate([part.terminated for part in parts]),
             choice_offsets=first if shared else None,
+            probabilities=np.concatenate(logged) if len(logged) == len(parts) else None,
         )
         return joined._coming_from(Origin.joined([(part.origin, len(part)) for part in parts]))
 
@@ -237,6 +259,7 @@ class Demonstrations:
         part = type(self)(
             self.states[visits], self.actions[steps], offsets, self.terminated[chosen],
             choice_offsets=self.pairs,
+            probabilities=None if self.probabilities is None else self.probabilities[steps],
         )  # fmt: skip
         if "_possible" in vars(self):
             checked_in, pairs = vars(self)["_possible"]
@@ -245,6 +268,21 @@ class Demonstrations:
 
     def __len__(self) -> int:
         return self.offsets.size - 1
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether states are ids; otherwise they are observations, one in every row."""
+        return self.states.ndim == 1
+
+    def require_ids(self, by_whom: str) -> None:
+        """Refuse observations where states have to be numbered."""
+        if not self.has_ids:
+            raise InvalidDemonstrations(
+                f"{by_whom} needs ids of states, and these demonstrations hold observations of "
+                f"shape {self.states.shape[1:]}",
+                "Number the states and record the numbers; of observations alone "
+                "jm.world.Records(...) makes a problem",
+            )
 
     @property
     def truncated(self) -> BoolArray:
@@ -297,6 +335,7 @@ class Demonstrations:
     def pairs_in(self, world: World) -> IntArray:
         """The pair of `world` behind every step; every step is checked to be possible there, once
         for the world that was asked for last."""
+        self.require_ids("a world")
         checked_in, pairs = vars(self).get("_possible", (None, None))
         if checked_in is None or checked_in() is not world:
             pairs = read_only(possible_pairs(self, world))
@@ -309,17 +348,24 @@ class Demonstrations:
     def save(self, path: PathLike) -> None:
         """Write to a file: comma-separated text for `*.csv`, otherwise the native format."""
         if files.is_csv(path):
-            files.write_csv(path, self.states, self.actions, self.offsets, self.terminated)
+            files.write_csv(
+                path, self.states, self.actions, self.offsets, self.terminated, self.probabilities
+            )
             return
-        arrays = {
-            "states": _smallest_integers(self.states), "actions": _smallest_integers(self.actions),
+        states = _smallest_integers(self.states) if self.has_ids else self.states
+        arrays: dict[str, Any] = {
+            "states": states, "actions": _smallest_integers(self.actions),
             "offsets": self.offsets, "terminated": self.terminated,
         }  # fmt: skip
         version = FIRST_VERSION
         if self.pairs is not None:
             arrays["choice_offsets"] = self.pairs.offsets
             if self.pairs.numbers is not None:
-                arrays["action_numbers"], version = self.pairs.numbers, SCHEMA_VERSION
+                arrays["action_numbers"], version = self.pairs.numbers, NUMBERED_VERSION
+        if self.probabilities is not None:
+            arrays["probabilities"] = self.probabilities
+        if self.probabilities is not None or not self.has_ids:
+            version = SCHEMA_VERSION
         save_arrays(path, "demonstrations", version, arrays)
 
     @classmethod
@@ -345,15 +391,15 @@ class Demonstrations:
     @classmethod
     def _load(cls, path: PathLike, memory_limit: int | None) -> Self:
         if files.is_csv(path):
-            return cls(*files.read_csv(path)).read_from(files.source(path))
+            *parts, logged = files.read_csv(path)
+            return cls(*parts, probabilities=logged).read_from(files.source(path))
         files.refuse_foreign(path)
         _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION, memory_limit=memory_limit)
-        parts = (
-            take(path, arrays, name) for name in ("states", "actions", "offsets", "terminated")
-        )
+        columns = ("states", "actions", "offsets", "terminated")
+        parts = [take(path, arrays, name) for name in columns]
         offsets = arrays.get("choice_offsets")
         pairs = None if offsets is None else Pairs(offsets, arrays.get("action_numbers"))
-        demos = cls(*parts, choice_offsets=pairs)
+        demos = cls(*parts, choice_offsets=pairs, probabilities=arrays.get("probabilities"))
         return demos.read_from(Source(path, files.recorded_step))
 
     def __repr__(self) -> str:
@@ -361,6 +407,46 @@ class Demonstrations:
             f"Demonstrations({len(self)} episodes, {self.num_steps} steps, "
             f"{int(self.terminated.sum())} terminated)"
         )
+
+
+def _visited(name: str, given: ArrayLike, size: int | None = None) -> IntArray:
+    """Ids, or observations as they are; typed as ids."""
+    refusal = InvalidDemonstrations
+    array = plain_array(name, given, refusal)
+    if array.ndim < 2:
+        return integer_array(name, array, size=size, refusal=refusal)
+    require_shape(name, array.shape, ndim=array.ndim, size=size, refusal=refusal)
+    if not array[:1].size and array.shape[0]:
+        raise refusal(f"{name} has observations of shape {array.shape[1:]}", "Give some numbers")
+    require_finite(name, array, refusal)
+    return read_only(array.copy())
+
+
+def _require_alike(parts: Sequence[IntArray]) -> None:
+    """Refuse episodes whose observations have different shapes."""
+    for place, part in enumerate(parts):
+        if part.shape[1:] != parts[0].shape[1:]:
+            raise InvalidDemonstrations(
+                f"observations of part {place} have shape {part.shape[1:]}, those of part 0 "
+                f"{parts[0].shape[1:]}",
+                "Record observations of one shape (an empty one stands for ids)",
+            )
+
+
+def _logged(given: ArrayLike | None, num_steps: int) -> FloatArray | None:
+    """The probability with which the expert took every recorded action."""
+    if given is None:
+        return None
+    name = "probabilities"
+    found = real_array(name, given, ndim=1, size=num_steps, refusal=InvalidDemonstrations)
+    wrong = (found <= 0) | (found > 1)
+    if wrong.any():
+        step = first_index(wrong)
+        raise InvalidDemonstrations(
+            f"probabilities[{step}] = {found[step]}",
+            "Give the probability, above 0 and at most 1, with which the expert took each action",
+        )
+    return found
 
 
 def _flags(terminated: ArrayLike | None, num_episodes: int) -> BoolArray:
@@ -565,10 +651,10 @@ def suspected_limit(demos: Episodes) -> tuple[int, str] | None:
         return None
     which = f"{count} of {num_terminated} episodes marked terminated have {longest} steps, the most"
     ends, before, after = demos.last_states[at], demos.step_states, demos.next_states
-    left_again = int(np.isin(ends, before[before != after]).sum())
+    left_again = int(np.isin(ends, before[before != after]).sum()) if ends.ndim == 1 else 0
     if left_again >= 2:
         return longest, f"{which}, and {left_again} of these end in states that are left elsewhere"
-    places = np.unique(ends).size
+    places = len(np.unique(ends, axis=0))
     if num_terminated == count >= FEWEST and 2 * places > count:
         return longest, f"{which}, and end in {places} different states"
     return None

@@ -13,13 +13,16 @@ read from the last step of an episode:
     episode,t,state,action,next_state,terminated
     0,0,5,2,6,1
 
-Flags are 1/0, true/false or yes/no; empty means truncated. Columns may stand in any order and
-further columns are ignored; rows of an episode must be consecutive, with t counting from 0. Rows
-are read one at a time, and kept as flat arrays.
+Observations have a column for each number, state_0,state_1,... instead of state, and in a log
+next_state_0,next_state_1,... A column `expert_probability`, if there is one, says how likely the
+expert took each action. Flags are 1/0, true/false or yes/no; empty means truncated. Columns may
+stand in any order and further columns are ignored; rows of an episode must be consecutive, with t
+counting from 0. Rows are read one at a time, and kept as flat arrays.
 """
 
 import csv
 import io
+import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +34,7 @@ from typing import Any, BinaryIO, Self, TextIO
 
 import numpy as np
 
-from journeyman.arrays import BoolArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.errors import InvalidFile
 from journeyman.storage import PathLike, write_atomically
 
@@ -112,20 +115,33 @@ def refuse_foreign(path: PathLike) -> None:
 
 
 def write_csv(
-    path: PathLike, states: IntArray, actions: IntArray, offsets: IntArray, terminated: BoolArray
+    path: PathLike,
+    states: IntArray,
+    actions: IntArray,
+    offsets: IntArray,
+    terminated: BoolArray,
+    probabilities: FloatArray | None = None,
 ) -> None:
+    columns = states.reshape(len(states), -1)
+    numbered = states.ndim == 1
+    names = ["state"] if numbered else [f"state_{k}" for k in range(columns.shape[1])]
+
     def write(stream: BinaryIO) -> None:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(COLUMNS)
+        rows.writerow(["episode", "t", *names, "action", "terminated"] + [PROBABILITY] * logged)
         for episode, (start, stop) in enumerate(pairwise(offsets)):
             for t, step in enumerate(range(start, stop)):
-                rows.writerow((episode, t, states[step + episode], actions[step], ""))
-            last = states[stop + episode]
-            rows.writerow((episode, stop - start, last, "", int(terminated[episode])))
+                more = [] if probabilities is None else [repr(float(probabilities[step]))]
+                seen = columns[step + episode].tolist()
+                rows.writerow([episode, t, *seen, actions[step], "", *more])
+            last = columns[stop + episode].tolist()
+            end = [episode, stop - start, *last, "", int(terminated[episode])]
+            rows.writerow(end + [""] * logged)
         text.flush()
         text.detach()
 
+    logged = probabilities is not None
     write_atomically(path, write)
 
 
@@ -133,13 +149,14 @@ def no_limit(num_bytes: int) -> None:
     """Allow any amount of memory."""
 
 
-def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[Any, Any, Any, Any]:
-    """(states, actions, offsets, terminated); the first wrong line is named.
+def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[Any, ...]:
+    """(states, actions, offsets, terminated, probabilities); the first wrong line is named.
 
     `allow` is called now and then with the bytes that the demonstrations take, and may raise.
     """
     header, rows = csv_rows(path, strict=False)
-    reader = (Log if NEXT_STATE in header else Visits)(path, header)
+    is_log = NEXT_STATE in header or f"{NEXT_STATE}_0" in header
+    reader = (Log if is_log else Visits)(path, header)
     for count, (line, row) in enumerate(rows, 1):
         reader.take(line, row)
         if count % ROWS_BETWEEN_CHECKS == 0:
@@ -249,7 +266,7 @@ class _Lines:
 
 COLUMNS = ("episode", "t", "state", "action", "terminated")
 REQUIRED = COLUMNS[:4]
-NEXT_STATE = "next_state"
+NEXT_STATE, PROBABILITY = "next_state", "expert_probability"
 TRUE = {"1", "true", "yes"}
 FALSE = {"", "0", "false", "no"}
 BYTES_PER_STEP, BYTES_PER_EPISODE = 56, 240
@@ -267,18 +284,30 @@ def require_commas(path: PathLike, header: Sequence[str]) -> None:
 
 
 def require_columns(path: PathLike, found: Sequence[str]) -> None:
-    """Refuse a table that lacks a column, and say which of its columns may be meant by it."""
+    """Refuse a table that lacks a column, and say which of its columns may be meant by it; for
+    `state` there may be the columns of an observation."""
     require_commas(path, found)
-    names = [*REQUIRED, *({NEXT_STATE, COLUMNS[4]} & set(found))]
+    axes = state_columns(found)
+    names = [*REQUIRED, *axes, *({NEXT_STATE, COLUMNS[4], PROBABILITY} & set(found))]
     twice = [name for name in names if list(found).count(name) > 1]
     if twice:
         raise InvalidFile(f"{path} has two columns {twice[0]}", "Give each its own name")
-    missing = [name for name in REQUIRED if name not in found]
+    missing = [name for name in REQUIRED if name not in (*found, *(["state"] if axes else []))]
     if missing:
         raise InvalidFile(
             f"{path} lacks the column(s) {', '.join(missing)}{_nearest(missing, found)}",
             f"Name the columns {','.join(COLUMNS)} in the first line",
         )
+
+
+def state_columns(found: Sequence[str], prefix: str = "state") -> list[str]:
+    """Columns state_0, state_1, ... of observations; none where states are ids."""
+    if prefix in found:
+        return []
+    names: list[str] = []
+    while f"{prefix}_{len(names)}" in found:
+        names.append(f"{prefix}_{len(names)}")
+    return names
 
 
 def _nearest(missing: Sequence[str], found: Sequence[str]) -> str:
@@ -325,7 +354,10 @@ class Visits:
         require_columns(path, header)
         self.path, self.width = path, len(header)
         self.places = {name: header.index(name) for name in header}
-        self.states, self.actions = array("q"), array("q")
+        self.axes = state_columns(header)
+        self.states: array[Any] = array("d" if self.axes else "q")
+        self.actions, self.probabilities = array("q"), array("d")
+        self.is_logged = PROBABILITY in header
         self.offsets, self.terminated = array("q", [0]), array("b")
         self.episode: str | None = None
         self.finished: set[str] = set()
@@ -334,7 +366,7 @@ class Visits:
     @property
     def num_bytes(self) -> int:
         episodes = BYTES_PER_EPISODE * len(self.terminated) + self.name_bytes
-        return BYTES_PER_STEP * len(self.states) + episodes
+        return BYTES_PER_STEP * len(self.states) + 32 * len(self.probabilities) + episodes
 
     def take(self, line: int, row: list[str]) -> None:
         """Add a row."""
@@ -346,13 +378,13 @@ class Visits:
                 line, f"episode {self.episode[:40]} has no last row with an empty action"
             )
         self._require_time(line, row)
-        self.states.append(self._integer(line, row, "state"))
+        self.states.extend(self._state(line, row, "state"))
         if self._text(row, "action"):
-            self.actions.append(self._integer(line, row, "action"))
+            self._act(line, row)
         else:
             self._close(line, self._flag(line, row))
 
-    def finish(self) -> tuple[Any, Any, Any, Any]:
+    def finish(self) -> tuple[Any, ...]:
         """The arrays, when the file has ended where it may."""
         if self.episode is not None:
             raise InvalidFile(
@@ -361,8 +393,37 @@ class Visits:
             )
         if not self.terminated:
             raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
-        states, actions = (np.frombuffer(ids, np.int64) for ids in (self.states, self.actions))
-        return states, actions, np.array(self.offsets), np.array(self.terminated, dtype=bool)
+        kind = np.float64 if self.axes else np.int64
+        states, actions = np.frombuffer(self.states, kind), np.frombuffer(self.actions, np.int64)
+        if self.axes:
+            states = states.reshape(-1, len(self.axes))
+        logged = np.frombuffer(self.probabilities, np.float64) if self.is_logged else None
+        ended = np.array(self.terminated, dtype=bool)
+        return states, actions, np.array(self.offsets), ended, logged
+
+    def _state(self, line: int, row: list[str], prefix: str) -> list[int] | list[float]:
+        """An id, or the numbers of an observation."""
+        if not self.axes:
+            return [self._integer(line, row, prefix)]
+        return [self._number(line, row, f"{prefix}_{k}") for k in range(len(self.axes))]
+
+    def _act(self, line: int, row: list[str]) -> None:
+        self.actions.append(self._integer(line, row, "action"))
+        if self.is_logged:
+            chance = self._number(line, row, PROBABILITY)
+            if not 0 < chance <= 1:
+                raise self._refuse(line, f"{PROBABILITY} is {chance}, expected above 0, up to 1")
+            self.probabilities.append(chance)
+
+    def _number(self, line: int, row: list[str], name: str) -> float:
+        text = self._text(row, name)
+        try:
+            value = float(text)
+            if "_" in text or not math.isfinite(value):
+                raise ValueError(text)
+        except ValueError:
+            raise self._refuse(line, f"{name} is {text[:40]!r}, expected a number") from None
+        return value
 
     def _name(self, line: int, row: list[str]) -> str:
         """The name of a row's episode, if the row is as wide as the first line says."""
@@ -437,24 +498,24 @@ class Log(Visits):
 
     def take(self, line: int, row: list[str]) -> None:
         """Add a row."""
-        episode, state = self._name(line, row), self._integer(line, row, "state")
+        episode, state = self._name(line, row), self._state(line, row, "state")
         if self.episode is not None and episode != self.episode:
             self._close(line, self.ended)
         if self.episode is None:
             self._open(line, episode)
-            self.states.append(state)
+            self.states.extend(state)
         elif self.ended:
             raise self._refuse(line, f"episode {episode[:40]} goes on after it terminated")
         self._require_time(line, row)
-        if state != self.states[-1]:
-            raise self._refuse(
-                line, f"state is {state}, but the step before led to {self.states[-1]}"
-            )
-        self.actions.append(self._integer(line, row, "action"))
-        self.states.append(self._integer(line, row, NEXT_STATE))
+        before = self.states[-len(state) :].tolist()
+        if state != before:
+            words = [", ".join(map(str, one)) for one in (state, before)]
+            raise self._refuse(line, f"state is {words[0]}, but the step before led to {words[1]}")
+        self._act(line, row)
+        self.states.extend(self._state(line, row, NEXT_STATE))
         self.ended = self._flag(line, row)
 
-    def finish(self) -> tuple[Any, Any, Any, Any]:
+    def finish(self) -> tuple[Any, ...]:
         """The arrays; the last episode ends with the file."""
         if self.episode is not None:
             self._close(0, self.ended)

@@ -39,7 +39,14 @@ from journeyman.arrays import (
     require_between,
     require_in_range,
 )
-from journeyman.costs import CostBasis, CostClass, CostFunctions, InfinityBall, KnownCost
+from journeyman.costs import (
+    CostBasis,
+    CostClass,
+    CostFunctions,
+    InfinityBall,
+    KnownCost,
+    Simplex,
+)
 from journeyman.costs.functions import StepCosts
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, MonteCarlo
 from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, WorldSimulator
@@ -49,7 +56,7 @@ from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.planning import attainable_ranges
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
 from journeyman.problem.expert_premises import ExpertPremise, premises_of
-from journeyman.world import Pairs, World
+from journeyman.world import Pairs, Records, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
 from journeyman.world.levels import Level, level_of, require_level
@@ -122,7 +129,7 @@ class Budget:
         return world.pairs.flattened(f"cost of budget {self.name!r}", self.cost, InvalidCosts)
 
 
-Costs: TypeAlias = CostBasis | CostFunctions | StepCosts | Simulator
+Costs: TypeAlias = CostBasis | CostFunctions | StepCosts | Simulator | Records
 Expert: TypeAlias = Demonstrations | EpisodeTotals | ExpertExpectation
 
 SIMULATOR = ("names", "lowest", "highest", "discount", "observation_axes", "totals")
@@ -140,11 +147,11 @@ class Apprenticeship:
     """Imitate an expert under every cost that the basis costs can express.
 
     Args:
-        world: where both act: a `World`, a `LargeWorld` or a world that can only be sampled, or a
-            simulator such as `GymnasiumSimulator`.
+        world: where both act: a `World`, a `LargeWorld` or a world that can only be sampled, a
+            simulator such as `GymnasiumSimulator`, or `Records`, of which nothing else is known.
         costs: those that may matter: a `CostBasis` in a `World`, `CostFunctions` in a world of
             callables (or in a `World`, which is then treated as one); None for a simulator, which
-            has its own.
+            has its own, and for `Records`.
         expert: `Demonstrations`; an `ExpertExpectation` (declared, or estimated in a way of your
             choice); for a simulator `EpisodeTotals`.
         cost_class: which weights are possible; `InfinityBall()` by default.
@@ -166,7 +173,7 @@ class Apprenticeship:
 
     def __init__(
         self,
-        world: AnyWorld | Simulator,
+        world: AnyWorld | Simulator | Records,
         costs: Costs | None,
         expert: Expert,
         cost_class: CostClass | None = None,
@@ -176,6 +183,13 @@ class Apprenticeship:
         fitted = _fitted_costs(world, costs)
         _require_expert(world, fitted, expert)
         chosen = InfinityBall() if cost_class is None else cost_class
+        if isinstance(world, Records):
+            if cost_class is not None:
+                raise InvalidProblem(
+                    f"cost_class is {cost_class!r}, and records alone know a range of costs only",
+                    "Leave it out: the bound holds for every cost in the range",
+                )
+            chosen = Simplex()
         self._assemble(world, fitted, expert, chosen, constraints)
         assign(self, expert_is=premises_of(self, expert_is))
 
@@ -227,8 +241,9 @@ class Apprenticeship:
 
     @property
     def has_states(self) -> bool:
-        """Whether the world has numbered states; a simulator shows observations only."""
-        return not hasattr(self.world, "totals")
+        """Whether the world has numbered states; a simulator shows observations only, and of
+        records nothing else is known."""
+        return not (hasattr(self.world, "totals") or isinstance(self.world, Records))
 
     @property
     def has_known_cost(self) -> bool:
@@ -263,6 +278,11 @@ class Apprenticeship:
         declared, where the cost is known.
         """
         expert = self.expert
+        if self.level is Level.RECORDED:
+            raise InvalidProblem(
+                "records alone say nothing about the expert's expected costs",
+                "Certify a policy: jm.certify(problem, policy)",
+            )
         if expert is None:
             return ExpertExpectation(np.zeros(self.num_costs))
         if isinstance(expert, ExpertExpectation):
@@ -287,6 +307,8 @@ class Apprenticeship:
     @property
     def exact_target(self) -> FloatArray | None:
         """The target where it is taken as exact; None where it was estimated."""
+        if self.level is Level.RECORDED:
+            return None
         return self.target if self.expectation.is_declared else None
 
     # The costs.
@@ -446,6 +468,13 @@ def _fitted_costs(world: Any, costs: Any) -> Costs:
     """The costs as the problem keeps them, or what is wrong with world and costs."""
     if hasattr(world, "totals"):
         return _own_costs(world, costs)
+    if isinstance(world, Records):
+        if costs is not None:
+            raise InvalidProblem(
+                f"costs is a {type(costs).__name__}, and records alone know a range of costs only",
+                "Give Apprenticeship(jm.world.Records(...), None, demonstrations)",
+            )
+        return world
     if not hasattr(world, "discount"):
         raise InvalidProblem(f"world is a {type(world).__name__}", ORDER)
     if isinstance(world, World) and not isinstance(costs, CostFunctions):
@@ -495,6 +524,9 @@ def _refuse_estimated(world: Any) -> None:
 
 def _require_expert(world: Any, costs: Costs, expert: Any) -> None:
     """Refuse what is no expert, or not one of this world and these costs."""
+    if isinstance(world, Records):
+        _require_records(world, expert)
+        return
     simulated = hasattr(world, "totals")
     shown = EpisodeTotals if simulated else Demonstrations
     if not isinstance(expert, shown | ExpertExpectation):
@@ -521,6 +553,7 @@ def _require_expert(world: Any, costs: Costs, expert: Any) -> None:
     elif isinstance(costs, CostBasis):
         expert.pairs_in(world)
     else:
+        expert.require_ids("a world of callables")
         require_in_range("states", expert.states, world.num_states, InvalidDemonstrations)
         require_in_range("actions", expert.actions, world.num_actions, InvalidDemonstrations)
     if count != num_costs:
@@ -530,6 +563,20 @@ def _require_expert(world: Any, costs: Costs, expert: Any) -> None:
         )
     if isinstance(expert, EpisodeTotals):
         require_possible(expert, world)
+
+
+def _require_records(world: Records, expert: Any) -> None:
+    """Demonstrations, with logged probabilities where these are to be used."""
+    if not isinstance(expert, Demonstrations):
+        raise InvalidProblem(
+            f"the expert is a {type(expert).__name__}",
+            "Give the Demonstrations: of this world nothing but records is known",
+        )
+    if world.use_probabilities and expert.probabilities is None:
+        raise InvalidProblem(
+            "use_probabilities is set, and these demonstrations hold no probabilities",
+            "Give Demonstrations(..., probabilities=...), or leave use_probabilities out",
+        )
 
 
 def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: World) -> None:

@@ -70,7 +70,7 @@ class CostComparison:
 def comparison_of(data: ReportData) -> CostComparison | None:
     """What is known of single costs; None where that is nothing, or where there is no expert."""
     certificate = data.certificate
-    if certificate.known_cost:
+    if certificate.known_cost or certificate.agreement is not None:
         return None
     return _certified(certificate) if certificate.is_exact else _sampled(certificate)
 

@@ -219,15 +219,18 @@ def reproduction(data: ReportData, prefix: str) -> Section:
 def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
     problem = data.certificate.problem
     yield "problem", type(problem).__name__
-    yield "world" if problem.has_states else "simulator", repr(problem.world)
-    yield "costs", f"{problem.basis.num_costs} costs" if data.world is None else repr(problem.basis)
-    yield "cost class", _class_name(data)
+    recorded = data.certificate.agreement is not None
+    yield "simulator" if not (problem.has_states or recorded) else "world", repr(problem.world)
+    if not recorded:
+        costs = f"{problem.basis.num_costs} costs"
+        yield "costs", costs if data.world is None else repr(problem.basis)
+        yield "cost class", _class_name(data)
     demos = data.demonstrations
     if demos is not None:
         yield "demonstrations", repr(demos)
     elif not data.certificate.known_cost:
         yield "expert", "expectations, no demonstrations"
-    method = problem.expectation.method
+    method = None if recorded else problem.expectation.method
     if method is not None:
         yield "target", f"estimated by {method!r}"
     yield "failure probability", repr(data.certificate.failure_probability)

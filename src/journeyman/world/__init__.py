@@ -4,9 +4,10 @@ from journeyman.world.conversions import expected_rewards
 from journeyman.world.large_world import LargeWorld, Predecessors, SampledWorld, Successors
 from journeyman.world.mixed_radix import MixedRadix
 from journeyman.world.pairs import Pairs
+from journeyman.world.records import Records
 from journeyman.world.world import Flow, World
 
 __all__ = [
-    "Flow", "LargeWorld", "MixedRadix", "Pairs", "Predecessors", "SampledWorld", "Successors",
-    "World", "expected_rewards",
+    "Flow", "LargeWorld", "MixedRadix", "Pairs", "Predecessors", "Records", "SampledWorld",
+    "Successors", "World", "expected_rewards",
 ]  # fmt: skip

@@ -1,0 +1,361 @@
+"""Agreement: a bound on the gap from held-out demonstrations alone.
+
+    gap  <=  S E Z,     Z = sum_t discount^t (1 - prod_{s <= t} pi(a_s | x_s))
+
+where S is the width of the declared range of costs (zero, the cost after an end, included), the
+expectation is over episodes of the expert, and pi is fixed before the episodes are looked at.
+
+*Proof*. Let the policy act beside the expert in the same episode, with the same randomness of the
+world, until it first takes another action. It draws with randomness of its own, so given the
+expert's whole episode it has not differed up to step t with probability prod_{s <= t} pi(a_s|x_s).
+Until then the costs are equal; afterwards they differ by at most S in every step. This supposes
+nothing about the expert, who may remember, draw, and see what the record does not hold; nothing
+about the world, except that the recorded actions are all that the expert does to it; and nothing
+about the costs but their range: the bound is for the worst of them.
+
+*Ends*. An episode that terminated after T steps adds (1 - prod_{s < T} pi) discount^T h, with
+h = 1/(1 - discount), for a policy that has differed may go on. One that was cut off after T steps,
+for whatever reason, adds discount^T h. So Z lies in [0, h], and the mean of independent Z is
+bounded from above by betting (`concentration.upper_mean`).
+
+*Logged probabilities*. Where the probability pi_E(a_s) with which the expert took its action is
+known, conditional on everything it acted on, the two can be made to agree more often (a maximal
+coupling): pi is replaced by min(1, pi/pi_E). A probability averaged over what the expert saw and
+the record does not hold makes this false.
+
+*Mixtures*, which draw one of their policies where an episode starts: the gap is the weighted mean
+of the gaps. Cross-fitted, every policy is tested on its own fold, each at its part of the failure
+probability, and the bounds are averaged with the sizes of the folds.
+
+*What it costs*. The bound is vacuous once a difference within the horizon is likely: about 15 % of
+the trivial bound needs 1.7 % disagreement a step at discount 0.9, 0.18 % at 0.99. Experts who draw
+their actions pay for that unless their probabilities were logged.
+
+*Cost*: one look at every recorded step.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray, read_only
+from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.concentration import upper_mean
+from journeyman.certificate.lower_bounds import LowerBounds
+from journeyman.certificate.terms import (
+    EPSILON,
+    Combination,
+    Premise,
+    PremiseStatus,
+    Term,
+    above,
+    declared,
+    total,
+)
+from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations.cross_fitting import CrossFitted
+from journeyman.errors import InvalidProblem
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.policy.observation_policy import ObservationPolicy
+from journeyman.problem import Apprenticeship
+from journeyman.world.records import Records
+
+KIND, ESTIMATE = "agreement", "held-out episodes"
+HELD_OUT = "the policy is independent of the held-out episodes"
+INDEPENDENT = "independent episodes"
+COMPLETE = "the record shows what the expert did"
+RANGE = "costs lie in their declared range"
+ENDS = "terminated episodes have ended"
+LOGGED = "logged probabilities are conditional on all that the expert acted on"
+MOST_FACTOR = 1 << 12
+LARGE = 0.1
+"""Of the disagreement: a part above it is worth a word."""
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What recorded actions say of a policy: enough to compute the bound again."""
+
+    probabilities: FloatArray
+    """(policies x steps): how likely each policy takes the recorded action."""
+    weights: FloatArray
+    """(folds x policies): of the policies that an episode of a fold is compared with."""
+    folds: IntArray
+    """Of every episode."""
+    disagreement: FloatArray
+    """Z of every episode, rounded up."""
+    truncated: FloatArray
+    """The part of it that lies behind the ends of records that were cut off."""
+
+    per_step: float
+    """The mean probability, over all recorded steps, that the policy takes another action."""
+
+    def fold_parts(self) -> list[tuple[float, FloatArray]]:
+        """Share of the episodes and Z of every fold."""
+        return [
+            (float((self.folds == k).mean()), self.disagreement[self.folds == k])
+            for k in range(len(self.weights))
+        ]
+
+
+def recorded_certificate(
+    problem: Apprenticeship, answer: Any, failure_probability: float
+) -> Certificate:
+    """The certificate of a policy in a world of which nothing but records is known."""
+    world: Any = problem.world
+    demos = problem.demonstrations
+    assert isinstance(world, Records)
+    assert demos is not None
+    policy = _policy(answer)
+    found = agreement(demos, policy, world)
+    delta, horizon = failure_probability, world.effective_horizon
+    upper = upper_disagreement(found, horizon, delta)
+    mean, cut = float(found.disagreement.mean()), float(found.truncated.mean())
+    unit = world.spread
+    source = f"{len(demos)} held-out episodes"
+    terms = (
+        Term("disagreement", unit * (mean - cut), "S mean(Z - cut)", source),
+        Term("truncation", unit * cut, "S mean(cut)", "recorded lengths"),
+        Term("sampling", unit * max(upper - mean, 0.0), "S (U - mean(Z))", source),
+    )
+    return Certificate(
+        problem=problem,
+        policy=policy,
+        failure_probability=delta,
+        combinations=(Combination(KIND, ESTIMATE, terms, total(terms)),),
+        trivial_bound=above(unit * horizon),
+        premises=_premises(demos, policy, world),
+        lower_bounds=LowerBounds(0.0, 0.0, 0.0, math.inf),
+        expectations=read_only(np.zeros(0)),
+        agreement=found,
+    )
+
+
+def agreement(demos: Demonstrations, policy: Any, world: Records) -> Agreement:
+    """The policy beside the recorded actions, every episode with policies that never saw it."""
+    members, weights, folds = _tested(demos, policy)
+    seen, taken, episodes = demos.step_states, demos.actions, demos.step_episodes
+    found = np.zeros((len(members), demos.num_steps))
+    asked_of, shares = weights[folds] > 0, weights[folds].T
+    for k, member in enumerate(members):
+        asked = asked_of[episodes, k]
+        found[k, asked] = ObservationPolicy(member).of_actions(seen[asked], taken[asked])
+    agreeing = found
+    if world.use_probabilities:
+        assert demos.probabilities is not None
+        agreeing = np.minimum(1.0, found / demos.probabilities)
+    cut = unrecorded(demos, world.discount)
+    every = np.array([disagreements(demos, row, world.discount) for row in agreeing])
+    z = np.minimum((shares * every).sum(axis=0), world.effective_horizon)
+    differing = 1.0 - float((shares[:, episodes] * found).sum(axis=0).mean())
+    cut = np.minimum(cut, z)
+    return Agreement(
+        read_only(found), read_only(weights), read_only(folds), read_only(z), read_only(cut),
+        differing,
+    )  # fmt: skip
+
+
+def unrecorded(demos: Demonstrations, discount: float) -> FloatArray:
+    """discount^T h of every episode that was cut off, else 0."""
+    behind = discount ** demos.lengths.astype(float) / (1.0 - discount)
+    return np.where(demos.terminated, 0.0, behind)
+
+
+def disagreements(demos: Demonstrations, agreeing: FloatArray, discount: float) -> FloatArray:
+    """Z of every episode, rounded up, for given probabilities of agreement at every step.
+
+    Products and sums of T numbers in [0, 1] are off by at most T eps each, so 4 eps (T + 4) h is
+    more than all rounding together.
+    """
+    horizon = 1.0 / (1.0 - discount)
+    z = unrecorded(demos, discount)
+    for episode, (start, stop) in enumerate(pairwise(demos.offsets)):
+        length = int(stop - start)
+        products = np.cumprod(agreeing[start:stop])
+        times = discount ** np.arange(length, dtype=float)
+        z[episode] += float(times @ (1.0 - products)) + 4 * EPSILON * (length + 4) * horizon
+        if demos.terminated[episode]:
+            z[episode] += float(1.0 - products[-1]) * discount**length * horizon
+    return np.minimum(z, horizon)
+
+
+def upper_disagreement(found: Agreement, horizon: float, failure_probability: float) -> float:
+    """An upper bound on E Z of the policy: of every fold by betting, at its part of delta."""
+    parts = found.fold_parts()
+    return math.fsum(
+        share * upper_mean(values, horizon, failure_probability / len(parts))
+        for share, values in parts
+    )
+
+
+def advice(certificate: Certificate) -> list[str]:
+    """What would halve the bound."""
+    found = certificate.agreement
+    assert found is not None
+    count, mean = found.disagreement.size, float(found.disagreement.mean())
+    world: Any = certificate.problem.world
+    share = mean / world.effective_horizon
+    sentences = [
+        f"The policy takes another action than the expert in {found.per_step:.3%} of the recorded "
+        f"steps; {share:.1%} of the discounted time lies after the first such step."
+    ]
+    needed = episodes_that_halve(certificate)
+    if needed is not None:
+        sentences.append(f"About {needed:,} held-out episodes like these (now {count:,}) halve it.")
+    else:
+        sentences.append(
+            "More held-out episodes alone do not halve it: a policy that differs less often from "
+            "the expert would"
+            + ("." if world.use_probabilities else ", and so would logged probabilities of an "
+            "expert who draws its actions (Records(use_probabilities=True)).")
+        )  # fmt: skip
+    cut = float(found.truncated.mean())
+    if cut > LARGE * mean:
+        sentences.append(
+            f"{cut / mean:.0%} of it lies behind records that were cut off: longer ones help."
+        )
+    return sentences
+
+
+def episodes_that_halve(certificate: Certificate) -> int | None:
+    """How many held-out episodes like these would halve the bound; None where no number would.
+
+    The record is imagined repeated, so that its mean and spread stay what they are.
+    """
+    found = certificate.agreement
+    assert found is not None
+    world: Any = certificate.problem.world
+    horizon, delta = world.effective_horizon, certificate.failure_probability
+    target = certificate.bound / 2 / world.spread if world.spread > 0 else 0.0
+    if float(found.disagreement.mean()) >= target:
+        return None
+
+    def bound(factor: int) -> float:
+        parts = found.fold_parts()
+        return math.fsum(
+            share * upper_mean(np.tile(values, factor), horizon, delta / len(parts))
+            for share, values in parts
+        )
+
+    high = 2
+    while bound(high) > target:
+        high *= 2
+        if high > MOST_FACTOR or high * found.disagreement.size > 4_000_000:
+            return None
+    low = high // 2
+    while high - low > max(1, low // 8):
+        middle = (low + high) // 2
+        low, high = (middle, high) if bound(middle) > target else (low, middle)
+    return high * found.disagreement.size
+
+
+# The policy
+
+
+def _policy(answer: Any) -> Any:
+    """What was certified: a policy, or the policy of an answer of ours."""
+    if hasattr(answer, "certificate") or type(answer).__name__ == "Answer":
+        return answer.policy
+    if not isinstance(answer, MixturePolicy):
+        ObservationPolicy(answer)
+    return answer
+
+
+def _tested(demos: Demonstrations, policy: Any) -> tuple[tuple[Any, ...], FloatArray, IntArray]:
+    """Policies, their weights in every fold, and the fold of every episode."""
+    one_fold = np.zeros(len(demos), dtype=np.int64)
+    if isinstance(policy, CrossFitted):
+        if same_episodes(policy.demonstrations, demos):
+            return policy.candidates, np.eye(len(policy.candidates)), policy.folds
+        _refuse_seen(policy.demonstrations, demos)
+    if isinstance(policy, MixturePolicy):
+        return policy.candidates, policy.weights[np.newaxis], one_fold
+    return (policy,), np.ones((1, 1)), one_fold
+
+
+def same_episodes(one: Demonstrations, other: Demonstrations) -> bool:
+    """Whether two values hold the same episodes in the same order."""
+    return one is other or (
+        len(one) == len(other)
+        and np.array_equal(one.offsets, other.offsets)
+        and np.array_equal(one.actions, other.actions)
+        and np.array_equal(one.states, other.states)
+    )
+
+
+def digests(demos: Demonstrations) -> list[bytes]:
+    """A digest of every episode's observations and actions."""
+    found = []
+    for episode in range(len(demos)):
+        states, actions = demos.episode(episode)
+        seen = np.ascontiguousarray(states, dtype=np.float64).tobytes()
+        found.append(hashlib.sha256(seen + actions.tobytes()).digest())
+    return found
+
+
+def _refuse_seen(fitted_to: Demonstrations, held_out: Demonstrations) -> None:
+    """Refuse episodes that a cross-fitted policy was fitted to.
+
+    Observations do not repeat by chance. Ids do, in small worlds: there the episodes are refused
+    if all of them, and not just copies of one, are among those that were fitted to.
+    """
+    known, asked = Counter(digests(fitted_to)), Counter(digests(held_out))
+    shared = sum((known & asked).values())
+    if shared and (not held_out.has_ids or (shared == len(held_out) and len(asked) > 1)):
+        raise InvalidProblem(
+            f"{shared} of the {len(held_out)} held-out episodes are among those that the "
+            "cross-fitted policy was fitted to",
+            "Certify it on exactly the demonstrations given to cross_fit, in their order, where "
+            "every episode meets a policy that never saw it; or on episodes that are all new",
+        )
+
+
+def _premises(demos: Demonstrations, policy: Any, world: Records) -> tuple[Premise, ...]:
+    count, (low, high) = len(demos), world.cost_range
+    ended = int(demos.terminated.sum())
+    if isinstance(policy, CrossFitted) and same_episodes(policy.demonstrations, demos):
+        held_out = Premise(
+            HELD_OUT,
+            PremiseStatus.TESTED,
+            f"cross-fitted: each of the {count} episodes meets a policy that was fitted to the "
+            "others; that fitting looked at nothing else is declared",
+            0.0,
+        )
+    else:
+        held_out = declared(
+            HELD_OUT,
+            f"none of the {count} episodes was used to fit, to tune or to choose the policy",
+        )
+    repeats = count - len(set(digests(demos)))
+    found = [
+        held_out,
+        declared(
+            INDEPENDENT,
+            f"the {count} episodes are taken to be independent runs of one expert, from the starts "
+            f"that the policy will meet, none left out for what it shows; {repeats} of them equal "
+            "an earlier one",
+        ),
+        declared(
+            COMPLETE,
+            "the recorded actions are all that the expert does to the world, and the recorded "
+            "states are what the policy will act on",
+        ),
+        declared(
+            RANGE,
+            f"every cost of a step lies between {low:g} and {high:g}, and is 0 after an end; the "
+            f"discount is {world.discount:g}",
+        ),
+        declared(
+            ENDS,
+            f"{ended} of {count} episodes are marked terminated: nothing follows and nothing costs "
+            "after them, for any policy that did the same; the others count as cut off",
+        ),
+    ]
+    if world.use_probabilities:
+        found.append(declared(LOGGED, "an average over what the record does not hold breaks it"))
+    return tuple(found)

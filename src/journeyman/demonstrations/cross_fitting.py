@@ -1,0 +1,171 @@
+"""Policies cloned from records alone, so that every episode tests a policy that never saw it.
+
+    episodes 1..n are dealt into K folds;   pi_k = fit(all episodes outside fold k)
+    the policy: draw k with probability (size of fold k)/n where an episode starts, follow pi_k
+
+`certify` compares every episode with the pi_k of its own fold. What is certified is that mixture,
+never a policy fitted to all episodes: nothing here was held out from such a one.
+
+With K folds the failure probability is divided by K, and every fold is a test of its own: two folds
+have the tightest bound, more folds leave more episodes to fit to.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray, assign, generator, read_only, require_whole
+from journeyman.demonstrations.cloning import ClonedPolicy
+from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.errors import InvalidDemonstrations, InvalidPolicy
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.policy.network import NetworkPolicy, forward, softmax
+from journeyman.policy.observation_policy import ObservationPolicy
+
+Fit: TypeAlias = Callable[[Demonstrations], Any]
+"""From demonstrations to a policy with action probabilities (`policy.observation_policy`)."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class CrossFitted(MixturePolicy):
+    """The mixture of the policies of all folds, and which episodes each of them never saw."""
+
+    demonstrations: Demonstrations
+    folds: IntArray
+    """Of every episode: the policy that was fitted without it."""
+
+    def __init__(
+        self, policies: list[Any], demonstrations: Demonstrations, folds: IntArray
+    ) -> None:
+        axes = demonstrations.states.ndim - 1
+        weights = np.bincount(folds, minlength=len(policies)) / len(demonstrations)
+        members = [ObservationPolicy(policy, axes) for policy in policies]
+        super().__init__(members, weights, axes)
+        assign(self, demonstrations=demonstrations, folds=read_only(folds.copy()))
+
+    def __repr__(self) -> str:
+        return f"CrossFitted({len(self.candidates)} folds of {self.demonstrations!r})"
+
+
+def cross_fit(
+    demonstrations: Demonstrations, fit: Fit | None = None, *, folds: int = 2, seed: int = 0
+) -> CrossFitted:
+    """A policy from records alone, ready to be certified on the same records.
+
+    Args:
+        demonstrations: all of them.
+        fit: called with some of the demonstrations, returns a policy: anything that has action
+            probabilities. By default `clone_visited_states` for ids, `clone_observations` for
+            observations. It must not look at other episodes.
+        folds: K, from 2.
+        seed: deals the episodes.
+
+    >>> import journeyman as jm
+    >>> world, basis, expert = jm.gallery.grid(4)
+    >>> demos = jm.record(world, expert, trajectories=40, horizon=60, seed=0)
+    >>> policy = cross_fit(demos)
+    >>> problem = jm.Apprenticeship(jm.world.Records(0.9, cost_range=(0, 1)), None, demos)
+    >>> jm.certify(problem, policy).valid
+    True
+    """
+    count, refusal = len(demonstrations), InvalidDemonstrations
+    number = require_whole("folds", folds, 2, refusal)
+    if number > count:
+        raise refusal(f"{number} folds of {count} episodes", "Give fewer folds, or more episodes")
+    dealt = generator(seed).permutation(np.arange(count) % number)
+    if fit is None:
+        fit = clone_visited_states if demonstrations.has_ids else clone_observations
+    policies = [
+        _fitted(fit, demonstrations.subset(np.flatnonzero(dealt != k))) for k in range(number)
+    ]
+    return CrossFitted(policies, demonstrations, dealt)
+
+
+def _fitted(fit: Fit, part: Demonstrations) -> Any:
+    policy = fit(part)
+    if policy is None:
+        raise InvalidPolicy("fit returned nothing", "Return the policy that was fitted")
+    return policy
+
+
+def clone_visited_states(demos: Demonstrations, smoothing: float = 0.1) -> ClonedPolicy:
+    """Smoothed action frequencies in the states that were demonstrated, uniform in all others."""
+    demos.require_ids("a table of states")
+    states, rows = np.unique(demos.step_states, return_inverse=True)
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise InvalidDemonstrations(f"smoothing = {smoothing}", "Give a finite number from 0")
+    counts = np.full((states.size + 1, int(demos.actions.max()) + 1), float(smoothing))
+    np.add.at(counts, (rows, demos.actions), 1.0)
+    counts[-1] = 1.0
+    return ClonedPolicy(read_only(states), read_only(counts / counts.sum(axis=1, keepdims=True)))
+
+
+RATE, DECAYS, BATCH = 3e-3, (0.9, 0.999), 128
+"""Of Adam, Kingma and Ba (2015)."""
+
+
+def clone_observations(
+    demos: Demonstrations,
+    *,
+    hidden: int = 64,
+    passes: int = 20,
+    greedy: bool = True,
+    seed: int = 0,
+) -> NetworkPolicy:
+    """A small network fitted to the recorded actions by maximum likelihood.
+
+        maximise   sum over recorded steps of log pi(a_t | x_t)
+
+    by Adam with a falling learning rate. With `greedy` it takes its likeliest action, which agrees
+    with an expert most often, whatever the expert draws.
+
+    *Cost*: passes x steps x (hidden^2 + hidden numbers).
+    """
+    rng, states = generator(seed), demos.step_states
+    rows = states.reshape(len(states), -1).astype(np.float64)
+    mean, scale = rows.mean(axis=0), rows.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    rows, actions = (rows - mean) / scale, demos.actions
+    if actions.min() < 0:
+        raise InvalidDemonstrations("an action is below 0", "Number actions from 0")
+    widths = [rows.shape[1], hidden, hidden, int(actions.max()) + 1]
+    layers: list[FloatArray] = []
+    for before, after in pairwise(widths):
+        layers += [rng.normal(0, 1 / np.sqrt(before), (before, after)), np.zeros(after)]
+    moments = [(np.zeros_like(part), np.zeros_like(part)) for part in layers]
+    batches = max(1, -(-len(rows) // BATCH))
+    steps = passes * batches
+    for step in range(steps):
+        if step % batches == 0:
+            order = rng.permutation(len(rows))
+        chosen = order[(step % batches) * BATCH :][:BATCH]
+        slopes = _slopes(tuple(layers), rows[chosen], actions[chosen])
+        rate = RATE * (1 - step / steps)
+        for place, slope in enumerate(slopes):
+            first, second = moments[place]
+            first += (1 - DECAYS[0]) * (slope - first)
+            second += (1 - DECAYS[1]) * (slope**2 - second)
+            sizes = np.sqrt(second / (1 - DECAYS[1] ** (step + 1))) + 1e-8
+            layers[place] -= rate * first / (1 - DECAYS[0] ** (step + 1)) / sizes
+    return NetworkPolicy(
+        tuple(layers), mean, scale, greedy=greedy, observation_axes=states.ndim - 1
+    )
+
+
+def _slopes(
+    layers: tuple[FloatArray, ...], rows: FloatArray, actions: IntArray
+) -> list[FloatArray]:
+    """The gradient of the mean negative log-likelihood, layer by layer."""
+    first, second, logits = forward(layers, rows)
+    error = softmax(logits)
+    error[np.arange(len(rows)), actions] -= 1.0
+    error /= len(rows)
+    to_second = (error @ layers[4].T) * (1 - second**2)
+    to_first = (to_second @ layers[2].T) * (1 - first**2)
+    return [
+        rows.T @ to_first, to_first.sum(axis=0), first.T @ to_second, to_second.sum(axis=0),
+        second.T @ error, error.sum(axis=0),
+    ]  # fmt: skip

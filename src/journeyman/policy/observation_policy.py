@@ -1,0 +1,199 @@
+"""Policies of other packages at observations: how likely is each action, and draws of one.
+
+| what it has                               | how it is asked                                     |
+|-------------------------------------------|-----------------------------------------------------|
+| `probabilities(observations)`             | ours: tables, functions, clones                     |
+| `policy.get_distribution` (or its own)    | Stable-Baselines3, actors with Discrete actions     |
+| `predict_proba(observations)`, `classes_` | scikit-learn                                        |
+| `predict(observations, deterministic)`    | Stable-Baselines3 without a law, such as DQN: the   |
+|                                           | policy that always takes the action so predicted    |
+| `predict(observations)`                   | d3rlpy and others, alike                            |
+| nothing but being called                  | a function of observations that returns laws        |
+|                                           | (n x actions), or n actions                         |
+
+Actions are whole numbers; the k-th column of a law is action number k. Laws are normalised, so that
+what is asked for and what is drawn is the same policy; networks work in single precision, so sums
+may be off by 1e-5.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator
+from journeyman.errors import InvalidPolicy
+from journeyman.world.laws import draw_columns
+
+SUM_TOLERANCE = 1e-5
+BLOCK = 1 << 16
+"""Observations that a policy is asked about at a time."""
+FORMS = (
+    "Give a policy with probabilities(observations) or predict_proba(observations), an algorithm "
+    "of Stable-Baselines3, or a function of observations that returns (n x actions) probabilities "
+    "or n actions"
+)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class ObservationPolicy:
+    """Anything in the table above, asked for laws at observations.
+
+    >>> upright = ObservationPolicy(lambda x: (x[:, 0] > 0).astype(int))
+    >>> upright.of_actions(np.array([[0.3], [-0.1], [0.2]]), np.array([1, 0, 0])).tolist()
+    [1.0, 1.0, 0.0]
+    """
+
+    policy: Any
+    observation_axes: int | None
+    """Of a single observation: 0 for ids, 1 for vectors; `predict` needs it for single ones."""
+
+    def __init__(self, policy: Any, observation_axes: int | None = None) -> None:
+        if isinstance(policy, ObservationPolicy):
+            policy = policy.policy
+        _asked(policy)
+        assign(self, policy=policy, observation_axes=observation_axes)
+
+    @cached_property
+    def takes_one_action(self) -> bool:
+        """Whether the policy was asked for actions, and not for laws."""
+        return _asked(self.policy)[1]
+
+    def of_actions(self, observations: NDArray[Any], actions: IntArray) -> FloatArray:
+        """pi(a | x) at every observation, for the action beside it; 0 for actions that the policy
+        does not know."""
+        found = np.empty(len(actions))
+        for first in range(0, len(actions), BLOCK):
+            part = slice(first, first + BLOCK)
+            laws, numbers = self._laws(observations[part])
+            if laws is None:
+                found[part] = numbers == actions[part]
+                continue
+            place = np.searchsorted(numbers, actions[part])
+            known = numbers[np.minimum(place, numbers.size - 1)] == actions[part]
+            column = np.where(known, place, 0)
+            found[part] = np.where(known, laws[np.arange(len(laws)), column], 0.0)
+        return found
+
+    def sample(self, observations: ArrayLike, seed: Seed) -> IntArray:
+        """One action for each observation; one uniform number is spent on each."""
+        seen = np.asarray(observations)
+        uniforms = generator(seed).random(len(seen))
+        laws, numbers = self._laws(seen)
+        return numbers if laws is None else numbers[draw_columns(laws, uniforms)]
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: tuple[Any, ...] | None = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, tuple[Any, ...] | None]:
+        """Actions in the form of Stable-Baselines3, always drawn; and `state` as it was."""
+        seen = np.asarray(observation)
+        single = seen.ndim == self.observation_axes
+        chosen = self.sample(seen[np.newaxis] if single else seen, self._stream)
+        return (chosen[0] if single else chosen), state
+
+    @cached_property
+    def _stream(self) -> np.random.Generator:
+        return np.random.default_rng()
+
+    def _laws(self, observations: NDArray[Any]) -> tuple[FloatArray | None, IntArray]:
+        """Laws and the action of every column; or no law, and the actions that are taken."""
+        ask, _ = _asked(self.policy)
+        given = np.asarray(ask(observations))
+        if given.ndim == 2 and given.shape[1] == 1 and not np.issubdtype(given.dtype, np.floating):
+            given = given[:, 0]
+        if given.ndim == 1 and len(given) == len(observations):
+            return None, _whole_actions(given, self.policy)
+        if given.ndim != 2 or len(given) != len(observations) or given.dtype.kind not in "biuf":
+            raise InvalidPolicy(
+                f"{_name(self.policy)} returns shape {given.shape} for {len(observations)} "
+                "observations",
+                FORMS,
+            )
+        return _normalised(given.astype(np.float64), self.policy), self._numbers(given.shape[1])
+
+    def _numbers(self, columns: int) -> IntArray:
+        """Which action a column belongs to, in order."""
+        classes = getattr(self.policy, "classes_", None)
+        if classes is None or not hasattr(self.policy, "predict_proba"):
+            return np.arange(columns)
+        numbers = _whole_actions(np.asarray(classes), self.policy)
+        if numbers.size != columns or (np.diff(numbers) <= 0).any():
+            raise InvalidPolicy(
+                f"{_name(self.policy)} has {columns} columns for the classes {numbers.tolist()}",
+                "Fit it to the action numbers themselves",
+            )
+        return numbers
+
+    def __repr__(self) -> str:
+        return f"ObservationPolicy({_name(self.policy)})"
+
+
+def _asked(policy: Any) -> tuple[Callable[[Any], Any], bool]:
+    """What to call, and whether that returns actions instead of laws; a function may do either."""
+    inner = getattr(policy, "policy", None)
+    if isinstance(policy, type):
+        raise InvalidPolicy(f"{policy.__name__} is a class, not a policy", FORMS)
+    if callable(getattr(policy, "probabilities", None)):
+        return policy.probabilities, False
+    for one in (policy, inner):
+        if hasattr(one, "get_distribution") and hasattr(one, "obs_to_tensor"):
+            return partial(_categorical, one), False
+    if callable(getattr(policy, "predict_proba", None)):
+        return policy.predict_proba, False
+    predict = getattr(policy, "predict", None)
+    if callable(predict):
+        if "deterministic" in inspect.signature(predict).parameters:
+            return lambda seen: predict(seen, deterministic=True)[0], True
+        return predict, True
+    if callable(policy):
+        return policy, False
+    raise InvalidPolicy(f"a {type(policy).__name__} says nothing about actions", FORMS)
+
+
+def _categorical(policy: Any, observations: NDArray[Any]) -> NDArray[Any]:
+    """Probabilities of the discrete actions of Stable-Baselines3's actors."""
+    tensor, _ = policy.obs_to_tensor(observations)
+    law = getattr(policy.get_distribution(tensor), "distribution", None)
+    found = getattr(law, "probs", None)
+    if found is None or found.ndim != 2:
+        raise InvalidPolicy(
+            f"{_name(policy)} has no probabilities of single actions",
+            "Give a policy with a Discrete space of actions",
+        )
+    return np.asarray(found.detach().cpu().numpy())
+
+
+def _normalised(laws: FloatArray, policy: Any) -> FloatArray:
+    sums = laws.sum(axis=1)
+    sound = (laws >= 0).all(axis=1) & (np.abs(sums - 1) <= SUM_TOLERANCE)
+    if not sound.all():
+        row = int(np.argmin(sound))
+        raise InvalidPolicy(
+            f"{_name(policy)} returns {laws[row][:8].tolist()} as probabilities (row {row})",
+            "They must be at least 0 and sum to 1 within 1e-5",
+        )
+    return np.asarray(laws / sums[:, np.newaxis])
+
+
+def _whole_actions(given: NDArray[Any], policy: Any) -> IntArray:
+    whole = given.dtype.kind in "biu" or (
+        given.dtype.kind == "f" and bool((given == np.floor(given)).all())
+    )
+    if not whole:
+        raise InvalidPolicy(
+            f"{_name(policy)} returns actions such as {given.ravel()[:1].tolist()}",
+            "Actions must be whole numbers: continuous ones never agree exactly",
+        )
+    return given.astype(np.int64)
+
+
+def _name(policy: Any) -> str:
+    return getattr(policy, "__name__", None) or type(policy).__name__
