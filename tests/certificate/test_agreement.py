@@ -8,7 +8,7 @@ from tests.naive.agreement_worlds import TinyWorld
 
 import journeyman as jm
 from journeyman.certificate.agreement import agreement, disagreements, episodes_that_halve
-from journeyman.certificate.concentration import upper_mean
+from journeyman.certificate.betting_means import upper_mean
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy, InvalidProblem
 from journeyman.policy.observation_policy import ObservationPolicy
 

@@ -16,7 +16,7 @@ about the costs but their range: the bound is for the worst of them.
 *Ends*. An episode that terminated after T steps adds (1 - prod_{s < T} pi) discount^T h, with
 h = 1/(1 - discount), for a policy that has differed may go on. One that was cut off after T steps,
 for whatever reason, adds discount^T h. So Z lies in [0, h], and the mean of independent Z is
-bounded from above by betting (`concentration.upper_mean`).
+bounded from above by betting (`betting_means`), in the order of the record.
 
 *Logged probabilities*. Where the probability pi_E(a_s) with which the expert took its action is
 known, conditional on everything it acted on, the two can be made to agree more often (a maximal
@@ -44,8 +44,8 @@ from typing import Any
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray, read_only
+from journeyman.certificate.betting_means import upper_mean
 from journeyman.certificate.certificate import Certificate
-from journeyman.certificate.concentration import upper_mean
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.terms import (
     EPSILON,

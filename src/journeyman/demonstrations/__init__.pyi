@@ -1,6 +1,5 @@
 """Types of the public names; `__init__.py` loads them on first use."""
 
-from journeyman.demonstrations.cloning import clone as clone
 from journeyman.demonstrations.cross_fitting import CrossFitted as CrossFitted
 from journeyman.demonstrations.cross_fitting import clone_observations as clone_observations
 from journeyman.demonstrations.cross_fitting import cross_fit as cross_fit

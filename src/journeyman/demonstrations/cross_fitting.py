@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray, assign, generator, read_only, require_whole
-from journeyman.demonstrations.cloning import ClonedPolicy
 from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.expectation import ClonedPolicy
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.network import NetworkPolicy, forward, softmax
