@@ -351,6 +351,10 @@ class CostClass(ABC):
         """max over W of <w, difference>."""
 
     @abstractmethod
+    def row_gaps(self, matrix: Matrix) -> FloatArray:
+        """The gap of every row: the largest cost of the class in every pair of a cost basis."""
+
+    @abstractmethod
     def worst_case(self, difference: ArrayLike) -> FloatArray:
         """Weights in W that attain `gap(difference)`."""
 
@@ -482,6 +486,9 @@ class ScaledClass(CostClass):
         z = np.asarray(difference, dtype=float)
         return self._gap(self.scaling(z.size) * z)
 
+    def row_gaps(self, matrix: Matrix) -> FloatArray:
+        return self._row_gaps(_scaled(matrix, self.scaling(matrix.shape[1])))
+
     def worst_case(self, difference: ArrayLike) -> FloatArray:
         z = np.asarray(difference, dtype=float)
         scale = self.scaling(z.size)
@@ -533,6 +540,9 @@ class ScaledClass(CostClass):
     def _gap(self, z: FloatArray) -> float: ...
 
     @abstractmethod
+    def _row_gaps(self, matrix: Matrix) -> FloatArray: ...
+
+    @abstractmethod
     def _worst_case(self, z: FloatArray) -> FloatArray: ...
 
     @abstractmethod
@@ -566,15 +576,8 @@ class Ball(ScaledClass):
         """How far the ball must be stretched to hold the weights."""
         return self._norm(weights / self.scaling(weights.size))
 
-    def row_gaps(self, matrix: Matrix) -> FloatArray:
-        """The gap of every row."""
-        return self._row_gaps(_scaled(matrix, self.scaling(matrix.shape[1])))
-
     @abstractmethod
     def _norm(self, w: FloatArray) -> float: ...
-
-    @abstractmethod
-    def _row_gaps(self, matrix: Matrix) -> FloatArray: ...
 
     def _pointwise_bound(self, matrix: Matrix) -> float:
         return float(self._row_gaps(matrix).max())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, Matrix, dense
 from journeyman.costs.cost_class import HULL, OneSided, Rate, Totals, WeightSet
 from journeyman.errors import InvalidCosts
 
@@ -28,6 +28,9 @@ class KnownCost(OneSided):
 
     def _gap(self, z: FloatArray) -> float:
         return float(z[0])
+
+    def _row_gaps(self, matrix: Matrix) -> FloatArray:
+        return dense(matrix)[:, 0]
 
     def _worst_case(self, z: FloatArray) -> FloatArray:
         return np.ones(1)

@@ -104,6 +104,12 @@ class Polytope(CostClass):
     def gap(self, difference: ArrayLike) -> float:
         return float(self._products(difference).max())
 
+    def row_gaps(self, matrix: Matrix) -> FloatArray:
+        self.scaling(matrix.shape[1])
+        parts = range(0, matrix.shape[0], BLOCK)
+        found = [np.asarray(matrix[at : at + BLOCK] @ self.vertices.T).max(axis=1) for at in parts]
+        return np.concatenate(found)
+
     def worst_case(self, difference: ArrayLike) -> FloatArray:
         return np.array(self.vertices[int(np.argmax(self._products(difference)))])
 

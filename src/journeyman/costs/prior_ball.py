@@ -99,6 +99,9 @@ class PriorBall(CostClass):
         self.scaling(z.size)
         return float(self.prior @ z) + self.radius * self.ball.gap(z)
 
+    def row_gaps(self, matrix: Matrix) -> FloatArray:
+        return np.asarray(matrix @ self.prior) + self.radius * self.ball.row_gaps(matrix)
+
     def worst_case(self, difference: ArrayLike) -> FloatArray:
         return self.prior + self.radius * self.ball.worst_case(difference)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import FloatArray, Matrix, dense
 from journeyman.costs.cost_class import (
     LARGEST,
     OneSided,
@@ -32,6 +32,9 @@ class Simplex(OneSided):
 
     def _gap(self, z: FloatArray) -> float:
         return float(z.max())
+
+    def _row_gaps(self, matrix: Matrix) -> FloatArray:
+        return np.asarray(dense(matrix).max(axis=1))
 
     def _worst_case(self, z: FloatArray) -> FloatArray:
         weights = np.zeros_like(z)

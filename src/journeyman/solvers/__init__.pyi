@@ -9,6 +9,7 @@ from journeyman.problem.reduced import UniformRows as UniformRows
 from journeyman.solvers.answer import Answer as Answer
 from journeyman.solvers.answer import CandidateRollouts as CandidateRollouts
 from journeyman.solvers.answer import Details as Details
+from journeyman.solvers.answer import RegretSolution as RegretSolution
 from journeyman.solvers.answer import Relaxation as Relaxation
 from journeyman.solvers.answer import SampledSolution as SampledSolution
 from journeyman.solvers.answer import Solution as Solution
@@ -38,6 +39,7 @@ from journeyman.solvers.classics.policy_matching import PolicyMatching as Policy
 from journeyman.solvers.exact.column_generation import ColumnGeneration as ColumnGeneration
 from journeyman.solvers.exact.engines import Engine as Engine
 from journeyman.solvers.exact.linear_program import LinearProgram as LinearProgram
+from journeyman.solvers.exact.rational_program import RationalProgram as RationalProgram
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced.descent import Optimisation as Optimisation
 from journeyman.solvers.reduced.reduced_program import Hard as Hard

@@ -117,6 +117,20 @@ class CandidateRollouts:
 
 
 @dataclass(frozen=True, eq=False)
+class RegretSolution:
+    """What a policy is known to lose under the expert's own cost, by `RationalProgram`."""
+
+    bound: float
+    """On the regret of the policy to the optimum, if the premise about the expert holds."""
+    lower_bound: float
+    """No policy has a smaller one: the regret of the best policy at `cost_weights`."""
+    cost_weights: FloatArray
+    """The cost, among those under which the expert acted as declared, that leaves most open."""
+    violation: float
+    """By how much, at most, that cost misses what was declared: the accuracy of the engine."""
+
+
+@dataclass(frozen=True, eq=False)
 class Details:
     """What a method has found beside the policy; None for what it does not look for.
 
@@ -143,6 +157,8 @@ class Details:
     discriminator has learned): its weights, in the method's own scale."""
     candidates: CandidateRollouts | None = None
     """For `PolicyMixture`: what rollouts of its candidates have shown."""
+    regret: RegretSolution | None = None
+    """For `RationalProgram`: the regret under the expert's own cost, bounded from both sides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +269,10 @@ class Answer:
         return self.details.candidates
 
     @property
+    def regret(self) -> RegretSolution | None:
+        return self.details.regret
+
+    @property
     def rollouts(self) -> MixtureRollouts | None:
         """How a certificate evaluates the mixture of this answer."""
         return None if self.candidates is None else self.candidates.rollouts
@@ -277,6 +297,9 @@ class Answer:
             return f"loss {self.reduced.loss_in_words}, {used} of {count} coefficients"
         there = " in the model" if getattr(self.problem.world, "is_estimated", False) else ""
         words = f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}{there}"
+        if self.regret is not None:
+            least = f"no policy below {self.regret.lower_bound:.6g}"
+            words = f"regret at most {self.regret.bound:.6g}, {least}; {words}"
         if self.mixture is not None and self.candidates is not None:
             weights, rounds = self.mixture.weights, len(self.candidates.trace)
             in_use = f"{np.count_nonzero(weights)} of {weights.size} candidates in use"

@@ -41,10 +41,11 @@ from journeyman.execution import Executor
 from journeyman.policy.acting import AnyPolicy, require_policy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem.apprenticeship import Apprenticeship
+from journeyman.problem.cone_program import Cone, ConeModel
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import quiet
 from journeyman.solvers.answer import Answer, CandidateRollouts, Details, SampledSolution
-from journeyman.solvers.exact.engines import Cone, ConeModel, run_cone
+from journeyman.solvers.exact.engines import run_cone
 from journeyman.solvers.running import Status, Watch, require_count
 from journeyman.world.levels import Level
 

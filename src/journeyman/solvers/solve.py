@@ -15,10 +15,12 @@ from journeyman.execution import one_blas_thread
 from journeyman.features import partition
 from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
+from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
+from journeyman.solvers.exact.rational_program import RationalProgram
 from journeyman.solvers.running import Watch
 from journeyman.world.levels import Level, require_level
 
@@ -129,6 +131,8 @@ def default_solver(problem: Apprenticeship) -> Choice:
     choice with CVXPY.
     """
     require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
+    if any(isinstance(one, ABOUT_A_COST) for one in problem.expert_is):
+        return Choice(RationalProgram(), "a premise about the expert's own cost is declared")
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
     if pairs <= factor * SMALL:

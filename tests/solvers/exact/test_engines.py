@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import journeyman as jm
-from journeyman.solvers.exact.engines import Cone, Effort, Engine, dual_form, run_cone, run_engine
+from journeyman.problem.cone_program import Cone
+from journeyman.solvers.exact.engines import Effort, Engine, dual_form, run_cone, run_engine
 from journeyman.solvers.exact.occupancy_program import INFINITY, LinearModel, exact_program
 from journeyman.solvers.running import Watch
 from journeyman.testing import random_problem

@@ -34,6 +34,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
 from journeyman.errors import InvalidSolver, MissingExtra
+from journeyman.problem.cone_program import Cone, ConeModel, clarabel_settings, clarabel_solver
 from journeyman.solvers.exact.occupancy_program import LinearModel
 from journeyman.solvers.running import Status, Watch
 
@@ -245,24 +246,6 @@ FILLED = 230
 takes blocks too early: on grids beyond 64 x 64 they cost it a factor of three."""
 
 
-class Cone(Enum):
-    """Where a row's slack has to lie."""
-
-    ZERO = "ZeroConeT"
-    NONNEGATIVE = "NonnegativeConeT"
-    SECOND_ORDER = "SecondOrderConeT"
-
-
-@dataclass(frozen=True, eq=False)
-class ConeModel:
-    """Rows in the order of their cones, each with its number of rows."""
-
-    matrix: SparseMatrix
-    right: FloatArray
-    cost: FloatArray
-    cones: tuple[tuple[Cone, int], ...]
-
-
 def conic_form(
     model: LinearModel, norm_rows: SparseMatrix | None = None, norm_right: FloatArray | None = None
 ) -> ConeModel:
@@ -338,7 +321,7 @@ def run_dual(
         if effort.careful
         else max(CLARABEL_SHARE * effort.tolerance, CLARABEL_TOLERANCE)
     )
-    settings = _settings(effort.threads, wanted)
+    settings = clarabel_settings(effort.threads, wanted)
     if not effort.careful:
         settings.tol_gap_abs *= max(1.0, effort.horizon / LONG_HORIZON)
     if normed is None:
@@ -352,26 +335,17 @@ def run_dual(
 
 def run_cone(model: ConeModel, watch: Watch, threads: int) -> Result:
     """Solve with Clarabel, reporting to `watch` and stopping when it says so."""
-    return _run(model, _settings(threads, CLARABEL_TOLERANCE), watch, is_dual=False)
-
-
-def _settings(threads: int, tolerance: float) -> Any:
-    import clarabel
-
-    settings = clarabel.DefaultSettings()
-    settings.max_threads = threads
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-    return settings
+    return _run(model, clarabel_settings(threads, CLARABEL_TOLERANCE), watch, is_dual=False)
 
 
 def _run(model: ConeModel, settings: Any, watch: Watch, *, is_dual: bool) -> Result:
     import clarabel
 
     sign = -1 if is_dual else 1
-    solver = _solver(model, settings)
+    solver = clarabel_solver(model, settings)
     if is_dual and solver.get_info().linsolver.nnzL > FILLED * model.cost.size:
         settings.direct_solve_method = "faer"
-        solver = _solver(model, settings)
+        solver = clarabel_solver(model, settings)
     solver.print_to_buffer()
     solver.set_termination_callback(
         lambda info: watch.report(info.iterations, sign * info.cost_primal)
@@ -385,15 +359,6 @@ def _run(model: ConeModel, settings: Any, watch: Watch, *, is_dual: bool) -> Res
         f"Clarabel {clarabel.__version__}",
         solver.get_print_buffer(),
     )
-
-
-def _solver(model: ConeModel, settings: Any) -> Any:
-    import clarabel
-
-    size = model.cost.size
-    cones = [getattr(clarabel, cone.value)(rows) for cone, rows in model.cones]
-    nothing = sparse.csc_array((size, size))
-    return clarabel.DefaultSolver(nothing, model.cost, model.matrix, model.right, cones, settings)
 
 
 def _status(word: str, watch: Watch, side: str) -> Status:

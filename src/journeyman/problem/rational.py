@@ -1,0 +1,526 @@
+"""Rational experts: which costs the recorded actions are compatible with, and what that bounds.
+
+Declared is that for one cost c_w, w in W, that nobody knows, the recorded actions are good. With V
+the optimal values of c_w, E = B - discount P and the advantage (Psi w - E V)(s) >= 0 of a pair s,
+what its action costs more than the best one would have, (w, V) lies in the convex set
+
+    K = { (w, V) :  w in W,   E V <= Psi w   in all pairs,      low <= V <= high,
+                    (Psi w - E V)(s) <= limit_s                 for every recorded pair s,
+                    sum over recorded steps of Psi w - E V <= B,
+                    <e, w> - <initial, V> <= a }
+
+| premise         | what it adds                                                                  |
+|-----------------|-------------------------------------------------------------------------------|
+| `Rational`      | B = regret_per_step times the recorded steps, so limit_s = B/count_s          |
+| `SoftRational`  | limit_s = T log(M A/delta) + discount T h log A, with probability 1 - delta   |
+| `NearlyOptimal` | the last row: e estimated by x within a radius r, a = regret + r              |
+
+where M bounds the steps and A the actions of a state: an action of probability q or less is drawn
+with probability A q at most, so with probability 1 - delta all M have probability delta/(M A) or
+more, that is a soft advantage of T log(M A/delta) or less; and soft values are below the optimal
+ones by at most T h log A. low and high are values of the least and the largest cost that W has in
+each pair: V lies between them whatever w is.
+
+*Guarantee.* For every policy with occupancy mu, and the expert's own w,
+
+    <mu, c_w> - least possible cost  <=  R(policy) = max over K of <Psi' mu, w> - <initial, V>
+
+a bound on the regret to the optimum under that one cost, not on the supremum over W. By weak
+duality every kappa, lam, t, tau >= 0 (kappa on recorded pairs) proves a bound, with
+y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y:
+
+    R  <=  gap_W(Psi'(mu - y) - sum_k tau_k x_k) + <limit, kappa> + t B + <tau, a>
+           - <sig+, low> + <sig-, high>
+
+`RationalSet.bound` adds this up, rounding included; no optimiser is believed. In words: the policy
+is compared with any signed flow whose positive part the expert was seen to take.
+
+*When it cannot be true.* R >= 0 whenever K holds anything, and W often holds a cost under which all
+policies are alike (zero in a ball): records that contradict each other leave only that one, and R
+is zero for every policy. So R of the uniform policy is always computed: zero or less, where costs
+of the class do distinguish policies, refutes the premise. It does not find everything, and an
+expert whose own cost makes all policies alike is excluded with it.
+
+*The minimax policy*: min over mu of R is one linear program (a cone program for a ball),
+
+    maximise <initial, V2> - <initial, V>  over (w, V) in K and E V2 <= Psi w
+
+whose prices of the last rows are mu. *Cost*: twice the states of the exact program.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix, read_only
+from journeyman.costs.cost_class import WeightSet
+from journeyman.policy import Policy, occupancy, plan
+from journeyman.problem.apprenticeship import Apprenticeship
+from journeyman.problem.bounds import least_cost_bound
+from journeyman.problem.cone_program import Cone, ConeModel, clarabel_settings, clarabel_solver
+from journeyman.problem.expert_premises import NearlyOptimal, Rational, SoftRational
+
+EPSILON = float(np.finfo(float).eps)
+TOLERANCE = 1e-10
+"""Asked of the engine; what its point proves is added up afterwards."""
+REFINEMENTS = 1
+"""Of every linear system: more are a third of the engine's time."""
+CAP = 1e3
+"""Times the horizon: prices of the expert's rows add up to this at most, so that the program has a
+solution also where K is empty. A smaller price proves no less than the truth."""
+NOTHING = 1e-7
+"""Of the largest excess: an R of the uniform policy below this is zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """The last row of K: the expert's expectations as estimated, and what they may miss."""
+
+    values: FloatArray
+    radius: float
+    """gap_W(values - truth) is at most this, with the stated probability."""
+
+
+@dataclass(frozen=True, eq=False)
+class RationalPrices:
+    """A dual point: prices of the rows of K. Whatever they are, they prove a bound."""
+
+    of_steps: FloatArray
+    """kappa, one for every recorded pair."""
+    of_total: float
+    """t, of the sum over all recorded steps."""
+    of_averages: FloatArray
+    """tau, one for every estimate."""
+    of_pairs: FloatArray
+    """lam, of E V <= Psi w, one for every pair."""
+
+    @property
+    def repaired(self) -> "RationalPrices":
+        """The same without negative or infinite prices."""
+        return RationalPrices(
+            _positive(self.of_steps), float(_positive(np.array([self.of_total]))[0]),
+            _positive(self.of_averages), _positive(self.of_pairs),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class RegretBound:
+    """What prices prove about the regret of a policy, in its parts."""
+
+    prices: RationalPrices
+    under_worst_cost: float
+    """gap_W(Psi'(mu - y) - sum_k tau_k x_k)."""
+    declared: float
+    """<limit, kappa> + t B + <tau, regret>."""
+    sampling: float
+    """<tau, radius>."""
+    unseen: float
+    """-<sig+, low> + <sig-, high>: what is left to values that no record shows."""
+    rounding: float
+    flow: FloatArray
+    """sig, per state."""
+
+    @property
+    def value(self) -> float:
+        parts = (self.under_worst_cost, self.declared, self.sampling, self.unseen, self.rounding)
+        return float(np.nextafter(np.sum(parts), np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A cost and values that the engine found in K, or so near as its accuracy is."""
+
+    weights: FloatArray
+    values: FloatArray
+    violation: float
+    """By how much, at most, a row of K is not met."""
+
+
+@dataclass(frozen=True, eq=False)
+class RationalSet:
+    """K of a problem with premises about the expert's own cost."""
+
+    problem: Apprenticeship
+    pairs: IntArray
+    """Recorded pairs, sorted."""
+    counts: FloatArray
+    """How often each was recorded."""
+    limits: FloatArray
+    """limit_s."""
+    total: float
+    """B; infinite where nothing is declared about the sum."""
+    averages: tuple[Average, ...]
+    regret: float
+    """Declared of the expert as a whole."""
+    failure_probability: float
+    """Of what is declared by a law: the limits of a soft-rational expert."""
+
+    @classmethod
+    def of(
+        cls,
+        problem: Apprenticeship,
+        averages: Sequence[Average] = (),
+        failure_probability: float = 0.05,
+    ) -> "RationalSet":
+        """K as declared; `averages` are used if the expert is declared nearly optimal, and
+        `failure_probability` if it is soft-rational."""
+        declared = {type(one): one for one in problem.expert_is}
+        rational, soft = declared.get(Rational), declared.get(SoftRational)
+        overall = declared.get(NearlyOptimal)
+        pairs, counts = np.zeros(0, dtype=int), np.zeros(0)
+        demos, total, spent = problem.demonstrations, np.inf, 0.0
+        if demos is not None and (rational or soft):
+            pairs, found = np.unique(demos.pairs_in(problem.world), return_counts=True)
+            counts = found.astype(float)
+        limits = np.full(pairs.size, np.inf)
+        if isinstance(rational, Rational) and demos is not None:
+            total = rational.regret_per_step * demos.num_steps
+            limits = total / counts
+        if isinstance(soft, SoftRational) and demos is not None:
+            spent = failure_probability
+            limits = np.minimum(limits, soft_limit(problem, soft, demos.num_steps, spent))
+        nearly = isinstance(overall, NearlyOptimal)
+        return cls(
+            problem, pairs, read_only(counts), read_only(limits), float(total),
+            tuple(averages) if nearly else (),
+            overall.regret if isinstance(overall, NearlyOptimal) else np.inf, spent,
+        )  # fmt: skip
+
+    def restricted(self, kept: FloatArray) -> "RationalSet":
+        """The larger set that only the recorded pairs at these positions define."""
+        return replace(
+            self, pairs=self.pairs[kept], counts=self.counts[kept], limits=self.limits[kept]
+        )
+
+    # Values between which those of every cost of the class lie.
+
+    @cached_property
+    def value_range(self) -> tuple[FloatArray, FloatArray]:
+        """low and high, proven: E low <= least cost; in every state one action keeps
+        (E high) >= largest cost."""
+        return value_range(self.problem)
+
+    @cached_property
+    def uniform(self) -> FloatArray:
+        """Expectations of the policy that draws every action with equal probability."""
+        world = self.problem.world
+        visits = occupancy(world, Policy.uniform(world))
+        return np.asarray(visits.expectations(self.problem.basis))
+
+    # What prices prove.
+
+    def bound(self, expectations: FloatArray, prices: RationalPrices) -> RegretBound:
+        """The bound that prices prove for a policy with these expectations."""
+        point, problem, world = prices.repaired, self.problem, self.problem.world
+        y = -point.of_pairs
+        y[self.pairs] += point.of_steps + point.of_total * self.counts
+        low, high = self.value_range
+        spent = float(point.of_averages.sum())
+        flow = (1.0 - spent) * world.initial - world.flow.apply(y)
+        z = expectations - problem.cost_matrix.T @ y
+        for tau, one in zip(point.of_averages, self.averages, strict=True):
+            z = z - tau * one.values
+        declared = _paid(self.limits, point.of_steps) + _paid(self.total, point.of_total)
+        declared += _paid(self.regret, spent)
+        sampling = sum(
+            tau * one.radius for tau, one in zip(point.of_averages, self.averages, strict=True)
+        )
+        unseen = -(np.maximum(flow, 0.0) @ low) + np.maximum(-flow, 0.0) @ high
+        return RegretBound(
+            point, problem.cost_class.gap(np.asarray(z)), float(declared), float(sampling),
+            float(unseen), self._rounding(expectations, y, point, declared + sampling),
+            read_only(flow),
+        )  # fmt: skip
+
+    def _rounding(
+        self, expectations: FloatArray, y: FloatArray, point: RationalPrices, paid: float
+    ) -> float:
+        """Sums of n products are off by n eps/2 times the sum of their sizes at most."""
+        problem, world = self.problem, self.problem.world
+        mass, spent = float(np.abs(y).sum()), float(point.of_averages.sum())
+        sizes = np.abs(expectations) + mass * problem.basis.norms
+        for tau, one in zip(point.of_averages, self.averages, strict=True):
+            sizes = sizes + tau * np.abs(one.values)
+        largest = float(max(np.abs(end).max() for end in self.value_range))
+        matched = problem.cost_class.largest_gap(-sizes, sizes)
+        flows = (1.0 + spent + 2.0 * mass) * largest
+        count = world.num_pairs + world.num_states + problem.num_costs + 16
+        return float(EPSILON * count * (matched + flows + paid))
+
+    # Search. Nothing that is found here is believed.
+
+    def best_prices(self, expectations: FloatArray) -> RegretBound:
+        """The least bound that the engine finds for a policy with these expectations."""
+        return self.bound(expectations, self.solved(expectations)[0])
+
+    def solved(
+        self,
+        expectations: FloatArray | None,
+        *,
+        tolerance: float = TOLERANCE,
+        stop: Callable[[int, float], bool] = lambda iteration, objective: False,
+    ) -> "Found":
+        """Prices, a member of K, and without expectations the measure of the minimax policy.
+
+        `stop` is called with the iteration and the objective, and ends the search if it says so.
+        """
+        program, unit = _Program.of(self, expectations), self.problem.cost_unit
+        settings = clarabel_settings(1, tolerance)
+        settings.verbose = False
+        settings.direct_solve_method = "qdldl"
+        settings.iterative_refinement_max_iter = REFINEMENTS
+        solver = clarabel_solver(program.model, settings)
+        solver.set_termination_callback(
+            lambda info: stop(info.iterations, -info.cost_primal * unit)
+        )
+        found = solver.solve()
+        return program.read(np.array(found.x), np.array(found.z))
+
+    def least_regret(self, member: Member) -> float:
+        """The regret of the best policy at a member of K: no policy has a smaller R, if the member
+        is one; it is to within `member.violation`, the accuracy of the engine."""
+        problem = self.problem
+        cost = problem.cost_of(member.weights)
+        best = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
+        return float(best - problem.world.initial @ member.values)
+
+    @cached_property
+    def uniform_bound(self) -> RegretBound:
+        """R of the uniform policy, which the premise is tested with."""
+        return self.best_prices(self.uniform)
+
+    def contradiction(self, most_programs: int = 100) -> IntArray:
+        """Positions of recorded pairs that refute the premise together: none of them can be left
+        out, unless `most_programs` were too few to find that out.
+
+        Refutation is monotone in the recorded pairs. With the others in the order of their prices,
+        the shortest beginning that refutes together with what is known to be needed ends with a
+        pair that is needed; it is found by bisection.
+        """
+        prices = self.uniform_bound.prices
+        weight = prices.of_steps + prices.of_total * self.counts
+        order, needed, programs = np.argsort(-weight, kind="stable"), np.zeros(0, dtype=int), 0
+        while not (needed.size and self.restricted(needed).is_refuted):
+            fewest, most = 1, order.size
+            while fewest < most and programs < most_programs:
+                middle, programs = (fewest + most) // 2, programs + 1
+                if self.restricted(np.union1d(needed, order[:middle])).is_refuted:
+                    most = middle
+                else:
+                    fewest = middle + 1
+            if programs >= most_programs or not order.size:
+                return np.union1d(needed, order[:most])
+            needed, order = np.union1d(needed, order[most - 1 : most]), order[: most - 1]
+        return needed
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether no cost that distinguishes policies is compatible with the premise."""
+        scale = self.problem.largest_excess
+        matters = scale > NOTHING * self.problem.gap_scale
+        return bool(matters and self.uniform_bound.value <= NOTHING * scale)
+
+
+Found = tuple[RationalPrices, Member, FloatArray | None]
+
+
+def soft_limit(
+    problem: Apprenticeship, soft: SoftRational, num_steps: int, failure_probability: float
+) -> float:
+    """T log(M A/delta) + discount T h log A."""
+    steps = num_steps if soft.most_steps is None else max(soft.most_steps, num_steps)
+    actions = problem.world.pairs.max_actions
+    likely = np.log(steps * actions / failure_probability)
+    bias = problem.world.discount * problem.effective_horizon * np.log(actions)
+    return float(soft.temperature * (likely + bias))
+
+
+def value_range(problem: Apprenticeship) -> tuple[FloatArray, FloatArray]:
+    """Values below and above the optimal ones of every cost of the class, in every state.
+
+    V with E V <= c in all pairs is below the optimal values of c; V that is at least as large as
+    c + discount P V in one pair of every state is above them. Plans are moved by what they miss.
+    """
+    world, matrix = problem.world, problem.cost_matrix
+    least, largest = -problem.cost_class.row_gaps(-matrix), problem.cost_class.row_gaps(matrix)
+    low, high = plan(world, least).values, plan(world, largest).values
+    size = float(max(np.abs(low).max(), np.abs(high).max(), np.abs(largest).max(), 1e-300))
+    branches = int(np.diff(world.transition.indptr).max(initial=0))
+    slack = EPSILON * (branches + problem.num_costs + 16) * 4 * size
+    down = float(np.max(world.flow.adjoint(low) - least, initial=0.0)) + slack
+    up = float(np.max(world.pairs.smallest(largest - world.flow.adjoint(high)), initial=0.0))
+    horizon = world.effective_horizon
+    return read_only(low - down * horizon), read_only(high + (up + slack) * horizon)
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The search over K in conic form, in units of the largest cost N of the class.
+
+    Variables are the v of the class (`WeightSet`), V, one slack for all rows of the expert at the
+    price CAP h, and V2 for the minimax policy.
+    """
+
+    given: RationalSet
+    chosen: WeightSet
+    model: ConeModel
+    rows: dict[str, slice]
+
+    @classmethod
+    def of(cls, given: RationalSet, expectations: FloatArray | None) -> "_Program":
+        problem, world, unit = given.problem, given.problem.world, given.problem.cost_unit
+        chosen = problem.cost_class.weight_set(problem.num_costs)
+        widths = {"weights": chosen.size, "values": world.num_states, "slack": 1}
+        if expectations is None:
+            widths["best"] = world.num_states
+        rows = _Rows(widths)
+        _add_expert(rows, given, chosen)
+        rows.add("values", -given.value_range[0] / unit, values=-_identity(world.num_states))
+        rows.add("slack", np.zeros(1), slack=-_identity(1))
+        for name, sign, end, implied in (
+            ("lower", -1.0, chosen.lower, chosen.implied_lower),
+            ("upper", 1.0, chosen.upper, chosen.implied_upper),
+        ):
+            kept = np.flatnonzero(~implied)
+            rows.add(name, sign * end[kept], weights=sign * _identity(chosen.size)[kept])
+        cones = [(Cone.NONNEGATIVE, rows.count)]
+        if chosen.right.size:
+            rows.add("equations", chosen.right, weights=sparse.csr_array(chosen.equations))
+            cones.append((Cone.ZERO, chosen.right.size))
+        if chosen.axes is not None:
+            top, inverse = sparse.csr_array((1, chosen.size)), sparse.diags_array(1 / chosen.axes)
+            right = np.concatenate([np.ones(1), np.zeros(chosen.size)])
+            rows.add("ball", right, weights=sparse.vstack([top, -inverse], format="csr"))
+            cones.append((Cone.SECOND_ORDER, chosen.size + 1))
+        cost = [np.zeros(chosen.size), world.initial, np.array([CAP * world.effective_horizon])]
+        if expectations is None:
+            cost.append(-world.initial)
+        else:
+            cost[0] = -chosen.pulled(expectations) / unit
+        model = ConeModel(rows.matrix(), rows.right(), np.concatenate(cost), tuple(cones))
+        return cls(given, chosen, model, rows.places)
+
+    def read(self, x: FloatArray, duals: FloatArray) -> Found:
+        """What the engine left, in the problem's own units."""
+        given, problem = self.given, self.given.problem
+        world, size = problem.world, self.chosen.size
+
+        def prices(name: str, count: int) -> FloatArray:
+            return duals[self.rows[name]] if name in self.rows else np.zeros(count)
+
+        shown = np.isfinite(given.limits)
+        of_steps = np.zeros(given.pairs.size)
+        of_steps[shown] = prices("steps", int(shown.sum()))
+        averages = [
+            prices(f"average {number}", 1)[0] / world.effective_horizon
+            for number in range(len(given.averages))
+        ]
+        point = RationalPrices(
+            of_steps, float(prices("total", 1)[0] / max(given.counts.sum(), 1.0)),
+            np.array(averages), prices("pairs", world.num_pairs),
+        )  # fmt: skip
+        v = np.nan_to_num(x[:size])
+        weights = problem.cost_class.admit(self.chosen.weights(self.chosen.admit(v)))
+        values = x[size : size + world.num_states] * problem.cost_unit
+        member = self._member(weights, np.nan_to_num(values))
+        measure = prices("measure", 0) if "measure" in self.rows else None
+        return point, member, measure
+
+    def _member(self, weights: FloatArray, values: FloatArray) -> Member:
+        """The values moved down until E V <= Psi w holds; what the other rows then miss."""
+        given, problem, world = self.given, self.given.problem, self.given.problem.world
+        advantage = problem.cost_of(weights) - world.flow.adjoint(values)
+        down = max(0.0, -float(advantage.min()))
+        values = values - down * world.effective_horizon
+        advantage = advantage + down
+        missed = [0.0, float(np.max(given.value_range[0] - values))]
+        missed += [float(np.max(advantage[given.pairs] - given.limits, initial=0.0))]
+        if np.isfinite(given.total) and given.counts.size:
+            missed += [(float(given.counts @ advantage[given.pairs]) - given.total)]
+        for one in given.averages:
+            excess = one.values @ weights - world.initial @ values
+            missed += [float(excess - given.regret - one.radius)]
+        return Member(read_only(weights), read_only(values), max(missed))
+
+
+class _Rows:
+    """Rows of a program, block by block over named groups of variables."""
+
+    def __init__(self, widths: dict[str, int]) -> None:
+        self.widths, self.count = widths, 0
+        self.places: dict[str, slice] = {}
+        self._blocks: list[SparseMatrix] = []
+        self._right: list[FloatArray] = []
+
+    def add(self, name: str, right: FloatArray, **blocks: SparseMatrix) -> None:
+        size = right.size
+        parts = [
+            blocks.get(group, sparse.csr_array((size, width)))
+            for group, width in self.widths.items()
+        ]
+        self._blocks.append(sparse.hstack(parts, format="csr"))
+        self._right.append(right)
+        self.places[name] = slice(self.count, self.count + size)
+        self.count += size
+
+    def matrix(self) -> SparseMatrix:
+        return sparse.vstack(self._blocks, format="csc")
+
+    def right(self) -> FloatArray:
+        return np.concatenate(self._right)
+
+
+def _add_expert(rows: _Rows, given: RationalSet, chosen: WeightSet) -> None:
+    """E V <= Psi w for V and V2, and the rows of what is declared."""
+    problem, world, unit = given.problem, given.problem.world, given.problem.cost_unit
+    flow, costs = world.flow.matrix(), _lifted(problem, chosen) / unit
+    fixed, shown = problem.cost_of(chosen.centre) / unit, given.pairs
+    rows.add("pairs", fixed, weights=-costs, values=flow)
+    if "best" in rows.widths:
+        rows.add("measure", fixed, weights=-costs, best=flow)
+    some = np.isfinite(given.limits)
+    if some.any():
+        at, less = shown[some], sparse.csr_array(-np.ones((int(some.sum()), 1)))
+        right = given.limits[some] / unit - fixed[at]
+        rows.add("steps", right, weights=costs[at], values=-flow[at], slack=less)
+    minus = sparse.csr_array([[-1.0]])
+    if np.isfinite(given.total) and given.total > 0:
+        shares = given.counts / given.counts.sum()
+        mixed = sparse.csr_array(shares[np.newaxis])
+        right = np.array([given.total / given.counts.sum() / unit - shares @ fixed[shown]])
+        together = {"weights": mixed @ costs[shown], "values": -(mixed @ flow[shown])}
+        rows.add("total", right, **together, slack=minus)
+    scale = unit * world.effective_horizon
+    for number, one in enumerate(given.averages):
+        right = np.array([given.regret + one.radius - chosen.centre @ one.values]) / scale
+        lifted = sparse.csr_array(chosen.pulled(one.values)[np.newaxis] / scale)
+        start = sparse.csr_array(-world.initial[np.newaxis] / world.effective_horizon)
+        rows.add(f"average {number}", right, weights=lifted, values=start, slack=minus)
+
+
+def _identity(size: int) -> SparseMatrix:
+    return sparse.eye_array(size, format="csr")
+
+
+def _lifted(problem: Apprenticeship, chosen: WeightSet) -> SparseMatrix:
+    """Psi generators, sparse."""
+    costs = sparse.csr_array(problem.cost_matrix)
+    if chosen.generators is None:
+        return costs
+    if chosen.generators.ndim == 1:
+        return (costs @ sparse.diags_array(chosen.generators)).tocsr()
+    return sparse.csr_array(costs @ sparse.csr_array(chosen.generators))
+
+
+def _positive(prices: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(prices), np.maximum(prices, 0.0), 0.0)
+
+
+def _paid(limits: Any, prices: Any) -> float:
+    """<limits, prices>, where what has no price costs nothing although its limit is infinite."""
+    limit, price = np.atleast_1d(limits), np.atleast_1d(prices)
+    return float(np.where(price > 0, limit, 0.0) @ price)

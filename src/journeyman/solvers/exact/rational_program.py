@@ -1,0 +1,113 @@
+"""The minimax policy for an expert whose recorded actions are declared to be good.
+
+    minimise over policies   R(policy) = max over (w, V) in K of <Psi' mu, w> - <initial, V>
+
+where K (`problem.rational`) holds the costs of the class, with values, under which the expert acted
+as declared: R bounds the regret of the policy to the *optimum* under the expert's own cost. The
+program is solved in the form
+
+    maximise <initial, V2> - <initial, V>   over (w, V) in K,  E V2 <= Psi w
+
+and the policy is read off the prices of its last rows.
+
+Guarantee. The bound returned is added up for the returned policy from prices; the lower bound is
+the regret of the best policy at one member of K, which is in K to within `violation`. OPTIMAL means
+that they differ by at most `tolerance` times 2N/(1 - discount).
+
+Cost. Two rows per pair, two variables per state and one per cost: about twice the exact program's
+time. Where the premise is refuted, R is zero for every policy and says nothing; the exact program
+is solved in its place, and the answer says so.
+
+Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", 2000, for the rows of K;
+Syed and Schapire, "A game-theoretic approach to apprenticeship learning", 2007, for the game.
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from journeyman.arrays import require_between
+from journeyman.errors import InvalidProblem, InvalidSolver
+from journeyman.policy import Policy, extract
+from journeyman.problem import Apprenticeship, best_witness
+from journeyman.problem.expert_premises import ABOUT_A_COST
+from journeyman.problem.rational import Average, RationalSet
+from journeyman.solvers.answer import Answer, Details, RegretSolution, Solution
+from journeyman.solvers.exact.linear_program import LinearProgram
+from journeyman.solvers.running import Status, Watch, require_time_limit
+
+SHARE = 0.1
+"""Of the tolerance, asked of the engine: bound and lower bound then differ by less than it."""
+REFUTED = (
+    "the premise about the expert's cost is refuted by the records, so the exact program was "
+    "solved without it"
+)
+
+
+@dataclass(frozen=True)
+class RationalProgram:
+    """The policy of least certified regret, for a problem with `Rational`, `SoftRational` or
+    `NearlyOptimal` among its premises.
+
+    Args:
+        tolerance: asked-for difference of bound and lower bound, relative to 2N/(1 - discount).
+        failure_probability: of the limits of a `SoftRational` expert; give the certificate's.
+        time_limit: seconds.
+
+    An estimated average (`NearlyOptimal`) is taken at its value here; the certificate has its
+    radius.
+    """
+
+    tolerance: float = 1e-7
+    failure_probability: float = 0.05
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        require_between("tolerance", self.tolerance, 0, 1, InvalidSolver, "Use for example 1e-7")
+        require_between(
+            "failure_probability", self.failure_probability, 0, 1, InvalidSolver, "Use 0.05"
+        )
+        require_time_limit(self.time_limit)
+
+    def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
+        """Solve `problem` under `watch`; called by `jm.solve`."""
+        if not any(isinstance(one, ABOUT_A_COST) for one in problem.expert_is):
+            raise InvalidProblem(
+                "no premise of the problem is about the expert's own cost",
+                "Declare one, for example expert_is=jm.Rational(regret_per_step=0.01), or use "
+                "another solver",
+            )
+        started = time.perf_counter()
+        averages = (Average(problem.target, 0.0),)
+        given = RationalSet.of(problem, averages, self.failure_probability)
+        if given.is_refuted:
+            plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
+            return replace(plainly, log=f"{REFUTED}\n{plainly.log}")
+        built = time.perf_counter()
+        with watch.engine():
+            prices, member, measure = given.solved(
+                None, tolerance=SHARE * self.tolerance, stop=watch.report
+            )
+        policy = Policy.uniform(problem.world)
+        if measure is not None and np.isfinite(measure).all():
+            policy = extract(problem.world, np.maximum(measure, 0.0))
+        witness = best_witness(problem, member.weights, np.zeros(0))
+        solution = Solution.of(problem, policy, witness)
+        expectations = np.asarray(solution.occupancy.expectations(problem.basis))
+        bound, least = given.bound(expectations, prices).value, given.least_regret(member)
+        close = bound - least <= self.tolerance * problem.gap_scale
+        status = Status.OPTIMAL if close else Status.INACCURATE
+        if watch.must_stop:
+            status = watch.stop_status
+        found = RegretSolution(bound, least, member.weights, member.violation)
+        return Answer(
+            problem, status, _engine(), solution, Details(regret=found),
+            build_seconds=built - started, solve_seconds=time.perf_counter() - built,
+        )  # fmt: skip
+
+
+def _engine() -> str:
+    import clarabel
+
+    return f"rational program by Clarabel {clarabel.__version__}"
