@@ -81,9 +81,13 @@ def one_of(cost_class, num_costs, rng):
 
 
 def small_grid(rng, discount, num_costs):
-    size = int(rng.integers(3, 6))
+    return grid(int(rng.integers(3, 6)), num_costs, rng, discount, float(rng.choice([0.0, 0.3])))
+
+
+def grid(size, num_costs, rng, discount=0.9, slip=0.3):
+    """A grid with one random one-hot cost per state, slips to both sides and a uniform start."""
     law = np.zeros((size * size * 4, size * size))
-    moves, slip = [(-1, 0), (0, 1), (1, 0), (0, -1)], rng.choice([0.0, 0.3])
+    moves = [(-1, 0), (0, 1), (1, 0), (0, -1)]
     for state in range(size * size):
         i, j = divmod(state, size)
         for a in range(4):
