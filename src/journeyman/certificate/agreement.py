@@ -95,6 +95,29 @@ class Agreement:
     per_step: float
     """The mean probability, over all recorded steps, that the policy takes another action."""
 
+    @classmethod
+    def of(
+        cls,
+        demos: Demonstrations,
+        probabilities: FloatArray,
+        weights: FloatArray,
+        folds: IntArray,
+        world: Records,
+    ) -> "Agreement":
+        """All numbers from the probabilities of the recorded actions."""
+        agreeing, shares = probabilities, weights[folds].T
+        if world.use_probabilities:
+            assert demos.probabilities is not None
+            agreeing = np.minimum(1.0, probabilities / demos.probabilities)
+        every = np.array([disagreements(demos, row, world.discount) for row in agreeing])
+        z = np.minimum((shares * every).sum(axis=0), world.effective_horizon)
+        cut = np.minimum(unrecorded(demos, world.discount), z)
+        same = (shares[:, demos.step_episodes] * probabilities).sum(axis=0)
+        return cls(
+            read_only(probabilities), read_only(weights), read_only(folds), read_only(z),
+            read_only(cut), 1.0 - float(same.mean()),
+        )  # fmt: skip
+
     def fold_parts(self) -> list[tuple[float, FloatArray]]:
         """Share of the episodes and Z of every fold."""
         return [
@@ -141,23 +164,11 @@ def agreement(demos: Demonstrations, policy: Any, world: Records) -> Agreement:
     members, weights, folds = _tested(demos, policy)
     seen, taken, episodes = demos.step_states, demos.actions, demos.step_episodes
     found = np.zeros((len(members), demos.num_steps))
-    asked_of, shares = weights[folds] > 0, weights[folds].T
+    asked_of = weights[folds] > 0
     for k, member in enumerate(members):
         asked = asked_of[episodes, k]
         found[k, asked] = ObservationPolicy(member).of_actions(seen[asked], taken[asked])
-    agreeing = found
-    if world.use_probabilities:
-        assert demos.probabilities is not None
-        agreeing = np.minimum(1.0, found / demos.probabilities)
-    cut = unrecorded(demos, world.discount)
-    every = np.array([disagreements(demos, row, world.discount) for row in agreeing])
-    z = np.minimum((shares * every).sum(axis=0), world.effective_horizon)
-    differing = 1.0 - float((shares[:, episodes] * found).sum(axis=0).mean())
-    cut = np.minimum(cut, z)
-    return Agreement(
-        read_only(found), read_only(weights), read_only(folds), read_only(z), read_only(cut),
-        differing,
-    )  # fmt: skip
+    return Agreement.of(demos, found, weights, folds, world)
 
 
 def unrecorded(demos: Demonstrations, discount: float) -> FloatArray:

@@ -22,6 +22,8 @@ and in a world of callables, which cannot be written down,
                          which arguments, and the SHA-256 of their source files
     totals.npz           what every demonstration cost
 
+and where nothing but records is known what `saved_agreement` says.
+
 `save_run` writes all of it, atomically and `certificate.json` last: without it a directory is not a
 run. `journeyman.report.saved_run` reads it back; `jm.audit` checks it with code of its own.
 """
@@ -32,7 +34,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import scipy
@@ -50,6 +52,11 @@ from journeyman.certificate.code_references import (
 )
 from journeyman.certificate.expert_estimates import expert_totals
 from journeyman.certificate.sampled_rows import SampledRows
+from journeyman.certificate.saved_agreement import (
+    AGREEMENT,
+    load_recorded_policy,
+    write_recorded,
+)
 from journeyman.demonstrations import (
     Blend,
     Demonstrations,
@@ -77,6 +84,7 @@ CODE, TOTALS, FEATURES = "code.json", "totals.npz", "features.npz"
 TRACE, RECOVERED = "trace.npz", "recovered.npz"
 INPUTS = (
     WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, TOTALS, CODE,
+    AGREEMENT,
 )  # fmt: skip
 CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"
 CODE_KIND, CODE_VERSION = "journeyman code", 2
@@ -109,7 +117,10 @@ def save_run(
     answer's.
     """
     claims = certificate_facts(certificate, evaluation) | {"seeds": dict(seeds)}
-    if certificate.is_exact:
+    if certificate.agreement is not None:
+        place = _prepared(directory)
+        written = write_recorded(certificate, place)
+    elif certificate.is_exact:
         place, written = _write_explicit(certificate, directory, evaluation)
     else:
         place, written = _write_coded(certificate, directory, code)
@@ -140,12 +151,13 @@ def certificate_facts(
         },
     }
     known, exact = certificate.to_dict(), certificate.is_exact
+    recorded = certificate.agreement is not None
     return (
         facts
         | {name: known[name] for name in CLAIMS}
         | {
-            "world": "explicit" if exact else "of callables",
-            "evaluation": None if exact else _evaluation_facts(certificate, evaluation),
+            "world": "recorded" if recorded else "explicit" if exact else "of callables",
+            "evaluation": None if exact or recorded else _evaluation_facts(certificate, evaluation),
             "expectations": known["expectations"] if exact else None,
         }
     )
@@ -426,10 +438,13 @@ def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> d
 
 def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
     """The policy of a saved run in a world of callables; candidates without weight are left out.
+    Where nothing but records is known, a policy of numbers, without any code.
 
     Its code is called: that of a stranger can do anything, so `trust_code=True` is needed.
     """
     place = Path(directory)
+    if (place / AGREEMENT).exists():
+        return cast(AnyPolicy, load_recorded_policy(place))
     facts = _code(place / CODE)
     if trust_code is not True:
         called = ", ".join(str(call["function"]) for call in facts["calls"])

@@ -21,6 +21,9 @@ A run in a world of callables names its code by reference. Nothing of that is im
 unless whoever audits says `trust_code=True`; without it everything is compared that needs no code,
 and `Audit.not_derived` says what was not (`coded`).
 
+A run of which nothing but records is known says how likely the policy takes the recorded actions;
+that is derived from policies that were saved as numbers, and of others `not_derived`.
+
 *Not audited*: who wrote the files. Somebody who makes up demonstrations or counts gets a sound
 certificate of them.
 """
@@ -31,7 +34,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from journeyman.checker import coded, explicit
+from journeyman.checker import coded, explicit, recorded
 from journeyman.checker.archives import canonical, json_object, sha256, whole_file
 from journeyman.checker.findings import Findings
 from journeyman.checker.premise_claims import check_premises
@@ -119,7 +122,8 @@ def _audit(findings: Findings, place: Path, trust_code: bool) -> None:
     facts = findings.attempt(CERTIFICATE, partial(json_object, certificate))
     if facts is None or not _is_sound(findings, facts, certificate):
         return
-    kind: Any = explicit if facts["world"] == "explicit" else coded
+    kinds: dict[Any, Any] = {"explicit": explicit, "recorded": recorded}
+    kind = kinds.get(facts["world"], coded)
     files = _files(findings, facts, paths, kind.ALWAYS, kind.SOMETIMES)
     run = findings.attempt("the inputs", partial(kind.read_run, files, facts))
     if kind is coded:
@@ -127,6 +131,8 @@ def _audit(findings: Findings, place: Path, trust_code: bool) -> None:
             findings.leave_open("everything but the files themselves")
         else:
             coded.check_run(findings, facts, run, place if trust_code else None)
+    elif run is not None and kind is recorded:
+        recorded.check_run(findings, facts, run)
     elif run is not None:
         explicit.check_run(findings, facts, run)
         findings.attempt("the premises", partial(check_premises, findings, facts, run))

@@ -22,6 +22,7 @@ from journeyman.certificate.code_references import DEMONSTRATIONS
 from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
+from journeyman.certificate.saved_agreement import read_agreement, read_problem
 from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND, VERSION
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs import CostBasis, CostClass
@@ -108,8 +109,8 @@ def _report_data(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
     run = SavedRun(name, facts["inputs"], software, trace, recovered, found)
-    large = facts["world"] != "explicit"
-    certificate = _coded_certificate(place, facts) if large else _certificate(place, facts)
+    kinds = {"explicit": _certificate, "recorded": _recorded_certificate}
+    certificate = kinds.get(facts["world"], _coded_certificate)(place, facts)
     return ReportData(certificate, None, facts["seeds"], run)
 
 
@@ -280,6 +281,23 @@ class SavedProblem:
     @property
     def gap_scale(self) -> float:
         return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
+
+
+def _recorded_certificate(place: Path, facts: dict[str, Any]) -> Certificate:
+    """The claims of `certificate.json`, with the evidence; the policy may be another package's."""
+    problem = read_problem(place)
+    bounds = {name: number(value) for name, value in facts["lower_bounds"].items()}
+    return Certificate(
+        problem=problem,
+        policy=cast(Any, None),
+        failure_probability=facts["failure_probability"],
+        combinations=_combinations(facts),
+        trivial_bound=number(facts["trivial_bound"]),
+        premises=_premises(facts),
+        lower_bounds=LowerBounds(**bounds),
+        expectations=np.zeros(0),
+        agreement=read_agreement(place, problem),
+    )
 
 
 def _coded_certificate(place: Path, facts: dict[str, Any]) -> Certificate:

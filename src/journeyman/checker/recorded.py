@@ -1,0 +1,422 @@
+"""A run of which nothing but records is known.
+
+    Z_j = sum_t g^t (1 - p_0 ... p_t) + tail,   tail = g^T h if episode j was cut off after T steps,
+                                                       g^T h (1 - p_0 ... p_{T-1}) if it terminated
+
+with p_t how likely the policy takes the recorded action (or min(1, p_t/logged probability)), mixed
+with the weights of the policies that the episode's fold is compared with. The bound is the width of
+the declared range times the mean over folds of upper bounds of E Z, each the greatest mean that a
+gambler cannot refute at the fold's part of the failure probability.
+
+Probabilities are derived from policies that are numbers: tables, laws of visited states, networks.
+Those of policies that were not saved are taken as they are, and that is said.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from journeyman.checker.archives import Arrays, Bools, Floats, Ints, archive, reals, wholes
+from journeyman.checker.draws import Way, stated_ways
+from journeyman.checker.explicit import check_conclusion, named, rounding_of
+from journeyman.checker.findings import DerivedTerm, Findings, Refused, number
+
+ALWAYS = ("agreement.npz", "demonstrations.npz", "policy.npz", "problem.npz")
+SOMETIMES = ()
+KIND, ESTIMATE = "agreement", "held-out episodes"
+LAYERS = ("weights_1", "bias_1", "weights_2", "bias_2", "weights_3", "bias_3")
+LARGEST_BET, FIRST_MEAN, FIRST_VARIANCE = 0.95, 0.5, 0.25
+"""Of the gambler: what it may lose at once; mean and variance before any sample."""
+CLOSE = 1e-9
+"""Of probabilities that are computed a second time."""
+DECLARED, TESTED = "declared", "tested, not refuted"
+HALVINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRun:
+    """All inputs."""
+
+    discount: float
+    low: float
+    high: float
+    use_logged: bool
+    states: NDArray[Any]
+    """Of every step."""
+    actions: Ints
+    offsets: Ints
+    terminated: Bools
+    logged: Floats | None
+    visited: NDArray[Any]
+    """All states, those at the ends of records too."""
+    chances: Floats
+    weights: Floats
+    folds: Ints
+    forms: list[dict[str, Any]]
+    arrays: Arrays
+    ways: list[Way]
+    failure_probability: float
+
+    @property
+    def horizon(self) -> float:
+        return 1 / (1 - self.discount)
+
+    @property
+    def count(self) -> int:
+        return self.terminated.size
+
+
+def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> RecordedRun:
+    """The inputs among `files`; the first that cannot be used is `Refused`, with its name."""
+    discount, low, high, use_logged = named(files, "problem.npz", _read_problem)
+    visited, actions, offsets, terminated, logged = named(
+        files, "demonstrations.npz", _read_demonstrations
+    )
+    if use_logged and logged is None:
+        raise Refused("demonstrations.npz: it has no logged probabilities, and they count")
+    chances, weights, folds = named(
+        files, "agreement.npz", partial(_read_agreement, offsets=offsets)
+    )
+    forms, arrays = named(files, "policy.npz", partial(_read_policies, count=weights.shape[1]))
+    steps = np.arange(actions.size) + np.repeat(np.arange(terminated.size), np.diff(offsets))
+    return RecordedRun(
+        discount, low, high, use_logged, visited[steps], actions, offsets, terminated, logged,
+        visited, chances, weights, folds, forms, arrays, stated_ways(facts),
+        facts["failure_probability"],
+    )  # fmt: skip
+
+
+def _read_problem(data: bytes) -> tuple[float, float, float, bool]:
+    header, arrays = archive(data, "problem of records", 1)
+    discount, use = header.get("discount"), header.get("use_probabilities")
+    low, high = reals(arrays, "cost_range", 1, 2).tolist()
+    if not isinstance(discount, float) or not 0 < discount < 1 or not isinstance(use, bool):
+        raise Refused(f"its discount is {discount!r}, logged probabilities {use!r}")
+    if not low <= 0 <= high:
+        raise Refused("zero, the cost after an end, lies outside its range of costs")
+    return discount, low, high, use
+
+
+def _read_demonstrations(data: bytes) -> tuple[NDArray[Any], Ints, Ints, Bools, Floats | None]:
+    _, arrays = archive(data, "demonstrations", 1, 2, 3)
+    states, actions, offsets = (
+        arrays["states"],
+        wholes(arrays, "actions"),
+        wholes(arrays, "offsets"),
+    )
+    ended, lengths = arrays["terminated"], np.diff(offsets)
+    if not lengths.size or offsets[0] != 0 or (lengths < 1).any() or offsets[-1] != actions.size:
+        raise Refused("its offsets do not describe episodes")
+    if ended.shape != lengths.shape or ended.dtype.kind != "b":
+        raise Refused("it does not say of every episode whether it terminated")
+    if states.ndim < 1 or len(states) != actions.size + lengths.size:
+        raise Refused("it has not one state more than actions in every episode")
+    if not np.isfinite(states).all() or (states.ndim == 1 and states.dtype.kind not in "iu"):
+        raise Refused("its states are neither ids nor finite observations")
+    logged = reals(arrays, "probabilities", 1, actions.size) if "probabilities" in arrays else None
+    if logged is not None and not ((logged > 0) & (logged <= 1)).all():
+        raise Refused("a logged probability is not above 0 and at most 1")
+    return states, actions, offsets, ended.astype(bool), logged
+
+
+def _read_agreement(data: bytes, offsets: Ints) -> tuple[Floats, Floats, Ints]:
+    _, arrays = archive(data, "agreement", 1)
+    chances, weights = reals(arrays, "probabilities", 2), reals(arrays, "weights", 2)
+    folds = wholes(arrays, "folds")
+    if weights.shape[1] != len(chances) or chances.shape[1] != offsets[-1]:
+        raise Refused("it has not one probability for every policy and step")
+    if folds.size != offsets.size - 1 or sorted(set(folds.tolist())) != list(range(len(weights))):
+        raise Refused("its folds are not those of the episodes")
+    if (weights < 0).any() or (np.abs(weights.sum(axis=1) - 1) > 1e-8).any():
+        raise Refused("weights of policies are no law")
+    if (chances < 0).any() or (chances > 1 + 1e-12).any():
+        raise Refused("a probability is not between 0 and 1")
+    return chances, weights, folds
+
+
+def _read_policies(data: bytes, count: int) -> tuple[list[dict[str, Any]], Arrays]:
+    header, arrays = archive(data, "policies beside records", 1)
+    forms = header.get("policies")
+    if not isinstance(forms, list) or len(forms) != count:
+        raise Refused(f"it does not hold {count} policies")
+    reals(arrays, "weights", 1, count)
+    return forms, arrays
+
+
+def check_run(findings: Findings, facts: dict[str, Any], run: RecordedRun) -> None:
+    """All comparisons."""
+    largest = max(-run.low, run.high)
+    stages: dict[str, Callable[[], None]] = {
+        "the policies": lambda: _check_policies(findings, run),
+        "the bound": lambda: _check_bound(findings, run),
+        "the limits": lambda: _check_limits(findings, facts, run),
+        "the premises": lambda: _check_premises(findings, facts, run),
+        "the conclusion": lambda: check_conclusion(
+            findings, facts, rounding_of(run.horizon, largest, 0)
+        ),
+    }
+    for name, stage in stages.items():
+        findings.attempt(name, stage)
+
+
+# Policies
+
+
+def _check_policies(findings: Findings, run: RecordedRun) -> None:
+    weights = reals(run.arrays, "weights", 1)
+    derived = run.weights[run.folds].mean(axis=0)
+    findings.check(
+        np.abs(weights - derived).max() <= 1e-9, "the weights of the policies are not those tested"
+    )
+    episodes = np.repeat(np.arange(run.count), np.diff(run.offsets))
+    for k, form in enumerate(run.forms):
+        asked = run.weights[run.folds[episodes], k] > 0
+        kind = form.get("form")
+        if kind == "not saved":
+            findings.leave_open(f"the probabilities of policy {k}, a {form.get('kind')}")
+            continue
+        laws = _LAWS.get(str(kind))
+        if not findings.check(laws is not None, f"policy {k} has the unknown form {kind!r}"):
+            continue
+        assert laws is not None
+        low, high = laws(run, k, form, asked)
+        stated = run.chances[k, asked]
+        wrong = (stated < low - CLOSE) | (stated > high + CLOSE)
+        findings.check(
+            not wrong.any(),
+            f"policy {k} does not take the action of step "
+            f"{int(np.flatnonzero(asked)[np.argmax(wrong)]) if wrong.any() else 0} with the "
+            "probability that is stated",
+        )
+
+
+def _of_columns(laws: Floats, actions: Ints) -> Floats:
+    """The columns of actions; an action without one is never taken."""
+    known = (actions >= 0) & (actions < laws.shape[1])
+    return np.where(known, laws[np.arange(len(laws)), np.where(known, actions, 0)], 0.0)
+
+
+def _require_laws(laws: Floats) -> Floats:
+    if (laws < 0).any() or (np.abs(laws.sum(axis=1) - 1) > 1e-8).any():
+        raise Refused("a policy holds what is no law")
+    return laws
+
+
+def _visited(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, Floats]:
+    states, laws = wholes(run.arrays, f"{k}_states"), reals(run.arrays, f"{k}_laws", 2)
+    if len(laws) != states.size + 1 or (np.diff(states) <= 0).any():
+        raise Refused(f"policy {k} has not one law for every state it knows, and one for others")
+    rows = {int(state): row for row, state in enumerate(states)}
+    place = [rows.get(int(state), states.size) for state in run.states[asked]]
+    found = _of_columns(_require_laws(laws)[place], run.actions[asked])
+    return found, found
+
+
+def _table(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, Floats]:
+    law, first = reals(run.arrays, f"{k}_law", 1), wholes(run.arrays, f"{k}_offsets")
+    numbers = run.arrays.get(f"{k}_numbers")
+    if first[0] != 0 or first[-1] != law.size or (np.diff(first) < 1).any():
+        raise Refused(f"policy {k} is no table")
+    state_of = np.repeat(np.arange(first.size - 1), np.diff(first))
+    if (law < 0).any() or (np.abs(np.bincount(state_of, law) - 1) > 1e-8).any():
+        raise Refused(f"policy {k} holds what is no law")
+    if numbers is None:
+        numbers = np.arange(law.size) - first[state_of]
+    rows = {(int(s), int(a)): float(p) for s, a, p in zip(state_of, numbers, law, strict=True)}
+    steps = zip(run.states[asked].tolist(), run.actions[asked].tolist(), strict=True)
+    found = np.array([rows.get(step, 0.0) for step in steps])
+    return found, found
+
+
+def _network(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, Floats]:
+    seen = run.states[asked].astype(np.float64)
+    rows = seen.reshape(len(seen), -1)
+    mean, scale = (reals(run.arrays, f"{k}_{name}", 1) for name in ("mean", "scale"))
+    layers = [reals(run.arrays, f"{k}_{name}", 2 - place % 2) for place, name in enumerate(LAYERS)]
+    values = (rows - mean) / scale
+    for place in (0, 2, 4):
+        values = np.einsum("ij,jk->ik", values, layers[place]) + layers[place + 1]
+        values = np.tanh(values) if place < 4 else values
+    taken = _of_columns(values - values.min() + 1.0, run.actions[asked]) + values.min() - 1.0
+    known = run.actions[asked] < values.shape[1]
+    if form.get("greedy") is True:
+        best = values.max(axis=1)
+        near = 1e-9 * (1 + np.abs(values).max(axis=1))
+        others = np.where(values >= best[:, None] - near[:, None], 1, 0).sum(axis=1) > 1
+        chosen = known & (taken >= best - near)
+        return np.where(chosen & ~others, 1.0, 0.0), np.where(chosen, 1.0, 0.0)
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    found = _of_columns(powers / powers.sum(axis=1, keepdims=True), run.actions[asked])
+    return found, found
+
+
+_LAWS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+    "visited states": _visited, "table": _table, "network": _network,
+}  # fmt: skip
+
+
+# The bound
+
+
+def _disagreement(run: RecordedRun) -> tuple[Floats, Floats]:
+    """Z of every episode, and its part behind a record that was cut off."""
+    g, h = run.discount, run.horizon
+    found, cut = np.zeros(run.count), np.zeros(run.count)
+    for j in range(run.count):
+        start, stop = int(run.offsets[j]), int(run.offsets[j + 1])
+        tail = g ** (stop - start) * h
+        cut[j] = 0.0 if run.terminated[j] else tail
+        for k, weight in enumerate(run.weights[run.folds[j]]):
+            if weight == 0:
+                continue
+            left, time, total = 1.0, 1.0, []
+            for step in range(start, stop):
+                chance = float(run.chances[k, step])
+                if run.use_logged and run.logged is not None:
+                    chance = min(1.0, chance / float(run.logged[step]))
+                left *= chance
+                total.append(time * (1 - left))
+                time *= g
+            total.append((1 - left) * tail if run.terminated[j] else tail)
+            found[j] += weight * min(math.fsum(total), h)
+    return np.minimum(found, h), cut
+
+
+def greatest_mean(values: Floats, delta: float) -> float:
+    """The greatest mean of samples from 0 to 1 that betting does not refute at level delta.
+
+    Bets are on small samples: with X = 1 - value and a claimed mean m of X, money is multiplied by
+    1 + b (X - m), b the smaller of the stake and 0.95/m, and m is refuted by money 1/delta.
+    """
+    X, needed = 1.0 - values, math.log(1 / delta)
+    stakes, times = np.zeros(X.size), {0, 1}
+    power = 2
+    while power < X.size:
+        times |= {power, 3 * power // 2}
+        power *= 2
+    stake = 0.0
+    for i in range(X.size):
+        if i in times:
+            mean = (FIRST_MEAN + X[:i].sum()) / (i + 1)
+            variance = (FIRST_VARIANCE + ((X[:i] - mean) ** 2).sum()) / (i + 1)
+            stake = math.sqrt(2 * needed / (X.size * variance))
+        stakes[i] = stake
+
+    def refuted(m: float) -> bool:
+        bets = np.minimum(stakes, LARGEST_BET / m)
+        return bool(np.cumsum(np.log(1 + bets * (X - m))).max() >= needed)
+
+    low, high = 0.0, float(X.mean())
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle > 0 and refuted(middle) else (low, middle)
+    return 1 - low
+
+
+def _check_bound(findings: Findings, run: RecordedRun) -> None:
+    found, cut = _disagreement(run)
+    h, width = run.horizon, run.high - run.low
+    number_of_folds = len(run.weights)
+    upper = math.fsum(
+        float((run.folds == k).mean())
+        * h
+        * greatest_mean(found[run.folds == k] / h, run.failure_probability / number_of_folds)
+        for k in range(number_of_folds)
+    )
+    mean, behind = float(found.mean()), float(np.minimum(cut, found).mean())
+    source = f"{run.count} held-out episodes"
+    terms = [
+        DerivedTerm("disagreement", "S mean(Z - cut)", width * (mean - behind), source),
+        DerivedTerm("truncation", "S mean(cut)", width * behind, "recorded lengths"),
+        DerivedTerm("sampling", "S (U - mean(Z))", width * max(upper - mean, 0.0), source),
+    ]
+    names = [(way.kind, way.estimate) for way in run.ways]
+    if not findings.check(names == [(KIND, ESTIMATE)], f"the combinations are {names}"):
+        return
+    (way,) = run.ways
+    findings.check(way.statistics == [], "the combination names samples, and nothing was drawn")
+    values = findings.terms(way.title, way.terms, terms, width * h)
+    findings.total(way.title, way.bound, values)
+
+
+def _check_limits(findings: Findings, facts: dict[str, Any], run: RecordedRun) -> None:
+    """What no gap exceeds; that the zero cost is in the range; and what is absent."""
+    trivial = (run.high - run.low) * run.horizon
+    findings.close("the trivial bound", number(facts["trivial_bound"]), trivial, trivial)
+    findings.check(
+        number(facts["trivial_bound"]) >= trivial, "the trivial bound is below what costs allow"
+    )
+    findings.equal("the least possible gap", facts["least_possible"], 0.0)
+    bounds = {"on_data": 0.0, "without_budgets": 0.0, "true": 0.0, "expert_radius": "inf"}
+    findings.equal("the lower bounds", facts["lower_bounds"], bounds)
+    for name in ("budgets", "expert_intervals", "apprentice_intervals"):
+        findings.equal(name, facts[name], [])
+    for name in ("evaluation", "expectations", "gap_on_data"):
+        findings.equal(name, facts[name], None)
+    findings.equal("the alarm", facts["alarm"], False)
+
+
+def _check_premises(findings: Findings, facts: dict[str, Any], run: RecordedRun) -> None:
+    count, repeats = run.count, run.count - len(set(_contents(run)))
+    ended = int(run.terminated.sum())
+    crossed = len(run.weights) > 1
+    first = (
+        f"cross-fitted: each of the {count} episodes meets a policy that was fitted to the "
+        "others; that fitting looked at nothing else is declared"
+        if crossed
+        else f"none of the {count} episodes was used to fit, to tune or to choose the policy"
+    )
+    wanted = [
+        ("the policy is independent of the held-out episodes", first),
+        (
+            "independent episodes",
+            f"the {count} episodes are taken to be independent runs of one expert, from the starts "
+            f"that the policy will meet, none left out for what it shows; {repeats} of them equal "
+            "an earlier one",
+        ),
+        (
+            "the record shows what the expert did",
+            "the recorded actions are all that the expert does to the world, and the recorded "
+            "states are what the policy will act on",
+        ),
+        (
+            "costs lie in their declared range",
+            f"every cost of a step lies between {run.low:g} and {run.high:g}, and is 0 after an "
+            f"end; the discount is {run.discount:g}",
+        ),
+        (
+            "terminated episodes have ended",
+            f"{ended} of {count} episodes are marked terminated: nothing follows and nothing costs "
+            "after them, for any policy that did the same; the others count as cut off",
+        ),
+    ]
+    if run.use_logged:
+        wanted.append(
+            (
+                "logged probabilities are conditional on all that the expert acted on",
+                "an average over what the record does not hold breaks it",
+            )
+        )
+    stated = facts["premises"]
+    findings.equal("the premises", [one["name"] for one in stated], [name for name, _ in wanted])
+    for place, (one, (name, detail)) in enumerate(zip(stated, wanted, strict=False)):
+        tested = crossed and place == 0
+        findings.equal(f"what is said of {name!r}", one["detail"], detail)
+        findings.equal(f"the outcome of {name!r}", one["status"], TESTED if tested else DECLARED)
+        findings.equal(f"the level of {name!r}", one["level"], 0.0 if tested else None)
+        findings.equal(f"the parts of {name!r}", sorted(one), ["detail", "level", "name", "status"])
+
+
+def _contents(run: RecordedRun) -> list[bytes]:
+    """States and actions of every episode."""
+    found = []
+    for j in range(run.count):
+        start, stop = int(run.offsets[j]), int(run.offsets[j + 1])
+        seen = np.ascontiguousarray(run.visited[start + j : stop + j + 1], dtype=np.float64)
+        found.append(seen.tobytes() + run.actions[start:stop].tobytes())
+    return found
