@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from journeyman.arrays import FloatArray
+from journeyman.certificate.consistency import Consistency
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, refuted
@@ -79,6 +80,8 @@ class Certificate:
     """For an answer over features, what the best coefficients could reach."""
     agreement: "Agreement | None" = None
     """Of a policy beside records alone: how far it agrees with the recorded actions."""
+    consistency: Consistency | None = None
+    """Where the expert was declared deterministic or stationary, what its record then says."""
 
     @property
     def is_exact(self) -> bool:

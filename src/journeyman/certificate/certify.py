@@ -22,6 +22,13 @@ from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.certificate.agreement import recorded_certificate
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import require_probability
+from journeyman.certificate.consistency import (
+    Consistency,
+    consistency,
+    consistency_premises,
+    consistent_combination,
+    part_for_laws,
+)
 from journeyman.certificate.evaluation import defines, exact_evaluation, measure_evaluations
 from journeyman.certificate.expert_estimates import expert_estimates
 from journeyman.certificate.intervals import (
@@ -132,7 +139,8 @@ def certify(
         shares = remaining, 0.0
     else:
         shares = (0.0, remaining) if problem.expectation.is_declared else (remaining / 2,) * 2
-    estimates = expert_estimates(problem, shares[0])
+    laws = part_for_laws(problem) * shares[0] if exactly else 0.0
+    estimates = expert_estimates(problem, shares[0] - laws)
     if not exactly:
         part = shares[1] / 2 if problem.constraints else 0.0
         evaluations = _sampled(problem, policy, evaluation, measure, shares[1] - part, executor)
@@ -158,11 +166,12 @@ def certify(
     trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
     if error is not None:
         evaluations = in_the_true_world(problem, policy, visits, evaluations, error)
+    consistent = consistency(problem, laws)
     return Certificate(
         problem=problem,
         policy=policy,
         failure_probability=delta,
-        combinations=_combinations(problem, evaluations, estimates, error),
+        combinations=_combinations(problem, evaluations, estimates, error, consistent),
         trivial_bound=trivial.value,
         premises=premises,
         lower_bounds=bounds,
@@ -182,6 +191,7 @@ def certify(
         measure=vector,
         ranges=trivial.ranges,
         reduced=reduced_bounds(answer),
+        consistency=consistent,
     )
 
 
@@ -300,8 +310,10 @@ def _combinations(
     evaluations: list[PolicyEvaluation],
     estimates: tuple[ExpertEstimate, ...],
     error: ModelError | None = None,
+    consistent: Consistency | None = None,
 ) -> tuple[Combination, ...]:
-    """Every evaluation with every estimate, the smallest bound first."""
+    """Every evaluation with every estimate, and with what is consistent, the smallest bound
+    first."""
     found = []
     name = "expected cost" if problem.has_known_cost else "gap to the estimate"
     for evaluation in evaluations:
@@ -317,11 +329,16 @@ def _combinations(
                     evaluation.kind, estimate.name, terms, total(terms), evaluation.statistics
                 )
             )
+        if consistent is not None:
+            found.append(consistent_combination(problem, evaluation, estimates, consistent))
     return tuple(sorted(found, key=lambda combination: combination.bound))
 
 
 def _premises(problem: Apprenticeship, evaluations: list[PolicyEvaluation]) -> tuple[Premise, ...]:
-    return (*expert_premises(problem), *world_premises(problem), *evaluations[0].premises)
+    return (
+        *expert_premises(problem), *world_premises(problem), *consistency_premises(problem),
+        *evaluations[0].premises,
+    )  # fmt: skip
 
 
 def _alarm(problem: Apprenticeship, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:

@@ -11,7 +11,8 @@ In an explicit world also
     world.npz            the world
     evidence.npz         dual points behind the lower bounds; how often the policy visits each
                          state; the measure that defines the policy; potentials behind the
-                         attainable ranges, where the trivial bound needs them
+                         attainable ranges, where the trivial bound needs them; directions and
+                         values of what is consistent with a deterministic or stationary expert
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     recovered.npz        the weights of the cost that the method inferred, where it infers one
@@ -315,8 +316,12 @@ def _save_evidence(certificate: Certificate, path: Path) -> None:
         arrays["range_costs"] = np.array(certificate.ranges.costs, dtype=np.int64)
         arrays["low_values"] = certificate.ranges.low_values
         arrays["high_values"] = certificate.ranges.high_values
-    centred = _is_centred(problem)
-    save_arrays(path, "evidence", INPUT_VERSION, arrays, centred=centred)
+    header: dict[str, Any] = {"centred": _is_centred(problem)}
+    if certificate.consistency is not None:
+        arrays["consistent_weights"] = certificate.consistency.weights
+        arrays["consistent_values"] = certificate.consistency.values
+        header["consistent_hull"] = certificate.consistency.is_hull
+    save_arrays(path, "evidence", INPUT_VERSION, arrays, **header)
 
 
 def _is_centred(problem: Any) -> bool:

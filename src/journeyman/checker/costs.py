@@ -33,6 +33,8 @@ SIMPLEX, KNOWN, PRIOR, POLYTOPE = "simplex", "known-cost", "prior-ball", "polyto
 SPREAD = "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))"
 BLOCK = 1 << 14
 """Rows of a basis that are weighed at a time."""
+MOST_SIGNS = 16
+"""Costs, up to which all signs are listed."""
 PROBES = 64
 """Directions in which the vertices of a polytope are compared with linear programs."""
 
@@ -69,6 +71,10 @@ class Costs(ABC):
     @abstractmethod
     def member(self, weights: Floats) -> Floats:
         """A point of the class close to `weights`."""
+
+    def points(self) -> Floats | None:
+        """Rows whose hull is the class; None where there are no such, or too many."""
+        return None
 
     @abstractmethod
     def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
@@ -190,6 +196,14 @@ class BallCosts(Costs):
             return float(w.max())
         return math.hypot(*w) if self.name == EUCLIDEAN else math.fsum(w)
 
+    def points(self) -> Floats | None:
+        if self.name == L1:
+            return np.vstack([np.diag(self.scale), -np.diag(self.scale)])
+        if self.name == EUCLIDEAN or self.scale.size > MOST_SIGNS:
+            return None
+        signs = (np.arange(1 << self.scale.size)[:, np.newaxis] >> np.arange(self.scale.size)) & 1
+        return np.asarray((2.0 * signs - 1.0) * self.scale)
+
     def member(self, weights: Floats) -> Floats:
         if self.name == INFINITY:
             return np.clip(weights, -self.scale, self.scale)
@@ -230,6 +244,9 @@ class SimplexCosts(Costs):
 
     def row_sizes(self, rows: Floats) -> Floats:
         return np.asarray(np.abs(self.scale * rows).max(axis=1))
+
+    def points(self) -> Floats | None:
+        return np.diag(self.scale)
 
     def member(self, weights: Floats) -> Floats:
         w = np.maximum(weights / self.scale, 0.0)
@@ -279,6 +296,10 @@ class PriorCosts(Costs):
     def row_sizes(self, rows: Floats) -> Floats:
         return np.abs(rows @ self.prior) + self.radius * self.ball.row_sizes(rows)
 
+    def points(self) -> Floats | None:
+        around = self.ball.points()
+        return None if around is None else self.prior + self.radius * around
+
     def member(self, weights: Floats) -> Floats:
         if self.ball.norm(weights - self.prior) <= self.radius:
             return weights
@@ -325,6 +346,9 @@ class PolytopeCosts(Costs):
     @property
     def contains_zero(self) -> bool:  # type: ignore[override]
         return bool((self.limits >= 0).all())
+
+    def points(self) -> Floats | None:
+        return self.vertices
 
     def gap(self, difference: Floats) -> float:
         return float((self.vertices @ difference).max())

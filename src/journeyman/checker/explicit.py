@@ -17,7 +17,7 @@ could hide behind it.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -25,6 +25,14 @@ import numpy as np
 
 from journeyman.checker.archives import Floats, archive, dense, reals
 from journeyman.checker.chain import EPSILON, balls
+from journeyman.checker.consistency import (
+    NAME,
+    Consistent,
+    laws_part,
+    parts_of_name,
+    read_directions,
+    scaled,
+)
 from journeyman.checker.costs import KNOWN
 from journeyman.checker.draws import Sample, Way, samples_of, stated_ways
 from journeyman.checker.expert import (
@@ -115,10 +123,25 @@ class ExplicitRun:
     @property
     def parts(self) -> tuple[float, float]:
         """Of the failure probability, for the expert and for the evaluation."""
+        expert, evaluation = self._shares
+        return expert - laws_part(self.problem) * expert, evaluation
+
+    @property
+    def _shares(self) -> tuple[float, float]:
+        """Of the failure probability, for all that is known of the expert, and the evaluation."""
         left = self.failure_probability - (0.0 if self.distances is None else self.distances.part)
         if self.sampling is None:
             return left, 0.0
         return (left / 2, left / 2) if self.problem.estimated else (0.0, left)
+
+    @cached_property
+    def consistent(self) -> Consistent | None:
+        """What is consistent with an expert that was declared deterministic or stationary."""
+        found = self.evidence.directions
+        if found is None:
+            return None
+        part = laws_part(self.problem) * self._shares[0]
+        return Consistent.of(self.world, self.problem, self.records, found, part, self.size)
 
     @cached_property
     def size(self) -> float:
@@ -159,7 +182,7 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> ExplicitRun:
     world = named(files, "world.npz", read_world)
     problem = named(files, "problem.npz", lambda data: read_problem(data, world))
     policy = named(files, "policy.npz", lambda data: read_policy(data, world))
-    evidence = named(files, "evidence.npz", lambda data: read_evidence(data, world, problem))
+    evidence = named(files, "evidence.npz", lambda data: _evidence(data, world, problem))
     records = features = trace = None
     if "demonstrations.npz" in files:
         records = named(files, "demonstrations.npz", lambda data: read_records(data, world))
@@ -181,6 +204,12 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> ExplicitRun:
     if run.sampling is not None and evidence.measure is not None:
         raise Refused("a certificate rests on draws and on a measure")
     return run
+
+
+def _evidence(data: bytes, world: StoredWorld, problem: Problem) -> Evidence:
+    header, arrays = archive(data, "evidence", 1)
+    found = read_evidence(data, world, problem)
+    return replace(found, directions=read_directions(header, arrays, world, problem))
 
 
 def read_recovered(data: bytes, problem: Problem) -> Floats:
@@ -274,7 +303,9 @@ def _check_gap(findings: Findings, run: ExplicitRun) -> None:
         ends = run.evaluated.worst_ends(run.distances)
     known = run.problem.costs.name == KNOWN
     by_name = {one.name: one for one in run.estimates}
-    for way in run.ways:
+    ways = [way for way in run.ways if not way.estimate.startswith(NAME)]
+    _check_consistent(findings, run, found, by_name)
+    for way in ways:
         if check_way(findings, way, found, by_name):
             evaluation, estimate = found[way.kind], by_name[way.estimate]
             terms = evaluation.terms
@@ -282,7 +313,30 @@ def _check_gap(findings: Findings, run: ExplicitRun) -> None:
                 terms = (run.evaluated.worst_term(ends, estimate.values, run.distances),)
             gap = run.problem.costs.gap(evaluation.expectations - estimate.values)
             check_bound(findings, way, gap, terms, estimate, run.size + evaluation.size, known)
-    check_list(findings, run.ways, found, by_name)
+    check_list(findings, ways, found, by_name)
+
+
+def _check_consistent(
+    findings: Findings, run: ExplicitRun, found: dict[str, Evaluation],
+    estimates: dict[str, Estimate],
+) -> None:  # fmt: skip
+    """One combination of every evaluation with what is consistent, where that is known."""
+    ways = [way for way in run.ways if way.estimate.startswith(NAME)]
+    wanted = [] if run.consistent is None else sorted(found)
+    findings.equal("the combinations by consistency", sorted(way.kind for way in ways), wanted)
+    bounds = [way.bound for way in run.ways]
+    findings.check(bounds == sorted(bounds), "the combinations are not in order of their bounds")
+    for way in ways:
+        parts = parts_of_name(way.estimate, estimates)
+        findings.check(parts is not None, f"{way.title} rests on an unknown estimate")
+        if parts is None or run.consistent is None or way.kind not in found:
+            continue
+        estimate, share = parts
+        evaluation = found[way.kind]
+        gap = run.consistent.term(way.estimate, evaluation.expectations, estimate, share)
+        kept = () if estimate is None else scaled(estimate.terms, share)
+        part = Estimate(way.estimate, run.problem.target, kept)
+        check_bound(findings, way, gap, evaluation.terms, part, run.size + evaluation.size)
 
 
 def check_way(

@@ -323,6 +323,8 @@ class Evidence:
     measure: Floats | None = None
     measure_scale: float = 1.0
     ranges: Potentials | None = None
+    directions: Any = None
+    """Of `consistency`, where the expert was declared deterministic or stationary."""
 
 
 def read_world(data: bytes) -> StoredWorld:

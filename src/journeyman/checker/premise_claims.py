@@ -23,6 +23,13 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.checker.archives import Floats, Ints
+from journeyman.checker.consistency import (
+    DETERMINISTIC,
+    ONE_ACTION,
+    ONE_LAW,
+    STATIONARY,
+    check_laws_of_actions,
+)
 from journeyman.checker.explicit import FAILED, ExplicitRun
 from journeyman.checker.findings import Findings, Refused, number
 from journeyman.checker.inputs import MODEL_PART, Records, StoredWorld, weissman
@@ -88,6 +95,8 @@ def check_premises(findings: Findings, facts: dict[str, Any], run: ExplicitRun) 
     if run.features is not None:
         outcome = TESTED if run.features.is_supported(world) else FAILED
         check_outcome(findings, stated[SUPPORT], outcome, 0.0)
+    if records is not None:
+        check_laws_of_actions(findings, stated, world, records)
     if ALARM in stated:
         outcome = FAILED if facts["alarm"] else TESTED
         check_outcome(findings, stated[ALARM], outcome, run.failure_probability)
@@ -121,6 +130,8 @@ def _names(run: ExplicitRun) -> list[str]:
         found.append(NEAR_LAWS if known.is_estimate else EXACT_LAWS)
     if known.support is not None:
         found.append(KNOWN_SUPPORT)
+    laws = {DETERMINISTIC: ONE_ACTION, STATIONARY: ONE_LAW}
+    found += [laws[one] for one in run.problem.expert_is if one in laws]
     if run.sampling is not None:
         found += [FRESH_ROLLOUTS] if run.sampling == ROLLOUTS else [FRESH_ROWS, SUPPORT]
     return [*found, *[ALARM] * run.problem.estimated]

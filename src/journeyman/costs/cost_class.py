@@ -427,6 +427,10 @@ class CostClass(ABC):
     def smoothing_error(self, num_costs: int) -> float:
         """How far `smoothed` can be from the gap, per unit of temperature."""
 
+    def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
+        """Points (weights x costs) whose hull is W, for classes with at most `most` of them."""
+        return None
+
     @abstractmethod
     def weight_set(self, num_costs: int) -> WeightSet:
         """The class as programs take it."""

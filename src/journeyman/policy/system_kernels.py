@@ -49,6 +49,41 @@ def greedy_step(
 
 
 @kernel
+def filling_step(
+    offsets: IntArray,
+    ahead: FloatArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+    best: FloatArray,
+    law: FloatArray,
+) -> None:
+    """The least mean of `ahead` over laws of each state's actions between two bounds, and the law:
+    lowest probabilities first, the rest to the least entries, each up to its highest."""
+    for state in range(best.size):
+        left, total = 1.0, 0.0
+        for pair in range(offsets[state], offsets[state + 1]):
+            law[pair] = lowest[pair]
+            left -= lowest[pair]
+        while left > 0.0:
+            chosen = -1
+            for pair in range(offsets[state], offsets[state + 1]):
+                if law[pair] < highest[pair] and (chosen < 0 or ahead[pair] < ahead[chosen]):
+                    chosen = pair
+            if chosen < 0:
+                break
+            room = highest[chosen] - law[chosen]
+            if room >= left:
+                law[chosen] += left
+                left = 0.0
+            else:
+                law[chosen] = highest[chosen]
+                left -= room
+        for pair in range(offsets[state], offsets[state + 1]):
+            total += law[pair] * ahead[pair]
+        best[state] = total
+
+
+@kernel
 def multiply(
     data: FloatArray,
     indices: IntArray,
