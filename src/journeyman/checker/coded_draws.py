@@ -91,7 +91,7 @@ def check_code(findings: Findings, run: CodedRun, place: Path) -> Tested:
     """Compare everything the code says with what is stated."""
     question, parts = run.question, run.code.made(place)
     findings.equal("the seed of the draws", run.evaluation["seed"], run.seed(parts))
-    policy = function("journeyman:load_policy")(place, trust_code=True)
+    policy = function("journeyman.certificate:load_policy")(place, trust_code=True)
     if question.sizes is None:
         simulator = parts["simulator"]
         _check_costs(findings, question, simulator)
