@@ -1,4 +1,4 @@
-"""Columns of Parquet and Arrow files as whole numbers, read by a process that may die of them.
+"""Columns of Parquet and Arrow files as numbers, read by a process that may die of them.
 
 The process (`arrow_worker`) is started when it is first needed, and again after a file has ended
 it. How many rows and numbers there are is known before the memory for them is taken.
@@ -36,7 +36,7 @@ DOUBTFUL = "Write it again, and do not open files of doubtful origin"
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Whole numbers; 0 stands in empty cells."""
+    """Whole numbers, or those of a real column; 0 stands in empty cells."""
 
     values: IntArray
     empty: BoolArray | None
@@ -75,6 +75,8 @@ class ArrowFile:
     names: list[str] = field(default_factory=list)
     num_rows: int | None = None
     """None in Arrow files, whose rows are known batch by batch."""
+    reals: Sequence[str] = ()
+    """Columns whose numbers need not be whole."""
     texts: list[str] = field(default_factory=list)
     """The texts that have come so far, by their numbers."""
 
@@ -96,7 +98,7 @@ class ArrowFile:
             rows = int(facts["rows"])
             if allow is not None:
                 allow(rows, max(count for _, count, *_ in facts["columns"]))
-            columns = {name: self._column(rows, *form) for name, *form in facts["columns"]}
+            columns = {name: self._column(name, rows, *form) for name, *form in facts["columns"]}
             self.texts += facts["texts"]
             yield Batch(self, first, rows, columns)
             first += rows
@@ -114,9 +116,11 @@ class ArrowFile:
     def damaged(self, fault: str) -> InvalidFile:
         return InvalidFile(f"{self.path} is not a whole {self.kind} file: {fault}", DOUBTFUL)
 
-    def _column(self, rows: int, count: int, empty: bool, lists: bool, is_text: bool) -> Column:
+    def _column(
+        self, name: str, rows: int, count: int, empty: bool, lists: bool, is_text: bool
+    ) -> Column:
         return Column(
-            self.worker.numbers(self, count, np.int64),
+            self.worker.numbers(self, count, np.float64 if name in self.reals else np.int64),
             self.worker.numbers(self, count, np.bool_) if empty else None,
             self.worker.numbers(self, rows, np.int64) if lists else None,
             is_text,
@@ -131,10 +135,12 @@ def open_arrow(
     memory: int,
     texts: Sequence[str] = (),
     lists: Sequence[str] = (),
+    reals: Sequence[str] = (),
 ) -> Iterator[ArrowFile]:
     """A file of the kind "Parquet" or "Arrow", whose reader may take `memory` bytes.
 
-    The columns `texts` may hold texts, which are numbered from 0; the columns `lists` hold lists.
+    The columns `texts` may hold texts, which are numbered from 0; the columns `lists` hold lists;
+    numbers of the columns `reals` need not be whole.
     """
     if not _has_pyarrow():
         raise MissingExtra("pyarrow", "parquet")
@@ -142,11 +148,11 @@ def open_arrow(
         raise InvalidFile(f"{path} does not exist", "Check the path")
     request = {
         "path": str(path), "format": kind.lower(), "texts": list(texts), "lists": list(lists),
-        "memory": memory,
+        "reals": list(reals), "memory": memory,
     }  # fmt: skip
     with _Worker.lock:
         worker = _Worker.asked(request)
-        file = ArrowFile(path, kind, worker)
+        file = ArrowFile(path, kind, worker, reals=reals)
         try:
             facts = worker.heard(file)
             file.names, file.num_rows = list(facts["names"]), facts["rows"]

@@ -5,7 +5,8 @@ and a few kilobytes may unpack to gigabytes. So files are read here, within a li
 leave as plain whole numbers. `arrow_files` starts this module as a script, which imports nothing of
 journeyman so that it starts quickly, and they exchange lines of JSON:
 
-    in      {"path", "format", "texts", "lists", "memory"}  a file
+    in      {"path", "format", "texts", "lists",            a file
+             "reals", "memory"}
     out     {"names", "rows"}                               its columns; rows, or null if unknown
     in      [name, ...]                                     the columns to read
     out     {"rows", "columns", "texts"}, then bytes        a batch: see `packed`
@@ -42,6 +43,7 @@ MEMORY = 200_000_000
 """Bytes for buffers of a file, beside those its reader is allowed."""
 IDLE_SECONDS = 10.0
 ARROW_MAGIC = b"ARROW1"
+REAL = "Write finite numbers"
 PLAIN = "Write numbers: states and actions from 0, flags as truth values, and no texts"
 
 
@@ -191,8 +193,8 @@ def packed(
     """A batch whose first row has the number `first`: what it holds, and its bytes.
 
     `columns` are [name, number of entries, are some empty, are they lists, are they texts], one a
-    column; its bytes are the entries as int64, then marks of empty ones and the lengths of lists if
-    there are such. `texts` are those that had not come before.
+    column; its bytes are the entries as int64 (those of `reals` as float64), then marks of empty
+    ones and the lengths of lists if there are such. `texts` are those that had not come before.
     """
     columns: list[Any] = []
     blocks: list[Any] = []
@@ -216,11 +218,28 @@ def packed(
             values, empty = numbers.of(column, name, first), None
         else:
             is_text = False
-            values, empty = whole_numbers(column, name, first if lengths is None else None)
+            read = real_numbers if name in request["reals"] else whole_numbers
+            values, empty = read(column, name, first if lengths is None else None)
         columns.append([name, values.size, empty is not None, lengths is not None, is_text])
         blocks += [block for block in (values, empty, lengths) if block is not None]
     new = list(numbers.new(before)) if len(numbers) > before else []
     return {"rows": batch.num_rows, "columns": columns, "texts": new}, blocks
+
+
+def real_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:
+    """(values as float64 with 0 in empty cells, marks of empty cells or None)."""
+    kind = pa.types
+    floating = kind.is_floating(column.type)
+    if not (floating or kind.is_integer(column.type) or kind.is_boolean(column.type)):
+        raise Unusable(f"{name} holds {str(column.type)[:80]}, expected numbers", REAL)
+    empty = column.is_null(nan_is_null=floating).to_numpy(zero_copy_only=False)
+    filled = column.fill_null(pa.scalar(False).cast(column.type))
+    values = np.where(empty, 0, filled.to_numpy(zero_copy_only=False)).astype(np.float64)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row = None if first is None else first + int(np.argmax(wrong))
+        raise Unusable(f"{name} is {values[wrong][0]}, expected a finite number", REAL, row)
+    return values, empty if empty.any() else None
 
 
 def whole_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:

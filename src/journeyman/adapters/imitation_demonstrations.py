@@ -110,6 +110,7 @@ def _table(demonstrations: Demonstrations) -> Any:
     import pyarrow
 
     demos = demonstrations
+    demos.require_ids("the format of imitation")
     starts = demos.offsets + np.arange(len(demos) + 1)
     lists = pyarrow.LargeListArray if demos.num_steps >= 1 << 30 else pyarrow.ListArray
     infos = pyarrow.array([EMPTY_INFO]).take(pyarrow.array(np.zeros(demos.num_steps, np.int64)))

@@ -2,8 +2,8 @@
 
 Minari can make the environment that a data set names, which runs whatever the data set says. Here
 only arrays are read, from HDF5, Arrow or Parquet files, and two facts of `metadata.json`: the
-spaces of observations and actions. Both have to be Discrete; numbers start at the space's own
-start, and are counted from 0 here.
+spaces of observations and actions. Actions have to be Discrete, observations Discrete or, in HDF5,
+a Box; numbers start at the space's own start, and are counted from 0 here.
 """
 
 import json
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,11 @@ CHUNK_LIMIT = 16 << 20
 DEFLATE, KNOWN_FILTERS = 1, {1, 2, 3}
 """Numbers of the filters that are part of HDF5: deflate, shuffle and checksums."""
 CHECKSUM_BYTES = 4
+BYTES_OF_AN_ID = 24
+"""What an id may take of the memory that is asked for a step."""
+LARGEST_OBSERVATION = 1 << 24
+"""Numbers of a single one."""
+Shape: TypeAlias = tuple[int, ...]
 
 
 @contextmanager
@@ -71,21 +76,25 @@ class EpisodeFile:
     def __init__(self, path: Path, file: Any) -> None:
         self.path, self._file = path, file
 
-    def size(self, episode: int, name: str) -> int:
-        """The length of a vector, found to be sound."""
-        vector = self._vector(episode, name)
-        return int(vector.shape[0])
+    def size(self, episode: int, name: str, shape: Shape = ()) -> int:
+        """The length of an array, found to be sound; of one with rows of a shape, how many ids take
+        the same memory."""
+        vector = self._vector(episode, name, shape)
+        row = math.prod(shape) * int(vector.dtype.itemsize)
+        return int(vector.shape[0]) * max(1, -(-row // BYTES_OF_AN_ID))
 
-    def read(self, episode: int, name: str) -> IntArray:
-        """A vector whose size has been allowed."""
-        vector = self._vector(episode, name)
+    def read(self, episode: int, name: str, shape: Shape = ()) -> IntArray:
+        """An array whose size has been allowed."""
+        vector = self._vector(episode, name, shape)
         self._refuse_bombs(vector)
         values = vector[...]
+        if shape:
+            return np.asarray(values)
         if values.dtype == np.uint64 and values.size and values.max() >= 2**63:
             raise self._refused(f"episode_{episode}/{name} holds {values.max()}, which is no id")
         return np.asarray(values, dtype=np.int64)
 
-    def _vector(self, episode: int, name: str) -> Any:
+    def _vector(self, episode: int, name: str, shape: Shape) -> Any:
         import h5py
 
         group = self._own(self._file, f"episode_{episode}")
@@ -95,10 +104,15 @@ class EpisodeFile:
         what = f"episode_{episode}/{name}"
         if not isinstance(vector, h5py.Dataset):
             raise self._refused(f"{what} is not an array", "Record numbers as observations")
-        if vector.ndim != 1 or vector.dtype.kind not in "iub" or vector.dtype.hasobject:
+        kinds = "iubf" if shape else "iub"
+        sound = vector.ndim and vector.shape[1:] == shape and vector.dtype.kind in kinds
+        if not sound or vector.dtype.hasobject:
             raise self._refused(
                 f"{what} has shape {vector.shape} and type {str(vector.dtype)[:40]}",
-                "Record an environment whose observations and actions are Discrete",
+                f"Record observations of the shape {shape} that the space has"
+                if shape
+                else "Record an environment whose observations are Discrete or a Box, and whose "
+                "actions are Discrete",
             )
         self._require_own_storage(what, vector)
         return vector
@@ -158,6 +172,7 @@ class _Space:
 
     n: int
     start: int
+    shape: ClassVar[Shape] = ()
 
     def ids(self, path: Path, what: str, values: IntArray) -> IntArray:
         outside = (values < self.start) | (values >= self.start + self.n)
@@ -171,6 +186,22 @@ class _Space:
         return values - self.start
 
 
+@dataclass(frozen=True)
+class _Box:
+    """A space of arrays of one shape."""
+
+    shape: Shape
+
+    def ids(self, path: Path, what: str, values: IntArray) -> IntArray:
+        """Observations as they are."""
+        wrong = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if wrong.any():
+            raise InvalidFile(
+                f"{path}, {what} {int(np.argmax(wrong))} is not finite", "Copy the data set again"
+            )
+        return values
+
+
 def data_folder(path: Path) -> Path:
     """Where the files of a data set lie, for its directory, that of its data, or its HDF5 file."""
     folder = path if path.is_dir() else path.parent
@@ -181,7 +212,13 @@ def read_minari(path: Path, allowance: Allowance) -> Demonstrations:
     """The episodes of a data set."""
     folder = data_folder(path)
     facts = read_json(member(folder, METADATA))
-    spaces = _space(folder, facts, "observation_space"), _space(folder, facts, "action_space")
+    actions = _space(folder, facts, "action_space")
+    if not isinstance(actions, _Space):
+        raise InvalidFile(
+            f"{folder / METADATA}: the action_space is a Box, not Discrete",
+            "Number the actions, and record the numbers: continuous actions never agree exactly",
+        )
+    spaces = _space(folder, facts, "observation_space"), actions
     episodes, form = EpisodeList(path, allowance), facts.get("data_format", "hdf5")
     count = facts.get("total_episodes")
     if not isinstance(count, int) or count < 0:
@@ -191,8 +228,14 @@ def read_minari(path: Path, allowance: Allowance) -> Demonstrations:
     if form == "hdf5":
         with open_episodes(member(folder, HDF5_FILE)) as file:
             for episode in range(count):
-                _add(path, episode, _from_hdf5(file, episode, episodes), spaces, episodes)
+                found = _from_hdf5(file, episode, episodes, spaces[0].shape)
+                _add(path, episode, found, spaces, episodes)
     elif form in SUFFIXES:
+        if spaces[0].shape:
+            raise InvalidFile(
+                f"{folder} holds observations of shape {spaces[0].shape} in the format {form}",
+                "Write the data set with data_format='hdf5'",
+            )
         for episode in range(count):
             found = read_episode(folder, episode, SUFFIXES[form], episodes)
             _add(path, episode, found, spaces, episodes)
@@ -208,7 +251,7 @@ def _place(episode: int, step: int) -> str:
     return f"episode_{episode}, row {step}"
 
 
-def _space(folder: Path, facts: dict[str, Any], name: str) -> _Space:
+def _space(folder: Path, facts: dict[str, Any], name: str) -> _Space | _Box:
     try:
         space = json.loads(facts[name])
         kind, n, start = space["type"], space.get("n", 0), space.get("start", 0)
@@ -218,35 +261,49 @@ def _space(folder: Path, facts: dict[str, Any], name: str) -> _Space:
             "Write the data set with Minari 0.5, which records the spaces",
         ) from fault
     whole = all(isinstance(one, int) and abs(one) <= LARGEST_ID for one in (n, start))
+    if kind == "Box":
+        return _box(folder, name, space.get("shape"))
     if kind != "Discrete" or not whole or n < 1:
         raise InvalidFile(
-            f"{folder / METADATA}: the {name} is {str(space)[:80]}, not Discrete",
+            f"{folder / METADATA}: the {name} is {str(space)[:80]}, neither Discrete nor a Box",
             "Number the states and actions of your world, and record the numbers",
         )
     return _Space(n, start)
 
 
-def _from_hdf5(file: EpisodeFile, episode: int, episodes: EpisodeList) -> dict[str, IntArray]:
-    sizes = [file.size(episode, name) for name in NAMES]
-    episodes.allow(max(sizes), 0)
-    return {name: file.read(episode, name) for name in NAMES}
+def _box(folder: Path, name: str, shape: Any) -> _Box:
+    sound = isinstance(shape, list) and shape and all(type(one) is int for one in shape)
+    if not sound or min(shape) < 1 or math.prod(shape) > LARGEST_OBSERVATION:
+        raise InvalidFile(
+            f"{folder / METADATA}: the {name} is a Box of shape {str(shape)[:80]}",
+            "Record observations of a fixed shape",
+        )
+    return _Box(tuple(shape))
+
+
+def _from_hdf5(
+    file: EpisodeFile, episode: int, episodes: EpisodeList, shape: Shape
+) -> dict[str, IntArray]:
+    shapes = dict.fromkeys(NAMES, ()) | {NAMES[0]: shape}
+    episodes.allow(max(file.size(episode, name, form) for name, form in shapes.items()), 0)
+    return {name: file.read(episode, name, form) for name, form in shapes.items()}
 
 
 def _add(
     path: Path,
     episode: int,
     found: dict[str, IntArray],
-    spaces: tuple[_Space, _Space],
+    spaces: tuple[_Space | _Box, _Space],
     episodes: EpisodeList,
 ) -> None:
     observations, actions, terminations, truncations = (found[name] for name in NAMES)
     where = f"episode_{episode}"
     length = actions.size
-    if length < 1 or (observations.size, terminations.size, truncations.size) != (
+    if length < 1 or (len(observations), terminations.size, truncations.size) != (
         length + 1, length, length,
     ):  # fmt: skip
         raise InvalidFile(
-            f"{path}, {where} has {observations.size} observations, {length} actions, "
+            f"{path}, {where} has {len(observations)} observations, {length} actions, "
             f"{terminations.size} terminations and {truncations.size} truncations",
             "Record one observation more than actions, and at least one action",
         )
@@ -329,11 +386,17 @@ def _create(demonstrations: Demonstrations, name: str) -> None:
     except ImportError:
         raise MissingExtra("Minari", "minari") from None
     num_states, num_actions = _sizes(demonstrations)
+    seen = demonstrations.states
+    space = (
+        gymnasium.spaces.Discrete(num_states)
+        if demonstrations.has_ids
+        else gymnasium.spaces.Box(-np.inf, np.inf, seen.shape[1:], dtype=np.float64)
+    )
     try:
         minari.create_dataset_from_buffers(
             name,
             list(_buffers(demonstrations)),
-            observation_space=gymnasium.spaces.Discrete(num_states),
+            observation_space=space,
             action_space=gymnasium.spaces.Discrete(num_actions),
             algorithm_name="demonstrations",
         )
@@ -348,7 +411,8 @@ def _create(demonstrations: Demonstrations, name: str) -> None:
 def _sizes(demonstrations: Demonstrations) -> tuple[int, int]:
     if demonstrations.pairs is not None:
         return demonstrations.pairs.num_states, demonstrations.pairs.width
-    return int(demonstrations.states.max()) + 1, int(demonstrations.actions.max()) + 1
+    states = demonstrations.states if demonstrations.has_ids else np.zeros(1, dtype=np.int64)
+    return int(states.max()) + 1, int(demonstrations.actions.max()) + 1
 
 
 def _buffers(demonstrations: Demonstrations) -> Iterator[Any]:
@@ -359,6 +423,7 @@ def _buffers(demonstrations: Demonstrations) -> Iterator[Any]:
         ends = np.zeros(actions.size, dtype=bool)
         ends[-1] = True
         yield EpisodeBuffer(
-            observations=states, actions=actions, rewards=np.zeros(actions.size),
+            observations=states if states.ndim == 1 else states.astype(np.float64),
+            actions=actions, rewards=np.zeros(actions.size),
             terminations=ends & terminated, truncations=ends & ~terminated,
         )  # fmt: skip

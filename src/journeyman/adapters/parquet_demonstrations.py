@@ -7,15 +7,23 @@ row per visited state are read as well (`journeyman.demonstrations.files` has bo
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from journeyman.adapters.arrow_files import ArrowFile, open_arrow
 from journeyman.adapters.demonstration_reading import Allowance
-from journeyman.arrays import BoolArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.demonstrations import Demonstrations
-from journeyman.demonstrations.files import COLUMNS, NEXT_STATE, Source, require_columns, wrong_time
+from journeyman.demonstrations.files import (
+    COLUMNS,
+    NEXT_STATE,
+    PROBABILITY,
+    Source,
+    require_columns,
+    state_columns,
+    wrong_time,
+)
 from journeyman.errors import InvalidFile, MissingExtra
 from journeyman.storage import write_atomically
 
@@ -43,6 +51,7 @@ class DemonstrationTable:
     empty: BoolArray
     terminated: BoolArray
     next_state: IntArray | None
+    probabilities: FloatArray | None = None
 
     def demonstrations(self) -> Demonstrations:
         """The episodes, or an error that names the first wrong row."""
@@ -52,7 +61,8 @@ class DemonstrationTable:
         starts = np.flatnonzero(first)
         lengths = np.diff(np.append(starts, self.t.size))
         self._require_order(starts, lengths)
-        self._refuse_first(self.state < 0, "state is below 0")
+        if self.state.ndim == 1:
+            self._refuse_first(self.state < 0, "state is below 0")
         self._refuse_first(~self.empty & (self.action < 0), "action is below 0")
         last = starts + lengths - 1
         return self._visits(last) if self.next_state is None else self._log(starts, last)
@@ -80,25 +90,32 @@ class DemonstrationTable:
         self._refuse_first(ends & ~self.empty, "the last row of an episode has an action")
         self._refuse_first(ends & (self.t == 0), "an episode has no action")
         offsets = np.concatenate([[0], last - np.arange(last.size)])
-        demos = Demonstrations(self.state, self.action[~ends], offsets, self.terminated[last])
+        logged = None if self.probabilities is None else self.probabilities[~ends]
+        demos = Demonstrations(
+            self.state, self.action[~ends], offsets, self.terminated[last], probabilities=logged
+        )
         begins = np.concatenate([[0], last[:-1] + 1])
         return demos.read_from(Source(self.path, partial(_row, begins, last)))
 
     def _log(self, starts: IntArray, last: IntArray) -> Demonstrations:
         assert self.next_state is not None
         self._refuse_first(self.empty, "action is empty")
-        self._refuse_first(self.next_state < 0, "next_state is below 0")
+        if self.state.ndim == 1:
+            self._refuse_first(self.next_state < 0, "next_state is below 0")
         within = np.ones(self.t.size, dtype=bool)
         within[starts] = False
         torn = within.copy()
-        torn[1:] &= self.state[1:] != self.next_state[:-1]
+        moved = self.state[1:] != self.next_state[:-1]
+        torn[1:] &= moved if moved.ndim == 1 else moved.any(axis=1)
         self._refuse_first(torn, "state is not where the row before led to")
         early = within.copy()
         early[1:] &= self.terminated[:-1]
         self._refuse_first(early, "an episode goes on after it terminated")
-        states = np.insert(self.state, last + 1, self.next_state[last])
+        states = np.insert(self.state, last + 1, self.next_state[last], axis=0)
         offsets = np.concatenate([[0], last + 1])
-        demos = Demonstrations(states, self.action, offsets, self.terminated[last])
+        demos = Demonstrations(
+            states, self.action, offsets, self.terminated[last], probabilities=self.probabilities
+        )
         return demos.read_from(Source(self.path, partial(_row, starts, last)))
 
     def _refuse_first(self, wrong: BoolArray, what: str) -> None:
@@ -115,29 +132,46 @@ def _row(first: IntArray, last: IntArray, episode: int, step: int) -> str:
 
 
 EPISODE, FLAG = "episode", "terminated"
+MOST_AXES = 1024
+"""Numbers of an observation in columns of their own."""
 NAME_BYTES = 200
 """What the name of an episode takes beside its characters."""
 
 
 def read_parquet(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a Parquet file."""
-    with open_arrow(path, "Parquet", memory=allowance.limit, texts=[EPISODE]) as file:
+    reals = [f"{name}_{k}" for name in ("state", NEXT_STATE) for k in range(MOST_AXES)]
+    with open_arrow(
+        path, "Parquet", memory=allowance.limit, texts=[EPISODE], reals=[*reals, PROBABILITY]
+    ) as file:
         require_columns(path, file.names)
         return _table(file, allowance).demonstrations()
 
 
 def _table(file: ArrowFile, allowance: Allowance) -> DemonstrationTable:
     num_rows = file.num_rows or 0
-    allowance.require(BYTES_PER_ROW * num_rows)
-    names = [name for name in (*COLUMNS, NEXT_STATE) if name in file.names]
-    columns = {name: np.zeros(num_rows, dtype=np.int64) for name in names}
+    axes = state_columns(file.names)
+    after = state_columns(file.names, NEXT_STATE) if axes else []
+    if len(axes) > MOST_AXES or (after and len(after) != len(axes)):
+        raise file.refused(
+            f"it has {len(axes)} columns of observations and {len(after)} of next ones",
+            f"Give as many of both, and at most {MOST_AXES}",
+        )
+    bytes_per_row = BYTES_PER_ROW + 48 * len(axes)
+    allowance.require(bytes_per_row * num_rows)
+    known = (*COLUMNS, NEXT_STATE, PROBABILITY)
+    names = [*(name for name in known if name in file.names), *axes, *after]
+    columns: dict[str, Any] = {
+        name: np.zeros(num_rows, dtype=np.float64 if name in file.reals else np.int64)
+        for name in names
+    }
     empty = np.zeros(num_rows, dtype=bool)
     for batch in file.batches(names):
         named = sum(NAME_BYTES + len(name) for name in file.texts)
-        allowance.require(BYTES_PER_ROW * num_rows + named)
+        allowance.require(bytes_per_row * num_rows + named)
         part = slice(batch.first, batch.first + batch.num_rows)
         for name in names:
-            may_be_empty = name in ("action", FLAG)
+            may_be_empty = name in ("action", FLAG, PROBABILITY)
             columns[name][part] = batch.columns[name].values if may_be_empty else batch.filled(name)
         without = batch.columns["action"].empty
         empty[part] = False if without is None else without
@@ -146,10 +180,21 @@ def _table(file: ArrowFile, allowance: Allowance) -> DemonstrationTable:
             row = batch.first + int(np.argmax(wrong))
             raise file.refused(f"{FLAG} is {columns[FLAG][row]}", "Give true or false", row)
     terminated = columns[FLAG] == 1 if FLAG in names else np.zeros(num_rows, dtype=bool)
+    state = np.column_stack([columns[name] for name in axes]) if axes else columns["state"]
+    following = np.column_stack([columns[name] for name in after]) if after else None
     return DemonstrationTable(
-        file.path, columns[EPISODE], columns["t"], columns["state"], columns["action"], empty,
-        terminated, columns.get(NEXT_STATE),
+        file.path, columns[EPISODE], columns["t"], state, columns["action"], empty,
+        terminated, columns.get(NEXT_STATE) if following is None else following,
+        columns.get(PROBABILITY),
     )  # fmt: skip
+
+
+def _columns(name: str, states: IntArray) -> dict[str, Any]:
+    """Ids, or a column for each number of an observation."""
+    if states.ndim == 1:
+        return {name: states}
+    rows = states.reshape(len(states), -1).astype(np.float64)
+    return {f"{name}_{k}": rows[:, k] for k in range(rows.shape[1])}
 
 
 def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
@@ -161,10 +206,12 @@ def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
         raise MissingExtra("pyarrow", "parquet") from None
     ends = np.zeros(demonstrations.num_steps, dtype=bool)
     ends[demonstrations.offsets[1:] - 1] = demonstrations.terminated
+    demos = demonstrations
     table = pyarrow.table({
-        EPISODE: demonstrations.step_episodes, "t": demonstrations.step_times,
-        "state": demonstrations.step_states, "action": demonstrations.actions,
-        NEXT_STATE: demonstrations.next_states, FLAG: ends,
+        EPISODE: demos.step_episodes, "t": demos.step_times,
+        **_columns("state", demos.step_states), "action": demos.actions,
+        **_columns(NEXT_STATE, demos.next_states), FLAG: ends,
+        **({} if demos.probabilities is None else {PROBABILITY: demos.probabilities}),
     })  # fmt: skip
 
     def save(stream: BinaryIO) -> None:
