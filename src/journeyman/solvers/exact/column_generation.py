@@ -34,7 +34,7 @@ import numpy as np
 from journeyman.arrays import read_only, require_between
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship
-from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
+from journeyman.solvers.answer import Answer, Details, Solution, Work
 from journeyman.solvers.exact.column_search import (
     SAFETY,
     ColumnSearch,
@@ -119,9 +119,7 @@ class ColumnGeneration:
         solution = _solution(problem, search, tolerance)
         if status is Status.OPTIMAL and not is_optimal(problem, solution, tolerance):
             status = Status.INACCURATE
-        one_sided = problem.cost_class.has_surplus
-        surplus = total_surplus(problem, solution) if one_sided else None
-        return Answer(problem, status, search.description, solution, Details(total_surplus=surplus))
+        return Answer(problem, status, search.description, solution)
 
     def _tolerance(self, problem: Apprenticeship) -> float:
         if self.tolerance is not None:

@@ -245,7 +245,7 @@ class LinearProgram:
             return self._is_close(problem, solution)
         if candidate.surplus_bound is None:
             return False
-        missing = candidate.surplus_bound - total_surplus(problem, solution)
+        missing = candidate.surplus_bound - total_surplus(problem, solution.occupancy.measure)
         is_largest = missing <= self._allowed(problem, solution) * problem.basis.num_costs
         return self._is_close(problem, solution) and is_largest
 
@@ -271,17 +271,8 @@ def _answer(
     solution: Solution | None,
     relaxation: Relaxation | None = None,
 ) -> Answer:
-    surplus = None
-    if problem.cost_class.has_surplus and solution is not None:
-        surplus = total_surplus(problem, solution)
-    return Answer(
-        problem,
-        status,
-        candidate.engine,
-        solution,
-        Details(relaxation=relaxation, total_surplus=surplus),
-        log=candidate.log,
-    )
+    details = Details(relaxation=relaxation)
+    return Answer(problem, status, candidate.engine, solution, details, log=candidate.log)
 
 
 def _best_at_hand(problem: Apprenticeship, measure: FloatArray, witness: Witness) -> Solution:
