@@ -44,7 +44,7 @@ from journeyman.solvers.exact.column_search import (
     keep_budgets,
 )
 from journeyman.solvers.exact.dual_set import UnitProgram
-from journeyman.solvers.exact.relaxation import budgets_exclude_each_other, relax_by_columns
+from journeyman.solvers.exact.relaxation import budgets_exclude_each_other, relax
 from journeyman.solvers.exact.second_stage import (
     FIRST_SHARE,
     has_second_stage,
@@ -95,7 +95,7 @@ class ColumnGeneration:
         search = ColumnSearch(UnitProgram.of(problem), share * tolerance, watch, memory)
         status = self._search(problem, search)
         if status is Status.INFEASIBLE:
-            relaxation = relax_by_columns(problem, search.tolerance, watch, self.max_calls)
+            relaxation = relax(problem, search.tolerance, watch, self.max_calls)
             answer = Answer(
                 problem, status, search.description, None, Details(relaxation=relaxation)
             )

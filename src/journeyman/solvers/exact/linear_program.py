@@ -64,6 +64,8 @@ from journeyman.solvers.running import (
     require_time_limit,
 )
 
+MOST_CALLS = 1000
+"""Generated policies behind each number of a relaxation."""
 NEXT_TO_NOTHING = 1e-6
 """A suggested bound below this share of 2N/(1 - discount) may be worse than none."""
 
@@ -217,15 +219,14 @@ class LinearProgram:
 
     def _infeasible(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
         """The budgets seem impossible: INFEASIBLE only if that can be proven."""
-        relaxation = relax(problem, self.engine, self._effort(problem), watch)
+        relaxation = None if watch.must_stop else relax(problem, self.tolerance, watch, MOST_CALLS)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return _answer(problem, Status.INFEASIBLE, candidate, None, relaxation)
         witness = best_witness(problem, candidate.weights, candidate.prices)
         solution = _best_at_hand(problem, candidate.measure, witness)
-        status = Status.INACCURATE
         if watch.must_stop:
-            status = watch.stop_status
-        return _answer(problem, status, candidate, solution, relaxation)
+            return _answer(problem, watch.stop_status, candidate, solution)
+        return _answer(problem, Status.INACCURATE, candidate, solution, relaxation)
 
     def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
         sizes = np.array([budget.size for budget in problem.constraints])
