@@ -1,5 +1,7 @@
 """Runs forged with care: hashes and digest fit, and what is changed could make a bound false."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,44 @@ def test_terms_may_not_hide_behind_the_size_of_one_budget_cost(tmp_path):
     stated["spent"], stated["is_kept"] = float(np.nextafter(0.5, 1)), True
     write_facts(tmp_path / "run", facts)
     failed(tmp_path / "run", "the terms of budget 'wear' add up to 0.5")
+
+
+PRICES = jm.costs.Polytope(
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0], [0, -1, 0], [0, 0, -1], [1, 1, -2]],
+    [1, 1, 1, 1, 1, 1, 3.9],
+)
+
+
+@pytest.fixture(scope="module")
+def polytope_run(tmp_path_factory):
+    world, _, expert = jm.gallery.grid(4)
+    basis = jm.CostBasis(np.random.default_rng(0).uniform(-1, 1, (world.num_pairs, 3)))
+    demos = jm.record(world, expert, trajectories=100, horizon=50, seed=0)
+    place = tmp_path_factory.mktemp("polytope") / "run"
+    jm.learn(world, basis, demos, cost_class=PRICES).save(place)
+    assert jm.audit(place).require().passed
+    return place
+
+
+@pytest.mark.parametrize("vertex", range(len(PRICES.vertices)))
+def test_a_polytope_without_one_of_its_vertices_is_refused(polytope_run, tmp_path, vertex):
+    """However little of the polytope is cut off: no probing direction need see it."""
+    place = shutil.copytree(polytope_run, tmp_path / "run")
+
+    def leave_out(_, arrays):
+        arrays["vertices"] = np.delete(arrays["vertices"], vertex, axis=0)
+
+    change_arrays(place / "problem.npz", leave_out)
+    rehash(place)
+    failed(place, "the vertices of the polytope are not all of it")
+
+
+def test_a_vertex_outside_of_the_polytope_is_refused(polytope_run, tmp_path):
+    place = shutil.copytree(polytope_run, tmp_path / "run")
+
+    def move(_, arrays):
+        arrays["vertices"] = arrays["vertices"] * (1 + 1e-8)
+
+    change_arrays(place / "problem.npz", move)
+    rehash(place)
+    failed(place, "a vertex of the polytope lies outside of it")

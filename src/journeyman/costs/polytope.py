@@ -229,7 +229,8 @@ class Polytope(CostClass):
     @cached_property
     def _plane(self) -> FloatArray:
         """Orthonormal directions in which W does not extend."""
-        _, sizes, directions = np.linalg.svd(self.vertices - self._middle)
+        away = self.vertices - self._middle
+        _, sizes, directions = np.linalg.svd(away, full_matrices=len(away) < away.shape[1])
         extends = np.zeros(len(directions), dtype=bool)
         extends[: sizes.size] = sizes > ROUNDING * _size(self.vertices)
         return np.asarray(directions[~extends])
