@@ -100,5 +100,6 @@ def summed_up(facts):
     if facts["valid"]:
         facts["bound"] = min(facts["combinations"][0]["bound"], facts["trivial_bound"])
         facts["vacuous"] = facts["bound"] >= facts["trivial_bound"] != 0
-        least, most = facts["least_possible"], facts["trivial_bound"]
+        known = facts["combinations"][0]["terms"][0]["name"] == "expected cost"
+        least, most = facts["least_possible"] if known else 0.0, facts["trivial_bound"]
         facts["weak"] = facts["bound"] - least > (most - least) / 2

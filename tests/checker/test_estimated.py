@@ -657,7 +657,7 @@ def test_a_support_from_the_record_has_to_be_called_so(tmp_path):
     facts = facts_of(tmp_path)
     plain(facts)
     write_facts(tmp_path, facts)
-    failed(tmp_path, "the support equals the observed pattern")
+    failed(tmp_path, "the text of the premise that the support was known before recording")
 
 
 def a_smoothed_law(header, arrays):

@@ -122,11 +122,15 @@ class Polytope(CostClass):
         return np.asarray(middle + share * away)
 
     def largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        for end in (low, high):
+            self.scaling(np.size(end))
         ends = np.maximum(times(self.vertices, low), times(self.vertices, high))
         return float(ends.sum(axis=1).max())
 
     def least_gap(self, low: FloatArray, high: FloatArray) -> float:
         """min_z max_w <w, z> is at least max_w min_z <w, z>."""
+        for end in (low, high):
+            self.scaling(np.size(end))
         ends = np.minimum(times(self.vertices, low), times(self.vertices, high))
         return float(ends.sum(axis=1).max())
 
