@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, assign, real_array
+from journeyman.arrays import FloatArray, IntArray, assign, real_array, require_whole
 from journeyman.costs.functions import CostFunctions
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
@@ -209,8 +209,7 @@ def record_totals(
     for name, value, least in (
         ("trajectories", trajectories, 1), ("horizon", horizon, 1), ("seed", seed, 0),
     ):  # fmt: skip
-        if not isinstance(value, int | np.integer) or value < least:
-            raise InvalidDemonstrations(f"{name} = {value!r}", f"Give a whole number from {least}")
+        require_whole(name, value, least, InvalidDemonstrations)
     policies = [(expert, (EXPERT,))]
     return simulate(simulator, policies, trajectories, horizon, seed, executor)[0]
 
