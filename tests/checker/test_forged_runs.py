@@ -216,6 +216,14 @@ def test_expectations_agree_up_to_rounding_only(budget_run, tmp_path):
     failed(place, "the expectation of")
 
 
+def test_the_gap_on_the_data_agrees_up_to_rounding_only(budget_run, tmp_path):
+    place = shutil.copytree(budget_run, tmp_path / "run")
+    facts = facts_of(place)
+    facts["gap_on_data"] += 1e-9
+    write_facts(place, facts)
+    failed(place, "the gap on the data is")
+
+
 def test_a_lower_bound_above_the_gap_of_the_policy_is_found(budget_run, tmp_path):
     place = shutil.copytree(budget_run, tmp_path / "run")
     facts = facts_of(place)

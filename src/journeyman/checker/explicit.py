@@ -523,7 +523,9 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
         missed <= EXACT, f"the visits of the policy leave {missed!r} of its flow unexplained"
     )
     gap = run.evaluated.gap(run.problem.target)
-    findings.close("the gap on the data", number(facts["gap_on_data"]), gap, run.size)
+    sizes = run.rounding + 4 * EPSILON * own.size * np.abs(run.problem.target)
+    tiny = 2 * float(costs.scale @ sizes)
+    findings.near("the gap on the data", number(facts["gap_on_data"]), gap, tiny)
     error = math.fsum(term.value for term in run.evaluated.exact().terms)
     reach = costs.norms / costs.plain * error if costs.plain > 0 else np.zeros(own.size)
     if run.distances is not None:
