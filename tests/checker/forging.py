@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -19,6 +20,23 @@ def write_facts(place, facts):
     """A certificate with a digest that fits."""
     rest = {name: value for name, value in facts.items() if name != "digest"}
     (place / "certificate.json").write_bytes(canonical(rest | {"digest": digest_of(rest)}))
+
+
+def change_facts(place, change):
+    """A careful change of the certificate: its digest fits."""
+    facts = facts_of(place)
+    change(facts)
+    write_facts(place, facts)
+
+
+def damage_file(saved, place, name, where, damage):
+    """Copy a run and overwrite bytes of one of its files; whether that has changed anything."""
+    shutil.copytree(saved, place, dirs_exist_ok=True)
+    before = (place / name).read_bytes()
+    start = where % len(before)
+    data = before[:start] + damage + before[start + len(damage) :]
+    (place / name).write_bytes(data)
+    return data != before
 
 
 def rehash(place):

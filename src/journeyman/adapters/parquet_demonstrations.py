@@ -7,13 +7,12 @@ row per visited state are read as well (`journeyman.demonstrations.files` has bo
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
 from journeyman.adapters.arrow_files import ArrowFile, open_arrow
 from journeyman.adapters.demonstration_reading import Allowance
-from journeyman.arrays import BoolArray, IntArray
+from journeyman.arrays import BoolArray, IntArray, first_true
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.files import COLUMNS, NEXT_STATE, Source, require_columns, wrong_time
 from journeyman.errors import InvalidFile, MissingExtra
@@ -68,9 +67,7 @@ class DemonstrationTable:
                 "Sort the rows by episode and t, and give every episode its own name",
             )
         expected = np.arange(self.t.size) - np.repeat(starts, lengths)
-        wrong = self.t != expected
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := first_true(self.t != expected)) is not None:
             raise self._refused(row, *wrong_time(int(self.t[row]), int(expected[row])))
 
     def _visits(self, last: IntArray) -> Demonstrations:
@@ -166,8 +163,4 @@ def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
         "state": demonstrations.step_states, "action": demonstrations.actions,
         NEXT_STATE: demonstrations.next_states, FLAG: ends,
     })  # fmt: skip
-
-    def save(stream: BinaryIO) -> None:
-        parquet.write_table(table, stream, compression="zstd")
-
-    write_atomically(path, save)
+    write_atomically(path, lambda stream: parquet.write_table(table, stream, compression="zstd"))

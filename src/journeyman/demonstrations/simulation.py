@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, IntArray, assign, real_array, require_whole
-from journeyman.costs.functions import CostFunctions
+from journeyman.costs.functions import CostFunctions, StepCosts
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor, Serial
@@ -240,13 +240,10 @@ def _task(
     return simulator.totals(policies[which], count, horizon, rng)
 
 
-@dataclass(frozen=True, eq=False)
-class WorldSimulator:
-    """A world with costs as a simulator: walks of exactly `horizon` steps; policies are shown state
-    ids."""
+class StatedCosts:
+    """Names and ranges of a simulator's costs, where its `costs` state them."""
 
-    world: AnyWorld
-    costs: CostFunctions
+    costs: CostFunctions | StepCosts
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -259,6 +256,15 @@ class WorldSimulator:
     @property
     def highest(self) -> FloatArray:
         return self.costs.highest
+
+
+@dataclass(frozen=True, eq=False)
+class WorldSimulator(StatedCosts):
+    """A world with costs as a simulator: walks of exactly `horizon` steps; policies are shown state
+    ids."""
+
+    world: AnyWorld
+    costs: CostFunctions
 
     @property
     def discount(self) -> float:
