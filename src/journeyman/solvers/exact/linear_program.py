@@ -218,8 +218,13 @@ class LinearProgram:
         return _answer(problem, status, candidate, solution)
 
     def _infeasible(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
-        """The budgets seem impossible: INFEASIBLE only if that can be proven."""
-        relaxation = None if watch.must_stop else relax(problem, self.tolerance, watch, MOST_CALLS)
+        """The budgets seem impossible: INFEASIBLE only if that can be proven.
+
+        Without budgets every world has a policy, and an engine that finds none is wrong.
+        """
+        relaxation = None
+        if problem.constraints and not watch.must_stop:
+            relaxation = relax(problem, self.tolerance, watch, MOST_CALLS)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return _answer(problem, Status.INFEASIBLE, candidate, None, relaxation)
         witness = best_witness(problem, candidate.weights, candidate.prices)
