@@ -8,7 +8,7 @@ packages one level down (`journeyman.solvers`, `journeyman.policy`, ...) in thei
 
 from typing import Any
 
-from journeyman.lazy import public_names
+from journeyman.lazy import moved, public_names
 
 __version__ = "0.1.0"
 _load, __dir__, __all__ = public_names(__name__, __file__, also=["__version__"])
@@ -18,8 +18,6 @@ def __getattr__(name: str) -> Any:
     try:
         return _load(name)
     except AttributeError:
-        from journeyman.moved_names import moved
-
         found = moved(name)
         if found is None:
             raise

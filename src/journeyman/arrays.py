@@ -161,6 +161,11 @@ def require_whole(
     return int(value)
 
 
+def first_true(mask: BoolArray) -> int | None:
+    """The first place where a vector of truth values holds; None where there is none."""
+    return int(np.argmax(mask)) if mask.any() else None
+
+
 def real_matrix(name: str, values: Any, refusal: Refusal) -> Matrix:
     """A finite matrix: sparse input stays sparse (sound CSR), everything else becomes dense."""
     if sparse.issparse(values):

@@ -5,10 +5,16 @@
 in an `__init__.py` makes every `from module import name as name` of `__init__.pyi` an attribute of
 the package, so that importing a package loads nothing heavy and type checkers see all of it. (The
 package `lazy_loader` does the same for relative imports; this one reads absolute ones.)
+
+Names of `journeyman` as they were in 0.1 are found by `moved`. Most of what stood at the top is now
+one level down, in the package it belongs to: it is found there, with a `DeprecationWarning` that
+says where. What has become something else is not guessed at: the error says what to write instead.
+Both end with the next release.
 """
 
 import ast
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -43,3 +49,41 @@ def _unknown(package: str, name: str, names: list[str]) -> str:
     close = get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"module {package!r} has no attribute {name!r}{hint}"
+
+
+PACKAGES = (
+    "errors", "execution", "costs", "world", "policy", "demonstrations", "features", "problem",
+    "solvers", "certificate", "checker", "adapters", "studies",
+)  # fmt: skip
+INSTEAD = {
+    "LargeAnswer": "jm.Answer",
+    "LargeApprenticeship": "jm.Apprenticeship(world, costs, expert), for every kind of world",
+    "LargeCertificate": "jm.Certificate",
+    "LargeFeatures": "jm.features.DrawnFeatures",
+    "LargeRows": "jm.SampledRows(rows=...)",
+    "MixtureAnswer": "jm.Answer",
+    "Program": "jm.Apprenticeship",
+    "ShardFailed": "jm.errors.TaskFailed",
+    "SimulatedApprenticeship": "jm.Apprenticeship(simulator, None, expert)",
+    "SoftPlan": "jm.policy.Plan",
+    "Verdict": "jm.certificate.PremiseStatus",
+    "shards_of": "jm.execution.ranges_of",
+    "sharpest_witness": "jm.problem.witness_from_plan",
+    "telling_witness": "jm.problem.best_witness",
+}
+
+
+def moved(name: str) -> Any:
+    """What was once `journeyman.name`, with a warning that says where it is now."""
+    if name in INSTEAD:
+        raise AttributeError(f"journeyman.{name} is gone: use {INSTEAD[name]}")
+    for package in PACKAGES if not name.startswith("_") else ():
+        found = getattr(import_module(f"journeyman.{package}"), name, None)
+        if str(getattr(found, "__module__", "")).startswith("journeyman."):
+            warnings.warn(
+                f"journeyman.{name} is journeyman.{package}.{name} now",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+            return found
+    return None

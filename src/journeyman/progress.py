@@ -10,7 +10,6 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 
@@ -62,12 +61,7 @@ class Terminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._line is not None:
             self._line.stop()
             self._line = None

@@ -44,7 +44,7 @@ END_BYTES = 22 + (1 << 16)
 LARGEST_PLAIN = 1 << 32
 
 
-def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
+def write_atomically(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
     """Call `write` on a temporary neighbour of `path`, then move it into place in one step.
 
     Killed at any moment, the old file or the new one is there, whole. Faults of the system name
@@ -57,11 +57,22 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
 
 def write_text(path: PathLike, text: str) -> None:
     """Replace a file by a text in one step."""
+    write_atomically(path, lambda stream: stream.write(text.encode()))
 
-    def write(stream: BinaryIO) -> None:
-        stream.write(text.encode())
 
-    write_atomically(path, write)
+def read_json(path: Path, limit: int, remedy: str) -> dict[str, Any]:
+    """The object in a JSON file of at most `limit` bytes, or `InvalidFile`."""
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(limit + 1)
+        if len(text) > limit:
+            raise ValueError(f"it has more than {limit} bytes")
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            raise ValueError("it holds no object")
+    except (OSError, ValueError, RecursionError) as fault:
+        raise InvalidFile(f"{path} cannot be read as JSON: {fault}", remedy) from fault
+    return content
 
 
 @contextmanager
@@ -75,7 +86,7 @@ def naming(target: Path) -> Iterator[None]:
         raise
 
 
-def _write_beside(target: Path, write: Callable[[BinaryIO], None]) -> None:
+def _write_beside(target: Path, write: Callable[[BinaryIO], object]) -> None:
     if not target.parent.is_dir():
         raise InvalidFile(f"{target.parent} is not a directory", "Create it before saving there")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -225,9 +236,7 @@ def _read_array(path: PathLike, archive: zipfile.ZipFile, member: zipfile.ZipInf
         raise InvalidFile(f"{path}: {member.filename!r} is not an array", "Write it again")
     with archive.open(member) as stream:
         try:
-            if npy.read_magic(stream) != (1, 0):  # headers of others may have gigabytes
-                raise ValueError("its header has an unusual length")
-            shape, fortran, dtype = npy.read_array_header_1_0(stream)
+            shape, fortran, dtype = array_header(stream)
         except ValueError as fault:
             raise InvalidFile(
                 f"{path}: {member.filename} is not an array ({fault})", "Write it again"
@@ -243,6 +252,14 @@ def _read_array(path: PathLike, archive: zipfile.ZipFile, member: zipfile.ZipInf
             )
         data = np.frombuffer(bytearray(stream.read(held)), dtype=dtype)
     return read_only(data.reshape(shape, order="F" if fortran else "C"))
+
+
+def array_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, Fortran order and type of an array; ValueError where these cannot be read."""
+    if npy.read_magic(stream) != (1, 0):  # headers of other versions may have gigabytes
+        raise ValueError("the header of an array has an unusual length")
+    shape, fortran, dtype = npy.read_array_header_1_0(stream)
+    return tuple(shape), bool(fortran), dtype
 
 
 def _umask() -> int:

@@ -20,6 +20,8 @@ import journeyman as jm
 from checker.forging import (
     at,
     change_arrays,
+    change_facts,
+    damage_file,
     drop,
     edit,
     facts_of,
@@ -283,9 +285,7 @@ CAREFUL = {
 
 @pytest.mark.parametrize("change", CAREFUL.values(), ids=CAREFUL)
 def test_a_careful_change_of_the_certificate(run, change):
-    facts = facts_of(run)
-    change(facts)
-    write_facts(run, facts)
+    change_facts(run, change)
     outcome = failed(run)
     assert "digest" not in str(outcome)
 
@@ -573,13 +573,7 @@ def test_damage_of_any_kind_is_a_finding_and_never_an_error(
     saved, tmp_path_factory, name, where, damage
 ):
     place = tmp_path_factory.getbasetemp() / "damaged"
-    shutil.copytree(saved, place, dirs_exist_ok=True)
-    data = bytearray((place / name).read_bytes())
-    start = where % len(data)
-    before = bytes(data)
-    data[start : start + len(damage)] = damage
-    (place / name).write_bytes(bytes(data))
-    if bytes(data) != before:
+    if damage_file(saved, place, name, where, damage):
         assert not jm.audit(place).passed
         if name != "certificate.json":
             rehash(place)

@@ -14,6 +14,7 @@ import journeyman as jm
 from checker.forging import (
     at,
     change_arrays,
+    change_facts,
     drop,
     edit,
     facts_of,
@@ -334,9 +335,7 @@ OF_ROLLOUTS = {
 @on_rollouts
 @pytest.mark.parametrize("change", OF_ROLLOUTS.values(), ids=OF_ROLLOUTS)
 def test_a_careful_change_of_rollouts(run, change):
-    facts = facts_of(run)
-    change(facts)
-    write_facts(run, facts)
+    change_facts(run, change)
     assert "digest" not in str(failed(run))
 
 
@@ -459,9 +458,7 @@ OF_ROWS = {
 @on_rows
 @pytest.mark.parametrize("change", OF_ROWS.values(), ids=OF_ROWS)
 def test_a_careful_change_of_the_statistics_of_rows(run, change):
-    facts = facts_of(run)
-    change(facts)
-    write_facts(run, facts)
+    change_facts(run, change)
     assert "digest" not in str(failed(run))
 
 

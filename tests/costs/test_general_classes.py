@@ -294,3 +294,29 @@ def test_weights_of_zero_leave_nothing_of_an_infinite_range():
     assert flat.largest_gap(*ends) == np.inf
     assert PriorBall([0.0, 1.0], 1.0).largest_gap(*ends) == np.inf
     assert not np.isnan(flat.least_gap(*ends))
+
+
+@pytest.mark.parametrize("norm", [["l1"], None, 2, {"norm": "l1"}])
+def test_a_norm_that_is_no_word_and_no_ball_is_refused(norm):
+    with pytest.raises(InvalidCosts, match=r"norm = .*Give one of infinity, euclidean, l1"):
+        PriorBall([1.0], 1.0, norm=norm)
+
+
+def test_a_prior_without_weights_is_refused():
+    with pytest.raises(InvalidCosts, match=r"no weights.*Give one weight per cost"):
+        PriorBall([], 1.0)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize(
+    "kind", [PriorBall([1.0, 2.0], 0.5), Polytope([[1, 0], [0, 1], [-1, -1]], [1, 1, 0])]
+)
+def test_differences_of_another_size_are_refused_and_not_spread(kind, size):
+    wrong, right = np.ones(size), np.ones(2)
+    for ask in (
+        lambda: kind.gap(wrong), lambda: kind.worst_case(wrong),
+        lambda: kind.largest_gap(-wrong, wrong), lambda: kind.least_gap(-wrong, wrong),
+        lambda: kind.largest_gap(-right, wrong), lambda: kind.least_gap(-wrong, right),
+    ):  # fmt: skip
+        with pytest.raises(InvalidCosts, match="cost"):
+            ask()

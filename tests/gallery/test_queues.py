@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.gallery.queue_examples import EIGHT_QUEUES, FOUR_QUEUES
-from journeyman.gallery.queue_network import QueueNetwork, QueuePlan
+from journeyman.gallery.queue_network import EIGHT_QUEUES, FOUR_QUEUES, QueueNetwork, QueuePlan
 from journeyman.testing import check_world
 from journeyman.world.world import enumerate_world
 from naive import queue_events as naive

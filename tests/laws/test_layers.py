@@ -30,8 +30,7 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "runs": {*FLOORS, "certificate", "apprentice", "adapters", "runs"},
     "studies": {*FLOORS, "certificate", "apprentice", "report", "runs", "studies"},
     "cli": {*FLOORS, "gallery", "report", "adapters", "runs", "studies", "cli", "journeyman"},
-    "journeyman": {"lazy", "moved_names"},
-    "moved_names": {"moved_names"},
+    "journeyman": {"lazy"},
     "__main__": {"cli"},
 }
 COMPILER = {"numba", "llvmlite"}

@@ -90,7 +90,7 @@ def test_large_worlds_are_solved_iteratively(name):
 @pytest.mark.parametrize("nonsense", [0.0, 1e3, np.nan, np.inf])
 @pytest.mark.parametrize("claim", [0, 400])
 def test_a_factorisation_takes_over_when_the_iteration_fails(monkeypatch, name, nonsense, claim):
-    def broken(data, indices, indptr, discount, right, x, wanted, most):
+    def broken(system, right, x, wanted, most):
         x[:] = nonsense
         return claim
 

@@ -8,7 +8,7 @@ import journeyman as jm
 from journeyman.arrays import norms
 from journeyman.compiled import kernel, norm, unit_of
 from journeyman.policy import system_kernels
-from journeyman.policy.policy_evaluation import Chains
+from journeyman.policy.policy_evaluation import Chains, compiled_system
 
 SCALES = [1e-290, 1e-200, 1e-100, 1.0, 1e100, 1e200, 1e290]
 ACCURACY = 1e-10
@@ -31,10 +31,6 @@ def random_chain(size, rng):
     return rng.dirichlet(np.full(size, 0.1), size=size)
 
 
-def rows_of(matrix):
-    return matrix.data, matrix.indices.view(np.uint32), matrix.indptr.astype(np.uint64)
-
-
 def right_hand_sides(size, rng):
     """A point start, a start in two states, anything, zeros, and entries of sizes far apart."""
     right = np.zeros((size, 5))
@@ -53,19 +49,19 @@ def test_solutions_do_not_depend_on_the_unit(law, transposed, scale):
     for size in (1, 2, 3, 7, 20):
         chain = law(size, rng)
         matrix = sparse.csr_array(chain.T if transposed else chain)
-        system = *rows_of(matrix), 0.9
+        system = compiled_system(matrix, 0.9)
         right = right_hand_sides(size, rng) * scale
         exact = np.linalg.solve(np.eye(size) - 0.9 * matrix.toarray(), right / scale)
         goals = ACCURACY * norms(right)
         block, left = np.zeros_like(right), np.empty_like(right)
-        system_kernels.bicgstab_block(*system, right, block, goals, 1000)
-        system_kernels.residual_block(*system, right, block, left)
+        system_kernels.bicgstab_block(system, right, block, goals, 1000)
+        system_kernels.residual_block(system, right, block, left)
         assert (norms(left) <= 10 * goals).all()
         assert block / scale == pytest.approx(exact, abs=1e-7)
         for k, goal in enumerate(goals):
             x, column = np.zeros(size), np.ascontiguousarray(right[:, k])
-            system_kernels.bicgstab(*system, column, x, goal, 1000)
-            assert system_kernels.residual_norm(*system, column, x) <= 10 * goal
+            system_kernels.bicgstab(system, column, x, goal, 1000)
+            assert system_kernels.residual_norm(system, column, x) <= 10 * goal
             assert x / scale == pytest.approx(exact[:, k], abs=1e-7)
 
 
@@ -74,10 +70,10 @@ def test_what_is_not_finite_is_returned_and_not_raised(bad):
     matrix = sparse.csr_array(cycle(4, None))
     right = np.full((4, 2), bad)
     x = np.zeros((4, 2))
-    steps = system_kernels.bicgstab_block(*rows_of(matrix), 0.9, right, x, np.zeros(2), 100)
+    steps = system_kernels.bicgstab_block(compiled_system(matrix, 0.9), right, x, np.zeros(2), 100)
     assert steps == 0
     first, single = np.ascontiguousarray(right[:, 0]), np.zeros(4)
-    assert system_kernels.bicgstab(*rows_of(matrix), 0.9, first, single, 0.0, 100) == 0
+    assert system_kernels.bicgstab(compiled_system(matrix, 0.9), first, single, 0.0, 100) == 0
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -121,12 +121,14 @@ def test_what_is_no_run_is_refused(run, tmp_path):
     (run / "policy.npz").unlink()
     with pytest.raises(InvalidFile, match="missing"):
         jm.report.report_of_run(run)
-    (run / "certificate.json").write_text("[1]")
-    with pytest.raises(InvalidFile, match="not the certificate"):
-        jm.report.report_of_run(run)
-    (run / "certificate.json").write_text("{")
-    with pytest.raises(InvalidFile, match="cannot be read"):
-        jm.report.report_of_run(run)
+    for text, complaint in (
+        ('{"kind": "other"}', "not the certificate"),
+        ("[1]", "cannot be read as JSON: it holds no object"),
+        ("{", "cannot be read as JSON"),
+    ):
+        (run / "certificate.json").write_text(text)
+        with pytest.raises(InvalidFile, match=complaint):
+            jm.report.report_of_run(run)
 
 
 def test_a_run_in_a_large_world_comes_back_without_running_its_code(tmp_path):

@@ -36,7 +36,7 @@ from journeyman.adapters.world_sources import (
     make_environment,
     read_gallery,
 )
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import FloatArray, IntArray, first_true
 from journeyman.costs import CostBasis
 from journeyman.costs.basis import KEYS, numbers_rows
 from journeyman.demonstrations.files import csv_rows
@@ -263,8 +263,7 @@ class _Reading:
     def _whole(self, place: int) -> IntArray:
         column = self.values[:, place]
         wrong = (column != np.floor(column)) | (column < 0) | (column >= LARGEST_NUMBER)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := first_true(wrong)) is not None:
             raise InvalidCosts(
                 f"{self.path}, line {self.lines[row]}: {self.header[place]} is {column[row]:g}, "
                 "not a whole number from 0",
@@ -325,8 +324,7 @@ class _Reading:
         counts = np.bincount(rows[known], minlength=size)
         free = np.setdiff1d(_without_costs(world), states[known])
         counts[np.isin(homes, free)] = 1
-        if (counts != 1).any():
-            row = int(np.argmax(counts != 1))
+        if (row := first_true(counts != 1)) is not None:
             where = world.describe_pair(row) if "action" in keys else f"state {row}"
             found = [self.lines[k] for k in np.flatnonzero(known & (rows == row))[:2]]
             there = f" (lines {found[0]} and {found[1]})" if len(found) > 1 else ""
@@ -342,9 +340,7 @@ class _Reading:
         return ordered, int((~known).sum()), free
 
     def _require_states(self, states: IntArray, world: World) -> None:
-        outside = states >= world.num_states
-        if outside.any():
-            row = int(np.argmax(outside))
+        if (row := first_true(states >= world.num_states)) is not None:
             raise InvalidCosts(
                 f"{self.path}, line {self.lines[row]}: state is {states[row]}, outside "
                 f"0..{world.num_states - 1}",
@@ -356,9 +352,7 @@ class _Reading:
         pairs = world.pairs
         known = pairs.offers(states, actions)
         possible = actions < pairs.width if not pairs.is_complete else known
-        wrong = ~known & ~possible & (world.observed_actions is None)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := first_true(~known & ~possible & (world.observed_actions is None))) is not None:
             raise InvalidCosts(
                 f"{self.path}, line {self.lines[row]}: action is {actions[row]}, but state "
                 f"{states[row]} has {pairs.actions_in_words(int(states[row]))}",

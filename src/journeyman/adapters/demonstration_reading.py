@@ -4,7 +4,6 @@ Readers return demonstrations that know their source, so that whatever is wrong 
 later, is named by its place in the file.
 """
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.demonstrations import at_limit, whole
 from journeyman.demonstrations.files import Source
 from journeyman.errors import InvalidDemonstrations, InvalidFile, TooLarge
-from journeyman.storage import PathLike
+from journeyman.storage import PathLike, read_json
 from journeyman.world import World
 
 MEMORY_LIMIT = 300_000_000
@@ -163,19 +162,9 @@ def member(directory: Path, name: str) -> Path:
     return path
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A small file of JSON that holds one object."""
-    try:
-        with path.open("rb") as stream:
-            text = stream.read(JSON_LIMIT + 1)
-        if len(text) > JSON_LIMIT:
-            raise ValueError(f"it has more than {JSON_LIMIT} bytes")
-        content = json.loads(text)
-        if not isinstance(content, dict):
-            raise ValueError("it holds no object")
-    except (OSError, ValueError, RecursionError) as fault:
-        raise InvalidFile(f"{path} is not readable JSON: {fault}", "Write it again") from fault
-    return content
+def read_facts(path: Path) -> dict[str, Any]:
+    """What a small file of JSON says about a data set."""
+    return read_json(path, JSON_LIMIT, "Write it again")
 
 
 class EpisodeList:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import BoolArray, FloatArray, assign, real_array
 from journeyman.costs.functions import StepCosts
-from journeyman.demonstrations.simulation import EpisodeTotals
+from journeyman.demonstrations.simulation import EpisodeTotals, StatedCosts
 from journeyman.errors import InvalidCosts, InvalidWorld, MissingExtra
 from journeyman.policy.acting import Actor, AnyPolicy
 from journeyman.world.laws import discount as checked_discount
@@ -35,7 +35,7 @@ Seen: TypeAlias = tuple[NDArray[Any], FloatArray, BoolArray, BoolArray]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class GymnasiumSimulator:
+class GymnasiumSimulator(StatedCosts):
     """Run episodes in an environment of Gymnasium.
 
     Args:
@@ -86,18 +86,6 @@ class GymnasiumSimulator:
         row = self._make_row(1)
         row.close()
         assign(self, observation_axes=row.observation_axes)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.costs.names
-
-    @property
-    def lowest(self) -> FloatArray:
-        return self.costs.lowest
-
-    @property
-    def highest(self) -> FloatArray:
-        return self.costs.highest
 
     def totals(
         self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator

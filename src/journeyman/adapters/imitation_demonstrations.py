@@ -20,7 +20,7 @@ from journeyman.adapters.demonstration_reading import (
     Allowance,
     EpisodeList,
     member,
-    read_json,
+    read_facts,
     write_directory,
 )
 from journeyman.demonstrations import Demonstrations
@@ -55,7 +55,7 @@ def _place(trajectory: int, step: int) -> str:
 
 
 def _data_files(path: Path) -> list[str]:
-    state = read_json(member(path, STATE_FILE))
+    state = read_facts(member(path, STATE_FILE))
     if state.get("_indices_data_files") or state.get("_indices_files"):
         raise InvalidFile(
             f"{path} is a selection of rows by an index", "Save dataset.flatten_indices()"

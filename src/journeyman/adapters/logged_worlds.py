@@ -22,7 +22,7 @@ not where it leads, the other steps keep their laws.
 import re
 import warnings
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,14 @@ from journeyman.adapters.source_options import (
     Options,
     discount_of,
     initial_law,
+    memory_limit,
     refuse_unknown,
     require_memory,
     truth_value,
     whole_number,
     whole_numbers,
 )
-from journeyman.arrays import BoolArray, FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidFile, InvalidWorld
@@ -98,7 +99,8 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
 COLUMN_LIMIT = 1000
 PER_ENTRY = 24
 """Bytes of an entry on its way from a file to an array."""
-IDS = ("state", "action", "next_state")
+REQUIRED = ("state", "action", "next_state")
+OPTIONAL = ("count", "episode", "t", "terminated")
 LARGEST_ID = 1 << 31
 LINE, ROW = "line", "row"
 """Besides its columns a table has the line, or else the number, of every row."""
@@ -106,13 +108,11 @@ FLAGS = ("terminated",)
 """Columns of truth values; in the others an empty cell is an error."""
 
 
-def read_csv_columns(
-    path: str, required: Collection[str], optional: Collection[str], limit: int
-) -> Columns:
-    """The named columns of a CSV file whose first line names them; others are ignored."""
+def read_csv_columns(path: str, limit: int) -> Columns:
+    """The columns of a log that is a CSV file, whose first line names them; others are ignored."""
     header, rows = csv_rows(path)
     require_memory(path, PER_ENTRY / 2 * Path(path).stat().st_size, limit)
-    places = places_of(path, header, required, optional)
+    places = places_of(path, header)
     kept = {name: array("q") for name in (*places, LINE)}
     episodes = EpisodeNames()
     for line, row in rows:
@@ -122,16 +122,13 @@ def read_csv_columns(
     return Columns(columns, episodes)
 
 
-def read_parquet_columns(
-    path: str, required: Collection[str], optional: Collection[str], limit: int
-) -> Columns:
-    """The named columns; how many rows there are is known before they are unpacked."""
-    known = [*required, *optional]
+def read_parquet_columns(path: str, limit: int) -> Columns:
+    """The same of a Parquet file; how many rows it has is known before they are unpacked."""
     with open_arrow(Path(path), "Parquet", memory=limit, texts=[EPISODE]) as file:
-        names = list(places_of(path, file.names, required, optional))
+        names = list(places_of(path, file.names))
         if not file.num_rows:
             raise InvalidFile(f"{path} holds no step", "Give one row per step")
-        needed = PER_ENTRY * file.num_rows * len(known)
+        needed = PER_ENTRY * file.num_rows * len(REQUIRED + OPTIONAL)
         require_memory(f"{path}, with {file.num_rows} rows,", needed, limit)
         parts: dict[str, list[IntArray]] = {name: [] for name in names}
         episodes = EpisodeNames()
@@ -154,22 +151,20 @@ def place_of(path: str, columns: Columns, row: int) -> str:
     return f"{path}: row {columns[ROW][row] if ROW in columns else row}"
 
 
-def places_of(
-    path: str, header: list[str], required: Collection[str], optional: Collection[str]
-) -> dict[str, int]:
+def places_of(path: str, header: list[str]) -> dict[str, int]:
     """Where the columns stand among the names in `header`."""
     names = [name.strip() for name in header[:COLUMN_LIMIT]]
-    for name in (*required, *optional):
+    for name in REQUIRED + OPTIONAL:
         if names.count(name) > 1:
             raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
-    missing = [name for name in required if name not in names]
+    missing = [name for name in REQUIRED if name not in names]
     if missing:
         found = ", ".join(names[:20]) or "none"
         raise InvalidFile(
             f"{path} lacks the column(s) {', '.join(missing)}; it has {found}",
-            f"Name them in the first line: {','.join(required)}[,{'][,'.join(optional)}]",
+            f"Name them in the first line: {','.join(REQUIRED)}[,{'][,'.join(OPTIONAL)}]",
         )
-    return {name: names.index(name) for name in (*required, *optional) if name in names}
+    return {name: names.index(name) for name in REQUIRED + OPTIONAL if name in names}
 
 
 def _keep(
@@ -204,7 +199,7 @@ def _keep(
 
 def _allowed(path: str, line: int, name: str, value: int) -> int:
     """A number that may be an id, where one is expected."""
-    if name not in IDS or 0 <= value < LARGEST_ID:
+    if name not in REQUIRED or 0 <= value < LARGEST_ID:
         return value
     wrong = "expected an id from 0" if value < 0 else f"too large: ids are below {LARGEST_ID}"
     raise InvalidFile(
@@ -212,8 +207,6 @@ def _allowed(path: str, line: int, name: str, value: int) -> int:
     )
 
 
-REQUIRED = ("state", "action", "next_state")
-OPTIONAL = ("count", "episode", "t", "terminated")
 OPTIONS = ("discount", "initial", "num_states", "absorbing", "drop_unseen", "gaps", "truncated_at")
 UNLEFT, ALLOW = "unleft", "allow"
 """Values of absorbing, for every state that was reached and never left, and of gaps."""
@@ -228,8 +221,10 @@ PER_ROW, PER_STATE = 200, 100
 """Bytes that a row of the log, and a state, take while frequencies are computed."""
 
 
-def logged_world(path: str, columns: Columns, options: Options, limit: int) -> World:
-    """The world whose laws are the frequencies in the log."""
+def read_logged_world(path: str, options: Options) -> World:
+    """The world whose laws are the frequencies in a log, a CSV or Parquet file."""
+    is_parquet, limit = path.lower().endswith(".parquet"), memory_limit(options)
+    columns = (read_parquet_columns if is_parquet else read_csv_columns)(path, limit)
     refuse_unknown(path, options, OPTIONS)
     discount = discount_of(path, options)
     rows = _counted(path, columns, options)
@@ -282,9 +277,7 @@ def _wording(path: str, rows: Columns, sink: int | None, limited: bool) -> estim
 
 def _require_ids(path: str, rows: Columns, size: int) -> None:
     for name in ("state", "next_state"):
-        outside = rows[name] >= size
-        if outside.any():
-            row = int(np.argmax(outside))
+        if (row := first_true(rows[name] >= size)) is not None:
             raise InvalidFile(
                 f"{place_of(path, rows, row)}: {name} is {rows[name][row]}, outside 0..{size - 1}",
                 "Give the option num_states the number of all states, or leave it out",
@@ -296,9 +289,7 @@ def _counted(path: str, columns: Columns, options: Options) -> Columns:
     if not columns["state"].size:
         raise InvalidFile(f"{path} holds no step", "Give one row per step")
     for name in REQUIRED:
-        wrong = (columns[name] < 0) | (columns[name] >= LARGEST_ID)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := first_true((columns[name] < 0) | (columns[name] >= LARGEST_ID))) is not None:
             large = "" if columns[name][row] < 0 else ", which is too large"
             raise InvalidFile(
                 f"{place_of(path, columns, row)} has {name} {columns[name][row]}{large}",
@@ -417,11 +408,9 @@ def _require_chains(path: str, columns: Columns, options: Options) -> None:
     torn = same & (passed == 1) & (following[:-1] != state[1:])
     gap = same & (passed > 1)
     wrong = (same & (passed == 0)) | (same & ended) | torn | (gap & (not allowed))
-    if wrong.any():
-        step = int(np.argmax(wrong))
+    if (step := first_true(wrong)) is not None:
         raise _broken(path, columns, int(order[step]), int(order[step + 1]))
-    if gap.any():
-        step = int(np.argmax(gap))
+    if (step := first_true(gap)) is not None:
         warnings.warn(
             f"{path} has {int(gap.sum())} gaps in t, the first before "
             f"{_named(path, columns, int(order[step + 1]))}: every row is read as a step of its "
@@ -459,8 +448,7 @@ def _within_limit(path: str, rows: Columns, options: Options) -> Columns:
             "Add the column episode, or take away the marks of steps that a time limit has ended",
         )
     times = _times(rows)
-    if (times >= limit).any():
-        row = int(np.argmax(times >= limit))
+    if (row := first_true(times >= limit)) is not None:
         raise InvalidFile(
             f"{_named(path, rows, row)} is step {times[row] + 1} of its episode, more than "
             f"{TRUNCATED_AT} = {limit}",

@@ -24,10 +24,10 @@ from journeyman.adapters.demonstration_reading import (
     Allowance,
     EpisodeList,
     member,
-    read_json,
+    read_facts,
     write_directory,
 )
-from journeyman.arrays import IntArray
+from journeyman.arrays import IntArray, first_true
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidFile, JourneymanError, MissingExtra
 from journeyman.execution import environment
@@ -176,8 +176,7 @@ class _Space:
 
     def ids(self, path: Path, what: str, values: IntArray) -> IntArray:
         outside = (values < self.start) | (values >= self.start + self.n)
-        if outside.any():
-            step = int(np.argmax(outside))
+        if (step := first_true(outside)) is not None:
             raise InvalidFile(
                 f"{path}, {what} {step} is {values[step]}, outside {self.start}.."
                 f"{self.start + self.n - 1}",
@@ -211,7 +210,7 @@ def data_folder(path: Path) -> Path:
 def read_minari(path: Path, allowance: Allowance) -> Demonstrations:
     """The episodes of a data set."""
     folder = data_folder(path)
-    facts = read_json(member(folder, METADATA))
+    facts = read_facts(member(folder, METADATA))
     actions = _space(folder, facts, "action_space")
     if not isinstance(actions, _Space):
         raise InvalidFile(

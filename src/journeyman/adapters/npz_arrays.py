@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from journeyman.adapters.source_options import require_memory
 from journeyman.errors import InvalidFile, JourneymanError
-from journeyman.storage import HEADER, PathLike, refuse_long_directory
+from journeyman.storage import ARRAY, HEADER, PathLike, array_header, refuse_long_directory
 
 BLOCK = 1 << 22
 """Bytes of a block, unless one entry of the first axis has more."""
-SUFFIX = ".npy"
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,13 @@ class NpzArrays:
         self.path, self.limit, self._archive = path, limit, archive
         names = archive.namelist()
         self.is_native = HEADER in names
-        self.members = {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
+        self.members = {name.removesuffix(ARRAY) for name in names if name.endswith(ARRAY)}
 
     def announced(self, name: str) -> Announced:
         """The header of an array, found to agree with the size of its member."""
-        member = self._archive.getinfo(name + SUFFIX)
+        member = self._archive.getinfo(name + ARRAY)
         with self._archive.open(member) as stream:
-            shape, fortran, dtype = _header(stream)
+            shape, fortran, dtype = array_header(stream)
             held = member.file_size - stream.tell()
         plain = dtype.kind in "biufSU" and dtype.itemsize > 0 and dtype.subdtype is None
         count = math.prod(shape)
@@ -82,8 +80,8 @@ class NpzArrays:
         entry = found.num_bytes // max(length, 1)
         require_memory(f"{self.path}: a part of {name}", 2 * entry, self.limit)
         step = max(1, BLOCK // max(entry, 1))
-        with self._archive.open(name + SUFFIX) as stream:
-            _header(stream)
+        with self._archive.open(name + ARRAY) as stream:
+            array_header(stream)
             for first in range(0, length, step):
                 count = min(step, length - first)
                 data = stream.read(count * entry)
@@ -108,10 +106,3 @@ def open_npz(path: PathLike, limit: int) -> Iterator[NpzArrays]:
         raise InvalidFile(
             f"{path} is not a whole NPZ file: {fault}", "Write it again from its source"
         ) from fault
-
-
-def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    if npy.read_magic(stream) != (1, 0):  # headers of other versions may have gigabytes
-        raise ValueError("the header of an array has an unusual length")
-    shape, fortran, dtype = npy.read_array_header_1_0(stream)
-    return tuple(shape), bool(fortran), dtype

@@ -7,13 +7,13 @@ row per visited state are read as well (`journeyman.demonstrations.files` has bo
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from journeyman.adapters.arrow_files import ArrowFile, open_arrow
 from journeyman.adapters.demonstration_reading import Allowance
-from journeyman.arrays import BoolArray, FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.files import (
     COLUMNS,
@@ -78,9 +78,7 @@ class DemonstrationTable:
                 "Sort the rows by episode and t, and give every episode its own name",
             )
         expected = np.arange(self.t.size) - np.repeat(starts, lengths)
-        wrong = self.t != expected
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        if (row := first_true(self.t != expected)) is not None:
             raise self._refused(row, *wrong_time(int(self.t[row]), int(expected[row])))
 
     def _visits(self, last: IntArray) -> Demonstrations:
@@ -213,8 +211,4 @@ def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
         **_columns(NEXT_STATE, demos.next_states), FLAG: ends,
         **({} if demos.probabilities is None else {PROBABILITY: demos.probabilities}),
     })  # fmt: skip
-
-    def save(stream: BinaryIO) -> None:
-        parquet.write_table(table, stream, compression="zstd")
-
-    write_atomically(path, save)
+    write_atomically(path, lambda stream: parquet.write_table(table, stream, compression="zstd"))

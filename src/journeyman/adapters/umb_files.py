@@ -36,7 +36,7 @@ from journeyman.adapters.source_options import (
     require_memory,
     world_bytes,
 )
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import FloatArray, IntArray, first_true
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.world import World
 
@@ -395,9 +395,7 @@ def offsets_in(
 
 def _targets(path: str, parts: Mapping[str, bytes], counts: Counts) -> IntArray:
     targets = np.frombuffer(_held(path, parts, TARGETS), dtype="<u8")
-    outside = targets >= counts.states
-    if outside.any():
-        where = int(np.argmax(outside))
+    if (where := first_true(targets >= counts.states)) is not None:
         raise InvalidFile(
             f"{path}: {TARGETS}[{where}] = {targets[where]} is outside 0..{counts.states - 1}",
             "Lead every branch to a state",

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import BoolArray, IntArray, require_between
+from journeyman.arrays import BoolArray, IntArray, first_true, require_between
 from journeyman.certificate.betting import start_evidence, step_evidence
 from journeyman.certificate.model_error import l1_radius, transition_radii
 from journeyman.demonstrations import Demonstrations
@@ -282,10 +282,9 @@ def _impossible(world: World, seen: ObservedSteps) -> str | None:
             return f"step {step} is impossible: the world has no {where}"
         return f"step {step} is impossible: {where} led to {_target(world, seen, step)}"
     starts = seen.first_states
-    if starts.size and world.initial_count is None and world.initial_error is None:
-        never = world.initial[starts] <= 0
-        if never.any():
-            episode = int(np.argmax(never))
+    if world.initial_count is None and world.initial_error is None:
+        episode = first_true(world.initial[starts] <= 0)
+        if episode is not None:
             return f"episode {episode} starts in state {starts[episode]}, of initial probability 0"
     return None
 

@@ -24,13 +24,7 @@ from typing import Any
 from scipy import sparse
 
 from journeyman import gallery
-from journeyman.adapters.logged_worlds import (
-    OPTIONAL,
-    REQUIRED,
-    logged_world,
-    read_csv_columns,
-    read_parquet_columns,
-)
+from journeyman.adapters.logged_worlds import read_logged_world
 from journeyman.adapters.npz_worlds import read_npz_world, remembering, repaired_law, repaired_rows
 from journeyman.adapters.source_options import (
     EVERYWHERE,
@@ -60,8 +54,8 @@ def read_gallery_world(source: str, options: Options) -> World:
     return read_gallery(source, options)[0]
 
 
-def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
-    """World and costs of an example; those of queues as arrays, if they are small."""
+def gallery_example(source: str, options: Options) -> Any:
+    """An example of the gallery, unless its sizes alone say that it is too large."""
     name = source.removeprefix(GALLERY).replace("-", "_")
     if name not in GALLERY_NAMES:
         raise InvalidWorld(
@@ -71,18 +65,22 @@ def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
     function = getattr(gallery, name)
     given = {key: text for key, text in options.items() if key not in EVERYWHERE}
     arguments = arguments_for(source, function, given)
-    limit = memory_limit(options)
-    _require_size(source, function, arguments, limit)
+    _require_size(source, function, arguments, memory_limit(options))
     try:
-        example: Any = function(**arguments)
+        return function(**arguments)
     except TypeError as fault:
         raise InvalidWorld(
             f"{source} does not take {dict(given)} ({fault})", "Give arguments of its types"
         ) from fault
+
+
+def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
+    """World and costs of an example; those of queues as arrays, if they are small."""
+    example = gallery_example(source, options)
     if isinstance(example, Queues):
         pairs = math.prod((example.world.num_states, example.world.num_actions))
         need = world_bytes(example.world.num_states, pairs, USUAL_BRANCHES * pairs)
-        require_memory(source, need, limit)
+        require_memory(source, need, memory_limit(options))
         return example.explicit()
     return example.world, example.basis
 
@@ -227,16 +225,6 @@ def read_world(source: PathLike, *, options: Mapping[str, str] = NO_OPTIONS) -> 
         raise type(fault)(f"{source}: {fault.what}", fault.remedy) from fault
 
 
-def _csv_log(path: str, options: Options) -> World:
-    limit = memory_limit(options)
-    return logged_world(path, read_csv_columns(path, REQUIRED, OPTIONAL, limit), options, limit)
-
-
-def _parquet_log(path: str, options: Options) -> World:
-    limit = memory_limit(options)
-    return logged_world(path, read_parquet_columns(path, REQUIRED, OPTIONAL, limit), options, limit)
-
-
 Reader = Callable[[str, Options], World]
 PREFIXES: Mapping[str, Reader] = {
     GYMNASIUM: read_gymnasium_world,
@@ -246,6 +234,6 @@ PREFIXES: Mapping[str, Reader] = {
 SUFFIXES: Mapping[str, Reader] = {
     ".npz": read_npz_world,
     ".umb": read_umb_world,
-    ".csv": _csv_log,
-    ".parquet": _parquet_log,
+    ".csv": read_logged_world,
+    ".parquet": read_logged_world,
 }

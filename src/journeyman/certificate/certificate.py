@@ -63,7 +63,8 @@ class Certificate:
     expectations: FloatArray
     """The policy's expectation of every cost: exact where `is_exact`, elsewhere as sampled."""
     least_possible: float = 0.0
-    """What the share is measured from: zero or, for a known cost, the least that any policy has."""
+    """No policy has a smaller gap: zero for a class that contains the cost zero. The share of a
+    known cost is measured from here, that of others from zero."""
     gap_on_data: float | None = None
     """The policy's gap to the target of the problem, by exact evaluation. So are the budgets and
     the apprentice's intervals, also where the bound comes from rollouts or sampled rows."""

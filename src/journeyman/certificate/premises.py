@@ -16,6 +16,7 @@ no demonstrations test the laws of the world they are declared, and so is a supp
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -237,7 +238,11 @@ def log_or_zero(probabilities: FloatArray) -> FloatArray:
 
 
 def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
-    """That no episode was copied: tested where the record, copied as a whole, would be refuted."""
+    """That no episode was copied: tested where the record, copied as a whole, would be refuted.
+
+    Copies are episodes that are equal in all states and actions. One with a changed step goes
+    unnoticed: any two records have steps in common, and how many is the expert's affair.
+    """
     name, threshold = NO_COPIES, -math.log(level)
     count, repeats = found.num_episodes, found.num_repeats
     if found.log_value < threshold and found.log_twice < threshold:
@@ -254,7 +259,11 @@ def no_copies(found: Repetitions, level: float, cause: str) -> Premise:
             f"episodes {first} and {second} are equal, which has probability "
             f"{_number(log_chance)} at most. Leave copies out"
         )
-    return judged(name, sample, found.log_value, worst, level)
+    judgement = judged(name, sample, found.log_value, worst, level)
+    if judgement.status is PremiseStatus.FAILED:
+        return judgement
+    unseen = "only copies that are equal in every step are tested for"
+    return replace(judgement, detail=f"{judgement.detail}; {unseen}")
 
 
 def _starts(world: World, demos: Demonstrations, level: float) -> Premise:

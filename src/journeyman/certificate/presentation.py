@@ -258,9 +258,7 @@ def _no_policy(least: float) -> str:
 def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
     """What no policy can be below in truth, where that says more than is known anyway."""
     problem, least = certificate.problem, certificate.true_lower_bound
-    known = 0.0 if problem.cost_class.contains_zero else -certificate.trivial_bound
-    if problem.exact_target is not None and not problem.cost_class.contains_zero:
-        known = certificate.least_possible
+    known = certificate.least_possible
     if certificate.known_cost:
         known = _known_least(certificate)
     if certificate.gap_on_data is None or least <= known + ROUNDING * problem.gap_scale:

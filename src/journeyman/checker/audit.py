@@ -161,7 +161,11 @@ def _is_sound(findings: Findings, facts: dict[str, Any], data: bytes) -> bool:
         known and all(isinstance(word, str) for word in versions.values()),
         "the versions of the software are not stated",
     )
-    findings.check(isinstance(seeds, dict) and "solver" in seeds, "the seeds are not stated")
+    findings.check(
+        isinstance(seeds, dict) and set(seeds) == {"solver"}
+        and (seeds["solver"] is None or type(seeds["solver"]) is int),
+        "the seed of the solver is not stated, or something beside it",
+    )  # fmt: skip
     return findings.check(
         isinstance(delta, float) and 0 < delta < 1, f"the failure probability is {delta!r}"
     )

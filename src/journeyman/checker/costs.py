@@ -20,10 +20,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
-from scipy import optimize, sparse, special
+from scipy import optimize, sparse, spatial, special
 
 from journeyman.checker.archives import Floats, dense
 from journeyman.checker.findings import Refused
@@ -35,8 +36,10 @@ BLOCK = 1 << 14
 """Rows of a basis that are weighed at a time."""
 MOST_SIGNS = 16
 """Costs, up to which all signs are listed."""
-PROBES = 64
-"""Directions in which the vertices of a polytope are compared with linear programs."""
+CLOSE = 1e-9
+"""In units of the largest weights of a polytope: points as close are one."""
+HARDEST = 400_000
+"""Vertices that are enumerated again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,19 +332,40 @@ class PolytopeCosts(Costs):
     vertices: Floats
 
     def __post_init__(self) -> None:
-        """The vertices lie in the polytope, and reach as far as linear programs do: in the
-        directions of costs, rows, and many others."""
-        reach = np.abs(self.vertices).max(axis=0)
-        sizes = np.abs(self.rows) @ reach
-        if (self.vertices @ self.rows.T > self.limits + 1e-7 * (sizes + 1e-300)).any():
+        """The vertices lie in the polytope, and it has no others.
+
+        In units of the largest weights: linear programs prove that it reaches no further than the
+        vertices along orthonormal axes, the first of which span them, so it is bounded and lies in
+        their plane. Within that plane all vertices are enumerated again, from the middle of the
+        stored ones, and each has to be one of them.
+        """
+        if not self.vertices.size or (self.scale <= 0).any():
+            raise Refused("the vertices of the polytope are not all of it")
+        rows, points = self.rows * self.scale, self.vertices / self.scale
+        norms = np.linalg.norm(rows, axis=1)
+        if (self.limits[norms == 0] < 0).any():
+            raise Refused("no weights satisfy the rows of the polytope")
+        rows, limits = rows[norms > 0] / norms[norms > 0, None], self.limits[norms > 0]
+        limits = limits / norms[norms > 0]
+        room, middle = limits - points @ rows.T, points.mean(axis=0)
+        if room.min() < -CLOSE:
             raise Refused("a vertex of the polytope lies outside of it")
-        eye, lots = np.eye(self.scale.size), np.random.default_rng(0)
-        probes = lots.normal(size=(PROBES, self.scale.size))
-        for towards in (*eye, *-eye, *self.rows, *-self.rows, *probes):
-            found = optimize.linprog(-towards, self.rows, self.limits, bounds=(None, None))
-            size = float(np.abs(towards) @ reach)
-            if found.status != 0 or -found.fun > self.gap(towards) + 1e-6 * size:
+        _, sizes, axes = np.linalg.svd(points - middle, full_matrices=len(points) < middle.size)
+        for axis in (*axes, *-axes):
+            found = optimize.linprog(-axis, rows, limits, bounds=(None, None))
+            if found.status != 0 or -found.fun > float((points @ axis).max()) + CLOSE:
                 raise Refused("the vertices of the polytope are not all of it")
+        plane, inner = axes[: int((sizes > CLOSE).sum())], room.max(axis=0) > CLOSE
+        if len(plane) < 2:  # a point, or both ends of a line
+            return
+        most = comb(int(inner.sum()) - -(-len(plane) // 2), len(plane) // 2)
+        if most > HARDEST:
+            raise Refused("the polytope may have too many vertices to enumerate them again")
+        slopes, room = rows[inner] @ plane.T, limits[inner] - rows[inner] @ middle
+        again = spatial.HalfspaceIntersection(np.column_stack([slopes, -room]), 0 * plane[:, 0])
+        every = middle + again.intersections @ plane
+        if not spatial.KDTree(points).query(every)[0].max() <= CLOSE:
+            raise Refused("the vertices of the polytope are not all of it")
 
     @property
     def contains_zero(self) -> bool:  # type: ignore[override]
@@ -371,7 +395,8 @@ class PolytopeCosts(Costs):
         if (self.rows @ weights <= self.limits).all():
             return weights
         middle = self.vertices.mean(axis=0)
-        _, sizes, directions = np.linalg.svd(self.vertices - middle)
+        few = len(self.vertices) < middle.size
+        _, sizes, directions = np.linalg.svd(self.vertices - middle, full_matrices=few)
         extends = np.zeros(len(directions), dtype=bool)
         extends[: sizes.size] = sizes > 1e-9 * (float(np.abs(self.vertices).max()) or 1.0)
         plane = directions[~extends]

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from journeyman.checker.archives import Floats, archive, dense, reals
+from journeyman.checker.archives import Floats, Ints, archive, dense, reals
 from journeyman.checker.chain import EPSILON, balls
 from journeyman.checker.consistency import (
     NAME,
@@ -75,11 +75,14 @@ Range: TypeAlias = tuple[float, float]
 ALWAYS = ("evidence.npz", "policy.npz", "problem.npz", "world.npz")
 SOMETIMES = ("demonstrations.npz", "features.npz", "recovered.npz", "trace.npz")
 LOWER_BOUNDS = ("on_data", "without_budgets", "true", "expert_radius")
+BUDGET_PARTS = ["failure_probability", "is_kept", "limit", "name", "spent", "terms"]
 FAILED = "failed"
 WEAK = 0.5
 """Of the trivial bound: a bound above it is weak."""
 ROUNDING_STEPS = 256
 """Operations per step of the horizon: a possible gap below their rounding is none."""
+SUMMANDS = 64
+"""Other operations behind an end of an interval."""
 EXACT = 1e-6
 """Of the flow: more than an exact evaluation leaves."""
 ROUGH = 1e-5
@@ -147,6 +150,16 @@ class ExplicitRun:
     def size(self) -> float:
         """What absolute errors of gaps are measured by."""
         return self.problem.costs.size(self.world.horizon)
+
+    @cached_property
+    def rounding(self) -> Floats:
+        """What rounding can make of an expectation of every cost, or an end of its interval: sums
+        over pairs, and over the steps and episodes of a record, in any order and made twice."""
+        world, records = self.world, self.records
+        summands = world.num_pairs + world.branches + SUMMANDS
+        if records is not None:
+            summands += int(records.lengths.max()) + len(records)
+        return np.asarray(2 * EPSILON * summands * self.problem.costs.norms * world.horizon)
 
     @cached_property
     def estimates(self) -> list[Estimate]:
@@ -242,6 +255,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> No
         "the policy": lambda: _check_policy(findings, facts, run),
         "the expert's intervals": lambda: _check_intervals(
             findings, "expert", facts["expert_intervals"], run,
+            run.rounding,
             *intervals(run.world, run.problem, run.records, run.failure_probability),
         ),
         "the budgets": lambda: _check_budgets(findings, facts, run),
@@ -254,6 +268,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> No
     }  # fmt: skip
     for name, stage in stages.items():
         findings.attempt(name, stage)
+    findings.equal("what only a world of callables has", facts["evaluation"], None)
 
 
 # The gap
@@ -485,6 +500,12 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Explicit
     derived["expert_radius"] = (min(one[1] for one in likely), max(one[1] for one in likely))
     for name, (low, high) in derived.items():
         findings.within(f"the lower bound {name!r}", stated[name], low, high, size)
+    if all(one["is_kept"] for one in facts["budgets"]):
+        gap, terms = number(facts["gap_on_data"]), run.evaluated.exact().terms
+        findings.check(
+            stated["on_data"] <= gap + math.fsum(term.value for term in terms),
+            f"no gap is below {stated['on_data']!r} on the data, and the policy has {gap!r}",
+        )
     is_alarm = stated["without_budgets"] > stated["expert_radius"]
     findings.equal("the alarm", facts["alarm"], is_alarm)
 
@@ -495,21 +516,20 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     valid = FAILED not in [one["status"] for one in facts["premises"]]
     plain, ranges = costs.trivial(h, target), run.evidence.ranges
     known = costs.name == KNOWN
-    one_sided = target is not None and not costs.contains_zero
+    one_sided = not costs.contains_zero
     least = -costs.trivial(h, target, -1.0) if known or one_sided else 0.0
     found = [(plain, least)]
     if valid and ranges is not None:
         found = []
-        rounding = _range_rounding(run, ranges)
-        matters = rounding.max(initial=0.0) > AGREEMENT * run.size
+        rounding = [_range_rounding(run, ranges.costs, ends) for ends in (ranges.low, ranges.high)]
+        matters = max(end.max(initial=0.0) for end in rounding) > AGREEMENT * run.size
         for share in (0.5 if matters else 0.0, 2.0):
-            low, high = _box(run, ranges, share * rounding)
+            low, high = _box(run, ranges, *(share * end for end in rounding))
             if target is None:
                 differences = (low - high, high - low)
             else:
                 differences = (low - target, high - target)
-            least = float(differences[0][0]) if known and target is not None else 0.0
-            least = costs.least_gap(*differences) if one_sided and not known else least
+            least = costs.least_gap(*differences) if one_sided else 0.0
             found.append((min(plain, costs.largest_gap(*differences)), least))
     for what, name, k in (
         ("the trivial bound", "trivial_bound", 0), ("the least possible", "least_possible", 1),
@@ -519,23 +539,25 @@ def _check_limits(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     findings.check(valid or ranges is None, "a failed premise and potentials do not go together")
 
 
-def _box(run: ExplicitRun, ranges: Potentials, slack: Floats) -> tuple[Floats, Floats]:
-    """Attainable ranges of all costs, with the given rounding allowed for."""
+def _box(
+    run: ExplicitRun, ranges: Potentials, below: Floats, above: Floats
+) -> tuple[Floats, Floats]:
+    """Attainable ranges of all costs, with the given rounding of both ends allowed for."""
     least = Least(run, run.distances)
     low, high = (end * run.world.horizon for end in run.problem.costs.ends)
     for place, k in enumerate(ranges.costs.tolist()):
         cost = dense(run.problem.matrix[:, [k]]).ravel()
-        low[k] = max(low[k], least.total(cost, ranges.low[place]) - slack[place])
-        high[k] = min(high[k], -least.total(-cost, ranges.high[place]) + slack[place])
+        low[k] = max(low[k], least.total(cost, ranges.low[place]) - below[place])
+        high[k] = min(high[k], -least.total(-cost, ranges.high[place]) + above[place])
     return low, high
 
 
-def _range_rounding(run: ExplicitRun, ranges: Potentials) -> Floats:
-    """What double precision can hide of the ends of the range of each cost."""
+def _range_rounding(run: ExplicitRun, costs: Ints, potentials: Floats) -> Floats:
+    """What double precision can hide of one end of the range of each cost."""
     world, least = run.world, Least(run, run.distances)
-    sizes = np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max(axis=1, initial=0.0)
-    largest = run.problem.costs.norms[ranges.costs]
-    steps = (world.branches + 8) * (largest + 2 * sizes) * world.horizon
+    sizes = np.abs(potentials).max(axis=1, initial=0.0)
+    largest = run.problem.costs.norms[costs]
+    steps = (world.branches + 4) * (largest + 2 * sizes) * world.horizon
     own = EPSILON * (steps + (world.num_states + 4) * sizes)
     return np.array([one + least.rounding(size) for one, size in zip(own, sizes, strict=True)])
 
@@ -546,41 +568,49 @@ def _range_rounding(run: ExplicitRun, ranges: Potentials) -> Floats:
 def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """Expectations, gap on the data, and the intervals of the policy."""
     costs, own, h = run.problem.costs, run.evaluated.expectations, run.world.horizon
-    sizes, stated = costs.norms * h, [number(value) for value in facts["expectations"]]
+    sizes, stated = run.rounding, [number(value) for value in facts["expectations"]]
     if findings.equal("the number of expectations", len(stated), own.size):
         for name, value, derived, size in zip(run.problem.names, stated, own, sizes, strict=True):
-            findings.close(f"the expectation of {name!r}", value, float(derived), float(size))
+            findings.near(f"the expectation of {name!r}", value, float(derived), float(size))
     missed = math.fsum(np.abs(run.evaluated.residual))
     findings.check(
         missed <= EXACT, f"the visits of the policy leave {missed!r} of its flow unexplained"
     )
     gap = run.evaluated.gap(run.problem.target)
-    findings.close("the gap on the data", number(facts["gap_on_data"]), gap, run.size)
+    sizes = run.rounding + 4 * EPSILON * own.size * np.abs(run.problem.target)
+    tiny = 2 * float(costs.scale @ sizes)
+    findings.near("the gap on the data", number(facts["gap_on_data"]), gap, tiny)
     error = math.fsum(term.value for term in run.evaluated.exact().terms)
     reach = costs.norms / costs.plain * error if costs.plain > 0 else np.zeros(own.size)
     if run.distances is not None:
         reach = reach + costs.ranges / 2 * run.evaluated.distance(run.distances)
     least, most = (end * h for end in costs.ends)
-    ends = (np.clip(own + sign * reach, least, most) for sign in (-1, 1))
-    _check_intervals(findings, "apprentice", facts["apprentice_intervals"], run, *ends)
+    ends = [np.clip(own + sign * reach, least, most) for sign in (-1, 1)]
+    hidden = run.rounding + run.evaluated.rounding(h) * costs.norms / (costs.plain or 1.0)
+    _check_intervals(findings, "apprentice", facts["apprentice_intervals"], run, hidden, *ends)
 
 
 def _check_intervals(
-    findings: Findings, whose: str, stated: list[dict[str, Any]], run: ExplicitRun, low: Floats,
-    high: Floats,
+    findings: Findings, whose: str, stated: list[dict[str, Any]], run: ExplicitRun,
+    rounding: Floats, low: Floats, high: Floats,
 ) -> None:  # fmt: skip
-    names, sizes = [one["name"] for one in stated], run.problem.costs.norms * run.world.horizon
+    """Residuals are differences of large numbers: `rounding` includes what that hides of them."""
+    names = [one["name"] for one in stated]
+    parts = {part for one in stated for part in one} | {"name", "low", "high"}
+    findings.equal(f"the parts of the {whose}'s intervals", len(parts), 3)
     if not findings.equal(f"the names of the {whose}'s intervals", names, run.problem.names):
         return
     for k, one in enumerate(stated):
-        what, size = f"the {whose}'s interval of {one['name']!r}", float(sizes[k])
-        findings.close(f"the lower end of {what}", number(one["low"]), float(low[k]), size)
-        findings.close(f"the upper end of {what}", number(one["high"]), float(high[k]), size)
+        what, hidden = f"the {whose}'s interval of {one['name']!r}", float(rounding[k])
+        findings.near(f"the lower end of {what}", number(one["low"]), float(low[k]), hidden)
+        findings.near(f"the upper end of {what}", number(one["high"]), float(high[k]), hidden)
 
 
 def _check_budgets(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     budgets = run.problem.budgets
     names = [one["name"] for one in facts["budgets"]]
+    parts = [sorted(one) for one in facts["budgets"]]
+    findings.equal("the parts of budgets", parts, [BUDGET_PARTS] * len(parts))
     if not findings.equal("the names of the budgets", names, [one.name for one in budgets]):
         return
     for stated, budget in zip(facts["budgets"], budgets, strict=True):

@@ -55,6 +55,12 @@ class Findings:
     def close(self, what: str, stated: float, derived: float, size: float = 0.0) -> bool:
         return self.within(what, stated, derived, derived, size)
 
+    def near(self, what: str, stated: float, derived: float, rounding: float) -> bool:
+        """Up to rounding that is known."""
+        return self.check(
+            abs(stated - derived) <= rounding, f"{what} is {stated!r}, its inputs give {derived!r}"
+        )
+
     def within(self, what: str, stated: float, low: float, high: float, size: float) -> bool:
         derived = f"{low!r}" if low == high else f"between {low!r} and {high!r}"
         return self.check(
@@ -83,10 +89,13 @@ class Findings:
     def terms(
         self, title: str, stated: list[dict[str, Any]], derived: Sequence[DerivedTerm], size: float
     ) -> list[float]:
-        """Names, formulas, sources and values of terms; the stated values are returned."""
+        """Names, formulas, sources and values of terms; the stated values are returned. Terms agree
+        up to what their bound says that rounding hides."""
         names, wanted = [one.get("name") for one in stated], [term.name for term in derived]
         self.check(names == wanted, f"{title} has the terms {names}, the rules give {wanted}")
         values = [number(one["value"]) for one in stated]
+        hidden = math.fsum(term.value for term in derived if term.name == "rounding")
+        size = max(size, hidden / AGREEMENT)  # what is said to be hidden by rounding is
         for one, value, term in zip(stated, values, derived, strict=False):
             self.check(set(one) == TERM_PARTS, f"a term of {title} has the parts {sorted(one)}")
             self.equal(f"the formula of {term.name!r} in {title}", one["formula"], term.formula)

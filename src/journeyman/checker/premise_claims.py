@@ -1,4 +1,4 @@
-"""Claims about premises: names, levels and outcomes; of the texts, the numbers they rest on.
+"""Claims about premises: names, levels, outcomes, and every word of their texts (`TEXTS`).
 
 Tests are bets. The certificate computes the wealth of a bet from counts and gamma functions; here
 every draw is bet on in its turn: before its k-th draw of a law the bet rows(kappa) holds
@@ -40,6 +40,8 @@ CONCENTRATIONS = (1.0, 10.0, 100.0, 1e3, 1e4)
 WRONG_SHARES = (1.0, 1e-2, 1e-4)
 TEMPERS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0)
 START_BLOCKS = (4, 32, 256)
+LITTLE_CHANCE = "the laws leave too little to chance to distinguish a copy from an equal episode"
+UNKNOWN_CHANCE = "laws that are estimates cannot say how likely equal episodes are"
 COPY_SCALES = tuple(10.0**k for k in range(13))
 
 DECLARED, TESTED = "declared", "tested, not refuted"
@@ -56,9 +58,100 @@ FRESH_ROLLOUTS = "fresh rollouts are independent of the policy"
 FRESH_ROWS = "fresh rows are independent of the coefficients"
 SUPPORT = "support of q: every row that counts can be drawn"
 ALARM = "a policy of this world can have made the demonstrations"
+RANGES = "costs lie in their declared range"
+POSSIBLE_STARTS, POSSIBLE_STEPS = "start states are possible", "steps are possible"
+SIMULATOR = "the simulator is the world the expert acted in"
+CANDIDATES = "rollouts are independent of the candidates"
+TABLES = "costs of one factor are those of their tables"
+AGREE, DRAWN = "successors and predecessors agree", "draws of features follow their law"
+TAKEN = "features and predecessors are what they declare"
+SEPARATE = "rollouts are independent of one another"
 DECLARATIONS = {
     GIVEN, INDEPENDENT, MODEL, FRESH_ROLLOUTS, FRESH_ROWS, EXACT_LAWS, NEAR_LAWS, KNOWN_SUPPORT,
 }  # fmt: skip
+PARTS = {"name", "status", "detail", "level"}
+
+# Texts: # is any number, <word> what a run gives; a premise has one text for each outcome, or more
+
+COUNTED = "# of # draws, frequency #, expected #"
+ODD_STEP = f"<tendency>most out of line is state #, action # to state #: {COUNTED}"
+ODD_START = f"<tendency>most out of line is a start in <states>: {COUNTED}"
+ODD_BLOCK = "# blocks by <by>; most out of line is block #, with # of # starts, # expected"
+IMPOSSIBLE = "episode # starts in state #, of initial probability 0"
+SEEN = "p-value # from 16 batches of 8 walks<each>, refuted up to 0.001"
+UNLISTED = (
+    "state #, action # leads to state # with probability #, and the predecessors of state # "
+    "<contrary>"
+)
+
+
+def _bet(name: str, sample: str, *odd: str, unseen: str = "") -> list[tuple[str, str, str]]:
+    """The texts of a test by an e-value, and what it can find most out of line."""
+    text = f"e-value # from {sample}, refuted from 1000 on"
+    return [(name, TESTED, text + unseen), *((name, FAILED, f"{text}; {one}") for one in odd)]
+
+
+TEXTS = [
+    (GIVEN, DECLARED, "they were given as numbers, and are taken as exact"),
+    (RANGES, DECLARED, "checked in every pair that was ever evaluated"),
+    (INDEPENDENT, DECLARED, "the <episodes> episodes are taken to be independent records of one "
+     "expert, <ended>none left out for what it shows"),
+    (COPIED, DECLARED, "not tested, for <cause>: <repeats> of <episodes> episodes <equal>"),
+    *_bet(COPIED, "<episodes> episodes, <repeats> of which equal an earlier one",
+          "episodes # and # are equal, which has probability # at most. Leave copies out",
+          unseen="; only copies that are equal in every step are tested for"),
+    *_bet(STARTS, "<episodes> starts", "<odd start>"),
+    (STARTS, FAILED, IMPOSSIBLE),
+    *_bet(STEPS, "<sample of steps>", ODD_STEP),
+    (MODEL, DECLARED, "<untested> cannot be tested exactly, for the model is only an estimate of "
+     "their law, made of independent draws, with no more states than are known, and the expert "
+     "takes no action where the model does not offer it, recorded or not; demonstrations simulated "
+     "in the model break this premise"),
+    *((AGREES, outcome, "<never seen>closest to the limit is <place>: # draws at distance #, # is "
+       "allowed") for outcome in (TESTED, FAILED)),
+    (EXACT_LAWS, DECLARED, "they were given, and nothing here tests them"),
+    (NEAR_LAWS, DECLARED, "<near>"),
+    (KNOWN_SUPPORT, DECLARED, "<support>"),
+    (FRESH_ROLLOUTS, DECLARED, "<draws> rollouts from seed <seed>, a digest of problem and policy; "
+     "the policy is taken not to have been chosen because of them"),
+    (FRESH_ROWS, DECLARED, "<draws> rows for each sum from seed <seed>, a digest of problem and "
+     "policy; the coefficients are taken not to have been chosen because of them"),
+    (SUPPORT, TESTED, "no row of probability zero adds to V1, V2 or r+"),
+    (SUPPORT, FAILED, "row # counts in <sum> but is never drawn"),
+    *((ALARM, outcome, "<alarm>") for outcome in (TESTED, FAILED)),
+    (SIMULATOR, DECLARED, "its episodes are taken to be independent, and to cost after their end "
+     "what was declared"),
+    (POSSIBLE_STARTS, TESTED, "<episodes> starts have positive probability"),
+    (POSSIBLE_STARTS, FAILED, IMPOSSIBLE),
+    (POSSIBLE_STEPS, TESTED, "<steps> steps have positive probability"),
+    (POSSIBLE_STEPS, FAILED, "step #: state #, action # to # has probability 0"),
+    (POSSIBLE_STEPS, DECLARED, "the world can only be sampled"),
+    (CANDIDATES, DECLARED, "<draws> rollouts of each from seed <seed>, in rounds of <rounds> "
+     "candidates; the seed is a digest of problem and policy, which are taken not to have been "
+     "chosen because of it"),
+    (SEPARATE, TESTED, f"{SEEN}; what the test does not see is taken to be independent"),
+    (SEPARATE, FAILED, f"{SEEN}: walks of a batch share their luck"),
+    (TABLES, DECLARED, "<tables>: checked in <draws> pairs that were drawn"),
+    (AGREE, TESTED, "<followed> steps were followed there and back"),
+    (AGREE, FAILED, UNLISTED),
+    (AGREE, FAILED, "predecessors of state # list state #, action # with probability #, and its "
+     "successors give #"),
+    *_bet(DRAWN, "<draws> rows", "<again> are drawn again too often",
+          "column # has a share of # in the draws, # is its mass",
+          "the initial law has a mass of # in the draws, it should be 1"),
+    (TAKEN, DECLARED, "predecessors are taken to be complete, columns to have mass 1/(1 - "
+     "discount), draws to follow their law also where no row was drawn twice"),
+]  # fmt: skip
+NUMBER = r"(?:10\^)?[-+]?(?:\d+(?:\.\d+)?(?:e[-+]\d+)?|inf)"
+CHOICES = {
+    "tendency": "(?:unlikely states come too (?:rarely|often); )?",
+    "states": r"(?:state \d+|states \d+ to \d+)",
+    "by": "(?:number|initial probability)",
+    "place": r"(?:nothing|the law of the starts|state \d+, action \d+)",
+    "sum": r"(?:V1|V2|r\+)",
+    "contrary": f"(?:do not list it|give it {NUMBER})",
+    "again": "(?:pairs|states)",
+}
 UNDECIDED = 1e-6
 """Of the logarithm of an e-value, or of a distance: so close to the threshold rounding decides."""
 PRINTED = 0.01
@@ -67,31 +160,44 @@ NOTHING = 1e-9
 """The distance of one certain law from itself."""
 
 
+def check_texts(findings: Findings, premises: list[dict[str, Any]], given: dict[str, Any]) -> None:
+    """The parts of every premise, and its text, word for word. `given` are texts and numbers that
+    the run decides; patterns among them are compiled."""
+    known = {word: one.pattern if isinstance(one, re.Pattern) else re.escape(str(one))
+             for word, one in given.items()}  # fmt: skip
+    words = CHOICES | known
+    for stated in premises:
+        if not findings.equal("the parts of a premise", sorted(stated), sorted(PARTS)):
+            continue
+        name, detail = stated["name"], str(stated["detail"])
+        texts = [text for one, status, text in TEXTS if (one, status) == (name, stated["status"])]
+        findings.check(
+            any(re.fullmatch(filled(text, words), detail) for text in texts),
+            f"the text of the premise that {name} is not what its inputs give",
+        )
+
+
+def filled(text: str, words: dict[str, str] = CHOICES) -> str:
+    """The pattern of a text; of what is not known any number will do."""
+    parts = [part for part in re.split("(#|<[a-z ]+>)", text) if part]
+    return "".join(
+        words.get(part.strip("<>"), NUMBER) if part[0] in "#<" else re.escape(part)
+        for part in parts
+    )
+
+
 def check_premises(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """That the list is complete, and each of its entries."""
     names = [one["name"] for one in facts["premises"]]
     if not findings.equal("the list of premises", names, _names(run)):
         return
     stated = dict(zip(names, facts["premises"], strict=True))
+    check_texts(findings, facts["premises"], _given(facts, run))
     for name in DECLARATIONS & set(names):
         check_outcome(findings, stated[name], DECLARED, None)
-    world, records, known = run.world, run.records, run.world.knowledge
+    world, records = run.world, run.records
     if records is not None and INDEPENDENT in stated:
         _check_record(findings, stated, world, records)
-    if KNOWN_SUPPORT in stated:
-        _check_support(findings, stated[KNOWN_SUPPORT]["detail"], world)
-    if MODEL in stated:
-        untested = ["starts"] * (not known.exact_starts) + ["steps"] * (not known.exact_steps)
-        begins = " and ".join(untested) + " cannot be tested exactly"
-        says = stated[MODEL]["detail"].startswith(begins)
-        findings.check(says, "the premise about the model speaks of other laws")
-    if run.sampling is not None:
-        kind = FRESH_ROLLOUTS if run.sampling == ROLLOUTS else FRESH_ROWS
-        unit = "rollouts" if run.sampling == ROLLOUTS else "rows for each sum"
-        sample = run.samples[0]
-        begins = f"{sample.count} {unit} from seed {sample.seed}, a digest of problem and policy;"
-        says = stated[kind]["detail"].startswith(begins)
-        findings.check(says, "the premise about fresh draws names another number or seed")
     if run.features is not None:
         outcome = TESTED if run.features.is_supported(world) else FAILED
         check_outcome(findings, stated[SUPPORT], outcome, 0.0)
@@ -100,15 +206,71 @@ def check_premises(findings: Findings, facts: dict[str, Any], run: ExplicitRun) 
     if ALARM in stated:
         outcome = FAILED if facts["alarm"] else TESTED
         check_outcome(findings, stated[ALARM], outcome, run.failure_probability)
-        radius = f"{number(facts['lower_bounds']['expert_radius']):.4g}"
-        says = radius in stated[ALARM]["detail"]
-        findings.check(says, "the premise about the alarm names another radius")
+
+
+def _given(facts: dict[str, Any], run: ExplicitRun) -> dict[str, Any]:
+    """What the texts of an explicit run say of it."""
+    world, known, records = run.world, run.world.knowledge, run.records
+    untested = ["starts"] * (not known.exact_starts) + ["steps"] * (not known.exact_steps)
+    counted = known.counts is not None or known.starts is not None
+    found: dict[str, Any] = {
+        "untested": " and ".join(untested), "support": _support_text(world),
+        "alarm": _alarm_text(facts["lower_bounds"]), "never seen": "",
+        "near": "what was counted is taken to be independent draws of one law per pair, with no "
+        "more states than are known" if counted else "the distances of the true laws were declared",
+    }  # fmt: skip
+    if run.sampling is not None:
+        found |= {"draws": run.samples[0].count, "seed": run.samples[0].seed}
+    if records is None:
+        return found
+    if known.counts is not None:
+        seen = np.asarray(world.rows[records.pair, records.next_state]).ravel() > 0
+        count, total = int((~seen).sum()), seen.size
+        share = f"{count} of {total} steps ({count / max(total, 1):.0%})"
+        found["never seen"] = f"{share} were never seen in the record of the model; "
+    sample = f"{records.pair.size} steps from {np.unique(records.pair).size} pairs"
+    cause = LITTLE_CHANCE if not untested else UNKNOWN_CHANCE
+    odd = re.compile(filled(ODD_START))
+    return found | episode_texts(records, cause) | {"sample of steps": sample, "odd start": odd}
+
+
+def episode_texts(records: Records, cause: str) -> dict[str, Any]:
+    """What is said of recorded episodes."""
+    equal = rf"equal an earlier one, and the whole record copied would have an e-value of {NUMBER}"
+    return {
+        "episodes": len(records), "steps": records.state.size, "cause": cause,
+        "repeats": copies_of(records, None).repeats, "equal": re.compile(equal),
+        "ended": "none ended with foresight, ",
+    }  # fmt: skip
+
+
+def _alarm_text(bounds: dict[str, Any]) -> str:
+    least, radius = number(bounds["without_budgets"]), number(bounds["expert_radius"])
+    if least > radius:
+        return (
+            f"every policy has a gap of {least:.4g} or more on the data, but a policy of this "
+            f"world that made them would have at most {radius:.4g}"
+        )
+    return f"{max(least, 0.0):.4g} from the data is possible, {radius:.4g} is to be expected"
+
+
+def _support_text(world: StoredWorld) -> str:
+    """Whether the support is the pattern of the record, and how many laws are exact by it."""
+    equal, sure = world.knowledge.observed_support(world.rows)
+    text = "which next states are possible is taken as known whatever was recorded"
+    if equal:
+        text += (
+            "; every one of them was observed: the support equals the observed pattern, and was "
+            "probably taken from the record, which would make the bound too small"
+        )
+    if sure:
+        text += f"; {sure} recorded pairs have one possible next state, and error 0 by that"
+    return text
 
 
 def _check_record(
     findings: Findings, stated: dict[str, Any], world: StoredWorld, records: Records
 ) -> None:
-    check_episodes(findings, stated[INDEPENDENT], len(records))
     check_copies(findings, stated[COPIED], copies_in(world, records))
     if STARTS in stated:
         check_test(findings, stated[STARTS], starts_evidence(world, records), len(records))
@@ -142,11 +304,6 @@ def check_outcome(
 ) -> None:
     both = (stated["status"], stated["level"])
     findings.equal(f"the premise that {stated['name']}", both, (outcome, level))
-
-
-def check_episodes(findings: Findings, stated: dict[str, Any], count: int) -> None:
-    says = f"the {count} episodes" in stated["detail"]
-    findings.check(says, "the premise of independence speaks of another number of episodes")
 
 
 def check_test(findings: Findings, stated: dict[str, Any], log_value: float, count: int) -> None:
@@ -348,12 +505,6 @@ def copies_evidence(keys: Sequence[Any], log_chance: Sequence[float]) -> float:
 def check_copies(findings: Findings, stated: dict[str, Any], found: Copies) -> None:
     """Tested where the record, repeated as a whole, would be refuted; otherwise declared."""
     threshold, episodes = -math.log(LEVEL), found.episodes
-    sample = f"from {episodes} episodes, {found.repeats} of which equal an earlier one,"
-    if stated["status"] == DECLARED:
-        sample = f": {found.repeats} of {episodes} episodes equal an earlier one,"
-    findings.check(
-        sample in stated["detail"], f"the premise that {COPIED} does not speak of {sample!r}"
-    )
     if found.log_value is None or found.log_twice is None:
         return
     largest = max(found.log_value, found.log_twice)
@@ -371,15 +522,6 @@ def check_copies(findings: Findings, stated: dict[str, Any], found: Copies) -> N
 # Estimated worlds
 
 
-def _check_support(findings: Findings, detail: str, world: StoredWorld) -> None:
-    """Whether the support is the pattern of the record, and how many laws are exact by it."""
-    equal, sure = world.knowledge.observed_support(world.rows)
-    words = "the support equals the observed pattern"
-    findings.equal(f"that {words}", words in detail, equal)
-    says = re.search(r"; (\d+) recorded pairs have one possible next state, and error 0", detail)
-    findings.equal("the laws that are exact by their support", int(says[1]) if says else 0, sure)
-
-
 def _check_agreement(
     findings: Findings, stated: dict[str, Any], world: StoredWorld, records: Records
 ) -> None:
@@ -394,12 +536,6 @@ def _check_agreement(
     sizes = (float(says[1]), float(says[2])) if says else (math.nan, math.nan)
     close = abs(sizes[0] - sizes[1] - excess) <= PRINTED * sum(sizes) + UNDECIDED
     findings.check(close, f"the test that {name} names other distances: {excess!r} is the excess")
-    if world.knowledge.counts is None:
-        return
-    seen = np.asarray(world.rows[records.pair, records.next_state]).ravel() > 0
-    count, total = int((~seen).sum()), seen.size
-    begins = f"{count} of {total} steps ({count / max(total, 1):.0%}) were never seen"
-    findings.check(detail.startswith(begins), f"the test that {name} does not begin: {begins}")
 
 
 def _largest_excess(world: StoredWorld, records: Records) -> float:

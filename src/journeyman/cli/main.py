@@ -6,8 +6,7 @@ import typer
 
 import journeyman
 from journeyman.cli.compare_command import compare
-from journeyman.cli.demo import demo
-from journeyman.cli.doctor import doctor
+from journeyman.cli.demo import demo, doctor
 from journeyman.cli.learn import learn, requirements
 from journeyman.cli.output import TRACEBACK, Commands
 from journeyman.cli.run_commands import audit, certify, report

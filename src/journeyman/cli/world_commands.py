@@ -143,17 +143,12 @@ def import_world(
     """Read a world from any source, and write it as one file."""
     from journeyman.runs.run_inputs import world_from
 
+    named = {
+        "discount": discount, "initial": initial, "absorbing": absorbing,
+        "drop_unseen": "yes" if drop_unseen else None, "truncated_at": truncated_at,
+    }  # fmt: skip
     options = parsed_options(option)
-    if discount is not None:
-        options["discount"] = repr(discount)
-    if initial is not None:
-        options["initial"] = initial
-    if absorbing is not None:
-        options["absorbing"] = absorbing
-    if drop_unseen:
-        options["drop_unseen"] = "yes"
-    if truncated_at is not None:
-        options["truncated_at"] = str(truncated_at)
+    options |= {name: str(value) for name, value in named.items() if value is not None}
     if target.suffix != ".npz":
         raise typer.BadParameter(f"{target} does not end in .npz", param_hint="TARGET")
     world = world_from(source, options)
@@ -218,14 +213,10 @@ def _policy(expert: str, source: str, options: dict[str, str], world: jm.World) 
 
 def _own_expert(source: str, options: dict[str, str], world: jm.World) -> jm.Policy:
     """The expert that an example of the gallery comes with."""
-    from journeyman.adapters.source_options import EVERYWHERE, arguments_for
-    from journeyman.adapters.world_sources import GALLERY, GALLERY_NAMES
+    from journeyman.adapters.world_sources import GALLERY, ICU_SEPSIS, gallery_example
 
-    name = source.removeprefix(GALLERY).replace("-", "_")
-    if name in GALLERY_NAMES:
-        function = getattr(jm.gallery, name)
-        given = {key: text for key, text in options.items() if key not in EVERYWHERE}
-        expert = getattr(function(**arguments_for(source, function, given)), "expert", None)
+    if source.startswith(GALLERY) or source == ICU_SEPSIS:
+        expert = getattr(gallery_example(source, options), "expert", None)
         if isinstance(expert, jm.Policy):
             return expert
     raise InvalidPolicy(

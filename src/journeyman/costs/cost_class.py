@@ -298,7 +298,7 @@ class Totals:
         low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
         for start in range(0, matrix.shape[0], BLOCK):
             rows = matrix[start : start + BLOCK]
-            costs = np.asarray((rows.toarray() if sparse.issparse(rows) else rows) @ points.T)
+            costs = np.asarray(dense(rows) @ points.T)
             low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
         return np.asarray(self.horizon * (high - low))
 

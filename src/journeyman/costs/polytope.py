@@ -128,11 +128,15 @@ class Polytope(CostClass):
         return np.asarray(middle + share * away)
 
     def largest_gap(self, low: FloatArray, high: FloatArray) -> float:
+        for end in (low, high):
+            self.scaling(np.size(end))
         ends = np.maximum(times(self.vertices, low), times(self.vertices, high))
         return float(ends.sum(axis=1).max())
 
     def least_gap(self, low: FloatArray, high: FloatArray) -> float:
         """min_z max_w <w, z> is at least max_w min_z <w, z>."""
+        for end in (low, high):
+            self.scaling(np.size(end))
         ends = np.minimum(times(self.vertices, low), times(self.vertices, high))
         return float(ends.sum(axis=1).max())
 
@@ -238,7 +242,8 @@ class Polytope(CostClass):
     @cached_property
     def _plane(self) -> FloatArray:
         """Orthonormal directions in which W does not extend."""
-        _, sizes, directions = np.linalg.svd(self.vertices - self._middle)
+        away = self.vertices - self._middle
+        _, sizes, directions = np.linalg.svd(away, full_matrices=len(away) < away.shape[1])
         extends = np.zeros(len(directions), dtype=bool)
         extends[: sizes.size] = sizes > ROUNDING * _size(self.vertices)
         return np.asarray(directions[~extends])

@@ -62,6 +62,8 @@ class PriorBall(CostClass):
         scale: ArrayLike | None = None,
     ) -> None:
         weights = real_array("prior", prior, ndim=1, refusal=InvalidCosts)
+        if not weights.size:
+            raise InvalidCosts("the prior has no weights", "Give one weight per cost")
         size = require_between(
             "radius", radius, 0.0, math.inf, InvalidCosts,
             "Give how far the weights can be from the prior; a cost that is known exactly belongs "
@@ -73,7 +75,7 @@ class PriorBall(CostClass):
                     "scale is given beside a norm that is a ball", "Give the scale to the ball"
                 )
             ball = norm
-        elif norm in NORMS:
+        elif isinstance(norm, str) and norm in NORMS:
             ball = NORMS[norm](scale)
         else:
             raise InvalidCosts(
@@ -103,7 +105,9 @@ class PriorBall(CostClass):
         return np.asarray(matrix @ self.prior) + self.radius * self.ball.row_gaps(matrix)
 
     def worst_case(self, difference: ArrayLike) -> FloatArray:
-        return self.prior + self.radius * self.ball.worst_case(difference)
+        z = np.asarray(difference, dtype=float)
+        self.scaling(z.size)
+        return self.prior + self.radius * self.ball.worst_case(z)
 
     def admit(self, weights: ArrayLike) -> FloatArray:
         w = np.asarray(weights, dtype=float)
@@ -114,13 +118,19 @@ class PriorBall(CostClass):
 
     def largest_gap(self, low: FloatArray, high: FloatArray) -> float:
         """Both parts at their largest; attained where low = -high."""
+        self._require_sizes(low, high)
         known = float(np.maximum(times(self.prior, low), times(self.prior, high)).sum())
         return known + self.radius * self.ball.largest_gap(low, high)
 
     def least_gap(self, low: FloatArray, high: FloatArray) -> float:
         """Both parts at their least."""
+        self._require_sizes(low, high)
         known = float(np.minimum(times(self.prior, low), times(self.prior, high)).sum())
         return known + self.radius * self.ball.least_gap(low, high)
+
+    def _require_sizes(self, *ends: FloatArray) -> None:
+        for end in ends:
+            self.scaling(np.size(end))
 
     def pointwise_bound(self, matrix: Matrix) -> float:
         """A ball has both signs: |<prior, row>| + radius gap_ball(row)."""

@@ -60,6 +60,7 @@ from journeyman.arrays import (
     IntArray,
     Matrix,
     assign,
+    dense,
     integer_array,
     read_only,
     real_array,
@@ -94,8 +95,7 @@ class Shaping:
     ) -> "Shaping":
         """The values of a policy cloned from `demos` as potential."""
         V = value_functions(world, clone(demos, world, smoothing=smoothing), matrix)
-        dense = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
-        shaped = dense + world.discount * (world.transition @ V) - V[world.pairs.states]
+        shaped = dense(matrix) + world.discount * (world.transition @ V) - V[world.pairs.states]
         return cls(V, read_only(world.initial @ V), read_only(shaped))
 
     def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
@@ -327,7 +327,7 @@ def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> Floa
         (weights, demos.pairs_in(world), demos.offsets), shape=(len(demos), world.num_pairs)
     )
     totals = visits @ matrix
-    return np.asarray(totals.toarray() if sparse.issparse(totals) else totals)
+    return dense(totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +351,7 @@ class Tails:
         return cls(
             demos.terminated & _costs_alike(demos, matrix, world),
             np.asarray(world.discount**demos.lengths * world.effective_horizon),
-            np.asarray(resting.toarray() if sparse.issparse(resting) else resting),
+            dense(resting),
         )
 
     @property
@@ -376,7 +376,7 @@ def _costs_alike(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArr
         pairs = first + np.arange(counts.sum()) - np.repeat(starts, counts)
         difference = matrix[pairs] - matrix[first]
         largest = abs(difference).max(axis=1)
-        moved = largest.toarray() if sparse.issparse(largest) else largest
+        moved = dense(largest)
         alike[ends] = np.maximum.reduceat(np.ravel(moved), starts) == 0
     return np.asarray(alike[demos.last_states])
 

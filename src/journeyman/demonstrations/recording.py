@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from journeyman.arrays import IntArray, Seed, generator, read_only
+from journeyman.arrays import IntArray, Seed, generator, read_only, require_whole
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.policy import Policy
@@ -37,8 +37,7 @@ def record(
     Demonstrations(3 episodes, 3 steps, 3 terminated)
     """
     for name, value in (("trajectories", trajectories), ("horizon", horizon)):
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise InvalidDemonstrations(f"{name} = {value!r}", "Give a whole number from 1")
+        require_whole(name, value, 1, InvalidDemonstrations)
     rng = generator(seed)
     if not isinstance(world, World):
         return _in_large_world(world, expert, trajectories, horizon, rng)

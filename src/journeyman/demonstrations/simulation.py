@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, assign, real_array
-from journeyman.costs.functions import CostFunctions
+from journeyman.arrays import FloatArray, IntArray, assign, real_array, require_whole
+from journeyman.costs.functions import CostFunctions, StepCosts
 from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.errors import InvalidDemonstrations
 from journeyman.execution import Executor, Serial
@@ -209,8 +209,7 @@ def record_totals(
     for name, value, least in (
         ("trajectories", trajectories, 1), ("horizon", horizon, 1), ("seed", seed, 0),
     ):  # fmt: skip
-        if not isinstance(value, int | np.integer) or value < least:
-            raise InvalidDemonstrations(f"{name} = {value!r}", f"Give a whole number from {least}")
+        require_whole(name, value, least, InvalidDemonstrations)
     policies = [(expert, (EXPERT,))]
     return simulate(simulator, policies, trajectories, horizon, seed, executor)[0]
 
@@ -241,13 +240,10 @@ def _task(
     return simulator.totals(policies[which], count, horizon, rng)
 
 
-@dataclass(frozen=True, eq=False)
-class WorldSimulator:
-    """A world with costs as a simulator: walks of exactly `horizon` steps; policies are shown state
-    ids."""
+class StatedCosts:
+    """Names and ranges of a simulator's costs, where its `costs` state them."""
 
-    world: AnyWorld
-    costs: CostFunctions
+    costs: CostFunctions | StepCosts
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -260,6 +256,15 @@ class WorldSimulator:
     @property
     def highest(self) -> FloatArray:
         return self.costs.highest
+
+
+@dataclass(frozen=True, eq=False)
+class WorldSimulator(StatedCosts):
+    """A world with costs as a simulator: walks of exactly `horizon` steps; policies are shown state
+    ids."""
+
+    world: AnyWorld
+    costs: CostFunctions
 
     @property
     def discount(self) -> float:

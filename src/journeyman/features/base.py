@@ -24,6 +24,7 @@ from journeyman.arrays import (
     Matrix,
     SparseMatrix,
     assign,
+    dense,
     freeze_rows,
     read_only,
     real_array,
@@ -166,13 +167,9 @@ def concatenate(parts: Sequence[Features]) -> Features:
     joined = (
         freeze_rows(sparse.hstack(columns, format="csr"))
         if all(part.is_sparse for part in parts)
-        else read_only(np.hstack([_dense(column) for column in columns]))
+        else read_only(np.hstack([dense(column) for column in columns]))
     )
     return Features(joined, bases[0] if bases else None)
-
-
-def _dense(matrix: Matrix) -> FloatArray:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
 class FlowRows(NamedTuple):

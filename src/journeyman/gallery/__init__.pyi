@@ -5,11 +5,11 @@ from journeyman.gallery.example import Example as Example
 from journeyman.gallery.example import PublishedExample as PublishedExample
 from journeyman.gallery.garnet_world import garnet as garnet
 from journeyman.gallery.grid_world import grid as grid
-from journeyman.gallery.queue_examples import Queues as Queues
-from journeyman.gallery.queue_examples import queues as queues
 from journeyman.gallery.queue_network import EmptyStart as EmptyStart
 from journeyman.gallery.queue_network import QueueNetwork as QueueNetwork
 from journeyman.gallery.queue_network import QueuePlan as QueuePlan
+from journeyman.gallery.queue_network import Queues as Queues
 from journeyman.gallery.queue_network import SmoothStart as SmoothStart
+from journeyman.gallery.queue_network import queues as queues
 from journeyman.gallery.sepsis import ClinicalExample as ClinicalExample
 from journeyman.gallery.sepsis import icu_sepsis as icu_sepsis

@@ -35,7 +35,7 @@ worlds mix fast.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -142,6 +142,16 @@ class LinearSolution:
     method: str
 
 
+class CompiledSystem(NamedTuple):
+    """A = I - discount P for the compiled loops: the arrays of the CSR matrix P."""
+
+    data: FloatArray
+    indices: Any
+    """Unsigned, as are the offsets."""
+    indptr: Any
+    discount: float
+
+
 class DiscountedSystem:
     """Solves for several right-hand sides with one policy; a factorisation is made at most once."""
 
@@ -194,18 +204,18 @@ class DiscountedSystem:
         """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word."""
         from journeyman.policy.system_kernels import bicgstab
 
-        rows, x = (self._columns if transposed else self._rows), np.zeros_like(b)
+        system, x = (self._columns if transposed else self._rows), np.zeros_like(b)
         wanted = tolerance * float(norms(b))
-        bicgstab(*rows, self.discount, b, x, wanted, KRYLOV_ITERATIONS)
+        bicgstab(system, b, x, wanted, KRYLOV_ITERATIONS)
         return np.where(np.isfinite(x), x, 0.0)
 
     @cached_property
-    def _rows(self) -> tuple[FloatArray, Any, Any]:
-        return compiled_rows(sparse.csr_array(self.transition))
+    def _rows(self) -> CompiledSystem:
+        return compiled_system(sparse.csr_array(self.transition), self.discount)
 
     @cached_property
-    def _columns(self) -> tuple[FloatArray, Any, Any]:
-        return compiled_rows(sparse.csr_array(self.transition.T))
+    def _columns(self) -> CompiledSystem:
+        return compiled_system(sparse.csr_array(self.transition.T), self.discount)
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
         self.factorise()
@@ -232,10 +242,11 @@ def factorise(matrix: SparseMatrix) -> Any:
     )  # fmt: skip
 
 
-def compiled_rows(matrix: SparseMatrix) -> tuple[FloatArray, Any, Any]:
-    """The arrays of a CSR matrix, with unsigned indices for the compiled loops."""
+def compiled_system(matrix: SparseMatrix, discount: float) -> CompiledSystem:
+    """I - discount P of a CSR matrix P."""
     unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
-    return matrix.data, matrix.indices.view(unsigned), matrix.indptr.astype(np.uint64)
+    indptr = matrix.indptr.astype(np.uint64)
+    return CompiledSystem(matrix.data, matrix.indices.view(unsigned), indptr, discount)
 
 
 FACTOR_LIMIT = 2_000_000
@@ -297,17 +308,17 @@ class Chains:
 
         x, discount = guess.copy(), self.world.discount
         matrix = self.world.transition[choice]
-        rows = compiled_rows(matrix)
-        left = residual_norm(*rows, discount, right, x)
+        rows = compiled_system(matrix, discount)
+        left = residual_norm(rows, right, x)
         wanted = reduction * left
         if self._factored is not None and self._skips == 0:
             x = self._refined(matrix, right, x, wanted)
-            left = residual_norm(*rows, discount, right, x)
+            left = residual_norm(rows, right, x)
             self._skips = 0 if left <= wanted else SKIPPED + 1
         self._skips = max(self._skips - 1, 0)
         if not left <= wanted:
-            bicgstab(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
-            left = residual_norm(*rows, discount, right, x)
+            bicgstab(rows, right, x, wanted, BLOCK_ITERATIONS)
+            left = residual_norm(rows, right, x)
         if not left <= ACCEPTED * wanted:
             system = DiscountedSystem(matrix, discount)
             x = system.solve(right, guess=guess, reduction=reduction).x
@@ -405,14 +416,14 @@ class Chains:
     def _krylov(self, matrix: SparseMatrix, right: FloatArray, accuracy: float) -> FloatArray:
         from journeyman.policy.system_kernels import bicgstab, bicgstab_block
 
-        rows, discount = compiled_rows(matrix), self.world.discount
+        system = compiled_system(matrix, self.world.discount)
         x = np.zeros_like(right)
         wanted = accuracy * norms(right)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
-            bicgstab(*rows, discount, right.ravel(), single, goal, BLOCK_ITERATIONS)
+            bicgstab(system, right.ravel(), single, goal, BLOCK_ITERATIONS)
             return single.reshape(right.shape)
-        bicgstab_block(*rows, discount, right, x, wanted, BLOCK_ITERATIONS)
+        bicgstab_block(system, right, x, wanted, BLOCK_ITERATIONS)
         return x
 
     def _solve_failed_again(
@@ -422,7 +433,7 @@ class Chains:
         from journeyman.policy.system_kernels import residual_block
 
         left = np.empty_like(x)
-        residual_block(*compiled_rows(matrix), self.world.discount, right, x, left)
+        residual_block(compiled_system(matrix, self.world.discount), right, x, left)
         allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
         wrong = ~(norms(left) <= allowed)
         if not wrong.any():

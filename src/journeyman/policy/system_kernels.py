@@ -1,8 +1,9 @@
 """Compiled loops of policy evaluation: Bellman steps, BiCGSTAB and triangular solves.
 
-A = I - discount P is given by the arrays of the CSR matrix P. Its indices are unsigned: compiled
-code then need not ask whether they count from the end, which halves the time of a product. Blocks
-of right-hand sides are stored row by row, so that the innermost loop runs over them.
+A = I - discount P is a `CompiledSystem`, the arrays of the CSR matrix P and the discount. Its
+indices are unsigned: compiled code then need not ask whether they count from the end, which halves
+the time of a product. Blocks of right-hand sides are stored row by row, so that the innermost loop
+runs over them.
 
 BiCGSTAB (van der Vorst 1992) works on the residual in units of its own size, powers of two, so
 that right-hand sides of any size are the same to it. It breaks down when the residual becomes
@@ -16,6 +17,7 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.compiled import dot, kernel, largest, norm, unit_of, vector_kernel
+from journeyman.policy.policy_evaluation import CompiledSystem
 
 ONE = np.uint64(1)
 TINY = 1e-30
@@ -84,15 +86,9 @@ def filling_step(
 
 
 @kernel
-def multiply(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    x: FloatArray,
-    out: FloatArray,
-) -> None:
+def multiply(system: CompiledSystem, x: FloatArray, out: FloatArray) -> None:
     """out = A x."""
+    data, indices, indptr, discount = system
     entry = indptr[0]
     for i in range(x.size):
         total, end = 0.0, indptr[i + 1]
@@ -103,17 +99,10 @@ def multiply(
 
 
 @vector_kernel
-def residual_norm(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    right: FloatArray,
-    x: FloatArray,
-) -> float:
+def residual_norm(system: CompiledSystem, right: FloatArray, x: FloatArray) -> float:
     """|right - A x|_2."""
     r = np.empty(x.size)
-    multiply(data, indices, indptr, discount, x, r)
+    multiply(system, x, r)
     for i in range(x.size):
         r[i] -= right[i]
     return norm(r)
@@ -121,19 +110,12 @@ def residual_norm(
 
 @vector_kernel
 def bicgstab(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    right: FloatArray,
-    x: FloatArray,
-    wanted: float,
-    most: int,
+    system: CompiledSystem, right: FloatArray, x: FloatArray, wanted: float, most: int
 ) -> int:
     """Improve `x` in place until |right - A x|_2 <= wanted; at most `most` iterations."""
     size = x.size
     r, v, p, t = np.empty(size), np.zeros(size), np.zeros(size), np.empty(size)
-    multiply(data, indices, indptr, discount, x, r)
+    multiply(system, x, r)
     unit = subtracted_in_units(right, r)
     goal = wanted / unit
     shadow, shadow_square = r.copy(), dot(r, r)
@@ -149,7 +131,7 @@ def bicgstab(
         rho = rho_next
         for i in range(size):
             p[i] = r[i] + beta * (p[i] - omega * v[i])
-        multiply(data, indices, indptr, discount, p, v)
+        multiply(system, p, v)
         alpha = rho / dot(shadow, v)
         if not abs(alpha) < 1.0 / TINY:
             if beta == 0.0:
@@ -158,7 +140,7 @@ def bicgstab(
             continue
         for i in range(size):
             r[i] -= alpha * v[i]
-        multiply(data, indices, indptr, discount, r, t)
+        multiply(system, r, t)
         square = dot(t, t)
         omega = dot(t, r) / square if square > 0.0 else 0.0
         for i in range(size):
@@ -186,15 +168,9 @@ def is_broken(rho: float, shadow_square: float, square: float, beta: float) -> b
 
 
 @vector_kernel
-def multiply_block(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    x: FloatArray,
-    out: FloatArray,
-) -> None:
+def multiply_block(system: CompiledSystem, x: FloatArray, out: FloatArray) -> None:
     """out = A x for a block of vectors."""
+    data, indices, indptr, discount = system
     size, count = x.shape
     for i in range(size):
         for k in range(count):
@@ -207,16 +183,10 @@ def multiply_block(
 
 @vector_kernel
 def residual_block(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    right: FloatArray,
-    x: FloatArray,
-    out: FloatArray,
+    system: CompiledSystem, right: FloatArray, x: FloatArray, out: FloatArray
 ) -> None:
     """out = right - A x for a block of right-hand sides."""
-    multiply_block(data, indices, indptr, discount, x, out)
+    multiply_block(system, x, out)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             out[i, k] = right[i, k] - out[i, k]
@@ -235,20 +205,13 @@ def inner_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None
 
 @vector_kernel
 def bicgstab_block(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    discount: float,
-    right: FloatArray,
-    x: FloatArray,
-    wanted: FloatArray,
-    most: int,
+    system: CompiledSystem, right: FloatArray, x: FloatArray, wanted: FloatArray, most: int
 ) -> int:
     """`bicgstab` for every column of `right`; a column that is done or broken down rests."""
     size, count = x.shape
     r, t = np.empty((size, count)), np.empty((size, count))
     v, p = np.zeros((size, count)), np.zeros((size, count))
-    residual_block(data, indices, indptr, discount, right, x, r)
+    residual_block(system, right, x, r)
     unit = column_units(r)
     r /= unit
     goal = wanted / unit
@@ -271,13 +234,13 @@ def bicgstab_block(
                 shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
         rho[:] = rho_next
         directions(r, beta, omega, v, p)
-        multiply_block(data, indices, indptr, discount, p, v)
+        multiply_block(system, p, v)
         inner_products(shadow, v, first)
         first_lengths(rho, first, beta, alpha, resting, begun)
         for i in range(size):
             for k in range(count):
                 r[i, k] -= alpha[k] * v[i, k]
-        multiply_block(data, indices, indptr, discount, r, t)
+        multiply_block(system, r, t)
         inner_products(t, r, first)
         inner_products(t, t, second)
         second_lengths(first, second, omega, begun & ~resting)

@@ -33,6 +33,7 @@ from journeyman.arrays import (
     IntArray,
     Matrix,
     assign,
+    dense,
     plain_array,
     read_only,
     real_array,
@@ -621,4 +622,4 @@ def require_possible(records: EpisodeTotals, simulator: Simulator) -> None:
 def _rows_of(matrix: Matrix, pairs: Pairs, states: IntArray, actions: IntArray) -> FloatArray:
     """Rows of a cost matrix at given pairs."""
     rows = matrix[pairs.index(states, actions, InvalidCosts)]
-    return read_only(np.asarray(rows.toarray() if sparse.issparse(rows) else rows))
+    return read_only(dense(rows))

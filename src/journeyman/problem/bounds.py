@@ -194,8 +194,8 @@ class TrivialBound:
 
     value: float
     least: float
-    """Zero for an expert known from demonstrations and for the balls; the least total of a known
-    cost, the least gap of a one-sided class to a declared target."""
+    """Zero for a class that contains the cost zero; the least total of a known cost; else what a
+    policy can at most be better by than the expert, or than a declared target."""
     ranges: ProvenRanges | None
     """None where bounded costs alone imply as much."""
 
@@ -210,7 +210,7 @@ def plain_bound(problem: "Apprenticeship", target: FloatArray | None, sign: floa
         problem.cost_class,
         problem.basis.num_costs,
     )
-    rounding = (num_costs + 8) * EPSILON
+    rounding, scale = (num_costs + 8) * EPSILON, cost_class.scaling(num_costs)
     if target is None:
         return 2 * cost_class.centred_bound(problem.basis) * h * (1 + rounding)
     ways = (
@@ -219,7 +219,7 @@ def plain_bound(problem: "Apprenticeship", target: FloatArray | None, sign: floa
     )
     found = []
     for centre, size in ways:
-        sizes = size * h + h * np.abs(centre).sum() + float(np.abs(target).sum())
+        sizes = size * h + h * (scale @ np.abs(centre)) + scale @ np.abs(target)
         distance = cost_class.gap(sign * (h * centre - target))
         found.append(size * h + distance + rounding * float(sizes))
     return min(found)
@@ -229,14 +229,9 @@ def without_plans(
     problem: "Apprenticeship", target: FloatArray | None, *, known_cost: bool = False
 ) -> TrivialBound:
     """The plain bound, which needs nothing but bounded costs."""
-    sided = known_cost or _may_be_negative(problem, target)
+    sided = known_cost or not problem.cost_class.contains_zero
     least = -plain_bound(problem, target, -1.0) if sided else 0.0
     return TrivialBound(plain_bound(problem, target), least, None)
-
-
-def _may_be_negative(problem: "Apprenticeship", target: FloatArray | None) -> bool:
-    """Whether policies can do better than a target under every cost of the class."""
-    return target is not None and not problem.cost_class.contains_zero
 
 
 def with_ranges(
@@ -258,7 +253,7 @@ def with_ranges(
     value = box.largest(decided=True)
     if known_cost:
         return TrivialBound(min(value, plain.value), box.least(), box.proven())
-    least = box.least_gap() if _may_be_negative(problem, target) else 0.0
+    least = 0.0 if problem.cost_class.contains_zero else box.least_gap()
     return TrivialBound(value, least, box.proven()) if value < plain.value else plain
 
 

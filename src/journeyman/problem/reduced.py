@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, SparseMatrix, assign, first_index, read_only
+from journeyman.arrays import (
+    FloatArray,
+    Matrix,
+    assign,
+    dense,
+    first_index,
+    read_only,
+)
 from journeyman.errors import InvalidSolver
 from journeyman.features.base import Features
 from journeyman.policy import occupancy, plan
@@ -103,7 +110,7 @@ class Reduced:
     @cached_property
     def matching(self) -> FloatArray:
         """G: one row per cost."""
-        return _dense(self.features.matrix.T @ self.problem.cost_matrix).T
+        return dense(self.features.matrix.T @ self.problem.cost_matrix).T
 
     @cached_property
     def matching_target(self) -> FloatArray:
@@ -113,16 +120,12 @@ class Reduced:
     @cached_property
     def budget_rows(self) -> FloatArray:
         """C: one row per budget."""
-        return _dense(self.features.matrix.T @ self.problem.budget_matrix).T
+        return dense(self.features.matrix.T @ self.problem.budget_matrix).T
 
     @cached_property
     def budget_limits(self) -> FloatArray:
         base = self.features.base
         return self.problem.limits if base is None else -self.problem.overspending(base)
-
-
-def _dense(matrix: Matrix | SparseMatrix) -> FloatArray:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
 SLACK_ROUNDS = 60

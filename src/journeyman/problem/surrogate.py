@@ -17,9 +17,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign, real_array
+from journeyman.arrays import FloatArray, Matrix, assign, dense, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.problem.reduced import (
     DrawnRows,
@@ -206,7 +205,7 @@ class Surrogate:
 
 def _row(matrix: Matrix, index: int) -> FloatArray:
     row = matrix[[index]]
-    return np.asarray(row.toarray() if sparse.issparse(row) else row).ravel()
+    return dense(row).ravel()
 
 
 @dataclass(frozen=True, eq=False, init=False)

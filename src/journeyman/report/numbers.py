@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from journeyman.certificate.presentation import percent
+
 DATA = Markup('<data value="{}">{}</data>')
 DIGITS = 4
 """Significant digits of the largest number of a column."""
@@ -95,16 +97,8 @@ def signed(value: float, text: str) -> str:
 
 
 def share(value: float) -> str:
-    """A part of a whole.
-
-    >>> share(0.1234), share(0.0), share(1e-5), share(1.0)
-    ('12.3 %', '0 %', '< 0.1 %', '100 %')
-    """
-    if value == 0:
-        return "0 %"
-    if 0 < value < 5e-4:
-        return "< 0.1 %"
-    return f"{100 * value:.3g} %".replace("-", MINUS)
+    """A part of a whole, as certificates write it."""
+    return percent(value).replace("-", MINUS)
 
 
 def seconds(value: float) -> str:

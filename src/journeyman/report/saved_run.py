@@ -39,7 +39,7 @@ from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.problem.expert_premises import premise_from
 from journeyman.report.report_data import ReportData, SavedRun
-from journeyman.storage import Arrays, PathLike, load_arrays, take
+from journeyman.storage import Arrays, PathLike, load_arrays, read_json, take
 from journeyman.world import World
 from journeyman.world.levels import Level
 
@@ -64,15 +64,10 @@ def read_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> Report
 
 def _facts(path: Path) -> dict[str, Any]:
     """What `certificate.json` says, if its digest is right."""
-    try:
-        if path.stat().st_size > LONGEST_TEXT:
-            raise InvalidFile(f"{path} has {path.stat().st_size} bytes", REMEDY)
-        facts = json.loads(path.read_bytes())
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path.parent} holds no {CERTIFICATE}", REMEDY) from fault
-    except (OSError, ValueError, RecursionError) as fault:
-        raise InvalidFile(f"{path} cannot be read: {fault}", REMEDY) from fault
-    if not isinstance(facts, dict) or facts.get("kind") != KIND:
+    if not path.exists():
+        raise InvalidFile(f"{path.parent} holds no {CERTIFICATE}", REMEDY)
+    facts = read_json(path, LONGEST_TEXT, REMEDY)
+    if facts.get("kind") != KIND:
         raise InvalidFile(f"{path} is not the certificate of a run", REMEDY)
     if facts.get("version") != VERSION:
         raise InvalidFile(
@@ -98,14 +93,13 @@ def _compare(place: Path, facts: dict[str, Any]) -> None:
 
 
 def _report_data(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> ReportData:
-    trace = None
-    if "trace.npz" in facts["inputs"]:
-        _, arrays = load_arrays(place / "trace.npz", "trace", INPUT_VERSION)
-        trace = take(place / "trace.npz", arrays, "bounds")
-    recovered = None
-    if "recovered.npz" in facts["inputs"]:
-        _, arrays = load_arrays(place / "recovered.npz", "recovered", INPUT_VERSION)
-        recovered = take(place / "recovered.npz", arrays, "weights")
+    def optional(kind: str, name: str) -> FloatArray | None:
+        path = place / f"{kind}.npz"
+        if path.name not in facts["inputs"]:
+            return None
+        return take(path, load_arrays(path, kind, INPUT_VERSION)[1], name)
+
+    trace, recovered = optional("trace", "bounds"), optional("recovered", "weights")
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
     run = SavedRun(name, facts["inputs"], software, trace, recovered, found)
@@ -119,16 +113,10 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
     _, duals = load_arrays(path, "evidence", INPUT_VERSION)
     parts = (take(path, duals, name) for name in ("cost_weights", "values", "budget_prices"))
     return Certificate(
+        **_claims(facts),
         problem=_problem(place, DEMONSTRATIONS in facts["inputs"]),
         policy=Policy.load(place / "policy.npz"),
-        failure_probability=facts["failure_probability"],
-        combinations=_combinations(facts),
-        trivial_bound=number(facts["trivial_bound"]),
         gap_on_data=number(facts["gap_on_data"]),
-        lower_bounds=LowerBounds(
-            **{name: number(value) for name, value in facts["lower_bounds"].items()}
-        ),
-        premises=_premises(facts),
         budgets=tuple(
             BudgetCertificate(
                 one["name"],
@@ -146,6 +134,16 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         measure=duals.get("measure"),
         least_possible=number(facts["least_possible"]),
     )
+
+
+def _claims(facts: dict[str, Any]) -> dict[str, Any]:
+    """What is claimed about policies in worlds of every level."""
+    bounds = {name: number(value) for name, value in facts["lower_bounds"].items()}
+    return {
+        "failure_probability": facts["failure_probability"],
+        "combinations": _combinations(facts), "premises": _premises(facts),
+        "trivial_bound": number(facts["trivial_bound"]), "lower_bounds": LowerBounds(**bounds),
+    }  # fmt: skip
 
 
 def _problem(place: Path, recorded: bool) -> Apprenticeship:
@@ -303,15 +301,10 @@ def _recorded_certificate(place: Path, facts: dict[str, Any]) -> Certificate:
 def _coded_certificate(place: Path, facts: dict[str, Any]) -> Certificate:
     """The claims of `certificate.json`; the policy is not there, for it is code."""
     problem = _coded_problem(place, facts["inputs"])
-    bounds = {name: number(value) for name, value in facts["lower_bounds"].items()}
     return Certificate(
+        **_claims(facts),
         problem=cast(Any, problem),
         policy=cast(Any, None),
-        failure_probability=facts["failure_probability"],
-        combinations=_combinations(facts),
-        trivial_bound=number(facts["trivial_bound"]),
-        premises=_premises(facts),
-        lower_bounds=LowerBounds(**bounds),
         expectations=np.full(len(problem.basis.names), np.nan),
     )
 

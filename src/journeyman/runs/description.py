@@ -267,11 +267,12 @@ def _checked(kind: type, table: Any, where: str) -> dict[str, Any]:
             close = get_close_matches(name, types, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(types)}"
             raise InvalidSettings(f"{where}: there is no setting {name!r}", hint)
-        found[name] = _of_type(types[name], value, f"{where}: {name}")
+        found[name] = value_of_type(types[name], value, f"{where}: {name}")
     return found
 
 
-def _of_type(wanted: str, value: Any, where: str) -> Any:
+def value_of_type(wanted: str, value: Any, where: str) -> Any:
+    """A stored value, if it is of the type of a field."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if "str" in wanted and isinstance(value, str):
         return value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -296,8 +296,4 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:
-
-        def copy(stream: BinaryIO) -> None:
-            stream.write(source.read_bytes())
-
-        write_atomically(target, copy)
+        write_atomically(target, lambda stream: stream.write(source.read_bytes()))

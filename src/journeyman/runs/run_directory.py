@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from journeyman.errors import InvalidFile, JourneymanError
 from journeyman.progress import Event, Observer
@@ -21,7 +20,7 @@ from journeyman.runs.description import (
     SolverDescription,
     read_toml,
 )
-from journeyman.storage import naming, write_atomically
+from journeyman.storage import naming, read_json, write_text
 
 LOCK = ".lock"
 
@@ -146,7 +145,7 @@ class RunDirectory:
         import tomli_w
 
         text = tomli_w.dumps({**description.table(), PROVENANCE: dict(provenance)})
-        _write(self.path / DESCRIPTION, text.encode())
+        write_text(self.path / DESCRIPTION, text)
         return changed
 
     def _compare(
@@ -186,22 +185,13 @@ class RunDirectory:
             shutil.rmtree(self.certified)
         unfinished.rename(self.certified)
         text = json.dumps(result, indent=1, sort_keys=True, allow_nan=False)
-        _write(self.path / RESULT, (text + "\n").encode())
+        write_text(self.path / RESULT, text + "\n")
 
     def result(self) -> dict[str, Any]:
         """The stored outcome of a run that has ended."""
-        path = self.path / RESULT
-        try:
-            if path.stat().st_size > LARGEST_RESULT:
-                raise ValueError("it is too long")
-            found = json.loads(path.read_bytes())
-            if not isinstance(found, dict):
-                raise ValueError("it is no object")
-            return found
-        except (OSError, ValueError, RecursionError) as fault:
-            raise InvalidFile(
-                f"{path} cannot be read ({fault})", "Run journeyman learn --overwrite again"
-            ) from fault
+        return read_json(
+            self.path / RESULT, LARGEST_RESULT, "Run journeyman learn --overwrite again"
+        )
 
 
 def evidence_in(path: Path) -> Path:
@@ -241,13 +231,6 @@ def _differences(was: RunDescription, now: RunDescription) -> Iterator[tuple[str
                 yield prefix + name, value, vars(other)[name]
 
 
-def _write(path: Path, content: bytes) -> None:
-    def write(stream: BinaryIO) -> None:
-        stream.write(content)
-
-    write_atomically(path, write)
-
-
 INTERVAL = 1.0
 """Seconds between two lines."""
 LONGEST_LINE = 4096
@@ -267,12 +250,7 @@ class Metrics:
         self._stream = self.path.open("a", encoding="utf-8")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._stream is not None:
             with naming(self.path), self._stream as stream:
                 if self._held is not None:

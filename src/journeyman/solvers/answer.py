@@ -145,8 +145,6 @@ class Details:
     """For stochastic methods: the trace, and the bound in probability on the error."""
     bounds_trace: FloatArray | None = None
     """For `ColumnGeneration`: seconds, lower and upper bound after every call (calls x 3)."""
-    total_surplus: float | None = None
-    """For one-sided classes: how much less the policy costs than the expert, over scaled costs."""
     work: Work | None = None
     """Iterations, forward solves, drawn steps, questions to the expert."""
     mixture: MixturePolicy | None = None
@@ -250,7 +248,11 @@ class Answer:
 
     @property
     def total_surplus(self) -> float | None:
-        return self.details.total_surplus
+        """For one-sided classes: how much less the policy costs than the expert, over scaled
+        costs."""
+        if not self.problem.cost_class.has_surplus or not isinstance(self.solution, Solution):
+            return None
+        return total_surplus(self.problem, self.solution.occupancy.measure)
 
     @property
     def work(self) -> Work | None:
@@ -307,7 +309,7 @@ class Answer:
         return words
 
 
-def total_surplus(problem: Apprenticeship, solution: Solution) -> float:
-    """How much less the policy costs than the target, summed over scaled costs."""
+def total_surplus(problem: Apprenticeship, measure: FloatArray) -> float:
+    """How much less a measure costs than the target, summed over scaled costs."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
-    return -float(scale @ problem.difference(solution.occupancy.measure))
+    return -float(scale @ problem.difference(measure))

@@ -172,10 +172,7 @@ def _draws(method: Any, problem: Apprenticeship) -> bool:
 def _problem(name: str, given: Any, seed: int) -> Apprenticeship:
     problem = given if isinstance(given, Apprenticeship) else given(seed)
     if not isinstance(problem, Apprenticeship) or problem.expert is None:
-        raise InvalidProblem(
-            f"{name!r} is a {type(problem).__name__}",
-            "Give an Apprenticeship, or a function that returns one for a seed",
-        )
+        raise _no_problem(name, problem)
     return problem
 
 
@@ -185,11 +182,15 @@ def _named_problems(problems: Any) -> dict[str, Any]:
         raise InvalidProblem("there is no problem", "Give an Apprenticeship")
     for name, one in named.items():
         if not (isinstance(one, Apprenticeship) or callable(one)) or isinstance(one, type):
-            raise InvalidProblem(
-                f"{name!r} is a {type(one).__name__}",
-                "Give an Apprenticeship, or a function that returns one for a seed",
-            )
+            raise _no_problem(name, one)
     return named
+
+
+def _no_problem(name: str, given: object) -> InvalidProblem:
+    return InvalidProblem(
+        f"{name!r} is a {type(given).__name__}",
+        "Give an Apprenticeship, or a function that returns one for a seed",
+    )
 
 
 def named_solvers(solvers: Any) -> dict[str, Any]:

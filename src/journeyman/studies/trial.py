@@ -13,6 +13,7 @@ from journeyman.certificate import Certificate, certify
 from journeyman.errors import JourneymanError, MissingExtra, TaskFailed
 from journeyman.problem import Apprenticeship
 from journeyman.progress import quiet
+from journeyman.runs.description import InvalidSettings, value_of_type
 from journeyman.runs.interruption import Stop, noticing
 from journeyman.solvers import Answer, solve
 from journeyman.storage import digest
@@ -82,29 +83,18 @@ class Trial:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
         """From stored fields; ValueError when they are not those of a trial."""
-        wanted = {one.name: _type_name(one.type) for one in fields(cls)}
+        wanted = {one.name: str(one.type) for one in fields(cls)}
         if not isinstance(facts, Mapping) or set(facts) != set(wanted):
             raise ValueError("these are not the fields of a trial")
-        return cls(**{name: _of_type(wanted[name], name, value) for name, value in facts.items()})
-
-
-def _type_name(kind: Any) -> str:
-    """A type as it is written in the class."""
-    return kind.__name__ if isinstance(kind, type) else str(kind)
-
-
-def _of_type(wanted: str, name: str, value: Any) -> Any:
-    """The value, if it is of a type that the field takes."""
-    if value is None and "None" in wanted:
-        return None
-    kinds: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-    kind = kinds[wanted.partition(" ")[0]]
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is float and number and math.isfinite(value):
-        return float(value)
-    if kind is not float and isinstance(value, kind) and (kind is bool) == isinstance(value, bool):
-        return value
-    raise ValueError(f"{name} = {value!r}")
+        missing = {name for name in wanted if facts[name] is None and "None" in wanted[name]}
+        try:
+            found: dict[str, Any] = {
+                name: None if name in missing else value_of_type(wanted[name], value, name)
+                for name, value in facts.items()
+            }
+        except InvalidSettings as fault:
+            raise ValueError(str(fault)) from fault
+        return cls(**found)
 
 
 WARM_UP = 0.5

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import special
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.errors import InvalidInput, InvalidWorld
 from journeyman.world import LargeWorld, Predecessors, SampledWorld, Successors
 from journeyman.world.large_world import STEPS, AnyWorld, require_sampled_world
@@ -211,9 +211,7 @@ def _check_back_and_there(world: LargeWorld, states: IntArray, rng: np.random.Ge
 
 def _require_agreement(one: str, other: str, steps: StepTable, table: StepTable) -> None:
     given = table.probabilities_of(steps)
-    wrong = ~_close(given, steps.probabilities)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if (row := first_true(~_close(given, steps.probabilities))) is not None:
         contrary = f"give {given[row]}" if given[row] > 0 else "do not know of it"
         raise InvalidWorld(
             f"{one} lead {steps.words(row)} with probability {steps.probabilities[row]}, {other} "

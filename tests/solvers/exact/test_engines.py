@@ -104,3 +104,16 @@ def random_model(seed, num_equations, num_limits, num_free):
 
 def quiet():
     return Watch("test", lambda event: None)
+
+
+@pytest.mark.parametrize("cost_class", [jm.Simplex(), jm.InfinityBall(), jm.L1Ball()])
+def test_an_engine_that_calls_a_problem_without_budgets_infeasible_is_not_believed(cost_class):
+    """At 1 - 1e-8 the equations are dependent up to the engines' tolerances."""
+    rng = np.random.default_rng(5)
+    laws = rng.dirichlet(np.full(6, 0.5), size=(6, 2))
+    world = jm.World.from_arrays(laws, np.full(6, 1 / 6), 1 - 1e-8)
+    basis, target = jm.CostBasis(-rng.random((12, 3))), jm.ExpertExpectation(np.zeros(3))
+    answer = jm.solve(jm.Apprenticeship(world, basis, target, cost_class))
+    assert answer.status in (jm.Status.OPTIMAL, jm.Status.INACCURATE)
+    assert answer.relaxation is None
+    assert answer.lower_bound <= answer.value

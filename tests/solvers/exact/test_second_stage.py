@@ -86,7 +86,7 @@ def test_no_policy_of_the_same_gap_surpasses_the_tilted_bound(seed):
         visits = jm.occupancy(problem.world, policy)
         if problem.overspending(visits.measure)[0] <= 0:
             bound = second_stage._tilted_bound(problem, problem.gap(visits), share, found.row_duals)
-            surplus = second_stage._surplus(problem, visits.measure)
+            surplus = second_stage.total_surplus(problem, visits.measure)
             assert surplus <= bound + 1e-9 * problem.gap_scale / share
 
 

@@ -11,7 +11,7 @@ from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, best_witness
-from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
+from journeyman.solvers.answer import Answer, Details, Solution, Work
 from journeyman.solvers.running import Status
 
 AGREEMENT = 1e-7
@@ -67,14 +67,12 @@ def answer_of(
     witness = best_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
     solution = Solution.of(problem, policy, witness)
     close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale
-    one_sided = problem.cost_class.has_surplus
     return Answer(
         problem,
         Status.OPTIMAL if close and status is Status.CONVERGED else status,
         engine,
         solution,
         Details(
-            total_surplus=total_surplus(problem, solution) if one_sided else None,
             work=work,
             recovered=None if recovered is None else read_only(np.array(recovered, dtype=float)),
             mixture=mixture,

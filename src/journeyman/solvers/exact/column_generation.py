@@ -34,7 +34,7 @@ import numpy as np
 from journeyman.arrays import read_only, require_between
 from journeyman.errors import InvalidSolver
 from journeyman.problem import Apprenticeship
-from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
+from journeyman.solvers.answer import Answer, Details, Solution, Work
 from journeyman.solvers.exact.column_search import (
     SAFETY,
     ColumnSearch,
@@ -44,7 +44,7 @@ from journeyman.solvers.exact.column_search import (
     keep_budgets,
 )
 from journeyman.solvers.exact.dual_set import UnitProgram
-from journeyman.solvers.exact.relaxation import budgets_exclude_each_other, relax_by_columns
+from journeyman.solvers.exact.relaxation import budgets_exclude_each_other, relax
 from journeyman.solvers.exact.second_stage import (
     FIRST_SHARE,
     has_second_stage,
@@ -95,7 +95,7 @@ class ColumnGeneration:
         search = ColumnSearch(UnitProgram.of(problem), share * tolerance, watch, memory)
         status = self._search(problem, search)
         if status is Status.INFEASIBLE:
-            relaxation = relax_by_columns(problem, search.tolerance, watch, self.max_calls)
+            relaxation = relax(problem, search.tolerance, watch, self.max_calls)
             answer = Answer(
                 problem, status, search.description, None, Details(relaxation=relaxation)
             )
@@ -119,9 +119,7 @@ class ColumnGeneration:
         solution = _solution(problem, search, tolerance)
         if status is Status.OPTIMAL and not is_optimal(problem, solution, tolerance):
             status = Status.INACCURATE
-        one_sided = problem.cost_class.has_surplus
-        surplus = total_surplus(problem, solution) if one_sided else None
-        return Answer(problem, status, search.description, solution, Details(total_surplus=surplus))
+        return Answer(problem, status, search.description, solution)
 
     def _tolerance(self, problem: Apprenticeship) -> float:
         if self.tolerance is not None:

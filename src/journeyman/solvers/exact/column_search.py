@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray
+from journeyman.arrays import FloatArray, IntArray, dense
 from journeyman.policy import extract
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy_evaluation import BLOCK_BYTES, Chains
@@ -270,7 +269,7 @@ class ColumnSearch:
             parts = [table for _, table in self.chains.tables(choice, sketch, 1e-4)]
             start_rows = Blocks(world, value_blocks(np.hstack(parts), world.initial, count))
         own = self.costs[start_rows.pairs]
-        own = own.toarray() if sparse.issparse(own) else np.asarray(own)
+        own = dense(own)
         return ColumnPool(world, start_rows, own)
 
 

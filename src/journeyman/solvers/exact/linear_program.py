@@ -64,6 +64,8 @@ from journeyman.solvers.running import (
     require_time_limit,
 )
 
+MOST_CALLS = 1000
+"""Generated policies behind each number of a relaxation."""
 NEXT_TO_NOTHING = 1e-6
 """A suggested bound below this share of 2N/(1 - discount) may be worse than none."""
 
@@ -216,16 +218,20 @@ class LinearProgram:
         return _answer(problem, status, candidate, solution)
 
     def _infeasible(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
-        """The budgets seem impossible: INFEASIBLE only if that can be proven."""
-        relaxation = relax(problem, self.engine, self._effort(problem), watch)
+        """The budgets seem impossible: INFEASIBLE only if that can be proven.
+
+        Without budgets every world has a policy, and an engine that finds none is wrong.
+        """
+        relaxation = None
+        if problem.constraints and not watch.must_stop:
+            relaxation = relax(problem, self.tolerance, watch, MOST_CALLS)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return _answer(problem, Status.INFEASIBLE, candidate, None, relaxation)
         witness = best_witness(problem, candidate.weights, candidate.prices)
         solution = _best_at_hand(problem, candidate.measure, witness)
-        status = Status.INACCURATE
         if watch.must_stop:
-            status = watch.stop_status
-        return _answer(problem, status, candidate, solution, relaxation)
+            return _answer(problem, watch.stop_status, candidate, solution)
+        return _answer(problem, Status.INACCURATE, candidate, solution, relaxation)
 
     def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
         sizes = np.array([budget.size for budget in problem.constraints])
@@ -245,7 +251,7 @@ class LinearProgram:
             return self._is_close(problem, solution)
         if candidate.surplus_bound is None:
             return False
-        missing = candidate.surplus_bound - total_surplus(problem, solution)
+        missing = candidate.surplus_bound - total_surplus(problem, solution.occupancy.measure)
         is_largest = missing <= self._allowed(problem, solution) * problem.basis.num_costs
         return self._is_close(problem, solution) and is_largest
 
@@ -271,17 +277,8 @@ def _answer(
     solution: Solution | None,
     relaxation: Relaxation | None = None,
 ) -> Answer:
-    surplus = None
-    if problem.cost_class.has_surplus and solution is not None:
-        surplus = total_surplus(problem, solution)
-    return Answer(
-        problem,
-        status,
-        candidate.engine,
-        solution,
-        Details(relaxation=relaxation, total_surplus=surplus),
-        log=candidate.log,
-    )
+    details = Details(relaxation=relaxation)
+    return Answer(problem, status, candidate.engine, solution, details, log=candidate.log)
 
 
 def _best_at_hand(problem: Apprenticeship, measure: FloatArray, witness: Witness) -> Solution:

@@ -95,45 +95,6 @@ def tilted_program(problem: Apprenticeship, model: LinearModel, tilt: float) -> 
     return replace(model, cost=cost)
 
 
-def flow_program(problem: Apprenticeship) -> LinearModel:
-    """The measures that keep the budgets, without an objective."""
-    return _assemble(problem, _nothing(problem))
-
-
-def relaxed_program(problem: Apprenticeship, prices: FloatArray) -> LinearModel:
-    """minimise sum_j prices_j t_j over measures that overspend budget j by at most t_j.
-
-    The column of t_j is in the budget's unit max|d_j|.
-    """
-    model = flow_program(problem)
-    num_budgets, num_rows = len(problem.constraints), model.row_upper.size
-    order = np.arange(num_budgets)
-    increases = sparse.csr_array(
-        (-np.ones(num_budgets), (order, num_rows - num_budgets + order)),
-        shape=(num_budgets, num_rows),
-    )
-    return replace(
-        model,
-        columns=sparse.vstack([model.columns, increases], format="csr"),
-        cost=np.concatenate([model.cost, prices * problem.budget_units]),
-        lower=np.concatenate([model.lower, np.zeros(num_budgets)]),
-        upper=np.concatenate([model.upper, np.full(num_budgets, INFINITY)]),
-    )
-
-
-def least_spending_program(problem: Apprenticeship, budget: int) -> LinearModel:
-    """minimise <mu, d_budget> while all the other budgets are kept."""
-    model = flow_program(problem)
-    others = np.arange(model.row_upper.size) != problem.world.num_states + budget
-    return replace(
-        model,
-        columns=model.columns[:, others],
-        cost=problem.budget_matrix[:, budget] / problem.budget_units[budget],
-        row_lower=model.row_lower[others],
-        row_upper=model.row_upper[others],
-    )
-
-
 def matching_rows(problem: Apprenticeship) -> slice:
     """The rows of the cost class in `exact_program` that belong to one cost each."""
     first = problem.world.num_states

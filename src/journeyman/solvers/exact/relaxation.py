@@ -2,66 +2,23 @@
 
     minimise   sum_j t_j (1 - discount)/(max d_j - min d_j)    over increases t >= 0 of the limits
 
-by an engine (`relax`) or by column generation (`relax_by_columns`), where it is one more program
-over occupancy measures and runs through the same loop (`UnitProgram.of_budgets`). A positive lower
-bound is a proof that the budgets exclude each other, and its duals are the prices that prove it.
+by column generation, to which it is one more program over occupancy measures
+(`UnitProgram.of_budgets`). A positive lower bound is a proof that the budgets exclude each other,
+and its duals are the prices that prove it.
 """
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
-from journeyman.policy import Policy, extract, occupancy
+from journeyman.policy import Policy, expected_cost, occupancy, plan
 from journeyman.problem import Apprenticeship, Forward, infeasibility_margin
 from journeyman.solvers.answer import Relaxation
 from journeyman.solvers.exact.column_search import ColumnSearch, generate, keep_budgets
 from journeyman.solvers.exact.dual_set import UnitProgram
-from journeyman.solvers.exact.engines import Effort, Engine, Result, engines_for, run_engine
-from journeyman.solvers.exact.occupancy_program import (
-    LinearModel,
-    least_spending_program,
-    relaxed_program,
-)
 from journeyman.solvers.running import Status, Watch
 
 SHARE = 0.1
 """The first phase is solved to this share of the tolerance."""
-
-
-def relax(
-    problem: Apprenticeship, engine: Engine | None, effort: Effort, watch: Watch
-) -> Relaxation | None:
-    """By an engine; None when nothing was found in time."""
-    spans = np.array([budget.span for budget in problem.constraints])
-    weights = np.divide(
-        1 - problem.world.discount, spans, out=1 / problem.budget_units, where=spans > 0
-    )
-    found = _solve(problem, relaxed_program(problem, weights), engine, effort, watch)
-    if found.status is not Status.OPTIMAL:
-        return None
-    least = np.full(spans.size, np.nan)
-    for j in range(spans.size):
-        cheapest = _solve(problem, least_spending_program(problem, j), engine, effort, watch)
-        if cheapest.status is Status.OPTIMAL:
-            least[j] = _spending(problem, _policy_of(problem, cheapest))[j]
-        elif cheapest.status is Status.INFEASIBLE:
-            least[j] = np.inf
-    prices = -found.row_duals[problem.world.num_states :] / problem.budget_units
-    return _relaxation(problem, _policy_of(problem, found), least, np.maximum(prices, 0.0))
-
-
-def _solve(
-    problem: Apprenticeship, model: LinearModel, engine: Engine | None, effort: Effort, watch: Watch
-) -> Result:
-    """The first engine's result that is an optimum or a proof that there is none."""
-    for candidate in engines_for(problem.world.num_pairs, engine):
-        result = run_engine(model, candidate, effort, watch)
-        if result.status in (Status.OPTIMAL, Status.INFEASIBLE) or watch.must_stop:
-            break
-    return result
-
-
-def _policy_of(problem: Apprenticeship, result: Result) -> Policy:
-    return extract(problem.world, result.columns[: problem.world.num_pairs])
 
 
 def _spending(problem: Apprenticeship, policy: Policy) -> FloatArray:
@@ -76,9 +33,7 @@ def budgets_exclude_each_other(
     return search.lower > 0 and infeasibility_margin(problem, _budget_prices(search)) > 0
 
 
-def relax_by_columns(
-    problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int
-) -> Relaxation:
+def relax(problem: Apprenticeship, tolerance: float, watch: Watch, max_calls: int) -> Relaxation:
     """By column generation."""
     search = _first_phase(problem, tolerance, watch, max_calls)
     least = [
@@ -116,8 +71,11 @@ def _least_spending(
 ) -> float:
     """min <mu, d_budget> while all the others are kept: infinite if impossible, NaN if unknown."""
     others = [other for j, other in enumerate(problem.constraints) if j != budget]
-    forward = Forward(problem.world, problem.budget_matrix[:, budget], others)
-    if others and budgets_exclude_each_other(forward, tolerance, watch, max_calls):
+    world, cost = problem.world, problem.budget_matrix[:, budget]
+    if not others:
+        return expected_cost(world, plan(world, cost).policy, cost)
+    forward = Forward(world, cost, others)
+    if budgets_exclude_each_other(forward, tolerance, watch, max_calls):
         return float("inf")
     task = UnitProgram.of(forward)
     search = ColumnSearch(task, tolerance * task.unit, watch)

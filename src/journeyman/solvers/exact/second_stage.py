@@ -102,7 +102,7 @@ def second_stage_by_columns(
     status = _generate(second, room, most)
     solution = _solution(problem, first, second, tolerance)
     bound = surplus_bound(problem, task, level * task.unit, second.best)
-    surplus = total_surplus(problem, solution)
+    surplus = total_surplus(problem, solution.occupancy.measure)
     proven = bound - surplus <= count * allowance(solution, tolerance)
     if proven and is_optimal(problem, solution, tolerance):
         status = status if status in STOPPED else Status.OPTIMAL
@@ -111,7 +111,7 @@ def second_stage_by_columns(
     calls = first.calls + second.calls
     return Answer(
         problem, status, f"{first.description}, then {second.calls} calls for the surplus",
-        solution, Details(total_surplus=surplus, work=Work(iterations=calls, forward_solves=calls)),
+        solution, Details(work=Work(iterations=calls, forward_solves=calls)),
         log=f"total surplus {surplus:.9g} with a gap of {solution.value:.9g}; with one of at most "
         f"{level * task.unit:.9g} no policy has more than {bound:.9g}",
     )  # fmt: skip
@@ -162,7 +162,7 @@ def _solution(
         return bold
     safe = evaluated(problem, first, witness, is_good)
     mixed = _boldest_mixture(problem, safe, bold, witness, tolerance)
-    return max(safe, mixed, key=lambda solution: total_surplus(problem, solution))
+    return max(safe, mixed, key=lambda one: total_surplus(problem, one.occupancy.measure))
 
 
 def _boldest_mixture(
@@ -258,7 +258,7 @@ def _tilted(
         return None
     measure = found.columns[: problem.world.num_pairs]
     visits = occupancy(problem.world, extract(problem.world, measure))
-    gap, surplus = problem.gap(visits), _surplus(problem, visits.measure)
+    gap, surplus = problem.gap(visits), total_surplus(problem, visits.measure)
     bound = _tilted_bound(problem, gap, share, found.row_duals)
     proven = bound - surplus <= effort.tolerance * problem.gap_scale * problem.basis.num_costs
     if not proven or gap - least > TILT_SLACK * problem.gap_scale:
@@ -303,8 +303,3 @@ def _sliced_bound(problem: Apprenticeship, gap: float, found: Result) -> float:
     least = least_cost_bound(problem.world, priced_cost(problem, scale * (1 + eta), xi), values)
     rights = eta @ (scale * problem.target + gap) + xi @ problem.limits
     return float(scale @ problem.target - least + rights)
-
-
-def _surplus(problem: Apprenticeship, measure: FloatArray) -> float:
-    scale = problem.cost_class.scaling(problem.basis.num_costs)
-    return -float(scale @ problem.difference(measure))
