@@ -73,6 +73,7 @@ PARTS = {"name", "status", "detail", "level"}
 
 # Texts: # is any number, <word> what a run gives; a premise has one text for each outcome, or more
 
+VISITED = "# of # states were visited"
 COUNTED = "# of # draws, frequency #, expected #"
 ODD_STEP = f"<tendency>most out of line is state #, action # to state #: {COUNTED}"
 ODD_START = f"<tendency>most out of line is a start in <states>: {COUNTED}"
@@ -139,6 +140,11 @@ TEXTS = [
     *_bet(DRAWN, "<draws> rows", "<again> are drawn again too often",
           "column # has a share of # in the draws, # is its mass",
           "the initial law has a mass of # in the draws, it should be 1"),
+    (ONE_LAW, DECLARED, f"not tested; {VISITED}"),
+    (ONE_ACTION, DECLARED, f"not tested, for no state was visited twice; {VISITED}"),
+    (ONE_ACTION, TESTED, f"{VISITED}; # of them again, always with the same action"),
+    (ONE_ACTION, FAILED, "in state # step # of episode # takes action # and step # of episode # "
+     "action #; # states have such steps"),
     (TAKEN, DECLARED, "predecessors are taken to be complete, columns to have mass 1/(1 - "
      "discount), draws to follow their law also where no row was drawn twice"),
 ]  # fmt: skip
