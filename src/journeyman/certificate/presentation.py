@@ -21,6 +21,7 @@ from journeyman.certificate.concentration import fewest, radii, recorded_length
 from journeyman.certificate.expert_estimates import LEAST_INDEPENDENT
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
 from journeyman.certificate.premises import doubt_of_copies
+from journeyman.certificate.regret import Regret
 from journeyman.certificate.terms import Premise, PremiseStatus, Term, refuted
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
@@ -531,9 +532,18 @@ def as_dict(certificate: Certificate) -> dict[str, Any]:
         "expectations", "lower_bounds", "budgets", "expert_intervals", "apprentice_intervals",
     )  # fmt: skip
     found = {name: plain(getattr(certificate, name)) for name in names}
+    found["regret"] = _regret_as_dict(certificate.regret)
     for one, budget in zip(certificate.budgets, found["budgets"], strict=True):
         budget["is_kept"] = one.is_kept
     return found
+
+
+def _regret_as_dict(regret: Regret | None) -> dict[str, Any] | None:
+    names = (
+        "bound", "valid", "share", "trivial_bound", "uniform", "failure_probability", "terms",
+        "uniform_terms", "premises", "contradiction",
+    )  # fmt: skip
+    return None if regret is None else {name: plain(getattr(regret, name)) for name in names}
 
 
 def plain(value: Any) -> Any:

@@ -60,7 +60,7 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix, read_only
 from journeyman.costs.cost_class import WeightSet
 from journeyman.policy import Policy, occupancy, plan
 from journeyman.problem.apprenticeship import Apprenticeship
-from journeyman.problem.bounds import least_cost_bound
+from journeyman.problem.bounds import least_cost_bound, plain_bound
 from journeyman.problem.cone_program import Cone, ConeModel, clarabel_settings, clarabel_solver
 from journeyman.problem.expert_premises import NearlyOptimal, Rational, SoftRational
 
@@ -73,7 +73,7 @@ CAP = 1e3
 """Times the horizon: prices of the expert's rows add up to this at most, so that the program has a
 solution also where K is empty. A smaller price proves no less than the truth."""
 NOTHING = 1e-7
-"""Of the largest excess: an R of the uniform policy below this is zero."""
+"""Of what bounded costs allow: an R of the uniform policy below this is zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ class RationalSet:
             overall.regret if isinstance(overall, NearlyOptimal) else np.inf, spent,
         )  # fmt: skip
 
-    def restricted(self, kept: FloatArray) -> "RationalSet":
+    def restricted(self, kept: IntArray) -> "RationalSet":
         """The larger set that only the recorded pairs at these positions define."""
         return replace(
             self, pairs=self.pairs[kept], counts=self.counts[kept], limits=self.limits[kept]
@@ -320,9 +320,10 @@ class RationalSet:
     @property
     def is_refuted(self) -> bool:
         """Whether no cost that distinguishes policies is compatible with the premise."""
-        scale = self.problem.largest_excess
-        matters = scale > NOTHING * self.problem.gap_scale
-        return bool(matters and self.uniform_bound.value <= NOTHING * scale)
+        least = NOTHING * plain_bound(self.problem, None)
+        if self.uniform_bound.value > least:
+            return False
+        return self.problem.largest_excess > least
 
 
 Found = tuple[RationalPrices, Member, FloatArray | None]
