@@ -164,16 +164,16 @@ def regret_of(
 
 def regret_terms(given: RationalSet, found: RegretBound) -> tuple[Term, ...]:
     """The parts of a bound with their formulas."""
-    sampled = Term("sampling", found.sampling, "<tau, r>", "estimates of the expert")
+    sampled = Term("sampling", found.sampling, "tau radius", "estimates of the expert")
     return (
         Term(
-            "worst cost", found.under_worst_cost, "gap_W(Psi'(mu - y) - sum_k tau_k x_k)",
+            "worst cost", found.under_worst_cost, "gap_W(Psi'(mu - y) - tau x)",
             "prices of recorded steps",
         ),
-        Term("declared", found.declared, "<limit, kappa> + t B + <tau, a>", "the premise"),
+        Term("declared", found.declared, "kappa limit + t total + tau regret", "the premise"),
         *((sampled,) if given.averages else ()),
-        Term("unseen", found.unseen, "<sig-, high> - <sig+, low>", "values of every cost"),
-        Term("rounding", found.rounding, "eps times sizes of the sums", "double precision"),
+        Term("unseen", found.unseen, "sig- high - sig+ low", "values of every cost"),
+        Term("rounding", found.rounding, "eps (pairs + n + 16) sizes", "double precision"),
     )  # fmt: skip
 
 

@@ -172,16 +172,16 @@ class Sums:
         count = world.num_pairs + world.num_states + problem.target.size + 16
         matched = problem.costs.largest_gap(-sizes, sizes)
         rounding = EPSILON * count * (matched + flows + declared + sampling)
-        sampled = DerivedTerm("sampling", "<tau, r>", sampling, "estimates of the expert")
+        sampled = DerivedTerm("sampling", "tau radius", sampling, "estimates of the expert")
         return [
             DerivedTerm(
-                "worst cost", "gap_W(Psi'(mu - y) - sum_k tau_k x_k)",
+                "worst cost", "gap_W(Psi'(mu - y) - tau x)",
                 problem.costs.gap(np.asarray(z)), "prices of recorded steps",
             ),
-            DerivedTerm("declared", "<limit, kappa> + t B + <tau, a>", declared, "the premise"),
+            DerivedTerm("declared", "kappa limit + t total + tau regret", declared, "the premise"),
             *([sampled] if given.averages else []),
-            DerivedTerm("unseen", "<sig-, high> - <sig+, low>", unseen, "values of every cost"),
-            DerivedTerm("rounding", "eps times sizes of the sums", rounding, "double precision"),
+            DerivedTerm("unseen", "sig- high - sig+ low", unseen, "values of every cost"),
+            DerivedTerm("rounding", "eps (pairs + n + 16) sizes", rounding, "double precision"),
         ]  # fmt: skip
 
 
