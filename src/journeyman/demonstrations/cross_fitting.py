@@ -76,12 +76,16 @@ def cross_fit(
     if number > count:
         raise refusal(f"{number} folds of {count} episodes", "Give fewer folds, or more episodes")
     dealt = generator(seed).permutation(np.arange(count) % number)
-    if fit is None:
-        fit = clone_visited_states if demonstrations.has_ids else clone_observations
+    chosen = default_fit(demonstrations) if fit is None else fit
     policies = [
-        _fitted(fit, demonstrations.subset(np.flatnonzero(dealt != k))) for k in range(number)
+        _fitted(chosen, demonstrations.subset(np.flatnonzero(dealt != k))) for k in range(number)
     ]
     return CrossFitted(policies, demonstrations, dealt)
+
+
+def default_fit(demonstrations: Demonstrations) -> Fit:
+    """A table for ids, a network for observations."""
+    return clone_visited_states if demonstrations.has_ids else clone_observations
 
 
 def _fitted(fit: Fit, part: Demonstrations) -> Any:
