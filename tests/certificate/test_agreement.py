@@ -206,6 +206,7 @@ def test_policies_of_other_packages(policy, actions, chances):
         (lambda x: x[:, 0], "Actions must be whole numbers"),
         (lambda x: np.ones((len(x) + 1, 2)) / 2, "returns shape"),
         (3, "says nothing about actions"),
+        (lambda x, rng: rng.integers(2, size=len(x)), "with observations alone"),
         (Forest, "is a class"),
     ],
 )
