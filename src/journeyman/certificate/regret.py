@@ -30,7 +30,6 @@ from journeyman.certificate.terms import (
     refuted,
     total,
 )
-from journeyman.policy import plan
 from journeyman.problem import Apprenticeship
 from journeyman.problem.bounds import plain_bound
 from journeyman.problem.expert_premises import (
@@ -43,7 +42,6 @@ from journeyman.problem.expert_premises import (
 from journeyman.problem.rational import (
     NOTHING,
     Average,
-    Member,
     RationalPrices,
     RationalSet,
     RegretBound,
@@ -158,7 +156,7 @@ def regret_of(
     return Regret(
         (*regret_terms(given, found), *evaluation.terms), regret_terms(given, uniform), trivial,
         (*rows, *_beside(problem, given, premises)), float(spent), found.prices, uniform.prices,
-        given.value_range, steps, None if is_refuted else _contributions(given, member),
+        given.value_range, steps, None if is_refuted else given.openness(member),
     )  # fmt: skip
 
 
@@ -272,11 +270,3 @@ def _beside(
     others = premises if given.averages else ()
     others = others or tuple(one for one in premises if one.name == STEPS_FOLLOW)
     return *rows, *others
-
-
-def _contributions(given: RationalSet, member: Member) -> FloatArray:
-    """initial (V* - V) per state, at the cost w and values V of K that leave most open: what
-    remains unknown about the best that can be done from each start."""
-    problem = given.problem
-    values = plan(problem.world, problem.cost_of(member.weights)).values
-    return np.asarray(problem.world.initial * np.maximum(values - member.values, 0.0))

@@ -261,14 +261,29 @@ class RationalSet:
         self,
         expectations: FloatArray | None,
         *,
+        tilt: FloatArray | None = None,
         tolerance: float = TOLERANCE,
         stop: Callable[[int, float], bool] = lambda iteration, objective: False,
     ) -> "Found":
-        """Prices, a member of K, and without expectations the measure of the minimax policy.
+        """Prices, a member of K, and without expectations the measure of the minimax policy, or of
+        the policy that minimises R and its own total of the cost `tilt` (per pair).
 
         `stop` is called with the iteration and the objective, and ends the search if it says so.
         """
         program, unit = _Program.of(self, expectations), self.problem.cost_unit
+        if tilt is not None:
+            program = program.tilted(tilt)
+        return self._run(program, tolerance, stop, unit)
+
+    def central_weights(self) -> FloatArray:
+        """Weights well inside of K: where interior points end that have nothing to maximise."""
+        program = _Program.of(self, self.uniform).without_objective()
+        return self._run(program, TOLERANCE, lambda iteration, objective: False, 1.0)[1].weights
+
+    @staticmethod
+    def _run(
+        program: "_Program", tolerance: float, stop: Callable[[int, float], bool], unit: float
+    ) -> "Found":
         settings = clarabel_settings(1, tolerance)
         settings.verbose = False
         settings.direct_solve_method = "qdldl"
@@ -287,6 +302,14 @@ class RationalSet:
         cost = problem.cost_of(member.weights)
         best = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
         return float(best - problem.world.initial @ member.values)
+
+    def openness(self, member: Member) -> FloatArray:
+        """initial (V* - V) per state, at a member (w, V) of K that leaves much open and V* the
+        optimal values of c_w: what is unknown about the best that can be done from each start. A
+        demonstration from where it is largest promises most."""
+        problem = self.problem
+        best = plan(problem.world, problem.cost_of(member.weights)).values
+        return np.asarray(problem.world.initial * np.maximum(best - member.values, 0.0))
 
     @cached_property
     def uniform_bound(self) -> RegretBound:
@@ -404,6 +427,19 @@ class _Program:
             cost[0] = -chosen.pulled(expectations) / unit
         model = ConeModel(rows.matrix(), rows.right(), np.concatenate(cost), tuple(cones))
         return cls(given, chosen, model, rows.places)
+
+    def tilted(self, cost: FloatArray) -> "_Program":
+        """With a cost per pair that the measure pays on top: E V2 <= Psi w + cost."""
+        right = self.model.right.copy()
+        right[self.rows["measure"]] += cost / self.given.problem.cost_unit
+        return replace(self, model=replace(self.model, right=right))
+
+    def without_objective(self) -> "_Program":
+        """Only the slack has its price."""
+        cost = np.zeros_like(self.model.cost)
+        at = self.chosen.size + self.given.problem.world.num_states
+        cost[at] = self.model.cost[at]
+        return replace(self, model=replace(self.model, cost=cost))
 
     def read(self, x: FloatArray, duals: FloatArray) -> Found:
         """What the engine left, in the problem's own units."""
