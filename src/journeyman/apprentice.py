@@ -143,7 +143,7 @@ def learn(
             break
         answer = retried
         certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
-    if certificate.consistency is not None:
+    if certificate.consistency is not None and certificate.regret is None:
         aim = aimed(problem, certificate.consistency)
         other = answer if aim is None else solve(aim, chosen, seed=seed, observer=observer)
         if other.solution is not None and other is not answer:
