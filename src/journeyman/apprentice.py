@@ -10,10 +10,11 @@ from importlib import import_module
 
 from journeyman.certificate import Certificate, Rollouts, SampledRows, certify
 from journeyman.certificate.code_references import Reference
+from journeyman.certificate.consistency import Consistency
 from journeyman.certificate.expert_estimates import TargetChoice, choose_target
 from journeyman.certificate.saving import save_run
 from journeyman.costs import CostClass
-from journeyman.demonstrations import Demonstrations
+from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.demonstrations.simulation import Simulator
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
@@ -142,8 +143,28 @@ def learn(
             break
         answer = retried
         certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
+    if certificate.consistency is not None and certificate.regret is None:
+        aim = aimed(problem, certificate.consistency)
+        other = answer if aim is None else solve(aim, chosen, seed=seed, observer=observer)
+        if other.solution is not None and other is not answer:
+            found = certify(problem, other, failure_probability, evaluation=evaluation)
+            kept = all(budget.is_kept for budget in found.budgets)
+            if kept and found.bound < certificate.bound:
+                answer, certificate = other, found
     answer = replace(answer, reason=reason or answer.reason)
     return Apprentice(problem, answer, certificate, seed, target)
+
+
+def aimed(problem: Apprenticeship, known: Consistency) -> Apprenticeship | None:
+    """The problem with the middle of what is consistent for a target: under a premise about the
+    laws of its actions the expert may be known better by them than by its totals."""
+    centre = known.centre()
+    if centre is None:
+        return None
+    return Apprenticeship(
+        problem.world, problem.costs, ExpertExpectation(centre), problem.cost_class,
+        problem.constraints,
+    )  # fmt: skip
 
 
 def tightened(

@@ -39,6 +39,22 @@ def test_bound_is_above_the_exact_gap(seed):
     assert tiny.bound(logged=True) <= tiny.bound() + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("logged", [False, True])
+def test_the_mean_over_all_episodes_is_what_is_enumerated(seed, logged):
+    tiny = TinyWorld.drawn(seed)
+    states, actions, ended, chances, probabilities = zip(*tiny.episodes(), strict=True)
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in actions])])
+    demos = jm.Demonstrations(
+        np.concatenate(states), np.concatenate(actions), offsets, ended,
+        probabilities=np.concatenate(chances),
+    )  # fmt: skip
+    records = jm.world.Records(tiny.discount, (0, 1), use_probabilities=logged)
+    assert sum(probabilities) == pytest.approx(1)
+    z = agreement(demos, jm.Policy(tiny.policy), records).disagreement
+    assert tiny.spread * z @ np.array(probabilities) == pytest.approx(tiny.bound(logged=logged))
+
+
 def test_what_may_not_be_left_out():
     # The expert ends at once, the policy goes on for ever at cost 1: without the time after the
     # end the bound would be 1, and the gap is 1/(1 - discount).
@@ -103,6 +119,14 @@ def test_range_scales_the_bound():
     shares = [jm.certify(one, clone).share for one in (problem, wide)]
     assert shares[0] == pytest.approx(shares[1])
     assert jm.certify(wide, clone).bound == pytest.approx(4 * jm.certify(problem, clone).bound)
+
+
+def test_a_great_number_of_episodes_is_extrapolated(monkeypatch):
+    problem, clone = recorded(np.random.default_rng(1), 40, error=0.001, terminated=1.0)
+    certificate = jm.certify(problem, clone)
+    needed = episodes_that_halve(certificate)
+    monkeypatch.setattr("journeyman.certificate.agreement.MOST_REPEATED", 50)
+    assert needed / 3 < episodes_that_halve(certificate) < 3 * needed
 
 
 def test_advised_number_of_episodes_halves_the_bound():
@@ -206,6 +230,7 @@ def test_policies_of_other_packages(policy, actions, chances):
         (lambda x: x[:, 0], "Actions must be whole numbers"),
         (lambda x: np.ones((len(x) + 1, 2)) / 2, "returns shape"),
         (3, "says nothing about actions"),
+        (lambda x, rng: rng.integers(2, size=len(x)), "with observations alone"),
         (Forest, "is a class"),
     ],
 )
@@ -312,7 +337,7 @@ def test_what_records_cannot_do():
         jm.Apprenticeship(explicit, basis, demos)
     with pytest.raises(InvalidDemonstrations, match="hold observations"):
         demos.with_ends(terminal_state=3)
-    for wrong in ((1, 0), 3, (0, np.inf), ("a", 1)):
+    for wrong in ((1, 0), 3, (0, np.inf), ("a", 1), (0, 0)):
         with pytest.raises(jm.errors.InvalidCosts):
             jm.world.Records(0.9, wrong)
     with pytest.raises(InvalidDemonstrations, match="probabilities"):

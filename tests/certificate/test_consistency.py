@@ -256,3 +256,29 @@ def test_an_estimate_is_combined_for_every_part_of_it():
         mixed = found.largest_gap(problem.cost_class, z, values, share)
         assert mixed <= (1 - share) * alone + share * other + 1e-9
     assert math.isfinite(alone)
+
+
+@pytest.mark.parametrize("name", [*PAPER, "scaled-l1"])
+def test_learning_aims_at_the_middle_of_what_is_consistent(name):
+    world, basis, _ = jm.gallery.grid(5, macro_cells=2)
+    expert = jm.plan(world, basis.on(world) @ np.linspace(-1, 1, 4)).policy
+    demos = jm.record(world, expert, trajectories=3, horizon=20, seed=1)
+    cost_class = made(name, 4)
+    apprentice = jm.learn(world, basis, demos, cost_class=cost_class, expert_is=jm.Deterministic())
+    certificate = apprentice.certificate
+    plain = jm.learn(world, basis, demos, cost_class=cost_class)
+    usual = jm.certify(apprentice.problem, plain.policy)
+    assert certificate.bound <= usual.bound + 1e-9
+    assert certificate.bound < 0.8 * plain.certificate.bound
+    assert certificate.bound >= true_gap(apprentice.problem, apprentice.policy, expert)
+    found = certificate.consistency
+    middle = found.centre()
+    best = found.largest_gap(cost_class, middle, middle, 0.0)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        other = middle + rng.normal(size=middle.size)
+        assert (
+            not found.is_hull
+            or (found.weights @ other - found.least).max() >= best - 1e-6
+            or (found.weights @ other < found.least - 1e-9).any()
+        )

@@ -130,9 +130,13 @@ def formulas_in(text):
             places = [node.value]
         else:
             continue
-        for part in (part for place in places for part in ast.walk(place)):
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                yield part.value
+        parts = [part for place in places for part in ast.walk(place)]
+        formats = [one.format_spec for one in parts if isinstance(one, ast.FormattedValue)]
+        skipped = {id(part) for one in formats if one is not None for part in ast.walk(one)}
+        for part in parts:
+            text = part.value if isinstance(part, ast.Constant) else None
+            if isinstance(text, str) and id(part) not in skipped:
+                yield text
 
 
 FORMULAS = [one for path in sorted(ROOM.glob("*.py")) for one in formulas_in(path.read_text())]

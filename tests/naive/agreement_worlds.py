@@ -87,6 +87,30 @@ class TinyWorld:
             np.array(cost, dtype=float), spread, discount, recorded,
         )  # fmt: skip
 
+    def episodes(self):
+        """Every recorded episode: observations (the end is the last number), actions, whether it
+        terminated, the expert's probabilities, and how likely it is."""
+        n = self.cost.shape[0]
+
+        def onward(habit, states, actions, chances, weight):
+            s, last = states[-1], actions[-1] if actions else self.cost.shape[1]
+            if len(actions) == self.recorded or s == n:
+                seen = [int(self.seen[one]) if one < n else n for one in states]
+                yield seen, actions, s == n, chances, weight
+                return
+            for a, chance in enumerate(self.expert[habit, s, last]):
+                for y, moved in enumerate(self.step[s, a]):
+                    if chance * moved > 0:
+                        yield from onward(
+                            habit, [*states, y], [*actions, a], [*chances, chance],
+                            weight * chance * moved,
+                        )  # fmt: skip
+
+        for habit, share in enumerate(self.habits):
+            for s, start in enumerate(self.start):
+                if start > 0:
+                    yield from onward(habit, [s], [], [], share * start)
+
     @cached_property
     def gap(self):
         """What the policy costs more than the expert, exactly."""

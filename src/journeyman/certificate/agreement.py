@@ -72,7 +72,8 @@ COMPLETE = "the record shows what the expert did"
 RANGE = "costs lie in their declared range"
 ENDS = "terminated episodes have ended"
 LOGGED = "logged probabilities are conditional on all that the expert acted on"
-MOST_FACTOR = 1 << 12
+MOST_REPEATED = 200_000
+"""Episodes up to which a repeated record is bet on."""
 LARGE = 0.1
 """Of the disagreement: a part above it is worth a word."""
 
@@ -246,23 +247,25 @@ def episodes_that_halve(certificate: Certificate) -> int | None:
     if float(found.disagreement.mean()) >= target:
         return None
 
+    parts, count = found.fold_parts(), found.disagreement.size
+
     def bound(factor: int) -> float:
-        parts = found.fold_parts()
         return math.fsum(
             share * upper_mean(np.tile(values, factor), horizon, delta / len(parts))
             for share, values in parts
         )
 
     high = 2
-    while bound(high) > target:
+    while (reached := bound(high)) > target:
+        if high * count > MOST_REPEATED:  # from there on the excess falls with the square root
+            mean = float(found.disagreement.mean())
+            return math.ceil(high * count * ((reached - mean) / (target - mean)) ** 2)
         high *= 2
-        if high > MOST_FACTOR or high * found.disagreement.size > 4_000_000:
-            return None
     low = high // 2
     while high - low > max(1, low // 8):
         middle = (low + high) // 2
         low, high = (middle, high) if bound(middle) > target else (low, middle)
-    return high * found.disagreement.size
+    return high * count
 
 
 # The policy

@@ -26,8 +26,9 @@ from journeyman.arrays import FloatArray
 from journeyman.certificate.consistency import Consistency
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
+from journeyman.certificate.regret import Regret
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, refuted
-from journeyman.errors import NotCertified
+from journeyman.errors import InvalidInput, NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Witness
 from journeyman.problem.bounds import ProvenRanges
@@ -79,6 +80,9 @@ class Certificate:
     """What proves the trivial bound beyond bounded costs, where more is known."""
     reduced: ReducedBounds | None = None
     """For an answer over features, what the best coefficients could reach."""
+    regret: Regret | None = None
+    """The regret to the optimum under the expert's own cost, where a premise about that cost is
+    declared (`Rational`, `NearlyOptimal`, `SoftRational`) and the policy was evaluated exactly."""
     agreement: "Agreement | None" = None
     """Of a policy beside records alone: how far it agrees with the recorded actions."""
     consistency: Consistency | None = None
@@ -102,6 +106,12 @@ class Certificate:
     def bound(self) -> float:
         """The upper bound on the true gap."""
         return min(self.best.bound, self.trivial_bound) if self.valid else self.trivial_bound
+
+    @property
+    def regret_bound(self) -> float | None:
+        """The upper bound on the regret to the optimum under the expert's own cost, which nobody
+        knows; None without a premise about it. `bound` is about the expert, and every cost."""
+        return None if self.regret is None else self.regret.bound
 
     @property
     def normalised_bound(self) -> float:
@@ -182,13 +192,39 @@ class Certificate:
         possible = abs(self.trivial_bound - self.least_possible)
         return possible <= steps * EPSILON * problem.gap_scale
 
-    def require(self, gap: float) -> "Certificate":
-        """This certificate, or `NotCertified` when it does not show a gap of at most `gap` and that
-        every budget is kept."""
-        failed = refuted(self.premises)
-        if failed:
-            reasons = "; ".join(f"{premise.name}: {premise.detail}" for premise in failed)
-            raise NotCertified(f"a premise has failed, so nothing is certified. {reasons}")
+    def require(self, gap: float | None = None, *, regret: float | None = None) -> "Certificate":
+        """This certificate, or `NotCertified` when it does not show what is required.
+
+        Args:
+            gap: that the policy costs at most so much more than the expert under every cost of the
+                class (`bound`), and that every budget is kept.
+            regret: that it costs at most so much more than the best policy under the expert's own
+                cost (`regret_bound`), which needs a premise about that cost.
+        """
+        if gap is None and regret is None:
+            raise InvalidInput("nothing is required", "Give gap=..., regret=... or both")
+        if gap is not None:
+            self._require_gap(gap)
+        if regret is not None:
+            self._require_regret(regret)
+        return self
+
+    def _require_regret(self, regret: float) -> None:
+        known = self.regret
+        if known is None:
+            raise NotCertified(
+                "no regret is certified, because nothing is declared about the expert's own cost. "
+                "Declare it, for example expert_is=jm.Rational(regret_per_step=0.01)"
+            )
+        _refuse_failed(known.premises)
+        if not known.bound <= regret:
+            raise NotCertified(
+                f"the bound on the regret under the expert's own cost is {known.bound:.6g}, "
+                f"{regret:.6g} was required. certificate.advice() says what would help"
+            )
+
+    def _require_gap(self, gap: float) -> None:
+        _refuse_failed(self.premises)
         broken = [budget for budget in self.budgets if not budget.is_kept]
         if broken:
             raise NotCertified(
@@ -206,7 +242,6 @@ class Certificate:
                 f"the bound is {self.bound:.6g}, a gap of {gap:.6g} was required. Largest terms: "
                 f"{named}. certificate.advice() says what would help"
             )
-        return self
 
     def advice(self) -> str:
         """What the bound is dominated by and, in numbers, what would halve it."""
@@ -281,3 +316,10 @@ class Certificate:
         from journeyman.certificate.presentation import one_line
 
         return one_line(self)
+
+
+def _refuse_failed(premises: tuple[Premise, ...]) -> None:
+    failed = refuted(premises)
+    if failed:
+        reasons = "; ".join(f"{premise.name}: {premise.detail}" for premise in failed)
+        raise NotCertified(f"a premise has failed, so nothing is certified. {reasons}")

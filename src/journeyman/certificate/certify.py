@@ -53,6 +53,7 @@ from journeyman.certificate.model_error import (
     worst_laws_term,
 )
 from journeyman.certificate.premises import expert_premises, world_premises
+from journeyman.certificate.regret import regret_of
 from journeyman.certificate.rollouts import MixtureEvaluation, Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import (
@@ -72,7 +73,9 @@ from journeyman.execution import Executor
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
+from journeyman.problem.bounds import plain_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.problem.rational import NOTHING
 from journeyman.world.levels import Level, require_level
 
 NEARLY = 1e-9
@@ -164,6 +167,10 @@ def certify(
     bounds = lower_bounds(problem, witnesses, estimates, error)
     premises = (*_premises(problem, evaluations), *_alarm(problem, bounds, delta))
     trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
+    regret = regret_of(
+        problem, exact_evaluation(problem, visits), estimates, premises, delta,
+        nothing_matters=trivial.value <= NOTHING * plain_bound(problem, None),
+    )  # fmt: skip
     if error is not None:
         evaluations = in_the_true_world(problem, policy, visits, evaluations, error)
     consistent = consistency(problem, laws)
@@ -192,6 +199,7 @@ def certify(
         ranges=trivial.ranges,
         reduced=reduced_bounds(answer),
         consistency=consistent,
+        regret=regret,
     )
 
 

@@ -48,6 +48,7 @@ holds for all of them at once.
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -116,6 +117,23 @@ class Consistency:
         low, high = ((1 - share) * end + share * values for end in self.box)
         return cost_class.largest_gap(expectations - high, expectations - low)
 
+    def centre(self) -> FloatArray | None:
+        """Consistent expectations whose largest gap is least: what to aim at. None where the
+        program that finds them fails; nothing rests on it."""
+        if not self.is_hull:
+            low, high = self.box
+            return (low + high) / 2
+        from scipy.optimize import linprog
+
+        count, num_costs = self.weights.shape
+        rows = np.block([
+            [self.weights, -np.ones((count, 1))], [-self.weights, np.zeros((count, 1))]
+        ])  # fmt: skip
+        worst = np.append(np.zeros(num_costs), 1.0)
+        limits = np.concatenate([self.least, -self.least])
+        found = linprog(worst, rows, limits, bounds=(None, None))
+        return np.asarray(found.x[:-1]) if found.status == 0 else None
+
 
 def part_for_laws(problem: Apprenticeship) -> float:
     """Of the expert's failure probability, what the laws of its actions take."""
@@ -125,7 +143,17 @@ def part_for_laws(problem: Apprenticeship) -> float:
 
 def consistency(problem: Apprenticeship, failure_probability: float) -> Consistency | None:
     """What the record says of an expert that was declared deterministic or stationary; None where
-    nothing of that was declared, or the record refutes it."""
+    nothing of that was declared, or the record refutes it. It is computed once for a problem."""
+    known = _KNOWN.setdefault(problem, {})
+    if failure_probability not in known:
+        known[failure_probability] = _consistency(problem, failure_probability)
+    return known[failure_probability]
+
+
+_KNOWN: "WeakKeyDictionary[Apprenticeship, dict[float, Consistency | None]]" = WeakKeyDictionary()
+
+
+def _consistency(problem: Apprenticeship, failure_probability: float) -> Consistency | None:
     kinds, demos = {type(one) for one in problem.expert_is}, problem.demonstrations
     if demos is None or not kinds & {Deterministic, Stationary}:
         return None

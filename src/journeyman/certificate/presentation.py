@@ -21,6 +21,7 @@ from journeyman.certificate.concentration import fewest, radii, recorded_length
 from journeyman.certificate.expert_estimates import LEAST_INDEPENDENT
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
 from journeyman.certificate.premises import doubt_of_copies
+from journeyman.certificate.regret import Regret
 from journeyman.certificate.terms import Premise, PremiseStatus, Term, refuted
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
@@ -63,6 +64,7 @@ def one_line(certificate: Certificate) -> str:
     count = len(certificate.budgets)
     budgets = f", {broken} of {count} budgets NOT certified" if broken else ""
     least = f"{certificate.lower_bound:.6g}{_in_the_model(certificate)}"
+    budgets += _regret_in_short(certificate)
     return (
         f"Certificate({state}{what} <= {certificate.bound:.6g}{chance}{strength}{budgets}; trivial "
         f"bound {certificate.trivial_bound:.6g}, lower bound on the {where} {least})"
@@ -77,13 +79,49 @@ def summary(certificate: Certificate) -> str:
             f"Nothing is certified because a premise failed ({failed}); only the trivial bound "
             f"{certificate.trivial_bound:.4g} holds."
         )
-        return " ".join([first, *_unobserved(certificate)])
+        return " ".join([first, *regret_in_words(certificate), *_unobserved(certificate)])
     first = (
         f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), "
         f"{worth(certificate)}{_beside(certificate)}."
     )
-    parts = (_broken, _kept, _unobserved, _premises_by_name, _doubts)
+    parts = (regret_in_words, _broken, _kept, _unobserved, _premises_by_name, _doubts)
     return " ".join([first, *(words for part in parts for words in part(certificate))])
+
+
+def _regret_in_short(certificate: Certificate) -> str:
+    regret = certificate.regret
+    if regret is None:
+        return ""
+    state = "" if regret.valid else " NOT VALID,"
+    return f",{state} regret <= {regret.bound:.6g} under the expert's own cost"
+
+
+def regret_in_words(certificate: Certificate) -> list[str]:
+    """The bound on the regret, what it is about, and what it rests on."""
+    regret = certificate.regret
+    if regret is None:
+        return []
+    if not regret.valid:
+        named = "; ".join(one.name for one in refuted(regret.premises))
+        return [
+            f"Nothing is certified about the expert's own cost, because a premise failed ({named})."
+        ]
+    chance = regret.failure_probability
+    often = f"with probability {1 - chance:.4g} " if chance else ""
+    own = "; ".join(one.name for one in premises_of_the_regret(certificate))
+    return [
+        f"Under the expert's own cost, whichever of the class that is, {often}the policy costs at "
+        f"most {regret.bound:.4g} more than the best policy there is, "
+        f"{percent(regret.share)} of what bounded costs allow (acting uniformly at random: at most "
+        f"{regret.uniform:.4g}); this rests on what is declared about the expert: {own}."
+    ]
+
+
+def premises_of_the_regret(certificate: Certificate) -> tuple[Premise, ...]:
+    """Those of the regret that are not premises of the other bound."""
+    regret = certificate.regret
+    known = {one.name for one in certificate.premises}
+    return () if regret is None else tuple(one for one in regret.premises if one.name not in known)
 
 
 def worth(certificate: Certificate) -> str:
@@ -305,6 +343,7 @@ def table(certificate: Certificate) -> str:
             for way in certificate.combinations
         ),
     ]
+    lines += _regret_lines(certificate)
     if certificate.budgets:
         lines += ["", "budgets"] + [
             f"  {one.name:<28}{one.spent:>12.6g}   of {one.limit:.6g}   "
@@ -315,11 +354,38 @@ def table(certificate: Certificate) -> str:
         lines += ["", "premises"] + [
             f"  {MARKS[one.status]:<10}{one.name}: {one.detail}" for one in certificate.premises
         ]
-    words = symbols_in_words(best.terms, [way.kind for way in certificate.combinations])
+    known = best.terms if certificate.regret is None else (*best.terms, *certificate.regret.terms)
+    words = symbols_in_words(known, [way.kind for way in certificate.combinations])
     if words:
         wrapped = wrap(words, WIDTH - 2, break_on_hyphens=False)
         lines += ["", "symbols", *(f"  {line}" for line in wrapped)]
     return "\n".join(lines)
+
+
+def _regret_lines(certificate: Certificate) -> list[str]:
+    """The regret under the expert's own cost: terms, what to compare it with, and premises."""
+    regret, horizon = certificate.regret, certificate.problem.effective_horizon
+    if regret is None:
+        return []
+    state = "" if regret.valid else "   NOT VALID: a premise has failed"
+    what = "no policy loses more under any cost"
+    return [
+        "",
+        "regret to the optimum under the expert's own cost",
+        f"  {'upper bound on the regret':<28}{regret.bound:>12.6g}   per step "
+        f"{regret.bound / horizon:.6g}{state}",
+        *(
+            f"    {term.name:<26}{term.value:>12.6g}   {term.formula}  [{term.source}]"
+            for term in regret.terms
+        ),
+        f"  {'of the uniform policy':<28}{regret.uniform:>12.6g}   which tests the premise",
+        f"  {'trivial bound':<28}{regret.trivial_bound:>12.6g}   {what}",
+        f"  {'failure probability':<28}{regret.failure_probability:>12.6g}",
+        *(
+            f"  {MARKS[one.status]:<10}{one.name}: {one.detail}"
+            for one in premises_of_the_regret(certificate)
+        ),
+    ]
 
 
 WIDTH = 100
@@ -358,6 +424,20 @@ SYMBOLS: Mapping[str, str] = {
     "H": "length that counts as recorded",
     "err": "how far, in the 1-norm, counts leave laws open",
     "err0": "the same for the initial law",
+    "y": "kappa + t counts - lam: flow that the expert was seen to take, less what was not best",
+    "kappa": "prices of recorded pairs",
+    "t": "price of the sum over all recorded steps",
+    "tau": "prices of the expert's estimated expectations x",
+    "x": "estimated expectations of the expert",
+    "limit": "what a recorded pair may cost more than the best action, by the premise",
+    "total": "what all recorded steps may cost more together, by the premise",
+    "regret": "what the expert may cost more than the optimum, by the premise",
+    "radius": "how far the estimates may be off",
+    "sig": "(1 - tau) initial - (B - discount P)' y, in two parts by its sign",
+    "sig+": "the positive part of sig",
+    "low": "values below those of every cost of the class",
+    "high": "values above those of every cost of the class",
+    "sizes": "sizes of what is added up",
     "theta": "coefficients of the features",
     "theta_k": "share of candidate k",
     "s_k": "the smaller radius of candidate k",
@@ -407,15 +487,16 @@ def advice(certificate: Certificate) -> str:
     """Sentences, the most useful first."""
     if not certificate.valid:
         failed = (f"{one.name}: {one.detail}" for one in refuted(certificate.premises))
-        return (
+        sentence = (
             f"A premise has failed; until that is repaired nothing else helps. {'; '.join(failed)}"
         )
+        return "\n".join(filter(None, [sentence, _next_demonstration(certificate)]))
     bound = certificate.best.bound
     if bound <= 0:
         return "The bound is not above zero: nothing needs to be done."
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
     shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
-    ways = (_more, _longer, _better, _known, _exactly)
+    ways = (_next_demonstration, _more, _longer, _better, _known, _exactly)
     of_records = [] if certificate.agreement is None else advice_of_records(certificate)
     sentences = [f"The bound {shown} is made of {', '.join(named)}."]
     if certificate.bound < bound:
@@ -426,6 +507,25 @@ def advice(certificate: Certificate) -> str:
     if of_records:
         return "\n".join([*sentences, *of_records])
     return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
+
+
+def _next_demonstration(certificate: Certificate) -> str:
+    """From where a further demonstration promises most for the bound on the regret."""
+    regret = certificate.regret
+    if regret is None:
+        return ""
+    if not regret.valid:
+        failed = "; ".join(f"{one.name}: {one.detail}" for one in refuted(regret.premises))
+        return f"The regret is not certified. {failed}"
+    state = regret.next_start()
+    if state is None or regret.contributions is None:
+        return ""
+    part = regret.contributions[state] / regret.contributions.sum()
+    return (
+        f"The bound on the regret under the expert's own cost, {regret.bound:.4g}, falls fastest "
+        f"with a demonstration from state {state}, the start that adds most to it ({part:.0%}; "
+        "certificate.regret.next_start())."
+    )
 
 
 def _large_terms(certificate: Certificate) -> list[Term]:
@@ -529,9 +629,18 @@ def as_dict(certificate: Certificate) -> dict[str, Any]:
         "expectations", "lower_bounds", "budgets", "expert_intervals", "apprentice_intervals",
     )  # fmt: skip
     found = {name: plain(getattr(certificate, name)) for name in names}
+    found["regret"] = _regret_as_dict(certificate.regret)
     for one, budget in zip(certificate.budgets, found["budgets"], strict=True):
         budget["is_kept"] = one.is_kept
     return found
+
+
+def _regret_as_dict(regret: Regret | None) -> dict[str, Any] | None:
+    names = (
+        "bound", "valid", "share", "trivial_bound", "uniform", "failure_probability", "terms",
+        "uniform_terms", "premises", "contradiction",
+    )  # fmt: skip
+    return None if regret is None else {name: plain(getattr(regret, name)) for name in names}
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,8 @@ In an explicit world also
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     recovered.npz        the weights of the cost that the method inferred, where it infers one
+    regret.npz           prices that prove the regret under the expert's own cost, where a premise
+                         about it is declared
 
 and in a world of callables, which cannot be written down,
 
@@ -52,6 +54,7 @@ from journeyman.certificate.code_references import (
     source_digest,
 )
 from journeyman.certificate.expert_estimates import expert_totals
+from journeyman.certificate.regret import Regret
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.saved_agreement import (
     AGREEMENT,
@@ -82,17 +85,17 @@ INPUT_VERSION = 1
 CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
 WORLD, POLICY, PROBLEM, EVIDENCE = "world.npz", "policy.npz", "problem.npz", "evidence.npz"
 CODE, TOTALS, FEATURES = "code.json", "totals.npz", "features.npz"
-TRACE, RECOVERED = "trace.npz", "recovered.npz"
+TRACE, RECOVERED, REGRET = "trace.npz", "recovered.npz", "regret.npz"
 INPUTS = (
-    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, TOTALS, CODE,
-    AGREEMENT,
+    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, REGRET, TOTALS,
+    CODE, AGREEMENT,
 )  # fmt: skip
 CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"
 CODE_KIND, CODE_VERSION = "journeyman code", 2
 CLAIMS = (
     "failure_probability", "bound", "valid", "vacuous", "weak", "least_possible", "trivial_bound",
     "combinations", "premises", "alarm", "gap_on_data", "lower_bounds", "budgets",
-    "expert_intervals", "apprentice_intervals",
+    "expert_intervals", "apprentice_intervals", "regret",
 )  # fmt: skip
 """Of `Certificate.to_dict`: what is written, and checked."""
 CSR = ("data", "indices", "indptr")
@@ -214,6 +217,9 @@ def _write_explicit(
     _save_problem(problem, place / PROBLEM)
     _save_evidence(certificate, place / EVIDENCE)
     written = [WORLD, POLICY, PROBLEM, EVIDENCE]
+    if certificate.regret is not None:
+        _save_regret(problem, certificate.regret, place / REGRET)
+        written.append(REGRET)
     if problem.expert is not None and problem.demonstrations is not None:
         problem.demonstrations.save(place / DEMONSTRATIONS)
         written.append(DEMONSTRATIONS)
@@ -322,6 +328,22 @@ def _save_evidence(certificate: Certificate, path: Path) -> None:
         arrays["consistent_values"] = certificate.consistency.values
         header["consistent_hull"] = certificate.consistency.is_hull
     save_arrays(path, "evidence", INPUT_VERSION, arrays, **header)
+
+
+def _save_regret(problem: Apprenticeship, regret: Regret, path: Path) -> None:
+    """Prices for the policy and for the uniform one, visits of the latter, and ends of values."""
+    world = problem.world
+    arrays: dict[str, Any] = {"low": regret.value_range[0], "high": regret.value_range[1]}
+    for prefix, prices in (("", regret.prices), ("uniform_", regret.uniform_prices)):
+        arrays |= {
+            f"{prefix}steps": prices.of_steps,
+            f"{prefix}total": np.array(prices.of_total),
+            f"{prefix}averages": prices.of_averages,
+            f"{prefix}pairs": prices.of_pairs,
+        }
+    uniform = occupancy(world, Policy.uniform(world))
+    arrays["uniform_visits"] = world.pairs.total(uniform.measure)
+    save_arrays(path, "regret", INPUT_VERSION, arrays)
 
 
 def _is_centred(problem: Any) -> bool:

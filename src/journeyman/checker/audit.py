@@ -38,6 +38,7 @@ from journeyman.checker import coded, explicit, recorded
 from journeyman.checker.archives import canonical, json_object, sha256, whole_file
 from journeyman.checker.findings import Findings
 from journeyman.checker.premise_claims import check_premises
+from journeyman.checker.regret import check_regret
 from journeyman.errors import AuditFailed, InvalidFile
 
 KIND, VERSION = "journeyman certificate", 6
@@ -46,8 +47,8 @@ CERTIFICATE = "certificate.json"
 CLAIMS = {
     "alarm", "apprentice_intervals", "bound", "budgets", "combinations", "digest", "evaluation",
     "expectations", "expert_intervals", "failure_probability", "gap_on_data", "inputs", "kind",
-    "least_possible", "lower_bounds", "premises", "seeds", "software", "trivial_bound", "vacuous",
-    "valid", "version", "weak", "world",
+    "least_possible", "lower_bounds", "premises", "regret", "seeds", "software", "trivial_bound",
+    "vacuous", "valid", "version", "weak", "world",
 }  # fmt: skip
 SOFTWARE = ["journeyman", "numpy", "scipy"]
 
@@ -126,6 +127,8 @@ def _audit(findings: Findings, place: Path, trust_code: bool) -> None:
     kind = kinds.get(facts["world"], coded)
     files = _files(findings, facts, paths, kind.ALWAYS, kind.SOMETIMES)
     run = findings.attempt("the inputs", partial(kind.read_run, files, facts))
+    if kind is not explicit:
+        findings.check(facts["regret"] is None, "a regret is stated where nothing proves one")
     if kind is coded:
         if run is None:
             findings.leave_open("everything but the files themselves")
@@ -136,6 +139,8 @@ def _audit(findings: Findings, place: Path, trust_code: bool) -> None:
     elif run is not None:
         explicit.check_run(findings, facts, run)
         findings.attempt("the premises", partial(check_premises, findings, facts, run))
+        evidence = files.get("regret.npz")
+        findings.attempt("the regret", partial(check_regret, findings, facts, run, evidence))
 
 
 def _is_sound(findings: Findings, facts: dict[str, Any], data: bytes) -> bool:

@@ -73,7 +73,7 @@ from journeyman.checker.policy import (
 
 Range: TypeAlias = tuple[float, float]
 ALWAYS = ("evidence.npz", "policy.npz", "problem.npz", "world.npz")
-SOMETIMES = ("demonstrations.npz", "features.npz", "recovered.npz", "trace.npz")
+SOMETIMES = ("demonstrations.npz", "features.npz", "recovered.npz", "regret.npz", "trace.npz")
 LOWER_BOUNDS = ("on_data", "without_budgets", "true", "expert_radius")
 BUDGET_PARTS = ["failure_probability", "is_kept", "limit", "name", "spent", "terms"]
 FAILED = "failed"

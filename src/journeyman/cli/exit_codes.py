@@ -119,6 +119,12 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "; raise the limit of a --budget",
     ),
     (r"; jm\.read_demonstrations\(path, world=world\) does so", ""),
+    (
+        r"Give Demonstrations\(\.\.\., probabilities=\.\.\.\), or leave use_probabilities out",
+        "Give a file with the column expert_probability, or leave --use-probabilities out",
+    ),
+    (r"\buse_probabilities is set", "--use-probabilities is given"),
+    (r"\b(cost_range|discount) = ", _option),
 )
 """How the library names an argument, and the option instead."""
 

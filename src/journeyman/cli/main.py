@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import journeyman
+from journeyman.cli.clone_command import clone
 from journeyman.cli.compare_command import compare
 from journeyman.cli.demo import demo, doctor
 from journeyman.cli.learn import learn, requirements
@@ -59,7 +60,7 @@ app.add_typer(world)
 world.command("import")(import_world)
 world.command("check")(check_world)
 world.command("show")(show_world)
-for command in (record, learn, compare, certify, audit, report, requirements, doctor):
+for command in (record, learn, clone, compare, certify, audit, report, requirements, doctor):
     app.command()(command)
 
 

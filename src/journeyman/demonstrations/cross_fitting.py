@@ -19,7 +19,7 @@ import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray, assign, generator, read_only, require_whole
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.demonstrations.expectation import ClonedPolicy
+from journeyman.demonstrations.expectation import clone_visited_states
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.network import NetworkPolicy, forward, softmax
@@ -71,17 +71,27 @@ def cross_fit(
     >>> jm.certify(problem, policy).valid
     True
     """
-    count, refusal = len(demonstrations), InvalidDemonstrations
+    refusal = InvalidDemonstrations
+    if not isinstance(demonstrations, Demonstrations):
+        raise refusal(
+            f"demonstrations is a {type(demonstrations).__name__}",
+            "Give Demonstrations, such as jm.read_demonstrations(path)",
+        )
+    count = len(demonstrations)
     number = require_whole("folds", folds, 2, refusal)
     if number > count:
         raise refusal(f"{number} folds of {count} episodes", "Give fewer folds, or more episodes")
     dealt = generator(seed).permutation(np.arange(count) % number)
-    if fit is None:
-        fit = clone_visited_states if demonstrations.has_ids else clone_observations
+    chosen = default_fit(demonstrations) if fit is None else fit
     policies = [
-        _fitted(fit, demonstrations.subset(np.flatnonzero(dealt != k))) for k in range(number)
+        _fitted(chosen, demonstrations.subset(np.flatnonzero(dealt != k))) for k in range(number)
     ]
     return CrossFitted(policies, demonstrations, dealt)
+
+
+def default_fit(demonstrations: Demonstrations) -> Fit:
+    """A table for ids, a network for observations."""
+    return clone_visited_states if demonstrations.has_ids else clone_observations
 
 
 def _fitted(fit: Fit, part: Demonstrations) -> Any:
@@ -89,18 +99,6 @@ def _fitted(fit: Fit, part: Demonstrations) -> Any:
     if policy is None:
         raise InvalidPolicy("fit returned nothing", "Return the policy that was fitted")
     return policy
-
-
-def clone_visited_states(demos: Demonstrations, smoothing: float = 0.1) -> ClonedPolicy:
-    """Smoothed action frequencies in the states that were demonstrated, uniform in all others."""
-    demos.require_ids("a table of states")
-    states, rows = np.unique(demos.step_states, return_inverse=True)
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise InvalidDemonstrations(f"smoothing = {smoothing}", "Give a finite number from 0")
-    counts = np.full((states.size + 1, int(demos.actions.max()) + 1), float(smoothing))
-    np.add.at(counts, (rows, demos.actions), 1.0)
-    counts[-1] = 1.0
-    return ClonedPolicy(read_only(states), read_only(counts / counts.sum(axis=1, keepdims=True)))
 
 
 RATE, DECAYS, BATCH = 3e-3, (0.9, 0.999), 128

@@ -538,8 +538,8 @@ def clone(
     recorded demonstrations know their action sets and can be cloned without. In a `LargeWorld`
     laws are kept for visited states only, and of every step nothing but its ids is checked.
     """
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise InvalidDemonstrations(f"smoothing = {smoothing}", "Give a finite number from 0")
+    _require_smoothing(smoothing)
+    demos.require_ids("clone (clone_observations does without)")
     if world is not None and not isinstance(world, World):
         return clone_visited(demos, world, smoothing)
     pairs = demos.pairs if world is None else world.pairs
@@ -591,9 +591,25 @@ def clone_visited(demos: Demonstrations, world: AnyWorld, smoothing: float) -> C
     require_in_range("actions", actions, count, InvalidDemonstrations)
     if not steps.size:
         raise InvalidDemonstrations("there is no step to clone", "Record at least one")
-    states, rows = np.unique(steps, return_inverse=True)
-    counts = np.full((states.size + 1, count), float(smoothing))
-    np.add.at(counts, (rows, actions), 1.0)
+    return _frequencies(demos, count, smoothing)
+
+
+def clone_visited_states(demos: Demonstrations, smoothing: float = 0.1) -> ClonedPolicy:
+    """The same without a world: of actions that were never recorded nothing is known."""
+    _require_smoothing(smoothing)
+    demos.require_ids("a table of states")
+    return _frequencies(demos, int(demos.actions.max()) + 1, smoothing)
+
+
+def _frequencies(demos: Demonstrations, num_actions: int, smoothing: float) -> ClonedPolicy:
+    states, rows = np.unique(demos.step_states, return_inverse=True)
+    counts = np.full((states.size + 1, num_actions), float(smoothing))
+    np.add.at(counts, (rows, demos.actions), 1.0)
     counts[-1] = 1.0
     laws = counts / counts.sum(axis=1, keepdims=True)
     return ClonedPolicy(read_only(states), read_only(laws))
+
+
+def _require_smoothing(smoothing: float) -> None:
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise InvalidDemonstrations(f"smoothing = {smoothing}", "Give a finite number from 0")

@@ -154,8 +154,21 @@ def _asked(policy: Any) -> tuple[Callable[[Any], Any], bool]:
             return lambda seen: predict(seen, deterministic=True)[0], True
         return predict, True
     if callable(policy):
+        _require_one_argument(policy)
         return policy, False
     raise InvalidPolicy(f"a {type(policy).__name__} says nothing about actions", FORMS)
+
+
+def _require_one_argument(function: Callable[..., Any]) -> None:
+    """Refuse rules that draw with a generator: nothing says how likely their actions are."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError as fault:
+        raise InvalidPolicy(
+            f"{_name(function)} cannot be called with observations alone ({fault})", FORMS
+        ) from None
+    except ValueError:  # a function without a signature, of compiled code
+        return
 
 
 def _categorical(policy: Any, observations: NDArray[Any]) -> NDArray[Any]:

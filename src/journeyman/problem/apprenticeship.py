@@ -346,6 +346,7 @@ class Apprenticeship:
     @property
     def simulator(self) -> Simulator:
         """Episodes in this world, with these costs."""
+        require_level(self, Level.SAMPLED, "a simulator")
         if not self.has_states:
             return cast(Simulator, self.world)
         _refuse_estimated(self.world)

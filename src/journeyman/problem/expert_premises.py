@@ -144,6 +144,12 @@ def premises_of(
             raise InvalidProblem(f"{name} is declared twice", "Keep one of them")
         _refuse(problem, one, name)
     kinds = {type(one) for one in found}
+    if {SoftRational, NearlyOptimal} <= kinds:
+        raise InvalidProblem(
+            "SoftRational and NearlyOptimal each need the failure probability, and a soft-optimal "
+            "expert is within temperature h log(actions) of the optimum anyway",
+            "Leave one of them out",
+        )
     if {SoftRational, Deterministic} <= kinds:
         raise InvalidProblem(
             "SoftRational and Deterministic cannot both be true: a soft-optimal expert draws its "

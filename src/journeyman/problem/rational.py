@@ -60,7 +60,7 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix, read_only
 from journeyman.costs.cost_class import WeightSet
 from journeyman.policy import Policy, occupancy, plan
 from journeyman.problem.apprenticeship import Apprenticeship
-from journeyman.problem.bounds import least_cost_bound
+from journeyman.problem.bounds import least_cost_bound, plain_bound
 from journeyman.problem.cone_program import Cone, ConeModel, clarabel_settings, clarabel_solver
 from journeyman.problem.expert_premises import NearlyOptimal, Rational, SoftRational
 
@@ -73,7 +73,7 @@ CAP = 1e3
 """Times the horizon: prices of the expert's rows add up to this at most, so that the program has a
 solution also where K is empty. A smaller price proves no less than the truth."""
 NOTHING = 1e-7
-"""Of the largest excess: an R of the uniform policy below this is zero."""
+"""Of what bounded costs allow: an R of the uniform policy below this is zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ class RationalSet:
             overall.regret if isinstance(overall, NearlyOptimal) else np.inf, spent,
         )  # fmt: skip
 
-    def restricted(self, kept: FloatArray) -> "RationalSet":
+    def restricted(self, kept: IntArray) -> "RationalSet":
         """The larger set that only the recorded pairs at these positions define."""
         return replace(
             self, pairs=self.pairs[kept], counts=self.counts[kept], limits=self.limits[kept]
@@ -261,14 +261,29 @@ class RationalSet:
         self,
         expectations: FloatArray | None,
         *,
+        tilt: FloatArray | None = None,
         tolerance: float = TOLERANCE,
         stop: Callable[[int, float], bool] = lambda iteration, objective: False,
     ) -> "Found":
-        """Prices, a member of K, and without expectations the measure of the minimax policy.
+        """Prices, a member of K, and without expectations the measure of the minimax policy, or of
+        the policy that minimises R and its own total of the cost `tilt` (per pair).
 
         `stop` is called with the iteration and the objective, and ends the search if it says so.
         """
         program, unit = _Program.of(self, expectations), self.problem.cost_unit
+        if tilt is not None:
+            program = program.tilted(tilt)
+        return self._run(program, tolerance, stop, unit)
+
+    def central_weights(self) -> FloatArray:
+        """Weights well inside of K: where interior points end that have nothing to maximise."""
+        program = _Program.of(self, self.uniform).without_objective()
+        return self._run(program, TOLERANCE, lambda iteration, objective: False, 1.0)[1].weights
+
+    @staticmethod
+    def _run(
+        program: "_Program", tolerance: float, stop: Callable[[int, float], bool], unit: float
+    ) -> "Found":
         settings = clarabel_settings(1, tolerance)
         settings.verbose = False
         settings.direct_solve_method = "qdldl"
@@ -287,6 +302,14 @@ class RationalSet:
         cost = problem.cost_of(member.weights)
         best = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
         return float(best - problem.world.initial @ member.values)
+
+    def openness(self, member: Member) -> FloatArray:
+        """initial (V* - V) per state, at a member (w, V) of K that leaves much open and V* the
+        optimal values of c_w: what is unknown about the best that can be done from each start. A
+        demonstration from where it is largest promises most."""
+        problem = self.problem
+        best = plan(problem.world, problem.cost_of(member.weights)).values
+        return np.asarray(problem.world.initial * np.maximum(best - member.values, 0.0))
 
     @cached_property
     def uniform_bound(self) -> RegretBound:
@@ -320,9 +343,10 @@ class RationalSet:
     @property
     def is_refuted(self) -> bool:
         """Whether no cost that distinguishes policies is compatible with the premise."""
-        scale = self.problem.largest_excess
-        matters = scale > NOTHING * self.problem.gap_scale
-        return bool(matters and self.uniform_bound.value <= NOTHING * scale)
+        least = NOTHING * plain_bound(self.problem, None)
+        if self.uniform_bound.value > least:
+            return False
+        return self.problem.largest_excess > least
 
 
 Found = tuple[RationalPrices, Member, FloatArray | None]
@@ -403,6 +427,19 @@ class _Program:
             cost[0] = -chosen.pulled(expectations) / unit
         model = ConeModel(rows.matrix(), rows.right(), np.concatenate(cost), tuple(cones))
         return cls(given, chosen, model, rows.places)
+
+    def tilted(self, cost: FloatArray) -> "_Program":
+        """With a cost per pair that the measure pays on top: E V2 <= Psi w + cost."""
+        right = self.model.right.copy()
+        right[self.rows["measure"]] += cost / self.given.problem.cost_unit
+        return replace(self, model=replace(self.model, right=right))
+
+    def without_objective(self) -> "_Program":
+        """Only the slack has its price."""
+        cost = np.zeros_like(self.model.cost)
+        at = self.chosen.size + self.given.problem.world.num_states
+        cost[at] = self.model.cost[at]
+        return replace(self, model=replace(self.model, cost=cost))
 
     def read(self, x: FloatArray, duals: FloatArray) -> Found:
         """What the engine left, in the problem's own units."""

@@ -10,7 +10,13 @@ import numpy as np
 from markupsafe import Markup
 
 from journeyman.certificate.intervals import BudgetCertificate
-from journeyman.certificate.presentation import numbers_beside, percent, symbols_in_words
+from journeyman.certificate.presentation import (
+    numbers_beside,
+    percent,
+    premises_of_the_regret,
+    regret_in_words,
+    symbols_in_words,
+)
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
 from journeyman.report.numbers import (
@@ -285,6 +291,32 @@ def premises(data: ReportData, prefix: str) -> Section | None:
     if not found:
         return None
     return Section("premises", "Premises", {"rows": [_premise_row(one) for one in found]})
+
+
+def regret(data: ReportData, prefix: str) -> Section | None:
+    """The regret under the expert's own cost; None without a premise about it."""
+    found = data.certificate.regret
+    if found is None:
+        return None
+    values = [*(term.value for term in found.terms), found.found, found.uniform]
+    values.append(found.trivial_bound)
+    *rows, last, uniform, trivial = [
+        {"value": value, "per_step": step}
+        for value, step in zip(
+            exact_column(values), exact_column(_per_step(values, data)), strict=True
+        )
+    ]
+    named = [{"name": term.name, **row} for term, row in zip(found.terms, rows, strict=True)]
+    claim = " ".join(regret_in_words(data.certificate))
+    return Section(
+        "regret", "Under the expert's own cost",
+        {
+            "claim": HYPHEN.sub(MINUS, POWER.sub(_raised, claim)), "terms": named, "sum": last,
+            "uniform": uniform, "trivial": trivial,
+            "rows": [_premise_row(one) for one in premises_of_the_regret(data.certificate)],
+        },
+        link="Regret",
+    )  # fmt: skip
 
 
 def _premise_row(premise: Premise) -> tuple[str, tuple[str, str], str]:

@@ -12,6 +12,7 @@ from journeyman.report.certificate_sections import (
     budgets,
     premises,
     recovered,
+    regret,
     remedies,
     result,
     terms,
@@ -30,9 +31,10 @@ Builder: TypeAlias = Callable[[ReportData, str], Section | None]
 """From the data and a prefix that makes names unique on the page."""
 
 WHOLE: tuple[Builder, ...] = (
-    result, terms, costs, recovered, maps, budgets, convergence, remedies, premises, reproduction,
+    result, terms, regret, costs, recovered, maps, budgets, convergence, remedies, premises,
+    reproduction,
 )  # fmt: skip
-BRIEF: tuple[Builder, ...] = (result, terms, costs, recovered, maps, budgets)
+BRIEF: tuple[Builder, ...] = (result, terms, regret, costs, recovered, maps, budgets)
 """Sections of a page, and of a cell in a notebook."""
 TITLE = "What is certified about this policy"
 

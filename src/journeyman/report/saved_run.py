@@ -22,6 +22,7 @@ from journeyman.certificate.code_references import DEMONSTRATIONS
 from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
+from journeyman.certificate.regret import Regret
 from journeyman.certificate.saved_agreement import read_agreement, read_problem
 from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND, VERSION
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
@@ -38,6 +39,7 @@ from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.problem.expert_premises import premise_from
+from journeyman.problem.rational import RationalPrices
 from journeyman.report.report_data import ReportData, SavedRun
 from journeyman.storage import Arrays, PathLike, load_arrays, read_json, take
 from journeyman.world import World
@@ -133,6 +135,7 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         witnesses=tuple(Witness(*rows) for rows in zip(*parts, strict=True)),
         measure=duals.get("measure"),
         least_possible=number(facts["least_possible"]),
+        regret=_regret(place, facts["regret"]),
     )
 
 
@@ -144,6 +147,28 @@ def _claims(facts: dict[str, Any]) -> dict[str, Any]:
         "combinations": _combinations(facts), "premises": _premises(facts),
         "trivial_bound": number(facts["trivial_bound"]), "lower_bounds": LowerBounds(**bounds),
     }  # fmt: skip
+
+
+def _regret(place: Path, facts: dict[str, Any] | None) -> Regret | None:
+    """What was claimed about the regret, with the prices that prove it."""
+    if facts is None:
+        return None
+    path = place / "regret.npz"
+    _, arrays = load_arrays(path, "regret", INPUT_VERSION)
+
+    def prices(prefix: str) -> RationalPrices:
+        steps, total, averages, pairs = (
+            take(path, arrays, f"{prefix}{name}")
+            for name in ("steps", "total", "averages", "pairs")
+        )
+        return RationalPrices(steps, float(total), averages, pairs)
+
+    return Regret(
+        _terms(facts), _terms({"terms": facts["uniform_terms"]}), number(facts["trivial_bound"]),
+        _premises(facts), facts["failure_probability"], prices(""), prices("uniform_"),
+        (take(path, arrays, "low"), take(path, arrays, "high")),
+        tuple((int(episode), int(step)) for episode, step in facts["contradiction"]),
+    )  # fmt: skip
 
 
 def _problem(place: Path, recorded: bool) -> Apprenticeship:

@@ -166,8 +166,10 @@ class RunDescription:
         """Refuse a description that lacks one of its three sources."""
         for name in SOURCES:
             if not getattr(self, name):
+                alone = "; journeyman clone does without one" if name == SOURCES[0] else ""
                 raise InvalidSettings(
-                    f"no {name} given", f"Give --{name} FILE, or a line {name} = ... in the TOML"
+                    f"no {name} given",
+                    f"Give --{name} FILE, or a line {name} = ... in the TOML{alone}",
                 )
 
 

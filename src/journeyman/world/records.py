@@ -55,6 +55,10 @@ class Records:
             raise InvalidCosts(
                 f"cost_range = ({low}, {high})", "Give two finite numbers, the smaller one first"
             )
+        if low == high == 0:
+            raise InvalidCosts(
+                "cost_range = (0, 0): nothing costs anything", "Give a range with another cost"
+            )
         if not isinstance(use_probabilities, bool):
             raise InvalidProblem(
                 f"use_probabilities = {use_probabilities!r}",

@@ -1,0 +1,272 @@
+"""The regret of a policy under the expert's own cost, where a premise about that cost is declared.
+
+    <mu, c_w> - least possible cost  <=  bound          for the cost c_w that the expert had in mind
+
+which nobody knows. It compares with the *optimum* under one cost, while the bound of a certificate
+compares with the expert under every cost of the class; neither contains the other. The bound is
+added up from prices of the recorded steps (`problem.rational`), which any engine may have found.
+
+*Tested*: the same bound for the uniform policy. Where it is zero, although policies differ under
+costs of the class, no cost that distinguishes them is compatible with the records and the premise
+is refuted; the bound is then what bounded costs imply, and a small set of recorded steps that
+contradict each other is named. What is not contradicted may still be false: with one demonstration
+hardly anything is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray
+from journeyman.certificate.premises import STEPS_FOLLOW
+from journeyman.certificate.terms import (
+    ExpertEstimate,
+    PolicyEvaluation,
+    Premise,
+    PremiseStatus,
+    Term,
+    declared,
+    failed,
+    refuted,
+    total,
+)
+from journeyman.problem import Apprenticeship
+from journeyman.problem.bounds import plain_bound
+from journeyman.problem.expert_premises import (
+    ABOUT_A_COST,
+    ExpertPremise,
+    NearlyOptimal,
+    Rational,
+    SoftRational,
+)
+from journeyman.problem.rational import (
+    NOTHING,
+    Average,
+    RationalPrices,
+    RationalSet,
+    RegretBound,
+)
+
+OWN_COST = "the expert's own cost is one of the class under which policies differ"
+SAME_WORLD = "the expert acted for the costs of this world alone"
+FIXED_LENGTH = "the number of recorded steps was bounded before recording"
+NAMED = 6
+"""Steps in contradiction that are named in words."""
+LITTLE = 0.05
+"""Of what is possible: so little regret of the uniform policy is worth a word."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regret:
+    """What is known about the regret to the optimum under the expert's own cost."""
+
+    terms: tuple[Term, ...]
+    uniform_terms: tuple[Term, ...]
+    """Of the uniform policy, or, where the premise is refuted, of the steps in contradiction."""
+    trivial_bound: float
+    """What bounded costs imply for every policy."""
+    premises: tuple[Premise, ...]
+    failure_probability: float
+    """With which the bound may be wrong; zero where it needs no statistics."""
+    prices: RationalPrices
+    uniform_prices: RationalPrices
+    value_range: tuple[FloatArray, FloatArray]
+    """Values below and above those of every cost of the class."""
+    contradiction: tuple[tuple[int, int], ...] = ()
+    """Recorded steps (episode, step) that contradict each other under the premise."""
+    contributions: FloatArray | None = None
+    """What every start adds to the bound; None where the premise is refuted, and in runs that were
+    read back."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether no premise of it has failed."""
+        return not refuted(self.premises)
+
+    @property
+    def found(self) -> float:
+        """What the terms add up to."""
+        return total(self.terms)
+
+    @property
+    def bound(self) -> float:
+        """The upper bound on the regret."""
+        return min(self.found, self.trivial_bound) if self.valid else self.trivial_bound
+
+    @property
+    def uniform(self) -> float:
+        """The bound for the policy that draws every action with equal probability."""
+        return min(total(self.uniform_terms), self.trivial_bound)
+
+    @property
+    def share(self) -> float:
+        """The bound as a share of what bounded costs imply."""
+        return self.bound / self.trivial_bound if self.trivial_bound > 0 else 0.0
+
+    def next_start(self, among: FloatArray | None = None) -> int | None:
+        """The state from which a further demonstration promises most; None if none does.
+
+        Args:
+            among: states that can be chosen, as numbers; all by default.
+        """
+        gains = self.contributions
+        if gains is None or not (gains > 0).any():
+            return None
+        if among is None:
+            return int(np.argmax(gains))
+        states = np.asarray(among, dtype=int)
+        return int(states[np.argmax(gains[states])])
+
+
+def regret_of(
+    problem: Apprenticeship,
+    evaluation: PolicyEvaluation,
+    estimates: tuple[ExpertEstimate, ...],
+    premises: tuple[Premise, ...],
+    failure_probability: float,
+    *,
+    nothing_matters: bool,
+) -> Regret | None:
+    """The regret of a policy; None without a premise about the expert's own cost.
+
+    `estimates` and `premises` are those of the certificate: an expert who is declared nearly
+    optimal is known by them.
+    """
+    named = [one for one in problem.expert_is if isinstance(one, ABOUT_A_COST)]
+    if not named:
+        return None
+    averages = [Average(one.values, total(one.terms)) for one in estimates]
+    given = RationalSet.of(problem, averages, failure_probability)
+    spent = given.failure_probability
+    if given.averages and not problem.expectation.is_declared:
+        spent = failure_probability
+    trivial = plain_bound(problem, None)
+    uniform, against = given.uniform_bound, np.zeros(0, dtype=int)
+    is_refuted = uniform.value <= NOTHING * trivial and not nothing_matters
+    if is_refuted:
+        against = given.contradiction()
+        uniform = _alone(given, against)
+    prices, member, _ = given.solved(evaluation.expectations)
+    found = given.bound(evaluation.expectations, prices)
+    steps = contradicting_steps(problem, given.pairs[against])
+    rows = tuple(
+        _premise(one, uniform, trivial, _in_words(problem, steps) if is_refuted else "", spent)
+        for one in named
+    )
+    return Regret(
+        (*regret_terms(given, found), *evaluation.terms), regret_terms(given, uniform), trivial,
+        (*rows, *_beside(problem, given, premises)), float(spent), found.prices, uniform.prices,
+        given.value_range, steps, None if is_refuted else given.openness(member),
+    )  # fmt: skip
+
+
+def regret_terms(given: RationalSet, found: RegretBound) -> tuple[Term, ...]:
+    """The parts of a bound with their formulas."""
+    sampled = Term("sampling", found.sampling, "tau radius", "estimates of the expert")
+    return (
+        Term(
+            "worst cost", found.under_worst_cost, "gap_W(Psi'(mu - y) - tau x)",
+            "prices of recorded steps",
+        ),
+        Term("declared", found.declared, "kappa limit + t total + tau regret", "the premise"),
+        *((sampled,) if given.averages else ()),
+        Term("unseen", found.unseen, "sig- high - sig+ low", "values of every cost"),
+        Term("rounding", found.rounding, "eps (pairs + n + 16) sizes", "double precision"),
+    )  # fmt: skip
+
+
+def _alone(given: RationalSet, against: IntArray) -> RegretBound:
+    """What the steps in contradiction prove by themselves, as prices of all recorded pairs."""
+    smaller = given.restricted(against)
+    found = smaller.uniform_bound.prices
+    of_steps, others = np.zeros(given.pairs.size), np.ones(given.pairs.size, dtype=bool)
+    of_steps[against], others[against] = found.of_steps, False
+    of_pairs = found.of_pairs.copy()
+    of_pairs[given.pairs[others]] += found.of_total * given.counts[others]
+    prices = RationalPrices(of_steps, found.of_total, found.of_averages, of_pairs)
+    return given.bound(given.uniform, prices)
+
+
+def contradicting_steps(
+    problem: Apprenticeship, pairs: IntArray
+) -> tuple[tuple[int, int], ...]:  # fmt: skip
+    """The first recorded step of every pair."""
+    demos = problem.demonstrations
+    if demos is None or not pairs.size:
+        return ()
+    taken = demos.pairs_in(problem.world)
+    first = sorted(int(np.argmax(taken == pair)) for pair in pairs)
+    return tuple((int(demos.step_episodes[at]), int(demos.step_times[at])) for at in first)
+
+
+def _in_words(problem: Apprenticeship, steps: tuple[tuple[int, int], ...]) -> str:
+    """The steps with what was done there, the first few of many."""
+    demos = problem.demonstrations
+    if demos is None or not steps:
+        return "the estimated expectations alone contradict it"
+    at = [int(demos.offsets[episode]) + step for episode, step in steps[:NAMED]]
+    states, actions = demos.step_states[at], demos.actions[at]
+    named = [
+        f"episode {episode}, step {step} (state {state}, action {action})"
+        for (episode, step), state, action in zip(steps, states, actions, strict=False)
+    ]
+    named += ["..."] * (len(steps) > NAMED)
+    return f"{len(steps)} recorded steps contradict each other: {'; '.join(named)}"
+
+
+def name_of_premise(one: ExpertPremise) -> str:
+    """A premise as a statement."""
+    if isinstance(one, Rational):
+        if not one.regret_per_step:
+            return "every recorded action is optimal for the expert's own cost"
+        return (
+            "recorded actions cost at most "
+            f"{one.regret_per_step:g} more than the best ones on average, for the expert's own cost"
+        )
+    if isinstance(one, SoftRational):
+        return f"the expert draws soft-optimal actions at temperature {one.temperature:g}"
+    assert isinstance(one, NearlyOptimal)
+    return f"the expert is within {one.regret:g} of the optimum of its own cost"
+
+
+def _premise(
+    one: ExpertPremise, uniform: RegretBound, trivial: float, contradiction: str, level: float
+) -> Premise:
+    name = name_of_premise(one)
+    if contradiction:
+        detail = (
+            "no cost of the class under which policies differ is compatible with it: "
+            f"{contradiction}. Declare more regret, or check these steps"
+        )
+        return failed(name, detail, level)
+    share = uniform.value / trivial if trivial > 0 else 0.0
+    doubt = (
+        ": little is left of the class, which suggests that too little regret is declared"
+        if share < LITTLE
+        else ""
+    )
+    detail = (
+        f"the records leave the uniform policy a regret of {uniform.value:.4g} at most, where "
+        f"bounded costs allow {trivial:.4g}{doubt}; a false premise need not be found"
+    )
+    return Premise(name, PremiseStatus.TESTED, detail, level)
+
+
+def _beside(
+    problem: Apprenticeship, given: RationalSet, premises: tuple[Premise, ...]
+) -> tuple[Premise, ...]:
+    """What else the bound rests on."""
+    rows = [
+        declared(OWN_COST, "one cost for all records; which, is not known"),
+        declared(
+            SAME_WORLD,
+            "it knew the laws and the discount of this world, and planned for no budget and no "
+            "time limit that the world does not have; where it is good from the initial law only, "
+            "the episodes are its own from there",
+        ),
+    ]
+    if any(isinstance(one, SoftRational) for one in problem.expert_is):
+        rows.append(declared(FIXED_LENGTH, "limits of single steps hold for all of them at once"))
+    others = premises if given.averages else ()
+    others = others or tuple(one for one in premises if one.name == STEPS_FOLLOW)
+    return *rows, *others

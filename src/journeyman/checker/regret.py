@@ -1,0 +1,374 @@
+"""The regret under the expert's own cost: added up again from the stored prices.
+
+For prices kappa of recorded pairs, t of their sum, tau of estimates and lam of all pairs, none
+of them negative, with y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y, where
+E = B - discount P,
+
+    regret  <=  gap_W(Psi'(mu - y) - sum_k tau_k x_k) + <limit, kappa> + t B + sum_k tau_k (a + r_k)
+                - <sig+, low> + <sig-, high>
+
+for every low below and high above the optimal values of every cost of the class: low is if
+(B - discount P) low <= least cost in all pairs, high if in one pair of every state
+(B - discount P) high >= largest cost. What they miss is taken off or added here.
+
+Prices are not searched for: those of the uniform policy are the ones that were stored, and better
+ones might refute a premise that is stated as not refuted.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from journeyman.checker.archives import Floats, Ints, archive, dense, reals
+from journeyman.checker.chain import EPSILON
+from journeyman.checker.expert import Estimate
+from journeyman.checker.findings import DerivedTerm, Findings, Refused, number
+from journeyman.checker.inputs import StoredWorld
+from journeyman.checker.policy import Evaluated
+
+ABOUT_A_COST = ("Rational", "NearlyOptimal", "SoftRational")
+PARTS = {
+    "bound", "contradiction", "failure_probability", "premises", "share", "terms", "trivial_bound",
+    "uniform", "uniform_terms", "valid",
+}  # fmt: skip
+NOTHING, LITTLE, EXACT = 1e-7, 0.05, 1e-9
+WORDS = 6
+"""Of the steps in contradiction, so many are named."""
+BLOCK = 1 << 14
+STEPS_FOLLOW = "steps follow the transition law"
+OWN_COST = {
+    "name": "the expert's own cost is one of the class under which policies differ",
+    "status": "declared",
+    "detail": "one cost for all records; which, is not known",
+    "level": None,
+}
+SAME_WORLD = {
+    "name": "the expert acted for the costs of this world alone",
+    "status": "declared",
+    "detail": (
+        "it knew the laws and the discount of this world, and planned for no budget and no time "
+        "limit that the world does not have; where it is good from the initial law only, the "
+        "episodes are its own from there"
+    ),
+    "level": None,
+}
+FIXED_LENGTH = {
+    "name": "the number of recorded steps was bounded before recording",
+    "status": "declared",
+    "detail": "limits of single steps hold for all of them at once",
+    "level": None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """kappa, t, tau and lam."""
+
+    of_steps: Floats
+    of_total: float
+    of_averages: Floats
+    of_pairs: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Premises:
+    """What is declared about the expert's own cost, as rows over recorded pairs and estimates."""
+
+    declared: dict[str, dict[str, Any]]
+    pairs: Ints
+    counts: Floats
+    limits: Floats
+    total: float
+    regret: float
+    averages: tuple[Estimate, ...]
+    failure_probability: float
+
+    @classmethod
+    def of(cls, run: Any) -> "Premises":
+        declared = run.problem.expert_is
+        taken = np.zeros(0, dtype=np.int64) if run.records is None else run.records.pair
+        shown = taken if {"Rational", "SoftRational"} & set(declared) else taken[:0]
+        pairs, times = np.unique(shown, return_counts=True)
+        counts, steps = times.astype(float), int(shown.size)
+        limits, total, spent, delta = np.full(pairs.size, math.inf), math.inf, 0.0, 0.0
+        if "Rational" in declared:
+            total = number(declared["Rational"]["regret_per_step"]) * steps
+            limits = total / counts
+        if "SoftRational" in declared:
+            spent = run.failure_probability
+            limits = np.minimum(limits, _soft_limit(run.world, declared, steps, spent))
+        averages: tuple[Estimate, ...] = ()
+        regret = math.inf
+        if "NearlyOptimal" in declared:
+            averages = tuple(run.estimates)
+            regret = number(declared["NearlyOptimal"]["regret"])
+            delta = run.failure_probability if run.problem.estimated else 0.0
+        if min(total, regret, float(limits.min(initial=0.0))) < 0:
+            raise Refused("a declared regret is negative")
+        return cls(declared, pairs, counts, limits, total, regret, averages, spent + delta)
+
+
+def _soft_limit(
+    world: StoredWorld, declared: dict[str, dict[str, Any]], steps: int, delta: float
+) -> float:
+    """T log(M A/delta) + discount T h log A."""
+    soft = declared["SoftRational"]
+    most = soft.get("most_steps")
+    steps = steps if most is None else max(int(most), steps)
+    actions = int(np.bincount(world.state_of).max())
+    likely = math.log(steps * actions / delta)
+    bias = world.discount * world.horizon * math.log(actions)
+    return number(soft["temperature"]) * (likely + bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Bounds from prices, for policies of one run."""
+
+    run: Any
+    premises: Premises
+    low: Floats
+    high: Floats
+
+    @cached_property
+    def ends(self) -> tuple[Floats, Floats]:
+        """low and high, moved until they are what they are taken for."""
+        world, rows = self.run.world, self.run.problem.matrix
+        least = np.empty(world.num_pairs)
+        largest = np.empty(world.num_pairs)
+        for at in range(0, world.num_pairs, BLOCK):
+            some = dense(rows[at : at + BLOCK])
+            least[at : at + BLOCK] = -_row_gaps(self.run.problem.costs, -some)
+            largest[at : at + BLOCK] = _row_gaps(self.run.problem.costs, some)
+        down = float(np.max(_adjoint(world, self.low) - least, initial=0.0))
+        beyond = np.full(world.num_states, math.inf)
+        np.minimum.at(beyond, world.state_of, largest - _adjoint(world, self.high))
+        up = float(np.max(beyond, initial=0.0))
+        return self.low - down * world.horizon, self.high + up * world.horizon
+
+    def terms(self, expectations: Floats, prices: Prices) -> list[DerivedTerm]:
+        """The parts of the bound for a policy with these expectations."""
+        world, problem, given = self.run.world, self.run.problem, self.premises
+        y = -prices.of_pairs
+        np.add.at(y, given.pairs, prices.of_steps + prices.of_total * given.counts)
+        spent = float(prices.of_averages.sum())
+        flow = world.residual(y) - spent * world.initial
+        z, sizes = expectations - problem.matrix.T @ y, np.abs(expectations)
+        sizes = sizes + float(np.abs(y).sum()) * problem.costs.norms
+        sampling = 0.0
+        for tau, one in zip(prices.of_averages, given.averages, strict=True):
+            z, sizes = z - tau * one.values, sizes + tau * np.abs(one.values)
+            sampling += tau * one.error
+        declared = _paid(given.limits, prices.of_steps)
+        declared += _paid(np.array([given.total]), np.array([prices.of_total]))
+        declared += _paid(np.array([given.regret]), np.array([spent]))
+        low, high = self.ends
+        unseen = float(np.maximum(-flow, 0.0) @ high - np.maximum(flow, 0.0) @ low)
+        largest = float(max(np.abs(low).max(), np.abs(high).max()))
+        flows = (1 + spent + 2 * float(np.abs(y).sum())) * largest
+        count = world.num_pairs + world.num_states + problem.target.size + 16
+        matched = problem.costs.largest_gap(-sizes, sizes)
+        rounding = EPSILON * count * (matched + flows + declared + sampling)
+        sampled = DerivedTerm("sampling", "tau radius", sampling, "estimates of the expert")
+        return [
+            DerivedTerm(
+                "worst cost", "gap_W(Psi'(mu - y) - tau x)",
+                problem.costs.gap(np.asarray(z)), "prices of recorded steps",
+            ),
+            DerivedTerm("declared", "kappa limit + t total + tau regret", declared, "the premise"),
+            *([sampled] if given.averages else []),
+            DerivedTerm("unseen", "sig- high - sig+ low", unseen, "values of every cost"),
+            DerivedTerm("rounding", "eps (pairs + n + 16) sizes", rounding, "double precision"),
+        ]  # fmt: skip
+
+
+def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: bytes | None) -> None:
+    """Every part of the claim about the regret."""
+    stated, about = facts["regret"], [one for one in run.problem.expert_is if one in ABOUT_A_COST]
+    if not about:
+        findings.check(stated is None, "a regret is stated, and nothing is declared about a cost")
+        findings.check(data is None, "regret.npz is there without a regret")
+        return
+    if not findings.check(
+        isinstance(stated, dict) and set(stated) == PARTS and data is not None,
+        "the regret under the expert's own cost is not stated with its evidence",
+    ):
+        return
+    assert data is not None
+    if run.problem.budgets or run.world.knowledge.is_estimate:
+        raise Refused("a regret cannot be stated with budgets or in an estimated world")
+    given = Premises.of(run)
+    arrays = archive(data, "regret", 1)[1]
+    world = run.world
+    ends = (reals(arrays, name, 1, world.num_states) for name in ("low", "high"))
+    sums = Sums(run, given, *ends)
+    own = _prices(arrays, "", given, world)
+    findings.close("the probability", stated["failure_probability"], given.failure_probability)
+    trivial = 2 * run.problem.costs.smaller * world.horizon
+    findings.close("what bounds the regret of every policy", stated["trivial_bound"], trivial)
+    evaluated = run.evaluated.exact()
+    derived = [*sums.terms(evaluated.expectations, own), *evaluated.terms]
+    values = findings.terms("the regret", stated["terms"], derived, run.size)
+    found, valid = _sum(values), stated["valid"]
+    failed = [one for one in stated["premises"] if one.get("status") == "failed"]
+    findings.equal("whether the regret is valid", valid, not failed)
+    least = min(found, stated["trivial_bound"]) if valid else stated["trivial_bound"]
+    _check_up(findings, "the bound on the regret", stated["bound"], least)
+    share = stated["bound"] / trivial if trivial > 0 else 0.0
+    findings.close("the share of the regret", stated["share"], share)
+    uniform = _check_uniform(findings, facts, run, sums, _prices(arrays, "uniform_", given, world),
+                             reals(arrays, "uniform_visits", 1, world.num_states))  # fmt: skip
+    _check_premises(findings, facts, run, given, uniform, trivial, about)
+
+
+def _check_uniform(
+    findings: Findings, facts: dict[str, Any], run: Any, sums: Sums, prices: Prices, visits: Floats
+) -> float:
+    """The bound of the uniform policy, and what it says about the premise."""
+    stated, world, problem = facts["regret"], run.world, run.problem
+    law = 1.0 / np.bincount(world.state_of)[world.state_of]
+    policy = Evaluated(world, problem, law, visits)
+    missed = float(np.abs(policy.residual).sum())
+    findings.check(missed <= EXACT * world.horizon, "the visits of the uniform policy are others")
+    derived = sums.terms(policy.expectations, prices)
+    values = findings.terms(
+        "the uniform policy's regret", stated["uniform_terms"], derived, run.size
+    )
+    found, trivial = _sum(values), stated["trivial_bound"]
+    least = min(found, trivial)
+    _check_up(findings, "the uniform policy's regret", stated["uniform"], least)
+    steps, records = stated["contradiction"], run.records
+    if not steps:
+        return found
+    findings.check(found <= NOTHING * trivial, "the steps in contradiction do not refute a premise")
+    if records is None:
+        raise Refused("steps are in contradiction, and none are recorded")
+    offsets = np.concatenate([[0], np.cumsum(records.lengths)])
+    known = all(
+        isinstance(one, list) and len(one) == 2 and all(type(part) is int for part in one)
+        and 0 <= one[0] < offsets.size - 1 and 0 <= one[1] < offsets[one[0] + 1] - offsets[one[0]]
+        for one in steps
+    )  # fmt: skip
+    if findings.check(known, "a step in contradiction is not recorded"):
+        named = {int(records.pair[offsets[episode] + step]) for episode, step in steps}
+        pairs, times = sums.premises.pairs, sums.premises.counts
+        flow = prices.of_steps + prices.of_total * times - prices.of_pairs[pairs]
+        beside = ~np.isin(pairs, sorted(named))
+        slack = EXACT * float(1 + np.abs(flow).max(initial=0.0))
+        findings.check((flow[beside] <= slack).all(), "other steps than those named are needed")
+    return found
+
+
+def _check_premises(
+    findings: Findings, facts: dict[str, Any], run: Any, given: Premises, uniform: float,
+    trivial: float, about: list[str],
+) -> None:  # fmt: skip
+    """Names, outcomes, words and levels of what the bound rests on."""
+    stated = facts["regret"]["premises"]
+    steps = facts["regret"]["contradiction"]
+    failed = uniform <= NOTHING * trivial and number(facts["trivial_bound"]) > NOTHING * trivial
+    rest = [OWN_COST, SAME_WORLD]
+    rest += [FIXED_LENGTH] if "SoftRational" in given.declared else []
+    others = list(facts["premises"]) if given.averages else []
+    others = others or [one for one in facts["premises"] if one["name"] == STEPS_FOLLOW]
+    if not findings.equal(
+        "the number of premises of the regret", len(stated), len(about) + len(rest) + len(others)
+    ):
+        return
+    for row, wanted in zip(stated[len(about) :], [*rest, *others], strict=True):
+        findings.check(row == wanted, f"the premise {row.get('name')!r} is stated otherwise")
+    for row, name in zip(stated, about, strict=False):
+        findings.equal("the name of a premise", row.get("name"), _name(name, given.declared[name]))
+        findings.equal("its outcome", row.get("status"), "failed" if failed else TESTED)
+        findings.close("its level", number(row.get("level")), given.failure_probability)
+        wanted = _contradiction(run, steps) if failed else _detail(uniform, trivial)
+        findings.equal("its detail", row.get("detail"), wanted)
+
+
+TESTED = "tested, not refuted"
+
+
+def _contradiction(run: Any, steps: list[list[int]]) -> str:
+    """The refutation in words."""
+    why = "the estimated expectations alone contradict it"
+    if steps:
+        offsets = np.concatenate([[0], np.cumsum(run.records.lengths)])
+        at = [int(offsets[episode]) + step for episode, step in steps[:WORDS]]
+        named = [
+            f"episode {episode}, step {step} (state {state}, action {action})"
+            for (episode, step), state, action in zip(
+                steps, run.records.state[at], run.records.action[at], strict=False
+            )
+        ]
+        named += ["..."] * (len(steps) > WORDS)
+        why = f"{len(steps)} recorded steps contradict each other: {'; '.join(named)}"
+    return (
+        f"no cost of the class under which policies differ is compatible with it: {why}. Declare "
+        "more regret, or check these steps"
+    )
+
+
+def _detail(uniform: float, trivial: float) -> str:
+    doubt = ""
+    if (uniform / trivial if trivial > 0 else 0.0) < LITTLE:
+        doubt = ": little is left of the class, which suggests that too little regret is declared"
+    return (
+        f"the records leave the uniform policy a regret of {uniform:.4g} at most, where bounded "
+        f"costs allow {trivial:.4g}{doubt}; a false premise need not be found"
+    )
+
+
+def _name(name: str, one: dict[str, Any]) -> str:
+    if name == "SoftRational":
+        temperature = f"{number(one['temperature']):g}"
+        return f"the expert draws soft-optimal actions at temperature {temperature}"
+    if name == "NearlyOptimal":
+        return f"the expert is within {number(one['regret']):g} of the optimum of its own cost"
+    if not number(one["regret_per_step"]):
+        return "every recorded action is optimal for the expert's own cost"
+    return (
+        f"recorded actions cost at most {number(one['regret_per_step']):g} more than the best ones "
+        "on average, for the expert's own cost"
+    )
+
+
+def _prices(arrays: Any, prefix: str, given: Premises, world: StoredWorld) -> Prices:
+    found = Prices(
+        reals(arrays, f"{prefix}steps", 1, given.pairs.size),
+        float(reals(arrays, f"{prefix}total", 0)),
+        reals(arrays, f"{prefix}averages", 1, len(given.averages)),
+        reals(arrays, f"{prefix}pairs", 1, world.num_pairs),
+    )
+    parts = (found.of_steps, np.array([found.of_total]), found.of_averages, found.of_pairs)
+    if any((part < 0).any() for part in parts):
+        raise Refused("a price is negative")
+    return found
+
+
+def _row_gaps(costs: Any, rows: Floats) -> Floats:
+    different, which = np.unique(rows, axis=0, return_inverse=True)
+    gaps = np.array([costs.gap(row) for row in different])
+    return np.asarray(gaps[which.ravel()])
+
+
+def _adjoint(world: StoredWorld, values: Floats) -> Floats:
+    return np.asarray(values[world.state_of] - world.discount * (world.rows @ values))
+
+
+def _paid(limits: Floats, prices: Floats) -> float:
+    return float(np.where(prices > 0, limits, 0.0) @ prices)
+
+
+def _sum(values: list[float]) -> float:
+    return math.nextafter(math.fsum(values), math.inf)
+
+
+def _check_up(findings: Findings, what: str, stated: Any, least: float) -> None:
+    """A bound is what it should be, to the last few digits."""
+    found = number(stated)
+    findings.check(
+        abs(found - least) <= 8 * EPSILON * abs(least), f"{what} is {found!r}, not {least!r}"
+    )

@@ -1,0 +1,77 @@
+"""`journeyman clone`: a policy and its certificate from a file of records, and nothing else."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import journeyman as jm
+from journeyman.cli.options import (
+    AsJson,
+    DemonstrationsFormat,
+    DemonstrationsSource,
+    Gap,
+    Probability,
+    Quiet,
+    Seed,
+    TruncatedAt,
+)
+from journeyman.cli.output import certificate_text, notifier, require_level, show
+
+
+def clone(
+    run: Annotated[Path, typer.Argument(help="A new directory for policy and certificate.")],
+    demonstrations: DemonstrationsSource,
+    discount: Annotated[float, typer.Option(help="By which later costs count less.")],
+    cost_range: Annotated[
+        tuple[float, float],
+        typer.Option(help="Least and greatest cost of a step; after an end it is 0."),
+    ],
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            help="Other records to certify with. Without them the policy is cross-fitted: every "
+            "episode tests a policy that was fitted to the others."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Of the cross-fitting.", min=2)] = 2,
+    use_probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--use-probabilities",
+            help="Use the column expert_probability, which must be conditional on all that the "
+            "expert acted on.",
+        ),
+    ] = False,
+    demonstrations_format: DemonstrationsFormat = None,
+    truncated_at: TruncatedAt = None,
+    failure_probability: Probability = 0.05,
+    gap: Gap = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Clone an expert from records alone, and certify.
+
+    No world, simulator or costs are needed: states may be ids or observations, costs any in the
+    declared range. Exit 4 when nothing is certified.
+    """
+    from journeyman.demonstrations.cross_fitting import cross_fit, default_fit
+    from journeyman.runs.learning import certificate_result
+
+    world = jm.world.Records(discount, cost_range, use_probabilities=use_probabilities)
+    records = [
+        jm.read_demonstrations(source, format=demonstrations_format, truncated_at=truncated_at)
+        for source in ([demonstrations] if held_out is None else [demonstrations, held_out])
+    ]
+    problem = jm.Apprenticeship(world, None, records[-1])
+    if held_out is None:
+        policy = cross_fit(records[0], folds=folds, seed=seed)
+    else:
+        policy = default_fit(records[0])(records[0])
+    certificate = jm.certify(problem, policy, failure_probability)
+    certificate.save(run, seed=seed)
+    result = {"run": str(run), **certificate_result(certificate)}
+    show(result, certificate_text(result), as_json=as_json)
+    require_level(result, gap)
+    notifier(quiet)(f"Everything is in {run}; next: journeyman audit {run}")

@@ -1,0 +1,158 @@
+"""Certificates of the regret under the expert's own cost: words, requirements, saving, advice."""
+
+import json
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from journeyman.errors import InvalidInput, NotCertified
+from rational_worlds import acted, grid, instance, optimum
+
+
+def nine_by_nine(count=9, kind="optimal", seed=5, cost_class=None, premise=None):
+    rng = np.random.default_rng(seed)
+    world, basis = grid(9, 8, rng)
+    chosen = jm.Simplex() if cost_class is None else cost_class
+    weights = chosen.admit(rng.dirichlet(np.ones(8)))
+    values, advantages = optimum(world, basis.on(world) @ weights)
+    demos = acted(world, advantages, kind, rng, count, 100)
+    premise = jm.Rational(regret_per_step=0) if premise is None else premise
+    apprentice = jm.learn(world, basis, demos, cost_class=cost_class, expert_is=premise)
+    regret = weights @ apprentice.certificate.expectations - world.initial @ values
+    return apprentice, regret
+
+
+def test_learn_takes_the_minimax_policy_and_certifies_its_regret():
+    apprentice, regret = nine_by_nine()
+    certificate, answer = apprentice.certificate, apprentice.answer
+    assert answer.status is jm.Status.OPTIMAL
+    assert "premise" in answer.reason
+    assert regret <= certificate.regret_bound < 0.1 * certificate.regret.trivial_bound
+    assert answer.regret.lower_bound <= certificate.regret_bound
+    assert answer.regret.bound == pytest.approx(certificate.regret_bound, rel=1e-4, abs=1e-6)
+    assert certificate.regret_bound < certificate.regret.uniform
+    assert certificate.regret.failure_probability == 0
+    assert "regret <= " in repr(certificate)
+
+
+def test_without_a_premise_about_a_cost_nothing_is_said_about_one():
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
+    certificate = jm.learn(world, basis, demos).certificate
+    assert certificate.regret is None
+    assert certificate.regret_bound is None
+    assert certificate.to_dict()["regret"] is None
+    assert "own cost" not in certificate.summary() + certificate.table()
+    with pytest.raises(NotCertified, match="nothing is declared"):
+        certificate.require(regret=1.0)
+
+
+def test_either_bound_can_be_required():
+    certificate = nine_by_nine()[0].certificate
+    bound = certificate.regret_bound
+    assert certificate.require(regret=1.01 * bound) is certificate
+    assert certificate.require(gap=certificate.bound, regret=bound) is certificate
+    with pytest.raises(NotCertified, match="regret under the expert's own cost"):
+        certificate.require(regret=0.9 * bound)
+    with pytest.raises(NotCertified, match="a gap of"):
+        certificate.require(0.5 * certificate.bound, regret=bound)
+    with pytest.raises(InvalidInput, match="nothing is required"):
+        certificate.require()
+
+
+def test_words_say_which_bound_is_which():
+    certificate = nine_by_nine()[0].certificate
+    for text in (certificate.summary(), certificate.table(), certificate._repr_html_()):
+        assert "own cost" in text
+    assert "than the best policy" in certificate.summary()
+    assert "every recorded action is optimal" in certificate.summary()
+    assert json.loads(certificate.to_json())["regret"]["bound"] == certificate.regret_bound
+
+
+@pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.Simplex()], ids=repr)
+def test_a_refuted_premise_certifies_nothing_about_the_cost(cost_class):
+    apprentice, _ = nine_by_nine(9, "mistakes", cost_class=cost_class)
+    certificate = apprentice.certificate
+    regret = certificate.regret
+    assert not regret.valid
+    assert certificate.valid, "the other bound does not rest on it"
+    assert regret.bound == regret.trivial_bound
+    assert regret.next_start() is None
+    with pytest.raises(NotCertified, match="contradict each other"):
+        certificate.require(regret=regret.trivial_bound)
+    assert "Nothing is certified about the expert's own cost" in certificate.summary()
+    assert "NOT VALID" in certificate.table()
+    demos = apprentice.problem.demonstrations
+    assert all(0 <= step < demos.lengths[episode] for episode, step in regret.contradiction)
+    assert apprentice.answer.regret is None, "a game over nothing was not played"
+
+
+def test_mistakes_that_are_declared_are_allowed_for():
+    premise = jm.Rational(regret_per_step=0.3)
+    apprentice, regret = nine_by_nine(9, "mistakes", premise=premise)
+    assert apprentice.certificate.regret.valid
+    assert regret <= apprentice.certificate.regret_bound
+
+
+def test_an_expert_who_is_nearly_optimal_is_known_by_statistics():
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=2000, horizon=150, seed=0)
+    premise = jm.NearlyOptimal(regret=0.1)
+    certificate = jm.learn(world, basis, demos, expert_is=premise).certificate
+    assert certificate.regret.failure_probability == 0.05
+    names = [term.name for term in certificate.regret.terms]
+    assert "sampling" in names
+    assert certificate.regret_bound <= certificate.bound + 0.1 + 1e-6
+    exact = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
+    known = jm.learn(world, basis, exact, expert_is=premise).certificate
+    assert known.regret.failure_probability == 0
+    assert known.regret_bound == pytest.approx(0.1, abs=1e-6)
+
+
+def test_the_advice_names_the_start_that_adds_most():
+    certificate = nine_by_nine(5)[0].certificate
+    start = certificate.regret.next_start()
+    assert f"from state {start}," in certificate.advice()
+    assert certificate.regret.next_start(among=[3, 4]) in (3, 4)
+
+
+def test_advised_demonstrations_halve_the_bound_sooner_than_random_ones():
+    """The loop that the advice is for: a demonstration from where it says, again and again."""
+    needed = {"advised": [], "random": []}
+    for seed in range(3):
+        for way, counts in needed.items():
+            counts.append(demonstrations_to_half(seed, way))
+    assert sum(needed["advised"]) < 0.7 * sum(needed["random"]), needed
+
+
+def demonstrations_to_half(seed, way, most=40):
+    rng = np.random.default_rng([seed, 7])
+    world, basis = grid(7, 6, rng)
+    best = jm.plan(world, basis.on(world) @ rng.dirichlet(np.ones(6))).policy
+    demos = jm.record(world, best, trajectories=5, horizon=60, seed=seed)
+    first = None
+    for count in range(most):
+        problem = jm.Apprenticeship(
+            world, basis, demos, jm.Simplex(), expert_is=jm.Rational(regret_per_step=0)
+        )
+        regret = jm.certify(problem, jm.solve(problem)).regret
+        first = regret.bound if first is None else first
+        if regret.bound <= first / 2:
+            return count
+        start = regret.next_start() if way == "advised" else int(rng.integers(world.num_states))
+        there = jm.World(world.transition, np.eye(world.num_states)[start], world.discount)
+        more = jm.record(there, best, trajectories=1, horizon=60, seed=rng)
+        demos = jm.Demonstrations.concatenate([demos, more])
+    return most
+
+
+@pytest.mark.parametrize("seed", range(0, 26, 5))
+def test_certified_regrets_hold(seed):
+    one = instance(seed)
+    problem = one.problem
+    apprentice = jm.learn(
+        problem.world, problem.basis, problem.demonstrations, cost_class=problem.cost_class,
+        expert_is=problem.expert_is,
+    )  # fmt: skip
+    assert one.regret(apprentice.policy) <= apprentice.certificate.regret_bound + 1e-9

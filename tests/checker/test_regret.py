@@ -1,0 +1,166 @@
+"""Regret under the expert's own cost: saved, read back, derived again; every change is found."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import journeyman as jm
+from checker.forging import facts_of, rehash, write_facts
+from journeyman.checker import explicit
+from journeyman.checker.regret import Premises, Sums
+from journeyman.report.saved_run import read_run
+from journeyman.storage import load_arrays, save_arrays
+from rational_worlds import acted, grid, instance, optimum
+
+SEEDS = range(0, 26, 2)
+
+
+def learned(seed, **settings):
+    one = instance(seed)
+    problem = one.problem
+    return jm.learn(
+        problem.world, problem.basis, problem.demonstrations, cost_class=problem.cost_class,
+        expert_is=problem.expert_is, **settings,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_honest_regret_passes(seed, tmp_path):
+    apprentice = learned(seed)
+    apprentice.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+
+
+def refuted_run():
+    rng = np.random.default_rng(1)
+    world, basis = grid(5, 3, rng)
+    cost = basis.on(world) @ np.array([1.0, 0.5, 0.0])
+    demos = acted(world, optimum(world, cost)[1], "mistakes", rng, 20, 50)
+    return jm.learn(world, basis, demos, expert_is=jm.Rational(regret_per_step=0))
+
+
+def test_a_refuted_premise_is_saved_with_the_steps_that_refute_it(tmp_path):
+    apprentice = refuted_run()
+    regret = apprentice.certificate.regret
+    assert not regret.valid
+    assert regret.contradiction
+    assert regret.bound == regret.trivial_bound
+    assert apprentice.certificate.valid
+    apprentice.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+
+
+def changed(source, target, change):
+    """A copy of a run with a changed certificate, signed again."""
+    shutil.copytree(source, target)
+    facts = facts_of(target)
+    change(facts)
+    write_facts(target, facts)
+    return target
+
+
+@pytest.fixture(scope="module", params=["mistakes", "optimal", "as a whole", "soft", "refuted"])
+def saved(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp(request.param.replace(" ", "_")) / "run"
+    if request.param == "refuted":
+        refuted_run().save(place)
+        return place
+    one = instance(7, request.param)
+    problem = one.problem
+    jm.learn(
+        problem.world, problem.basis, problem.demonstrations, expert_is=problem.expert_is
+    ).save(place)  # fmt: skip
+    return place
+
+
+def numbers(part, path=()):
+    """Where numbers, texts and flags of the claim stand."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            yield from numbers(value, (*path, key))
+    elif isinstance(part, list):
+        for at, value in enumerate(part):
+            yield from numbers(value, (*path, at))
+    else:
+        yield path, part
+
+
+def other(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value * 1.001 + 1e-3 if isinstance(value, float) else value + 1
+    return f"{value} " if isinstance(value, str) else 0.5
+
+
+def test_every_changed_part_of_the_claim_is_found(saved, tmp_path):
+    claim = facts_of(saved)["regret"]
+    unseen = []
+    for number, (path, value) in enumerate(numbers(claim)):
+
+        def change(facts, path=path, value=value):
+            place = facts["regret"]
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = other(value)
+
+        run = changed(saved, tmp_path / str(number), change)
+        if jm.audit(run).passed:
+            unseen.append((path, value))
+    assert not unseen
+
+
+def test_every_changed_array_of_the_evidence_is_found(saved, tmp_path):
+    """But for values, which are repaired: a larger range proves less, and often all that is
+    claimed."""
+    _, arrays = load_arrays(saved / "regret.npz", "regret", 1)
+    for name, array in arrays.items():
+        if not array.size or name in ("low", "high"):
+            continue
+        forged = tmp_path / name
+        shutil.copytree(saved, forged)
+        moved = np.array(array, dtype=float)
+        moved.flat[int(np.argmax(np.abs(moved)))] *= 1.01
+        moved.flat[int(np.argmax(np.abs(moved)))] += 0.01
+        save_arrays(forged / "regret.npz", "regret", 1, {**arrays, name: moved})
+        rehash(forged)
+        assert not jm.audit(forged).passed, name
+
+
+def test_a_claim_without_evidence_is_found(saved, tmp_path):
+    forged = tmp_path / "run"
+    shutil.copytree(saved, forged)
+    (forged / "regret.npz").unlink()
+    facts = facts_of(forged)
+    del facts["inputs"]["regret.npz"]
+    write_facts(forged, facts)
+    assert not jm.audit(forged).passed
+
+
+def test_a_regret_out_of_nothing_is_found(saved, tmp_path):
+    problem = instance(7).problem
+    plain = tmp_path / "plain"
+    jm.learn(problem.world, problem.basis, problem.demonstrations).save(plain)
+    claim = facts_of(saved)["regret"]
+    run = changed(plain, tmp_path / "run", lambda facts: facts.update(regret=claim))
+    assert not jm.audit(run).passed
+
+
+def test_a_run_read_back_says_the_same(saved):
+    back = read_run(saved).certificate.regret
+    claim = facts_of(saved)["regret"]
+    assert back.bound == claim["bound"]
+    assert back.uniform == claim["uniform"]
+    assert back.valid == claim["valid"]
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_values_that_are_not_those_of_every_cost_are_moved(saved, shift):
+    files = {path.name: path.read_bytes() for path in saved.iterdir()}
+    run = explicit.read_run(files, facts_of(saved))
+    _, arrays = load_arrays(saved / "regret.npz", "regret", 1)
+    low, high = arrays["low"], arrays["high"]
+    found = Sums(run, Premises.of(run), low + shift, high - shift).ends
+    assert np.allclose(found[0], low, atol=1e-9)
+    assert np.allclose(found[1], high, atol=1e-9)
