@@ -282,6 +282,31 @@ def test_episodes_that_were_fitted_to_are_refused():
     assert jm.certify(fresh, policy).premises[0].status.name == "DECLARED"
 
 
+def test_equal_episodes_of_a_small_world_are_no_sign_of_fitting():
+    rng = np.random.default_rng(0)
+
+    def some(count, places):
+        starts = rng.integers(0, places, (count, 6))
+        return jm.Demonstrations.from_arrays(
+            [[*row, 9] for row in starts], [row % 2 for row in starts], [True] * count,
+            truncated_at=7,
+        )  # fmt: skip
+
+    def certified(fitted_to, held_out):
+        policy = jm.demonstrations.cross_fit(fitted_to)
+        problem = jm.Apprenticeship(jm.world.Records(0.9, (0, 1)), None, held_out)
+        return jm.certify(problem, policy)
+
+    few, many = some(60, 1), some(60, 50)
+    assert certified(few, some(20, 1)).valid
+    assert certified(many, some(20, 50)).valid
+    with pytest.raises(InvalidProblem, match="fitted to"):
+        certified(many, many.subset(np.arange(20)))
+    half = jm.Demonstrations.concatenate([many.subset(np.arange(10)), some(10, 50)])
+    with pytest.raises(InvalidProblem, match="fitted to"):
+        certified(many, half)
+
+
 def test_mixtures_are_weighted_means():
     problem, clone = recorded(np.random.default_rng(4), 50)
     never = ObservationPolicy(lambda x: (x[:, 0] <= 0).astype(int), 1)

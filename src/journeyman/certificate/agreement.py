@@ -315,12 +315,14 @@ def digests(demos: Demonstrations) -> list[bytes]:
 def _refuse_seen(fitted_to: Demonstrations, held_out: Demonstrations) -> None:
     """Refuse episodes that a cross-fitted policy was fitted to.
 
-    Observations do not repeat by chance. Ids do, in small worlds: there the episodes are refused
-    if all of them, and not just copies of one, are among those that were fitted to.
+    Observations do not repeat by chance. Ids do, in small worlds: there episodes are refused if
+    many more of them are among those that were fitted to than these repeat each other.
     """
     known, asked = Counter(digests(fitted_to)), Counter(digests(held_out))
-    shared = sum((known & asked).values())
-    if shared and (not held_out.has_ids or (shared == len(held_out) and len(asked) > 1)):
+    shared, count = sum((known & asked).values()), len(held_out)
+    repeated = sum(times for times in known.values() if times > 1) / len(fitted_to)
+    by_chance = 2 * repeated * count + min(5.0, count / 2) if held_out.has_ids else 0.0
+    if shared > by_chance:
         raise InvalidProblem(
             f"{shared} of the {len(held_out)} held-out episodes are among those that the "
             "cross-fitted policy was fitted to",

@@ -56,6 +56,7 @@ MEANINGS = {
     "sampling": "the expert is known from a sample only",
     "outliers": "trajectories beyond what the estimate allows for",
     "truncation": "what happens after the records end",
+    "disagreement": "what the policy may cost after it has taken another action than the expert",
     "model": "the world is an estimate: in the true one the policy may cost more",
     "rollout sampling": "the policy is known from rollouts only",
     "rollout truncation": "what happens after the rollouts end",

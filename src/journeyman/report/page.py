@@ -113,8 +113,9 @@ def _size(data: ReportData) -> str:
     if data.world is not None:
         size += f"{data.world.num_pairs:,} state-action pairs, "
     kind = "rewards" if problem.basis.rewards else "costs"
+    costs = f"{problem.basis.num_costs:,} {kind}"
+    if data.certificate.agreement is not None:
+        costs = "every cost in a range"
     demos = data.demonstrations
     seen = f", {len(demos):,} demonstrations" if demos is not None else ""
-    return (
-        f"{size}discount {number(1 - 1 / data.horizon)}, {problem.basis.num_costs:,} {kind}{seen}"
-    )
+    return f"{size}discount {number(1 - 1 / data.horizon)}, {costs}{seen}"

@@ -290,17 +290,22 @@ def _demonstrations_digest(demos: Demonstrations) -> str:
 def _introduction(data: ReportData) -> str:
     if data.run is not None:
         return "The audit derives every number again, by other code, from the files of the run:"
-    if data.world is None:
+    if _needs_code(data):
         return "The same call with the same seeds gives the same numbers:"
     return "Saved, the evidence can be audited: every number is derived again, by other code:"
 
 
+def _needs_code(data: ReportData) -> bool:
+    """Whether the world is one of callables, or a simulator."""
+    return data.world is None and data.certificate.agreement is None
+
+
 def _commands(data: ReportData) -> str:
     if data.run is not None:
-        trust = ", trust_code=True" if data.world is None else ""
+        trust = ", trust_code=True" if _needs_code(data) else ""
         return f"import journeyman as jm\n\njm.audit({data.run.name!r}{trust})\n"
     delta = data.certificate.failure_probability
-    if data.world is None:
+    if _needs_code(data):
         return f"jm.certify(problem, answer, failure_probability={delta!r}, evaluation=...)\n"
     if data.answer is None:
         return (
