@@ -18,6 +18,7 @@ from journeyman.cli.options import (
     CostClassName,
     CostsSource,
     DemonstrationsFormat,
+    ExpertIs,
     Gap,
     OptionalCostClass,
     OptionalCosts,
@@ -25,6 +26,7 @@ from journeyman.cli.options import (
     OptionalWorld,
     Probability,
     Quiet,
+    Regret,
     Rewards,
     TerminalState,
     TruncatedAt,
@@ -59,6 +61,7 @@ def learn(
     truncated_at: TruncatedAt = None,
     terminal_state: TerminalState = None,
     cost_class: OptionalCostClass = None,
+    expert_is: ExpertIs = None,
     rewards: Rewards = None,
     budget: Budgets = None,
     solver: Annotated[
@@ -73,6 +76,7 @@ def learn(
         float | None, typer.Option(help="Probability with which the certificate may fail; 0.05.")
     ] = None,
     gap: Gap = None,
+    regret: Regret = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of everything that is drawn; 0.", min=0)
     ] = None,
@@ -93,6 +97,7 @@ def learn(
         raise typer.BadParameter("it contradicts --overwrite", param_hint="--resume")
     given = {
         "world": world, "costs": costs, "demonstrations": demonstrations, "gap": gap,
+        "regret": regret, "expert_is": expert_is,
         "cost_class": cost_class, "rewards": rewards, "seed": seed,
         "demonstrations_format": demonstrations_format, "truncated_at": truncated_at,
         "terminal_state": terminal_state,
@@ -139,7 +144,7 @@ class _Learning:
         limited = result["status"] in LIMITS
         if limited:
             self._report_limit(result["message"])
-        require_level(result, description.gap)
+        require_level(result, description.gap, regret=description.regret)
         if limited:
             raise typer.Exit(LIMIT)
         inform(f"Everything is in {self.run}; next: journeyman audit {self.run}")

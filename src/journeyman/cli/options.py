@@ -71,6 +71,22 @@ Gap = Annotated[
         help="Exit with 4 unless the certificate shows a gap of at most this.", callback=_a_number
     ),
 ]
+Regret = Annotated[
+    float | None,
+    typer.Option(
+        help="Exit with 4 unless the certificate shows a regret under the expert's own cost of at "
+        "most this.",
+        callback=_a_number,
+    ),
+]
+ExpertIs = Annotated[
+    str | None,
+    typer.Option(
+        help="What is declared about the expert: rational:R (a recorded action costs on average at "
+        "most R more than the best one), nearly-optimal:R, soft-rational:T, deterministic, "
+        "stationary; several separated by commas."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.", min=0)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]

@@ -85,12 +85,19 @@ def _weights_text(weights: Sequence[Mapping[str, Any]]) -> str:
 
 
 def require_level(
-    result: Mapping[str, Any], gap: float | None, advice: Callable[[], str] | None = None
+    result: Mapping[str, Any],
+    gap: float | None,
+    advice: Callable[[], str] | None = None,
+    regret: float | None = None,
 ) -> None:
     """Raise `NotCertified` unless the stored certificate is valid, shows that budgets are kept, and
     shows the gap if one was asked for; `advice` returns what would help, instead of the result."""
     from journeyman.errors import NotCertified
 
+    if regret is not None:
+        _require_regret(result.get("regret"), regret)
+        if gap is None:
+            return
     bound = float(result["bound"])
     broken = [str(one["name"]) for one in result.get("budgets", []) if not one["is_kept"]]
     if not result["valid"]:
@@ -106,6 +113,25 @@ def require_level(
         raise NotCertified(
             f"The certificate shows a gap of at most {bound:.6g}, and {gap:g} was asked for.\n"
             f"{helpful}"
+        )
+
+
+def _require_regret(known: Mapping[str, Any] | None, regret: float) -> None:
+    """Raise `NotCertified` unless the stored regret is valid and small enough."""
+    from journeyman.errors import NotCertified
+
+    if known is None:
+        raise NotCertified(
+            "No regret is certified: nothing is declared about the expert's own cost. Give "
+            "--expert-is, for example rational:0.01."
+        )
+    if not known["valid"]:
+        failed = [str(one["name"]) for one in known["premises"] if one["status"] == FAILED]
+        raise NotCertified(f"No regret is certified: a premise failed ({'; '.join(failed)}).")
+    if not float(known["bound"]) <= regret:
+        raise NotCertified(
+            f"The certificate shows a regret of at most {known['bound']:.6g} under the expert's "
+            f"own cost, and {regret:g} was asked for."
         )
 
 

@@ -6,6 +6,7 @@
     truncated_at = 200             if a time limit of 200 steps ended episodes, however marked
     terminal_state = 16            where terminated episodes end, if their records do not say it
     cost_class = "infinity-ball"   or another name, or a .json file with a name and numbers
+    expert_is = "rational:0.01"    what is declared about the expert, separated by commas
     failure_probability = 0.05
     seed = 0
 
@@ -36,6 +37,7 @@ from journeyman.errors import InvalidCosts, InvalidFile, InvalidProblem
 
 if TYPE_CHECKING:
     from journeyman.costs import CostClass
+    from journeyman.problem.expert_premises import ExpertPremise
 
 
 class InvalidSettings(InvalidProblem):
@@ -86,11 +88,15 @@ class RunDescription:
     terminal_state: int | None = None
     """Where terminated episodes end, instead of their last state."""
     cost_class: str = "infinity-ball"
+    expert_is: str = ""
+    """Premises about the expert, such as "rational:0.01, deterministic"."""
     rewards: bool | None = None
     """Whether the features are rewards; by default costs, unless a name says otherwise."""
     failure_probability: float = 0.05
     gap: float | None = None
     """What the certificate is asked to show; nothing by default."""
+    regret: float | None = None
+    """What it is asked to show about the regret under the expert's own cost."""
     keep_budgets: bool = True
     seed: int = 0
     world_options: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +106,7 @@ class RunDescription:
 
     def __post_init__(self) -> None:
         _require_cost_class(self.cost_class)
+        premises_in(self.expert_is)
         _require_choice("solver.name", self.solver.name, SOLVERS)
         for name, least in (("seed", 0), ("truncated_at", 1), ("terminal_state", 0)):
             value = getattr(self, name)
@@ -306,6 +313,41 @@ def cost_class_of(name: str) -> "CostClass":
     except InvalidCosts as fault:
         what = f"cost_class = {name!r} (--cost-class): {fault.what}"
         raise InvalidSettings(what, fault.remedy) from fault
+
+
+PREMISES = {
+    "rational": ("Rational", "regret_per_step"),
+    "nearly-optimal": ("NearlyOptimal", "regret"),
+    "soft-rational": ("SoftRational", "temperature"),
+    "deterministic": ("Deterministic", None),
+    "stationary": ("Stationary", None),
+}
+"""Names on the command line, and the parameter that stands behind the colon."""
+
+
+def premises_in(words: str) -> "list[ExpertPremise]":
+    """The premises of a setting.
+
+    >>> premises_in("rational:0.01, deterministic")
+    [Rational(regret_per_step=0.01), Deterministic()]
+    """
+    from journeyman.problem import expert_premises
+
+    found: list[ExpertPremise] = []
+    for word in filter(None, (part.strip() for part in words.split(","))):
+        name, _, amount = word.partition(":")
+        _require_choice("expert_is", name, tuple(PREMISES))
+        kind, parameter = PREMISES[name]
+        if (parameter is None) != (not amount):
+            form = f"{name}:number" if parameter else name
+            raise wrong_setting("expert_is", word, f"Write {form}")
+        try:
+            given = {} if parameter is None else {parameter: float(amount)}
+            found.append(getattr(expert_premises, kind)(**given))
+        except ValueError as fault:
+            remedy = getattr(fault, "remedy", f"Write {name}:number")
+            raise wrong_setting("expert_is", word, remedy) from None
+    return found
 
 
 def _require_cost_class(name: str) -> None:

@@ -30,7 +30,8 @@ from journeyman.storage import load_arrays, write_atomically
 
 SHOWN = (
     "alarm", "bound", "budgets", "expectations", "failure_probability", "gap_on_data",
-    "least_possible", "lower_bounds", "premises", "trivial_bound", "vacuous", "valid", "weak",
+    "least_possible", "lower_bounds", "premises", "regret", "trivial_bound", "vacuous", "valid",
+    "weak",
 )  # fmt: skip
 MORE_CELLS = (
     "Give more cells to the features (--set solver.cells=n); --solver reduced-program finds the "
@@ -105,6 +106,7 @@ def _learned(
             problem.expectation,
             cost_class=inputs.cost_class,
             constraints=inputs.budgets,
+            expert_is=inputs.expert_is,
             solver=solver,
             failure_probability=description.failure_probability,
             keep_budgets=description.keep_budgets,

@@ -13,7 +13,13 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidCosts, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
-from journeyman.runs.description import BudgetDescription, RunDescription, cost_class_of
+from journeyman.problem.expert_premises import ExpertPremise
+from journeyman.runs.description import (
+    BudgetDescription,
+    RunDescription,
+    cost_class_of,
+    premises_in,
+)
 from journeyman.storage import digest
 from journeyman.world import World
 
@@ -30,6 +36,7 @@ class Inputs:
     demonstrations: Demonstrations
     cost_class: CostClass
     budgets: tuple[Budget, ...]
+    expert_is: tuple[ExpertPremise, ...] = ()
 
     @classmethod
     def of(cls, description: RunDescription) -> "Inputs":
@@ -41,13 +48,17 @@ class Inputs:
         basis = costs_from(description.costs, world, options, rewards=description.rewards)
         demos = demonstrations_from(description, world)
         budgets = tuple(_budget(one, basis, world) for one in description.budgets)
-        return cls(world, basis, demos, cost_class_of(description.cost_class), budgets)
+        return cls(
+            world, basis, demos, cost_class_of(description.cost_class), budgets,
+            tuple(premises_in(description.expert_is)),
+        )  # fmt: skip
 
     def problem(self) -> Apprenticeship:
         """The apprenticeship that they state."""
         return Apprenticeship(
-            self.world, self.basis, self.demonstrations, self.cost_class, self.budgets
-        )
+            self.world, self.basis, self.demonstrations, self.cost_class, self.budgets,
+            self.expert_is,
+        )  # fmt: skip
 
     def digests(self) -> dict[str, str]:
         """A word for each part: the same content, the same word."""
@@ -58,6 +69,7 @@ class Inputs:
             "demonstrations": digest(demos.states, demos.actions, demos.offsets, demos.terminated),
             "cost class": digest(json.dumps(self.cost_class.describe())),
             "budgets": digest([(one.cost, one.at_most, one.name) for one in self.budgets]),
+            "premises": digest([repr(one) for one in self.expert_is]),
         }
 
 
