@@ -5,9 +5,15 @@ import pytest
 
 import journeyman as jm
 from journeyman.policy import extract, occupancy
-from journeyman.problem.rational import Average, RationalPrices, RationalSet, soft_limit
+from journeyman.problem.rational import (
+    Average,
+    RationalPrices,
+    RationalSet,
+    cost_ranges,
+    soft_limit,
+)
 from journeyman.testing.random_worlds import random_policy
-from rational_worlds import grid, instance, optimum
+from rational_worlds import acted, grid, instance, optimum
 
 MANY = 26
 """Instances of a quick run: two of every cost class. `tests/slow` has hundreds."""
@@ -147,3 +153,51 @@ def test_the_limit_of_a_soft_rational_expert_holds_for_all_its_steps():
         limit = soft_limit(one.problem, soft, steps.size, 0.2)
         outside += bool((one.advantages[steps] > limit).any())
     assert outside <= 0.2 * runs
+
+
+def known(count, cost_class, seed=3):
+    rng = np.random.default_rng(seed)
+    world, basis = grid(7, 4, rng)
+    weights = cost_class.admit(rng.dirichlet(np.ones(4)))
+    values, advantages = optimum(world, basis.on(world) @ weights)
+    demos = acted(world, advantages, "optimal", rng, count, 60)
+    problem = jm.Apprenticeship(
+        world, basis, demos, cost_class, expert_is=jm.Rational(regret_per_step=0)
+    )
+    lost = weights @ RationalSet.of(problem).uniform - world.initial @ values
+    return problem, weights, lost
+
+
+@pytest.mark.parametrize("cost_class", [jm.Simplex(), jm.EuclideanBall()], ids=repr)
+def test_what_is_known_about_the_cost_holds_of_the_true_one_and_narrows(cost_class):
+    """Among costs under which acting at random loses half of the most possible, the true one."""
+    widths = []
+    for count in (3, 30):
+        problem, weights, lost = known(count, cost_class)
+        most = RationalSet.of(problem).uniform_bound.value
+        found = cost_ranges(problem)
+        if lost >= most / 2:
+            for one, weight in zip(found, weights / lost, strict=True):
+                assert one.low - 1e-5 <= weight <= one.high + 1e-5
+        widths.append(sum(one.high - one.low for one in found))
+    assert widths[1] < widths[0]
+
+
+def test_ratios_to_a_cost_whose_sign_is_known():
+    problem, weights, lost = known(30, jm.Simplex())
+    signs = {one.name: one.sign for one in cost_ranges(problem)}
+    base = next((name for name, sign in signs.items() if sign), None)
+    assert base is not None
+    ratios = {one.name: one for one in cost_ranges(problem, relative_to=base)}
+    assert ratios[base].low == pytest.approx(1.0, abs=1e-6)
+    at = problem.basis.names.index(base)
+    if lost >= RationalSet.of(problem).uniform_bound.value / 2:
+        for name, weight in zip(problem.basis.names, weights / weights[at], strict=True):
+            assert ratios[name].low - 1e-5 <= weight <= ratios[name].high + 1e-5
+    with pytest.raises(jm.errors.InvalidProblem, match="no cost 'warmth'"):
+        cost_ranges(problem, relative_to="warmth")
+
+
+def test_nothing_is_known_about_a_cost_that_cannot_be():
+    with pytest.raises(jm.errors.InvalidProblem, match="contradict"):
+        cost_ranges(contradictory(0.5, 20))

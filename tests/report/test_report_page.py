@@ -259,6 +259,7 @@ def test_the_regret_under_the_experts_own_cost_has_a_section():
     html = page(ReportData.of(jm.learn(world, basis, demos, expert_is=premise)))
     assert "regret" in sections_of(html)
     assert "recorded actions cost at most 0.1 more" in html
+    assert html.count("Weights that the records leave open") >= 2
 
 
 def test_a_failed_premise_is_shown_at_once():

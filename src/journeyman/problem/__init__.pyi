@@ -15,6 +15,8 @@ from journeyman.problem.expert_premises import Rational as Rational
 from journeyman.problem.expert_premises import SoftRational as SoftRational
 from journeyman.problem.expert_premises import Stationary as Stationary
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
+from journeyman.problem.rational import CostRange as CostRange
+from journeyman.problem.rational import cost_ranges as cost_ranges
 from journeyman.problem.reduced import Reduced as Reduced
 from journeyman.problem.surrogate import ReducedWitness as ReducedWitness
 from journeyman.problem.surrogate import Surrogate as Surrogate

@@ -58,6 +58,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, read_only
 from journeyman.costs.cost_class import WeightSet
+from journeyman.errors import InvalidProblem
 from journeyman.policy import Policy, occupancy, plan
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.problem.bounds import least_cost_bound, plain_bound
@@ -379,6 +380,125 @@ def value_range(problem: Apprenticeship) -> tuple[FloatArray, FloatArray]:
     up = float(np.max(world.pairs.smallest(largest - world.flow.adjoint(high)), initial=0.0))
     horizon = world.effective_horizon
     return read_only(low - down * horizon), read_only(high + (up + slack) * horizon)
+
+
+@dataclass(frozen=True)
+class CostRange:
+    """Between which numbers the weight of a cost lies."""
+
+    name: str
+    low: float
+    high: float
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where it is known, else 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+def cost_ranges(
+    problem: Apprenticeship, *, relative_to: str | None = None, failure_probability: float = 0.05
+) -> tuple[CostRange, ...]:
+    """What the records show about the expert's own cost, if the premise about it holds.
+
+    The scale of a cost shows nowhere in what its optimal policies do. So weights are given in units
+    of what acting uniformly at random costs more than the best policy, or relative to the size of
+    the weight of one cost whose sign is known. Ranges are over the costs of K under which the
+    uniform policy loses at least half of the most that it can lose under any of them.
+
+    Args:
+        relative_to: the name of a cost: ranges are then of w_i/|w_j|.
+        failure_probability: of the limits of a `SoftRational` expert. What `NearlyOptimal` declares
+            is not used.
+
+    Ends are as exact as the engine; nothing certified rests on them. *Cost*: two programs per cost,
+    each as large as that of R.
+    """
+    given = RationalSet.of(problem, (), failure_probability)
+    names, unit = problem.basis.names, problem.cost_unit
+    if given.is_refuted:
+        raise InvalidProblem(
+            "the records contradict the premise: no cost under which policies differ is left",
+            "Declare more regret",
+        )
+    cone = _Cone.of(given)
+    if relative_to is None:
+        found = [(low / unit, high / unit) for low, high in map(cone.ends, range(len(names)))]
+        return tuple(CostRange(name, *ends) for name, ends in zip(names, found, strict=True))
+    if relative_to not in names:
+        raise InvalidProblem(f"there is no cost {relative_to!r}", f"Give one of {', '.join(names)}")
+    base = names.index(relative_to)
+    sign = CostRange(relative_to, *cone.ends(base)).sign
+    if not sign:
+        raise InvalidProblem(
+            f"the sign of the weight of {relative_to!r} is not known",
+            "Take a cost whose range does not hold 0",
+        )
+    scaled = cone.relative_to(base, sign)
+    return tuple(CostRange(name, *scaled.ends(at)) for at, name in enumerate(names))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cone:
+    """K times every s >= 0, cut where one linear function is 1: rows A x <= b become A x <= b s."""
+
+    chosen: WeightSet
+    model: ConeModel
+    normal: FloatArray
+
+    @classmethod
+    def of(cls, given: RationalSet) -> "_Cone":
+        """Cut where the regret of the uniform policy is 1, in units of N."""
+        problem, program = given.problem, _Program.of(given, given.uniform)
+        world, unit, chosen, model = problem.world, problem.cost_unit, program.chosen, program.model
+        regret = np.zeros(model.cost.size + 1)
+        regret[: chosen.size] = chosen.pulled(given.uniform) / unit
+        regret[chosen.size : chosen.size + world.num_states] = -world.initial
+        regret[-1] = chosen.centre @ given.uniform / unit
+        half = -regret
+        half[-1] += given.uniform_bound.value / unit / 2
+        exact, positive = np.zeros(regret.size), np.zeros(regret.size)
+        exact[-2], exact[-1], positive[-1] = 1.0, -1e-8, -1.0
+        return cls(
+            chosen,
+            ConeModel(
+                sparse.vstack([
+                    sparse.hstack([model.matrix, sparse.csc_array(-model.right[:, np.newaxis])]),
+                    sparse.csc_array(np.array([half, exact, positive])),
+                ], format="csc"),
+                np.zeros(model.right.size + 3), np.zeros(regret.size),
+                (*model.cones, (Cone.NONNEGATIVE, 3)),
+            ),
+            regret,
+        )  # fmt: skip
+
+    def weight(self, cost: int) -> FloatArray:
+        """w_i as a linear function of the variables."""
+        row, unit = np.zeros(self.normal.size), np.zeros(self.chosen.num_costs)
+        unit[cost] = 1.0
+        row[: self.chosen.size] = self.chosen.pulled(unit)
+        row[-1] = self.chosen.centre[cost]
+        return row
+
+    def relative_to(self, cost: int, sign: int) -> "_Cone":
+        """The same cut where the weight of a cost is 1 in size."""
+        return replace(self, normal=sign * self.weight(cost))
+
+    def ends(self, cost: int) -> tuple[float, float]:
+        """The least and the largest weight of a cost."""
+        found = [self._least(sign * self.weight(cost)) for sign in (1.0, -1.0)]
+        return found[0], -found[1]
+
+    def _least(self, objective: FloatArray) -> float:
+        model = self.model
+        rows = sparse.vstack([model.matrix, sparse.csc_array(self.normal[np.newaxis])])
+        right = np.append(model.right, 1.0)
+        cut = ConeModel(rows.tocsc(), right, objective, (*model.cones, (Cone.ZERO, 1)))
+        settings = clarabel_settings(1, TOLERANCE)
+        settings.verbose = False
+        found = clarabel_solver(cut, settings).solve()
+        least = float(objective @ np.array(found.x))
+        return least if "Solved" in str(found.status) else -np.inf
 
 
 @dataclass(frozen=True, eq=False)

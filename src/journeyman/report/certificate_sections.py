@@ -18,6 +18,7 @@ from journeyman.certificate.presentation import (
     symbols_in_words,
 )
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus
+from journeyman.problem import cost_ranges
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
 from journeyman.report.numbers import (
     MINUS,
@@ -44,6 +45,8 @@ HYPHEN = re.compile(r"(?<=\s)-(?=\d)")
 """Powers of ten and signs as they stand in the sentence."""
 ROW, BAR, TEXT = 46, 14, 14
 """Pixels of a row, of its bar, and from the top of a row to the foot of its text."""
+QUICK = 20_000
+"""Pairs times costs up to which the weights that records leave open are searched for."""
 LONGEST_TERM, LONGEST_NAME = 34, 30
 MOST_WAYS, MOST_WEIGHTS = 8, 64
 """Ways to bound the gap, and costs by the size of their weights, in the tables."""
@@ -313,11 +316,40 @@ def regret(data: ReportData, prefix: str) -> Section | None:
         "regret", "Under the expert's own cost",
         {
             "claim": HYPHEN.sub(MINUS, POWER.sub(_raised, claim)), "terms": named, "sum": last,
-            "uniform": uniform, "trivial": trivial,
+            "uniform": uniform, "trivial": trivial, **_known_costs(data, f"{prefix}weights"),
             "rows": [_premise_row(one) for one in premises_of_the_regret(data.certificate)],
         },
         link="Regret",
     )  # fmt: skip
+
+
+def _known_costs(data: ReportData, name: str) -> dict[str, Any]:
+    """Ranges of the weights of the expert's own cost, where finding them takes a moment only."""
+    certificate = data.certificate
+    problem, regret = certificate.problem, certificate.regret
+    few = problem.world.num_pairs * problem.num_costs <= QUICK
+    if regret is None or not regret.valid or not few:
+        return {"weights": [], "picture": None}
+    found = cost_ranges(problem, failure_probability=certificate.failure_probability)
+    ends = [(one.low, one.high) for one in found]
+    if not np.isfinite(ends).all():
+        return {"weights": [], "picture": None}
+    scale, rows = Across.covering([end for one in ends for end in one], zero=True), []
+    for index, one in enumerate(found):
+        y = ROW * index + TEXT + 8
+        rows += [
+            label(shortened(one.name, LONGEST_NAME), "0%", ROW * index + TEXT, cls="start over"),
+            tag("rect", x=scale.at(one.low), y=f"{y}", width=scale.width(one.low, one.high),
+                height=f"{BAR}", cls="bar total"),
+        ]  # fmt: skip
+    listed = "; ".join(f"{one.name}: {number(one.low)} to {number(one.high)}" for one in found)
+    drawn = picture(
+        name, "Weights that the records leave open", f"{listed}.", ROW * len(found) + 24,
+        *axis(scale, len(found), ROW, TEXT + 4), *rows,
+    )  # fmt: skip
+    low, high = (exact_column([end[side] for end in ends]) for side in (0, 1))
+    names = [one.name for one in found]
+    return {"weights": list(zip(names, low, high, strict=True)), "picture": drawn}
 
 
 def _premise_row(premise: Premise) -> tuple[str, tuple[str, str], str]:
