@@ -27,6 +27,7 @@ from journeyman.solvers.solve import Choice, default_solver
 from journeyman.storage import PathLike
 from journeyman.world.large_world import AnyWorld
 from journeyman.world.levels import Level
+from journeyman.world.records import Records
 
 MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0)
 """Times the slack of a budget's bound that its limit is lowered by, one try after the other: a
@@ -84,7 +85,7 @@ class Apprentice:
 
 
 def learn(
-    world: AnyWorld | Simulator,
+    world: AnyWorld | Simulator | Records,
     costs: Costs | None,
     expert: Expert,
     *,
@@ -110,7 +111,7 @@ def learn(
         world, costs, expert, cost_class, constraints, expert_is: the problem, as for
             `Apprenticeship`.
         solver: by default the exact program, or the reduced one in larger worlds; `answer.reason`
-            is why. Below the explicit level there is no default.
+            is why. Below the explicit level there is no default, except for records alone.
         failure_probability, evaluation: of the certificate, as for `certify`.
         keep_budgets: lower the limits until the certificate shows that the given ones are kept;
             where that cannot be reached, the last policy is returned and its certificate says so.

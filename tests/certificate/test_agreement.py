@@ -339,6 +339,28 @@ def test_logged_probabilities():
     assert not any("logged" in one.name for one in plain.premises)
 
 
+def test_learning_from_records_alone(tmp_path):
+    problem, _ = recorded(np.random.default_rng(8), 60, length=20, terminated=1.0)
+    demos, world = problem.demonstrations, problem.world
+    apprentice = jm.learn(world, None, demos, seed=3)
+    assert apprentice.answer.reason.startswith("records alone")
+    same = jm.certify(problem, jm.demonstrations.cross_fit(demos, seed=3))
+    assert apprentice.certificate.bound == same.bound
+    apprentice.save(tmp_path / "run")
+    assert jm.audit(tmp_path / "run").require().passed
+    apprentice.report(tmp_path / "report.html")
+    assert "cross-fitting of 2 folds" in (tmp_path / "report.html").read_text()
+    own = jm.solve(problem, jm.solvers.CrossFittedClone(lambda part: Plain(), folds=3))
+    assert jm.certify(problem, own).agreement.per_step == 0
+    explicit, basis, expert = jm.gallery.grid(4)
+    records = jm.record(explicit, expert, trajectories=5, horizon=9, seed=0)
+    with pytest.raises(InvalidProblem, match="nothing is known but records"):
+        jm.solve(jm.Apprenticeship(explicit, basis, records), jm.solvers.CrossFittedClone())
+    for wrong in ({"folds": 1}, {"fit": 3}, {"time_limit": -1.0}):
+        with pytest.raises(jm.errors.InvalidSolver):
+            jm.solvers.CrossFittedClone(**wrong)
+
+
 def test_what_records_cannot_do():
     problem, clone = recorded(np.random.default_rng(0), 5)
     demos, world = problem.demonstrations, problem.world

@@ -18,6 +18,7 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
+from journeyman.solvers.cross_fitted_clone import CrossFittedClone
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
@@ -66,7 +67,7 @@ def solve(
     """Solve a problem; by default exactly, with `LinearProgram()` or `ColumnGeneration()`.
 
     Size and structure of the world decide (`default_solver`), and `answer.reason` is why. Below the
-    explicit level there is no default.
+    explicit level there is no default, except `CrossFittedClone()` for records alone.
 
     `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
     use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
@@ -108,7 +109,7 @@ class Choice(NamedTuple):
 
 
 def default_solver(problem: Apprenticeship) -> Choice:
-    """The solver for a problem in an explicit world, and the reason in words.
+    """The solver for a problem in an explicit world or of records alone, and the reason in words.
 
     Measured with `InfinityBall` and both asked for 1e-7 of 2N/(1 - discount), CPU seconds, the
     smaller and the larger of two experts where they differ:
@@ -130,6 +131,8 @@ def default_solver(problem: Apprenticeship) -> Choice:
     fill up elsewhere; columns need neither. `python -m benchmarks.small_worlds` compares the
     choice with CVXPY.
     """
+    if problem.level is Level.RECORDED:
+        return Choice(CrossFittedClone(), "records alone, which nothing but a clone is made of")
     require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
     if any(isinstance(one, ABOUT_A_COST) for one in problem.expert_is):
         return Choice(RationalProgram(), "a premise about the expert's own cost is declared")

@@ -41,9 +41,8 @@ ROWS = (
     "SampledRows(...)"
 )
 WORKS = {
-    Level.RECORDED: "no solver works at this level: jm.demonstrations.cross_fit(demos) makes a "
-    "policy of records alone, jm.certify(problem, policy) compares any policy with them; for more "
-    "give a simulator or the laws of the world",
+    Level.RECORDED: "at this level works CrossFittedClone(...), and any policy is certified by "
+    "certify(problem, policy); for more give a simulator or the laws of the world",
     Level.SAMPLED: f"at this level work {SAMPLING}",
     Level.STEPPED: f"at this level work {ROWS}; {SAMPLING}",
     Level.EXPLICIT: "all solvers and evaluations work at this level",
