@@ -133,3 +133,68 @@ def test_parts_keep_observations_and_probabilities():
     assert mixed.probabilities is None
     with pytest.raises(InvalidDemonstrations, match="shape"):
         jm.Demonstrations.concatenate([some, observed(axes=(2,))])
+
+
+def boxes(path, observations, actions=None, shape=(3,)):
+    """A data set of one episode, written by hand."""
+    h5py = pytest.importorskip("h5py")
+    data = path / "data"
+    data.mkdir(parents=True)
+    facts = {
+        "observation_space": json.dumps({"type": "Box", "shape": list(shape)}),
+        "action_space": json.dumps({"type": "Discrete", "n": 2}),
+        "total_episodes": 1,
+    }
+    (data / "metadata.json").write_text(json.dumps(facts))
+    with h5py.File(data / "main_data.hdf5", "w") as file:
+        group = file.create_group("episode_0")
+        observations(group)
+        count = 2 if actions is None else actions
+        for name in ("actions", "terminations", "truncations"):
+            group.create_dataset(name, data=np.zeros(count, dtype=np.int64))
+    return path
+
+
+def test_hostile_boxes(tmp_path):
+    cases = {
+        "huge": lambda one: one.create_dataset(
+            "observations", shape=(10**9, 3), dtype="f8", chunks=(1000, 3)
+        ),
+        "nan": lambda one: one.create_dataset("observations", data=np.full((3, 3), np.nan)),
+        "texts": lambda one: one.create_dataset("observations", data=np.full((3, 3), b"a")),
+        "short": lambda one: one.create_dataset("observations", data=np.zeros((2, 3))),
+        "wide": lambda one: one.create_dataset("observations", data=np.zeros((3, 4))),
+        "bomb": lambda one: one.create_dataset(
+            "observations", shape=(3, 3), dtype="f8", chunks=(10**7, 3), maxshape=(None, 3),
+            compression="gzip",
+        ),
+    }  # fmt: skip
+    words = {
+        "huge": "would take about", "nan": "not finite", "texts": "has shape", "short": "2 obs",
+        "wide": "has shape", "bomb": "comes in chunks",
+    }  # fmt: skip
+    for name, make in cases.items():
+        with pytest.raises((InvalidFile, jm.errors.TooLarge), match=words[name]):
+            jm.read_demonstrations(boxes(tmp_path / name, make))
+    sound = boxes(tmp_path / "sound", lambda one: one.create_dataset(
+        "observations", data=np.arange(9.0).reshape(3, 3), compression="gzip"))  # fmt: skip
+    assert jm.read_demonstrations(sound).states.shape == (3, 3)
+
+
+def test_parquet_with_unequal_columns_or_endless_numbers(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    base = {"episode": [0, 0], "t": [0, 1], "action": [0, 1], "terminated": [False, True]}
+    cases = {
+        "as many of both": {"state_0": [0.5, 1.0], "state_1": [1.0, 2.0], "next_state_0": [1.0, 3]},
+        "expected a finite number": {"state_0": [0.5, np.inf], "next_state_0": [np.inf, 3.0]},
+        "state is not where": {"state_0": [0.5, 1.0], "next_state_0": [2.0, 3.0]},
+        "expected numbers": {"state_0": ["a", "b"], "next_state_0": [1.0, 2.0]},
+        "state_0 is empty": {"state_0": [0.5, None], "next_state_0": [1.0, 2.0]},
+    }
+    for number, (words, more) in enumerate(cases.items()):
+        path = tmp_path / f"{number}.parquet"
+        parquet.write_table(pa.table(base | more), path)
+        with pytest.raises(InvalidFile, match=words):
+            jm.read_demonstrations(path)
