@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import betaln, xlogy
 
 import journeyman as jm
 from journeyman.certificate.model_error import (
@@ -86,10 +87,14 @@ def test_demonstrations_of_the_true_world_are_not_refuted(grid):
 
 
 def test_the_limit_is_the_sum_of_both_radii():
-    """One pair on two states: sqrt(2 log(2 * 2 n (n + 1)/(level/2))/n) for either side."""
+    """One pair on two states: sqrt(2 info) for either side, by Gamma functions."""
     world = jm.World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
     found = agreement(world, jm.Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3)
-    radii = [np.sqrt(2 * np.log(4 * n * (n + 1) / 5e-4) / n) for n in (1000, 300)]
+    radii = []
+    for n, k in ((1000, 500), (300, 300)):
+        bet = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5)
+        likelihood = xlogy(k, k / n) + xlogy(n - k, 1 - k / n)
+        radii.append(np.sqrt(2 * (np.log(2 / 5e-4) + likelihood - bet) / n))
     assert found.allowed == pytest.approx(sum(radii))
     assert found.distance == pytest.approx(1.0)
     assert (found.draws, found.is_refuted) == (300, True)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.stats import multinomial
+from scipy.special import xlogy
+from scipy.stats import chi2, multinomial
 
 import journeyman as jm
 from frequencies import frequencies, start_frequencies
@@ -17,7 +18,8 @@ from journeyman.certificate.model_error import (
     INITIAL_SHARE,
     ModelError,
     budget_terms,
-    l1_radius,
+    distances_of,
+    information_radii,
     model_term,
     occupancy_distance,
     radii_at,
@@ -298,8 +300,37 @@ def test_an_exact_world_costs_nothing_and_declared_distances_no_probability():
     assert (declared.initial, declared.failure_probability) == (0.1, 0.0)
 
 
-def printed_radius(count, size, laws, delta):
-    return math.sqrt(2 * math.log((2**size - 2) * laws * count * (count + 1) / delta) / count)
+def printed_information(tally, size, laws, delta):
+    """(log(K/delta) + log prod (n_y/n)^n_y - log Q)/n, Q the mean over a = 1/2 and a = 1/S."""
+    n, bets = sum(tally), []
+    for a in (0.5, 1 / size):
+        each = sum(math.lgamma(one + a) - math.lgamma(a) for one in tally)
+        bets.append(math.lgamma(size * a) - math.lgamma(n + size * a) + each)
+    likelihood = sum(one * math.log(one / n) for one in tally if one)
+    return (math.log(laws / delta) + likelihood - np.logaddexp(*bets) + math.log(2)) / n
+
+
+def printed_radius(tally, size, laws, delta):
+    return min(2.0, math.sqrt(2 * printed_information(tally, size, laws, delta)))
+
+
+def test_the_information_is_that_of_bets_one_after_the_other():
+    """Before its k-th draw the bet holds (times of y so far + a)/(k - 1 + S a) for every y."""
+    drawn, size = [0, 2, 2, 0, 2, 1, 2, 2], 4
+    wealth = []
+    for a in (0.5, 1 / size):
+        seen, value = np.zeros(size), 1.0
+        for y in drawn:
+            value *= (seen[y] + a) / (seen.sum() + size * a)
+            seen[y] += 1
+        wealth.append(value)
+    tally = np.bincount(drawn, minlength=size)
+    frequencies_seen = tally[tally > 0] / 8
+    likelihood = float((tally[tally > 0] * np.log(frequencies_seen)).sum())
+    info = (math.log(7 / 0.1) + likelihood - math.log(sum(wealth) / 2)) / 8
+    found = information_radii(sparse.csr_array(tally[np.newaxis] * 1.0), [size], 7, 0.1)
+    assert found[0] == pytest.approx(info, rel=1e-9)
+    assert printed_information(tally.tolist(), size, 7, 0.1) == pytest.approx(info, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
@@ -311,16 +342,24 @@ def test_radii_are_those_of_the_formula():
     world = jm.World(rows, [1, 0, 0], 0.9, **facts, support=known, initial_count=1000)
     found = transition_radii(world, 0.05)
     share = (1 - INITIAL_SHARE) * 0.05
-    sizes = {100: 3, 500: 2, 3 * 10**8: 3}
-    expected = [printed_radius(count, size, 4, share) for count, size in sizes.items()]
-    assert found.transition[[0, 1, 3]] == pytest.approx(expected, rel=1e-12)
+    tallies = [[50, 50, 0], [0, 500, 0], [0, 0, 7], [10**8] * 3]
+    sizes = [3, 2, 1, 3]
+    expected = [printed_radius(*both, 4, share) for both in zip(tallies, sizes, strict=True)]
+    assert found.transition[[0, 1]] == pytest.approx(expected[:2], rel=1e-9)
+    assert found.transition[3] == pytest.approx(expected[3], rel=1e-5)
     assert found.transition[2] == 0.0
-    assert found.initial == pytest.approx(printed_radius(1000, 3, 1, INITIAL_SHARE * 0.05))
+    starts = [1000, 0, 0]
+    assert found.initial == pytest.approx(printed_radius(starts, 3, 1, INITIAL_SHARE * 0.05))
+    info = printed_information(starts, 3, 1, INITIAL_SHARE * 0.05)
+    assert found.initial_information == pytest.approx(info)
     assert found.failure_probability == 0.05
     unknown = jm.World(rows, [1, 0, 0], 0.9, **facts)
     found = transition_radii(unknown, 0.05)
-    expected = [printed_radius(count, 3, 4, 0.05) for count in counts]
-    assert found.transition == pytest.approx(np.minimum(expected, 2), rel=1e-12)
+    expected = [printed_radius(tally, 3, 4, 0.05) for tally in tallies]
+    assert found.transition == pytest.approx(expected, rel=1e-5)
+    assert found.information[:3] == pytest.approx(
+        [printed_information(tally, 3, 4, 0.05) for tally in tallies[:3]], rel=1e-9
+    )
     assert found.initial == 0.0
 
 
@@ -340,13 +379,19 @@ def test_actions_left_out_are_paid_for_and_absorbing_states_are_free():
         [0] * 500, [2] * 500, [0, 1] * 250, 0.9, initial=[1, 0], absorbing=[1]
     )
     found = transition_radii(world, 0.05)
-    assert found.transition == pytest.approx([printed_radius(500, 2, 2 * 3 * 4, 0.05), 0.0])
+    assert found.transition == pytest.approx([printed_radius([250, 250], 2, 2 * 3 * 4, 0.05), 0.0])
 
 
 def test_very_large_supports_do_not_overflow():
-    radius = l1_radius([10**7], [10**5], 10**6, 1e-9)
-    assert radius[0] == pytest.approx(math.sqrt(2 * 1e5 * math.log(2) / 1e7), rel=1e-3)
-    assert l1_radius([0, 1], [3, 3], 1, 0.5).tolist() == [2.0, 2.0]
+    even = sparse.csr_array(np.full((1, 10**5), 100.0))
+    info = information_radii(even, [10**5], 10**6, 1e-9)
+    assert 0 < info[0] < 0.1
+    one = sparse.csr_array(np.array([[1e15, 1e15, 0.0]]))
+    assert 0 < information_radii(one, [3], 10**6, 1e-9)[0] < 1e-10
+    few = sparse.csr_array(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    found = information_radii(few, [3, 3], 1, 0.05)
+    assert found[0] == np.inf
+    assert distances_of(found).tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("law", [(0.5, 0.5), (0.2, 0.3, 0.5), (0.1, 0.2, 0.3, 0.4)])
@@ -360,10 +405,13 @@ def test_frequencies_leave_the_ball_as_rarely_as_promised(law, count):
     )  # fmt: skip
     chances = multinomial.pmf(outcomes, count, law)
     apart = np.abs(outcomes / count - np.array(law)).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(outcomes > 0, outcomes * np.log(outcomes / count / np.array(law)), 0.0)
+    tallies = sparse.csr_array(outcomes.astype(float))
     for delta in (0.9, 0.3, 0.05, 1e-3):
-        level = delta * count * (count + 1)
-        radius = l1_radius([count], [size], 1, level)[0]
-        assert chances[apart > radius].sum() <= delta
+        info = information_radii(tallies, np.full(len(outcomes), size), 1, delta)
+        assert chances[terms.sum(axis=1) / count > info].sum() <= delta
+        assert chances[apart > distances_of(info)].sum() <= delta
 
 
 def test_radii_hold_for_all_pairs_at_the_moment_of_the_worst_count():
@@ -371,17 +419,18 @@ def test_radii_hold_for_all_pairs_at_the_moment_of_the_worst_count():
     rng, delta, runs, longest = np.random.default_rng(0), 0.4, 400, 300
     law, misses, fixed_misses = np.array([0.3, 0.3, 0.4]), 0, 0
     counts = np.arange(1, longest + 1)
-    radius = l1_radius(counts, np.full(longest, 3), 1, delta)
-    one_count = np.sqrt(2 * np.log((2**3 - 2) / delta) / counts)
+    quantile = chi2.ppf(1 - delta, 2) / 2
     for _ in range(runs):
         draws = rng.choice(3, size=longest, p=law)
-        seen = np.cumsum(np.eye(3)[draws], axis=0) / counts[:, np.newaxis]
-        apart = np.abs(seen - law).sum(axis=1)
-        misses += bool((apart > radius).any())
-        fixed_misses += bool((apart > one_count).any())
-    assert misses <= delta * runs
-    assert fixed_misses > misses
-    assert radius[-1] < 3 * np.sqrt(2 * 3 / longest)
+        tallies = np.cumsum(np.eye(3)[draws], axis=0)
+        seen = tallies / counts[:, np.newaxis]
+        apart = xlogy(seen, seen / law).sum(axis=1)
+        info = information_radii(sparse.csr_array(tallies), np.full(longest, 3), 1, delta)
+        misses += bool((apart > info).any())
+        fixed_misses += bool((counts * apart > quantile)[30:].any())
+    assert 0 < misses <= delta * runs
+    assert fixed_misses > delta * runs
+    assert info[-1] < 0.04
 
 
 @pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
@@ -401,11 +450,14 @@ def test_true_worlds_lie_within_the_distances_of_their_records(known):
         )  # fmt: skip
         found = transition_radii(world, delta)
         apart = np.asarray(abs(world.transition - truth.transition).sum(axis=1)).ravel()
+        seen, law = world.transition.toarray(), truth.transition.toarray()
+        diverged = np.where(seen > 0, xlogy(seen, seen / np.where(seen > 0, law, 1.0)), 0.0)
         assert world.pairs == truth.pairs
         misses += bool((apart > found.transition).any()) or (
             np.abs(world.initial - truth.initial).sum() > found.initial
         )
-        assert (found.transition < (0.55 if known else 0.75)).all()
+        misses += bool((diverged.sum(axis=1) > found.information).any())
+        assert (found.transition < (0.45 if known else 0.5)).all()
     assert misses <= 40 * delta
 
 
@@ -421,7 +473,7 @@ def test_known_support_needs_fewer_transitions():
         problem = jm.Apprenticeship(place, basis, target)
         visits = jm.occupancy(place, expert)
         needed.append(transitions_needed(problem, visits, failure_probability=0.05))
-    assert needed[1] < needed[0] / 2
+    assert needed[1] < 0.6 * needed[0]
 
 
 @given(seeds, st.sampled_from([0.01, 0.1, 0.5]), st.booleans())

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import journeyman as jm
-from journeyman.certificate.model_error import LawBall, worst_total
+from journeyman.certificate.model_error import LawBall, ModelError, worst_total
 from journeyman.testing.random_worlds import random_policy, random_world
 from journeyman.testing.strategies import seeds, worlds
 
@@ -62,6 +62,38 @@ def test_the_worst_law_is_that_of_the_linear_program(drawn):
     np.testing.assert_allclose(worst.sum(axis=1), 1, atol=1e-12)
     assert (np.abs(worst - rows).sum(axis=1) <= ball.error + 1e-12).all()
     assert (worst[~possible] == 0).all()
+
+
+@given(seeds)
+def test_the_worst_law_within_a_divergence_is_that_of_the_convex_program(seed):
+    """max <p, V> with KL(row, p) <= info: the bound is attained by a law of the ball, and no random
+    law of the ball has more."""
+    rng = np.random.default_rng(seed)
+    size, stored = int(rng.integers(2, 7)), int(rng.integers(1, 7))
+    row = np.zeros(size)
+    places = rng.permutation(size)[: min(stored, size)]
+    row[places] = rng.dirichlet(np.full(places.size, rng.choice([0.3, 1.0, 5.0])))
+    row = np.where(row < 1e-6, 0.0, row) / row[row >= 1e-6].sum()
+    values = rng.normal(size=size) * rng.choice([1e-3, 1.0, 1e4]) + rng.choice([0.0, 1e3])
+    info = float(rng.choice([1e-6, 1e-3, 0.01, 0.1, 1.0, 5.0]))
+    possible = (row > 0) | (rng.random(size) < 0.5)
+    ball = LawBall(
+        sparse.csr_array(row[np.newaxis]), np.array([2.0]),
+        sparse.csr_array(possible[np.newaxis] * 1.0), np.array([info]),
+    )  # fmt: skip
+    highest = float(ball.highest(values)[0])
+    worst = ball.worst_rows(values).toarray()[0]
+    span, seen = float(np.ptp(values)) + 1e-9, row > 0
+    assert worst.sum() == pytest.approx(1.0, abs=1e-9)
+    assert (worst[~possible] == 0).all()
+    reached = np.maximum(worst[seen], 1e-12)
+    assert row[seen] @ np.log(row[seen] / reached) <= info * (1 + 1e-4) + 1e-9
+    assert worst @ values == pytest.approx(highest, abs=1e-6 * span + 1e-12 * abs(highest))
+    others = row + rng.dirichlet(np.ones(size), 500) * rng.choice([1, 0.1, 0.01], (500, 1))
+    others = np.where(possible, others, 0.0)
+    others /= others.sum(axis=1, keepdims=True)
+    diverged = (row[seen] * np.log(row[seen] / others[:, seen])).sum(axis=1)
+    assert (others[diverged <= info] @ values <= highest + 1e-12 * np.abs(values).max()).all()
 
 
 @given(balls())
@@ -121,7 +153,7 @@ def test_no_world_within_the_distances_costs_more_than_robust_evaluation_says(wo
             world.transition, world.initial, world.discount,
             choice_offsets=world.pairs.offsets, support=possible,
         )  # fmt: skip
-    bound = worst_total(world, policy, cost, errors, 0.1)
+    bound = worst_total(world, policy, cost, ModelError(errors, 0.1, 0.0))
     for _ in range(10):
         truth = within(world, errors, 0.1, rng, possible=possible)
         assert jm.expected_cost(truth, policy, cost) <= bound + 1e-12 * world.effective_horizon
@@ -147,14 +179,16 @@ def test_robust_evaluation_is_the_limit_of_robust_value_iteration(seed):
     policy, cost = random_policy(world, rng), rng.uniform(-1, 1, world.num_pairs)
     errors = rng.uniform(0, 1, world.num_pairs)
     slow = worst_by_value_iteration(world, policy, cost, errors, 0.3, sweeps=40)
-    assert worst_total(world, policy, cost, errors, 0.3) == pytest.approx(slow, abs=1e-8)
+    assert worst_total(world, policy, cost, ModelError(errors, 0.3, 0.0)) == pytest.approx(
+        slow, abs=1e-8
+    )
 
 
 @given(worlds(), seeds)
 def test_without_errors_robust_evaluation_is_evaluation(world, seed):
     rng = np.random.default_rng(seed)
     policy, cost = random_policy(world, rng), rng.uniform(-1, 1, world.num_pairs)
-    bound = worst_total(world, policy, cost, np.zeros(world.num_pairs), 0.0)
+    bound = worst_total(world, policy, cost, ModelError(np.zeros(world.num_pairs), 0.0, 0.0))
     exact = jm.expected_cost(world, policy, cost)
     assert exact - 1e-12 * world.effective_horizon <= bound
     assert bound <= exact + 1e-9 * world.effective_horizon
@@ -164,6 +198,6 @@ def test_without_errors_robust_evaluation_is_evaluation(world, seed):
 def test_balls_of_all_laws_leave_only_the_first_step_to_the_model(world, seed):
     rng = np.random.default_rng(seed)
     policy, cost = random_policy(world, rng), rng.uniform(-1, 1, world.num_pairs)
-    bound = worst_total(world, policy, cost, np.full(world.num_pairs, 2.0), 2.0)
+    bound = worst_total(world, policy, cost, ModelError(np.full(world.num_pairs, 2.0), 2.0, 0.0))
     running = world.pairs.total(policy.per_pair * cost)
     assert bound == pytest.approx(running.max() * world.effective_horizon, rel=1e-9, abs=1e-9)

@@ -29,7 +29,7 @@ from checker.forging import (
 from frequencies import frequencies, start_frequencies
 from journeyman.certificate.saving import save_run
 from journeyman.checker.chain import NearbyLaws, worst_total
-from journeyman.checker.inputs import Distances, Knowledge, StoredWorld, weissman
+from journeyman.checker.inputs import Distances, Knowledge, StoredWorld, divergence, pinsker
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from journeyman.testing.strategies import cost_classes, policies, seeds, worlds
 
@@ -337,14 +337,39 @@ def test_the_worst_total_is_attained_and_a_fixed_point(world, data):
     assert high >= exact - size
 
 
-def test_weissman_by_hand():
-    expected = math.sqrt(2 * math.log((2**3 - 2) * 7 * 50 * 51 / 0.01) / 50)
-    assert weissman(50, 3, 7, 0.01) == pytest.approx(expected, rel=1e-12)
-    assert weissman(50, 1, 7, 0.01) == 0
-    assert weissman(1, 3, 7, 0.01) == 2
-    assert weissman(10**7, 5000, 1, 0.5) == pytest.approx(
-        math.sqrt(2 * (5000 * math.log(2) + math.log(10**7 * (10**7 + 1) / 0.5)) / 10**7)
-    )
+def test_a_divergence_by_hand():
+    """Two states, seen 3 and 1 times: 1/2 each, in either mixture: Q = (1/2 3/2 5/2 1/2)/4!."""
+    bet = 0.5 * 1.5 * 2.5 * 0.5 / 24
+    likelihood = (3 / 4) ** 3 * (1 / 4)
+    expected = math.log(7 / 0.01 * likelihood / bet) / 4
+    assert divergence([3.0, 1.0], 2, 7, 0.01) == pytest.approx(expected, rel=1e-12)
+    assert divergence([4.0], 1, 7, 0.01) == 0
+    assert divergence([], 3, 7, 0.01) == math.inf
+    assert pinsker(np.array([0.0, 0.02, 9.0, math.inf])).tolist() == [0.0, 0.2, 2.0, 2.0]
+
+
+@settings(max_examples=40, phases=QUICK)
+@given(seeds)
+def test_the_greatest_mean_within_a_divergence_is_attained_and_never_exceeded(seed):
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.full(5, 0.5)) * (np.arange(5) < rng.integers(1, 6))
+    values = rng.normal(size=5)
+    law = np.where(law < 1e-6, 0.0, law)
+    law = law / law.sum() if law.any() else np.eye(5)[0]
+    info = float(rng.choice([1e-5, 1e-2, 0.3, 4.0]))
+    far = np.array([2.0])
+    ball = NearbyLaws(sparse.csr_array(law[np.newaxis]), far, None, np.array([info]))
+    found = float(ball.greatest(values)[0])
+    left, top = ball.extreme(values)
+    worst = left.toarray()[0] + (1 - left.sum()) * np.eye(5)[top[0]]
+    seen = law > 0
+    assert worst @ values == pytest.approx(found, abs=1e-7)
+    reached = np.maximum(worst[seen], 1e-12)
+    assert law[seen] @ np.log(law[seen] / reached) <= info * (1 + 1e-5) + 1e-9
+    others = law + rng.dirichlet(np.ones(5), 500) * rng.choice([1, 0.1, 0.01], (500, 1))
+    others /= others.sum(axis=1, keepdims=True)
+    diverged = (law[seen] * np.log(law[seen] / others[:, seen])).sum(axis=1)
+    assert (others[diverged <= info] @ values <= found + 1e-12).all()
 
 
 # Changed runs

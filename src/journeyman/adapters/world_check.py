@@ -25,7 +25,11 @@ from scipy import sparse
 
 from journeyman.arrays import BoolArray, IntArray, first_true, require_between
 from journeyman.certificate.betting import start_evidence, step_evidence
-from journeyman.certificate.model_error import l1_radius, transition_radii
+from journeyman.certificate.model_error import (
+    distances_of,
+    information_radii,
+    transition_radii,
+)
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidWorld
 from journeyman.world import World
@@ -347,7 +351,9 @@ def _against_estimates(
     distance = np.asarray(abs(frequencies - world.transition).sum(axis=1)).ravel()
     possible = np.diff(world.support.indptr) if world.support is not None else shape[1]
     allowed = transition_radii(world, level / 2).transition
-    allowed = allowed + l1_radius(counts, possible, world.num_pairs, level / 2)
+    sizes = np.broadcast_to(possible, counts.shape)
+    own = information_radii(tally, sizes, world.num_pairs, level / 2)
+    allowed = allowed + distances_of(own)
     excess = np.where(counts > 0, distance - allowed, -np.inf)
     pair = int(np.argmax(excess))
     return bool(excess[pair] > 0), (

@@ -7,7 +7,7 @@ A policy with occupancy measure mu^ in the model has in the true world one, mu, 
     gap(true world)           <=  gap(model) + N_c distance
     <mu, d_j>                 <=  <mu^, d_j> + (max d_j - min d_j)/2 distance
 
-where err(s) and err0 bound the 1-norm distances of the true laws from the model's, and N_c = max
+where err(s) and err0 bound the 1-norm distances of the true laws from the model's and N_c = max
 |c_w| over the class; the middle of each cost's range is subtracted first where that is smaller, for
 both measures have the same mass. The expert gets no such term: demonstrations come from the true
 world. Demonstrations simulated in the model, or expectations computed from it, fail that premise.
@@ -23,19 +23,27 @@ For any weights w of the class, prices xi >= 0, and values V, with c = Psi w + D
 for every policy pi over the offered actions that keeps the budgets in the true world. Here
 least(row, V) >= <row, V> - err/2 (max V - min V) is the least mean of V within the distance.
 
-Distances from counts: the frequencies of n draws of a law on S states are off by more than eps with
-probability (2^S - 2) exp(-n eps^2/2) at most. So with probability 1 - delta, for every pair and
-every number of records at once,
+Laws from counts: a pair that led n_y times to y, n times in all, was bet on with the Dirichlet
+mixture of all laws on the S states that are possible (all states where they are not known),
 
-    err(s) <= sqrt(2 log((2^S - 2) K n (n + 1)/delta)/n)      and never more than 2
+    Q_a = Gamma(S a)/Gamma(n + S a) prod_y Gamma(n_y + a)/Gamma(a)
+    Q = mean of Q_a over a = 1/2 and a = 1/S
 
-where S counts the possible next states if they are known, all states otherwise, and K the laws that
-might have been observed: the pairs of the world or, when it offers only what was observed, the
-states times A (A + 1) for A recorded actions, which pays for not knowing A in advance. An estimated
-initial law takes `INITIAL_SHARE` of delta. Declared distances are certain.
+(a = 1/S pays little for states that were never reached). Q/prod_y p(y)^n_y is the wealth of a bet
+against the law p, a martingale of mean one. So with probability 1 - delta, for every pair and every
+number of records at once (Ville), the true law p satisfies
 
-*Reference*: Weissman, Ordentlich, Seroussi, Verdu, Weinberger, Inequalities for the L1 deviation of
-the empirical distribution (2003).
+    KL(frequencies, p) <= info(s) = ( log(K/delta) + log prod_y (n_y/n)^n_y - log Q )/n
+
+    err(s) <= sqrt(2 info(s))    (Pinsker) and never more than 2
+
+where K counts the laws that might have been observed: the pairs of the world or, when it offers
+only what was observed, the states times A (A + 1) for A recorded actions, which pays for not
+knowing A in advance. An estimated initial law takes `INITIAL_SHARE` of delta. Declared distances
+are certain.
+
+*Reference*: Krichevsky and Trofimov (1981) for the mixture; Filippi, Cappe and Garivier, Optimism
+in reinforcement learning and Kullback-Leibler divergence (2010).
 """
 
 import math
@@ -87,6 +95,19 @@ class ModelError:
     """err0."""
     failure_probability: float
     """With which the distances may fail: 0 when nothing was estimated from counts."""
+    information: FloatArray | None = None
+    """info(s) of every pair, infinite where it was not counted; None where none was."""
+    initial_information: float = math.inf
+
+    def steps(self, world: World) -> "LawBall":
+        """The laws that pairs may have in the true world."""
+        return LawBall(world.transition, self.transition, world.support, self.information)
+
+    def starts(self, world: World) -> "LawBall":
+        """The initial laws of the true world."""
+        known = np.array([self.initial_information])
+        rows = sparse.csr_array(world.initial[np.newaxis])
+        return LawBall(rows, np.array([self.initial]), None, known)
 
 
 def transition_radii(world: World, failure_probability: float) -> ModelError:
@@ -98,23 +119,45 @@ def transition_radii(world: World, failure_probability: float) -> ModelError:
     ...               transition_counts=1000, transition_error=[2, 2, 0],
     ...               support=[[1, 1, 0], [0, 1, 1], [0, 0, 1]])
     >>> transition_radii(world, 0.05).transition.round(3).tolist()
-    [0.193, 0.193, 0.0]
+    [0.125, 0.127, 0.0]
     """
     delta = require_probability(failure_probability)
     return radii_at(world, world.transition_counts, delta)
 
 
-def l1_radius(
-    counts: ArrayLike, support_sizes: ArrayLike, num_laws: int, failure_probability: float
+def information_radii(
+    tallies: SparseMatrix, support_sizes: ArrayLike, num_laws: int, failure_probability: float
 ) -> FloatArray:
-    """sqrt(2 log((2^S - 2) num_laws n (n + 1)/failure_probability)/n), never more than 2."""
-    n, S = np.asarray(counts, dtype=float), np.asarray(support_sizes, dtype=float)
+    """info of every row of counts, rounded up; infinite for a row without any."""
+    from scipy.special import gammaln, xlogy
+
+    S = np.asarray(support_sizes, dtype=float)
+    rows = sparse.csr_array(tallies)
+    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+
+    def summed(entries: FloatArray) -> FloatArray:
+        return np.bincount(row, entries, minlength=rows.shape[0]).astype(float)
+
+    n = summed(rows.data)
+    likelihood = summed(xlogy(rows.data, rows.data / np.maximum(n, 1.0)[row]))
+    bets, sizes = [], np.abs(likelihood)
+    for a in (np.full(S.size, 0.5), 1 / S):
+        each = gammaln(rows.data + a[row])
+        whole = gammaln(n + S * a)
+        bets.append(gammaln(S * a) - whole + summed(each - gammaln(a)[row]))
+        sizes = np.maximum(sizes, np.abs(whole) + summed(np.abs(each)))
+    wealth = np.logaddexp(*bets) - math.log(2)
+    needed = math.log(num_laws) - math.log(failure_probability)
     with np.errstate(divide="ignore", invalid="ignore"):
-        subsets = S * math.log(2) + np.log1p(-(2.0 ** (1 - S)))
-        laws = math.log(num_laws) - math.log(failure_probability)
-        radius = np.sqrt(2 * (subsets + laws + np.log(n) + np.log1p(n)) / n)
-    rounded = radius * (1 + 16 * EPSILON) + 4 * EPSILON
-    return np.where(S <= 1, 0.0, np.where(n >= 1, np.minimum(rounded, FURTHEST), FURTHEST))
+        info = (needed + likelihood - wealth + 32 * EPSILON * (sizes + needed)) / n
+    return np.where(S <= 1, 0.0, np.where(n > 0, info, np.inf))
+
+
+def distances_of(information: FloatArray) -> FloatArray:
+    """sqrt(2 info), rounded up and never more than 2."""
+    return np.minimum(np.sqrt(2 * information) * (1 + 16 * EPSILON) + 4 * EPSILON, FURTHEST) * (
+        information > 0
+    )
 
 
 def occupancy_distance(visits: Occupancy, error: ModelError) -> float:
@@ -170,12 +213,11 @@ def true_world_lower_bound(problem: Apprenticeship, witness: Witness, error: Mod
     cost = priced_cost(problem, problem.cost_class.admit(witness.cost_weights), prices)
     branches, size = int(np.diff(world.transition.indptr).max()), float(np.abs(values).max())
     rounding = EPSILON * (branches + 4) * size
-    least = LawBall(world.transition, error.transition, world.support).lowest(values)
+    least = error.steps(world).lowest(values)
     loss = np.where(error.transition > 0, world.transition @ values - least + rounding, 0.0)
     shifted = least_cost_bound(world, cost - world.discount * loss, values)
     change = shifted - least_cost_bound(world, cost, values)
-    starts = LawBall(sparse.csr_array(world.initial[np.newaxis]), np.array([error.initial]))
-    initial_loss = float(world.initial @ values - starts.lowest(values)[0])
+    initial_loss = float(world.initial @ values - error.starts(world).lowest(values)[0])
     initial_loss += EPSILON * world.num_states * size
     if error.initial == 0:
         initial_loss = 0.0
@@ -259,15 +301,25 @@ def radii_at(world: World, counts: ArrayLike | None, delta: float) -> ModelError
     starts = world.initial_count
     share = INITIAL_SHARE if counts is not None and starts is not None else 0.0
     rows = _declared(world.transition_error, counts is not None, world.num_pairs)
+    information, initial_information = None, math.inf
     if counts is not None:
-        radii = l1_radius(counts, support_sizes(world), num_laws(world), (1 - share) * delta)
-        rows = np.minimum(rows, radii)
+        times = np.repeat(np.asarray(counts, dtype=float), np.diff(world.transition.indptr))
+        laws = world.transition
+        tallies = sparse.csr_array((laws.data * times, laws.indices, laws.indptr), laws.shape)
+        known = support_sizes(world), num_laws(world)
+        information = read_only(information_radii(tallies, *known, (1 - share) * delta))
+        rows = np.minimum(rows, distances_of(information))
     initial = _declared(world.initial_error, starts is not None, 1)
     if starts is not None:
-        size, level = [world.num_states], (share or 1.0) * delta
-        initial = np.minimum(initial, l1_radius([starts], size, 1, level))
+        tally, level = sparse.csr_array(world.initial[np.newaxis] * starts), (share or 1.0) * delta
+        found = information_radii(tally, [world.num_states], 1, level)
+        initial_information = float(found[0])
+        initial = np.minimum(initial, distances_of(found))
     counted = counts is not None or starts is not None
-    return ModelError(read_only(rows), float(initial[0]), delta if counted else 0.0)
+    return ModelError(
+        read_only(rows), float(initial[0]), delta if counted else 0.0, information,
+        initial_information,
+    )  # fmt: skip
 
 
 def _declared(error: FloatArray | float | None, counted: bool, size: int) -> FloatArray:
@@ -300,9 +352,7 @@ def _robust(world: World, costs: Matrix, policy: Policy, error: ModelError) -> F
     inexact = sizes * (visits.residual * h + rounding)
     simple = columns.T @ measure + inexact + _half_spans(costs) * occupancy_distance(visits, error)
     robust = [
-        worst_total(
-            world, policy, columns[:, [i]].toarray().ravel(), error.transition, error.initial
-        )
+        worst_total(world, policy, columns[:, [i]].toarray().ravel(), error)
         for i in range(columns.shape[1])
     ]
     return np.asarray(np.minimum(simple, robust))
@@ -465,7 +515,7 @@ def agreement(world: World, demos: Demonstrations, level: float) -> Agreement:
 
     >>> world = World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
     >>> print(agreement(world, Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3))
-    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.582 is allowed
+    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.434 is allowed
     """
     starts_known = world.initial_error is None and world.initial_count is None
     steps_known = world.transition_error is None and world.transition_counts is None
@@ -492,7 +542,8 @@ def num_unobserved(world: World, demos: Demonstrations) -> int | None:
 def _of_starts(world: World, starts: IntArray, error: float, delta: float) -> Agreement:
     frequencies = np.bincount(starts, minlength=world.num_states) / starts.size
     distance = float(np.abs(frequencies - world.initial).sum())
-    own = float(l1_radius([starts.size], [world.num_states], 1, delta)[0])
+    tally = sparse.csr_array(frequencies[np.newaxis] * starts.size)
+    own = float(distances_of(information_radii(tally, [world.num_states], 1, delta))[0])
     return Agreement("the law of the starts", starts.size, distance, error + own)
 
 
@@ -502,7 +553,9 @@ def _of_steps(world: World, demos: Demonstrations, error: FloatArray, delta: flo
     shape = (visited.size, world.num_states)
     tally = sparse.csr_array((1.0 / counts[place], (place, following)), shape=shape)
     distance = np.asarray(abs(tally - world.transition[visited]).sum(axis=1)).ravel()
-    own = l1_radius(counts, support_sizes(world)[visited], num_laws(world), delta)
+    times = sparse.csr_array((np.ones(place.size), (place, following)), shape=shape)
+    known = support_sizes(world)[visited], num_laws(world)
+    own = distances_of(information_radii(times, *known, delta))
     allowed = error[visited] + own
     if world.support is not None:
         outside = ~_reached(world.support, pairs, following)
@@ -545,6 +598,14 @@ def true_world_trivial_bound(
 #
 # and any tau gives an upper bound: rounding while the worst law is sought cannot make it too small.
 #
+#     highest(s) = max { <p, V> : p a law, KL(row_s, p) <= info_s, p = 0 outside the support }
+#               <= V_top + t - exp(-info) prod_y (V_top + t - V(y))^row(y)          for every t >= 0
+#
+# by the Lagrangian with multipliers of the divergence (eliminated) and of the mass (V_top + t). It
+# is convex in t; the best t is found by halving, and any t gives an upper bound. The worst law is
+# proportional to row(y)/(V_top + t - V(y)), what is left of one is at V_top. Of two balls around a
+# row the smaller bound holds.
+#
 # Robust policy evaluation is policy iteration of an adversary who chooses one law per pair. For any
 # values V, with T the adversary's Bellman operator under the policy,
 #
@@ -560,6 +621,9 @@ def true_world_trivial_bound(
 
 EPSILON = float(np.finfo(float).eps)
 MAX_ITERATIONS = 100
+HALVINGS, NARROWEST = 30, 1e-9
+"""Of the logarithm of t, and its least value relative to the greatest that may be best."""
+LEAST_INFORMATION = 1e-15
 LEAST_GAIN = 1e-12
 """An iteration that lowers the bound by less than this share of the largest value is the last."""
 
@@ -577,6 +641,7 @@ class LawBall:
     rows: SparseMatrix
     error: FloatArray
     support: SparseMatrix | None = None
+    information: FloatArray | None = None
 
     def highest(self, values: FloatArray) -> FloatArray:
         """max <p, values> over each ball, with a little added for rounding."""
@@ -585,7 +650,10 @@ class LawBall:
         beyond = np.maximum(gap - move.price[self._row], 0.0)
         gain = move.price * self.error / 2 + self._per_row(self.rows.data * beyond)
         mean = np.asarray(self.rows @ values)
-        return np.asarray(mean + np.where(self.error > 0, gain, 0.0) + self._rounding(values))
+        found = mean + np.where(self.error > 0, gain, 0.0) + self._rounding(values)
+        if self.information is None:
+            return np.asarray(found)
+        return np.minimum(found, _Tilt.towards(self, values, move).highest)
 
     def lowest(self, values: FloatArray) -> FloatArray:
         """min <p, values> over each ball, with a little subtracted for rounding."""
@@ -594,11 +662,24 @@ class LawBall:
     def worst_rows(self, values: FloatArray) -> SparseMatrix:
         """Laws that attain `highest(values)`."""
         move = _Move.towards(self, values)
-        num_rows = self.rows.shape[0]
-        gained = (self._per_row(move.taken), (np.arange(num_rows), move.top_states))
-        left = (self.rows.data - move.taken, self.rows.indices, self.rows.indptr)
-        kept = sparse.csr_array(left, shape=self.rows.shape)
-        return (kept + sparse.coo_array(gained, shape=self.rows.shape)).tocsr()
+        left = self.rows.data - move.taken
+        if self.information is not None:
+            tilt, reached = (
+                _Tilt.towards(self, values, move),
+                self._per_row(left * values[self.rows.indices]),
+            )
+            reached = reached + self._per_row(move.taken) * move.top_values
+            left = np.where((tilt.highest < reached)[self._row], tilt.left, left)
+        gained = np.maximum(self._per_row(self.rows.data - left), 0.0)
+        moved = (gained, (np.arange(self.rows.shape[0]), move.top_states))
+        kept = sparse.csr_array((left, self.rows.indices, self.rows.indptr), shape=self.rows.shape)
+        return (kept + sparse.coo_array(moved, shape=self.rows.shape)).tocsr()
+
+    def of(self, chosen: IntArray) -> "LawBall":
+        """The balls of some rows."""
+        support = None if self.support is None else self.support[chosen]
+        known = None if self.information is None else self.information[chosen]
+        return LawBall(self.rows[chosen], self.error[chosen], support, known)
 
     @cached_property
     def _row(self) -> IntArray:
@@ -648,20 +729,61 @@ class _Move:
         return cls(taken, price, top, values[top])
 
 
+@dataclass(frozen=True, eq=False)
+class _Tilt:
+    """The worst laws within the divergences of a ball, and what they prove."""
+
+    highest: FloatArray
+    """An upper bound on the greatest mean of each row; infinite where nothing is known."""
+    left: FloatArray
+    """Of each stored entry; what is missing of a row's mass is at its top state."""
+
+    @classmethod
+    def towards(cls, ball: LawBall, values: FloatArray, move: _Move) -> "_Tilt":
+        assert ball.information is not None
+        row, mass, top = ball._row, ball.rows.data, move.top_values
+        info = np.where(np.isfinite(ball.information), ball.information, 1.0)
+        below = np.maximum(top[row] - values[ball.rows.indices], 0.0)
+        span = np.maximum.reduceat(below, ball.rows.indptr[:-1])
+        unit = np.where(span > 0, span, 1.0)
+        below = below / unit[row]
+        high = 1 / np.expm1(np.maximum(info, LEAST_INFORMATION))
+        low = high * NARROWEST
+        for _ in range(HALVINGS):
+            t = np.sqrt(low * high)
+            ratio = below / t[row]
+            slope = ball._per_row(mass * np.log1p(ratio))
+            slope = slope + np.log(ball._per_row(mass / (1 + ratio)))
+            rising = slope <= info
+            low, high = np.where(rising, low, t), np.where(rising, t, high)
+        ratio = below / high[row]
+        growth = ball._per_row(mass * np.log1p(ratio)) - info
+        inner = -high * np.expm1(growth)
+        with np.errstate(divide="ignore"):
+            edge = np.exp(ball._per_row(mass * np.log(below)) - info)
+        inside = inner <= -edge
+        share = np.where(inside[row], np.exp(growth)[row] / (1 + ratio), 1.0)
+        at_edge = ~inside[row] & (below > 0)
+        share[at_edge] = edge[row][at_edge] / below[at_edge]
+        left = mass * share
+        left = left / np.maximum(ball._per_row(left), 1.0)[row]
+        steps = int(np.diff(ball.rows.indptr).max()) + 16
+        bound = top + unit * np.where(inside, inner, -edge)
+        bound = bound + 2 * EPSILON * (steps * (unit + np.abs(top)) + 8 * unit * high)
+        return cls(np.where(np.isfinite(ball.information), bound, np.inf), left)
+
+
 def worst_total(
     world: World,
     policy: Policy,
     cost: FloatArray,
-    transition_error: FloatArray,
-    initial_error: float,
+    error: ModelError,
 ) -> float:
     """An upper bound on the expected discounted total of `cost` (per pair) under `policy`, for all
     worlds whose laws are within the given distances of this one's; nearly attained by one."""
     used = np.flatnonzero(policy.on(world))
     weights, discount = policy.on(world)[used], world.discount
-    support = None if world.support is None else world.support[used]
-    ball = LawBall(world.transition[used], transition_error[used], support)
-    starts = LawBall(sparse.csr_array(world.initial[np.newaxis]), np.array([initial_error]))
+    ball, starts = error.steps(world).of(used), error.starts(world)
     homes = np.searchsorted(used, world.pairs.offsets)
     averaging = sparse.csr_array(
         (weights, np.arange(used.size), homes), shape=(world.num_states, used.size)
@@ -715,9 +837,7 @@ class WidenedRanges:
         self.world = world
         self.widest = widest_ranges(world, basis)
         self._matrix = basis.on(world)
-        self._ball = LawBall(world.transition, error.transition, world.support)
-        initial = sparse.csr_array(world.initial[np.newaxis])
-        self._starts = LawBall(initial, np.array([error.initial]))
+        self._ball, self._starts = error.steps(world), error.starts(world)
         self._found: dict[int, tuple[float, float, FloatArray, FloatArray]] = {}
 
     def of(self, cost: int) -> tuple[float, float]:
@@ -755,13 +875,11 @@ class WidenedRanges:
             if change.max() - change.min() <= allowed:
                 break
             choice = self._greedy(backup, ahead)
-            support = None if world.support is None else world.support[choice]
-            ball = LawBall(world.transition[choice], self._ball.error[choice], support)
-            system = DiscountedSystem(ball.worst_rows(-values), world.discount)
+            system = DiscountedSystem(self._ball.of(choice).worst_rows(-values), world.discount)
             values = system.solve(cost[choice], guess=ahead).x
         return best, proof
 
-    def _greedy(self, backup: FloatArray, best: FloatArray) -> FloatArray:
+    def _greedy(self, backup: FloatArray, best: FloatArray) -> IntArray:
         """The first pair of every state that attains the best."""
         world = self.world
         first = np.where(backup == world.pairs.spread(best), np.arange(world.num_pairs), np.inf)

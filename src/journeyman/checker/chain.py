@@ -7,13 +7,15 @@ GMRES, with a sparse factorisation as the last resort; what is missing is solved
 nothing improves.
 
 The greatest mean of values v within 1-norm distance err of a law p moves err/2 of mass from where v
-is least to the state where v is greatest among the possible ones. An adversary who picks such a law
+is least to the state where v is greatest among the possible ones; within a divergence it tilts the
+law (`NearbyLaws`). An adversary who picks such a law
 for every pair is improved step by step: the value of each of its choices is attained in an
 admissible world, so it bounds the worst case from below; one sweep of the optimality equation over
 it, with the largest excess over all states to come, bounds it from above. Upper bounds need not
 fall at every step: a claim that stops at the first one that is no better than those before holds.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,6 +39,8 @@ beyond what is attainable."""
 UNIMPROVED = 1e-13
 """Excess of a sweep, relative to the largest value, below which an adversary cannot improve."""
 TIE = 1e-12
+TILTS, SEARCHED = 60, 30.0
+"""Halvings of the range in which the logarithm of t is sought, and its length."""
 
 
 class Chain:
@@ -103,17 +107,72 @@ class NearbyLaws:
     rows: Any
     distance: Floats
     support: Any = None
+    information: Floats | None = None
+    """The largest divergences from the rows, where known."""
 
     def greatest(self, values: Floats) -> Floats:
         """The greatest mean of `values` in every ball."""
-        left, top = self.extreme(values)
-        return np.asarray(left @ values) + (1 - _sums(left)) * values[top]
+        left, top = self._moved(values)
+        found = np.asarray(left @ values) + (1 - _sums(left)) * values[top]
+        if self.information is None:
+            return found
+        return np.minimum(found, self._tilted(values, top)[1])
 
     def least(self, values: Floats) -> Floats:
         return -self.greatest(-values)
 
     def extreme(self, values: Floats) -> tuple[Any, Ints]:
         """What the extreme laws leave of the rows, and the states that get the rest."""
+        left, top = self._moved(values)
+        if self.information is None:
+            return left, top
+        tilted, bound = self._tilted(values, top)
+        smaller = bound < np.asarray(left @ values) + (1 - _sums(left)) * values[top]
+        kept = sparse.diags_array((~smaller).astype(float)) @ left
+        return (kept + sparse.diags_array(smaller.astype(float)) @ tilted).tocsr(), top
+
+    def _tilted(self, values: Floats, top: Ints) -> tuple[Any, Floats]:
+        """The same within the divergences, and the greatest means.
+
+        With d = greatest value - value the law row/(t + d), in its proportions, has the greatest
+        mean; t is where its divergence is the one allowed. If even t = 0 has less, what is left
+        of one belongs to the state with the greatest value.
+        """
+        assert self.information is not None
+        counts = np.diff(self.rows.indptr)
+        row = np.arange(counts.size).repeat(counts)
+
+        def per_row(entries: Floats) -> Floats:
+            return np.asarray(np.add.reduceat(entries, self.rows.indptr[:-1]))
+
+        p, info = self.rows.data, np.where(self.information < math.inf, self.information, 1.0)
+        d = np.maximum(values[top][row] - values[self.rows.indices], 0.0)
+        widest = np.maximum.reduceat(d, self.rows.indptr[:-1])
+        unit = np.where(widest > 0, widest, 1.0)
+        d = d / unit[row]
+        far = np.log(1 / np.expm1(np.maximum(info, 1e-15)))
+        near = far - SEARCHED
+        for _ in range(TILTS):
+            middle = (near + far) / 2
+            x = d * np.exp(-middle)[row]
+            enough = per_row(p * np.log1p(x)) + np.log(per_row(p / (1 + x))) <= info
+            near, far = np.where(enough, near, middle), np.where(enough, middle, far)
+        t = np.exp(far)
+        x = d / t[row]
+        grown = np.exp(per_row(p * np.log1p(x)) - info)
+        inner = t * (1 - grown)
+        with np.errstate(divide="ignore"):
+            outer = np.exp(per_row(p * np.log(d)) - info)
+        inside = inner <= -outer
+        at_edge = np.divide(outer[row], d, out=np.ones_like(d), where=d > 0)
+        left = p * np.where(inside[row], grown[row] / (1 + x), at_edge)
+        left = left / np.maximum(per_row(left), 1.0)[row]
+        bound = values[top] + unit * np.where(inside, inner, -outer)
+        bound = np.where(self.information < math.inf, bound, math.inf)
+        return sparse.csr_array((left, self.rows.indices, self.rows.indptr), self.rows.shape), bound
+
+    def _moved(self, values: Floats) -> tuple[Any, Ints]:
+        """The same within the distances."""
         row = np.arange(self.rows.shape[0]).repeat(np.diff(self.rows.indptr))
         order = np.lexsort((values[self.rows.indices], row))
         mass = self.rows.data[order]
@@ -134,8 +193,11 @@ class NearbyLaws:
 def balls(world: StoredWorld, distances: Distances) -> tuple[NearbyLaws, NearbyLaws]:
     """Of the steps, and of the start."""
     start = sparse.csr_array(world.initial[np.newaxis])
-    steps = NearbyLaws(world.rows, distances.transition, world.knowledge.support)
-    return steps, NearbyLaws(start, np.array([distances.initial]))
+    steps = NearbyLaws(
+        world.rows, distances.transition, world.knowledge.support, distances.information
+    )
+    first = np.array([distances.initial_information])
+    return steps, NearbyLaws(start, np.array([distances.initial]), None, first)
 
 
 def worst_total(

@@ -121,7 +121,8 @@ class ExplicitRun:
     @cached_property
     def distances(self) -> Distances | None:
         """Of the true laws from the model's; None in an exact world."""
-        return self.world.knowledge.distances(self.world.rows, self.failure_probability)
+        world = self.world
+        return world.knowledge.distances(world.rows, world.initial, self.failure_probability)
 
     @property
     def parts(self) -> tuple[float, float]:

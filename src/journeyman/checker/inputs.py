@@ -5,20 +5,21 @@ from. Laws are used as they are stored, to the last bit.
 
 A world may be an estimate. Then its file holds declared distances of the true laws, or counts:
 
-    err(s) = sqrt(2 log((2^S - 2) K n (n + 1)/delta)/n)      at most 2, and at most what is declared
+    info(s) = (log(K/delta) + log likelihood of the frequencies - log of a mixture of laws)/n
 
-bounds the 1-norm distance of a law on S states from the frequencies of its n observations, for K
-laws and every n at once (Weissman and others, 2003). S counts the possible next states where they
-are known, all states otherwise; K the pairs, or the states times A (A + 1) where only what was
-observed under A action numbers is offered.
+bounds the divergence of a law on S states from the frequencies of its n observations, for K laws
+and every n at once, and sqrt(2 info) their distance in the 1-norm (`divergence`, `pinsker`). S
+counts the possible next states where they are known, all states otherwise; K the pairs, or the
+states times A (A + 1) where only what was observed under A action numbers is offered.
 """
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from journeyman.checker.archives import (
     Arrays,
@@ -51,6 +52,9 @@ class Distances:
     transition: Floats
     initial: float
     part: float
+    information: Floats | None = None
+    """The largest divergence of the law of every pair from its frequencies, where counted."""
+    initial_information: float = math.inf
 
     @property
     def source(self) -> str:
@@ -84,7 +88,7 @@ class Knowledge:
         """Pairs whose law is declared to be exact."""
         return np.zeros(num_pairs, bool) if self.error is None else np.asarray(self.error <= 0)
 
-    def distances(self, rows: Any, delta: float) -> Distances | None:
+    def distances(self, rows: Any, initial_law: Floats, delta: float) -> Distances | None:
         """The distances, with their part of `delta`; None in an exact world."""
         if not self.is_estimate:
             return None
@@ -94,16 +98,22 @@ class Knowledge:
         initial = 0.0 if self.starts is None else FURTHEST
         transition = transition if self.error is None else self.error
         initial = initial if self.initial_error is None else self.initial_error
+        information, first = None, math.inf
         if self.counts is not None:
             level = part * (1 - (share or 0.0))
-            transition = np.minimum(transition, self.radii(self.counts, rows.shape, level))
+            times = sparse.diags_array(self.counts.astype(float)) @ rows
+            information = self.divergences(sparse.csr_array(times), level)
+            transition = np.minimum(transition, pinsker(information))
         if self.starts is not None:
-            initial = min(initial, weissman(self.starts, num_states, 1, part * (share or 1.0)))
+            drawn = [one * self.starts for one in initial_law[initial_law > 0].tolist()]
+            first = divergence(drawn, num_states, 1, part * (share or 1.0))
+            initial = min(initial, float(pinsker(np.array([first]))[0]))
         counted = self.counts is not None or self.starts is not None
-        return Distances(transition, initial, part if counted else 0.0)
+        return Distances(transition, initial, part if counted else 0.0, information, first)
 
-    def radii(self, counts: Ints, shape: tuple[int, int], level: float) -> Floats:
-        """Of the law of every pair, after so many observations."""
+    def divergences(self, tallies: Any, level: float) -> Floats:
+        """The largest divergence of the law of every pair from what was observed of it."""
+        shape = tallies.shape
         sizes = np.full(shape[0], shape[1])
         laws = shape[0]
         if self.support is not None:
@@ -111,8 +121,9 @@ class Knowledge:
         if self.actions is not None:
             most = 1 + int(self.actions.max())
             laws = shape[1] * most * (most + 1)
-        both = zip(counts.tolist(), sizes.tolist(), strict=True)
-        return np.array([weissman(n, size, laws, level) for n, size in both])
+        rows = np.split(tallies.data, tallies.indptr[1:-1])
+        both = zip(rows, sizes.tolist(), strict=True)
+        return np.array([divergence(row.tolist(), size, laws, level) for row, size in both])
 
     def observed_support(self, rows: Any) -> tuple[bool, int]:
         """Whether the support of all laws that were counted is where they were seen to lead, and
@@ -124,20 +135,29 @@ class Knowledge:
         return bool(possible.size and (possible == seen).all()), int((possible == 1).sum())
 
 
-def weissman(count: int, size: int, laws: int, delta: float) -> float:
-    """The distance of one law on `size` states from `count` observations of it."""
+def divergence(tally: list[float], size: int, laws: int, delta: float) -> float:
+    """How far, in Kullback and Leibler's divergence, a law on `size` states is at most from the
+    frequencies of what was observed of it: log(laws/delta) more than what the frequencies are
+    likelier by than a mixture of laws, Dirichlet's with 1/2 or with 1/size each; per observation.
+    """
+    count = math.fsum(tally)
     if size < 2:
         return 0.0
-    if count < 1:
-        return FURTHEST
-    log = _log_subsets(size) + math.log(laws) + math.log(count) + math.log(count + 1)
-    return min(FURTHEST, math.sqrt(2 * (log - math.log(delta)) / count))
+    if not count > 0:
+        return math.inf
+    lengths = []
+    for a in (0.5, 1 / size):
+        seen = math.fsum(math.lgamma(one + a) - math.lgamma(a) for one in tally if one > 0)
+        lengths.append(math.lgamma(count + size * a) - math.lgamma(size * a) - seen)
+    shortest = min(lengths)
+    length = shortest - math.log(math.fsum(math.exp(shortest - one) for one in lengths) / 2)
+    surprise = math.fsum(one * math.log(count / one) for one in tally if one > 0)
+    return (math.log(laws / delta) + length - surprise) / count
 
 
-@lru_cache
-def _log_subsets(size: int) -> float:
-    """log(2^size - 2): the subsets of the states that tell two laws apart."""
-    return math.log(2**size - 2) if size <= 1000 else size * math.log(2)
+def pinsker(information: Floats) -> Floats:
+    """The distance of two laws with this divergence, at most."""
+    return np.minimum(np.sqrt(2 * information), FURTHEST)
 
 
 @dataclass(frozen=True, eq=False)

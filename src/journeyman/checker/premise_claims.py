@@ -32,7 +32,7 @@ from journeyman.checker.consistency import (
 )
 from journeyman.checker.explicit import FAILED, ExplicitRun
 from journeyman.checker.findings import Findings, Refused, number
-from journeyman.checker.inputs import MODEL_PART, Records, StoredWorld, weissman
+from journeyman.checker.inputs import MODEL_PART, Records, StoredWorld, divergence, pinsker
 from journeyman.checker.policy import ROLLOUTS
 
 LEVEL = 1e-3
@@ -547,12 +547,14 @@ def _check_agreement(
 def _largest_excess(world: StoredWorld, records: Records) -> float:
     """By how much the distance that is closest to its limit, or furthest beyond it, exceeds it."""
     known, found = world.knowledge, list[float]()
-    model = known.distances(world.rows, LEVEL / 2 / MODEL_PART)
+    model = known.distances(world.rows, world.initial, LEVEL / 2 / MODEL_PART)
     assert model is not None
     part = LEVEL / 2 if known.exact_starts or known.exact_steps else LEVEL / 4
     if not known.exact_starts:
-        drawn = np.bincount(records.starts, minlength=world.num_states) / len(records)
-        allowed_start = model.initial + weissman(len(records), world.num_states, 1, part)
+        tally = np.bincount(records.starts, minlength=world.num_states)
+        drawn = tally / len(records)
+        info = divergence(tally[tally > 0].tolist(), world.num_states, 1, part)
+        allowed_start = model.initial + float(pinsker(np.array([info]))[0])
         found.append(float(np.abs(world.initial - drawn).sum()) - allowed_start)
     if not known.exact_steps:
         counts = np.bincount(records.pair, minlength=world.num_pairs)
@@ -560,7 +562,7 @@ def _largest_excess(world: StoredWorld, records: Records) -> float:
         drawn = sparse.coo_array((ones, places), shape=world.rows.shape).tocsr()
         share = sparse.diags_array(1 / np.maximum(counts, 1)) @ drawn
         apart = np.asarray(abs(world.rows - share).sum(axis=1)).ravel()
-        own = known.radii(counts, world.rows.shape, part)
+        own = pinsker(known.divergences(drawn, part))
         kept = np.ones(world.num_pairs, bool)
         if known.support is not None:
             inside = np.asarray(drawn.multiply(known.support).sum(axis=1)).ravel()
