@@ -282,3 +282,14 @@ def test_learning_aims_at_the_middle_of_what_is_consistent(name):
             or (found.weights @ other - found.least).max() >= best - 1e-6
             or (found.weights @ other < found.least - 1e-9).any()
         )
+
+
+def test_of_two_policies_no_drawn_bound_is_kept_for_being_smaller():
+    world, basis, _ = jm.gallery.grid(5, macro_cells=2)
+    expert = jm.plan(world, basis.on(world) @ np.linspace(-1, 1, 4)).policy
+    demos = jm.record(world, expert, trajectories=3, horizon=20, seed=1)
+    settings = {"evaluation": jm.Rollouts(50, 60), "seed": 0}
+    plain = jm.learn(world, basis, demos, **settings)
+    declared = jm.learn(world, basis, demos, expert_is=jm.Deterministic(), **settings)
+    assert (declared.policy.on(world) == plain.policy.on(world)).all()
+    assert declared.certificate.bound < plain.certificate.bound

@@ -156,3 +156,17 @@ def test_certified_regrets_hold(seed):
         expert_is=problem.expert_is,
     )  # fmt: skip
     assert one.regret(apprentice.policy) <= apprentice.certificate.regret_bound + 1e-9
+
+
+def test_one_demonstration_of_a_nearly_optimal_expert_gives_a_number_that_is_derived_again(
+    tmp_path,
+):
+    """The radius from the sample variance is infinite there: such an estimate has no price."""
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=1, horizon=20, seed=0)
+    apprentice = jm.learn(world, basis, demos, expert_is=jm.NearlyOptimal(regret=0.1))
+    regret = apprentice.certificate.regret
+    assert 0 < regret.bound <= regret.trivial_bound
+    assert 0 < regret.uniform <= regret.trivial_bound
+    apprentice.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()

@@ -82,6 +82,15 @@ def test_budgets_estimated_worlds_and_missing_demonstrations_are_refused():
         jm.Apprenticeship(estimated, BASIS, DEMOS, expert_is=rational)
 
 
+def test_more_steps_than_could_be_recorded_are_refused():
+    for most in (30, 31):
+        soft = jm.SoftRational(temperature=0.1, most_steps=most)
+        assert jm.Apprenticeship(WORLD, BASIS, DEMOS, expert_is=soft).expert_is == (soft,)
+    short = jm.SoftRational(temperature=0.1, most_steps=29)
+    with pytest.raises(jm.errors.InvalidProblem, match="30 steps are recorded"):
+        jm.Apprenticeship(WORLD, BASIS, DEMOS, expert_is=short)
+
+
 def test_a_world_without_arrays_is_refused():
     costs = jm.Apprenticeship(WORLD, BASIS, DEMOS).cost_functions
     with pytest.raises(jm.errors.InvalidProblem, match="needs the level EXPLICIT"):

@@ -103,7 +103,7 @@ class Premises:
         averages: tuple[Estimate, ...] = ()
         regret = math.inf
         if "NearlyOptimal" in declared:
-            averages = tuple(run.estimates)
+            averages = tuple(one for one in run.estimates if math.isfinite(one.error))
             regret = number(declared["NearlyOptimal"]["regret"])
             delta = run.failure_probability if run.problem.estimated else 0.0
         if min(total, regret, float(limits.min(initial=0.0))) < 0:
@@ -117,7 +117,9 @@ def _soft_limit(
     """T log(M A/delta) + discount T h log A."""
     soft = declared["SoftRational"]
     most = soft.get("most_steps")
-    steps = steps if most is None else max(int(most), steps)
+    if most is not None and most < steps:
+        raise Refused(f"{steps} steps are recorded, and {most} are stated to be the most")
+    steps = steps if most is None else int(most)
     actions = int(np.bincount(world.state_of).max())
     likely = math.log(steps * actions / delta)
     bias = world.discount * world.horizon * math.log(actions)

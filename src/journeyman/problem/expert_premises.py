@@ -198,6 +198,12 @@ def _refuse(problem: "Apprenticeship", one: ExpertPremise, name: str) -> None:
             f"{name} is about recorded steps, and the problem holds no demonstrations",
             "Give Demonstrations as the expert",
         )
+    demos, most = problem.demonstrations, getattr(one, "most_steps", None)
+    if demos is not None and most is not None and demos.num_steps > most:
+        raise InvalidProblem(
+            f"most_steps = {most}, and {demos.num_steps} steps are recorded",
+            "Give a number that was fixed before recording and that no record could exceed",
+        )
     if problem.world.is_estimated:
         raise InvalidProblem(
             f"{name} cannot be used in a world whose laws are estimates: what follows from it has "

@@ -167,8 +167,8 @@ class RationalSet:
         averages: Sequence[Average] = (),
         failure_probability: float = 0.05,
     ) -> "RationalSet":
-        """K as declared; `averages` are used if the expert is declared nearly optimal, and
-        `failure_probability` if it is soft-rational."""
+        """K as declared; `averages` of finite radius are used if the expert is declared nearly
+        optimal, and `failure_probability` if it is soft-rational."""
         declared = {type(one): one for one in problem.expert_is}
         rational, soft = declared.get(Rational), declared.get(SoftRational)
         overall = declared.get(NearlyOptimal)
@@ -187,7 +187,7 @@ class RationalSet:
         nearly = isinstance(overall, NearlyOptimal)
         return cls(
             problem, pairs, read_only(counts), read_only(limits), float(total),
-            tuple(averages) if nearly else (),
+            tuple(one for one in averages if nearly and np.isfinite(one.radius)),
             overall.regret if isinstance(overall, NearlyOptimal) else np.inf, spent,
         )  # fmt: skip
 
@@ -357,7 +357,7 @@ def soft_limit(
     problem: Apprenticeship, soft: SoftRational, num_steps: int, failure_probability: float
 ) -> float:
     """T log(M A/delta) + discount T h log A."""
-    steps = num_steps if soft.most_steps is None else max(soft.most_steps, num_steps)
+    steps = num_steps if soft.most_steps is None else soft.most_steps
     actions = problem.world.pairs.max_actions
     likely = np.log(steps * actions / failure_probability)
     bias = problem.world.discount * problem.effective_horizon * np.log(actions)
