@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from journeyman.certificate import betting_means
-from journeyman.certificate.betting_means import lower_means, money, stakes_of, upper_mean
+from journeyman.certificate.betting_means import every_stake, lower_means, money, upper_mean
 from journeyman.errors import InvalidProblem
 
 
@@ -73,7 +73,7 @@ def test_coverage_finds_stakes_with_foresight(monkeypatch):
     def foresight(X, needed):
         return np.where(X > 0.5, 10.0, 0.0)
 
-    monkeypatch.setattr(betting_means, "stakes_of", foresight)
+    monkeypatch.setattr(betting_means, "every_stake", foresight)
     assert any(failure(p, n, delta) > delta for p, n, delta in CASES)
 
 
@@ -97,7 +97,7 @@ def test_coverage_of_laws(draw, mean, count, delta):
 
 def test_money_falls_with_the_mean():
     X = np.random.default_rng(0).beta(0.5, 0.5, (30, 1))
-    stakes = stakes_of(X, 3.0)
+    stakes = every_stake(X, 3.0)
     steps = np.array([money(X, stakes, np.array([m]))[0] for m in np.linspace(1e-3, 1, 999)])
     assert (np.diff(steps) <= 1e-12).all()
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import journeyman as jm
 from journeyman.certificate.concentration import radii
 from journeyman.certificate.expert_estimates import (
-    LEAST_INDEPENDENT,
+    INDEPENDENT_SHARE,
     PLAIN_UP_TO,
     PlainMean,
     shares,
@@ -136,17 +136,19 @@ def test_golden_radii(name, key):
 
 
 @pytest.mark.parametrize("shaped", [True, False])
-def test_the_parts_of_the_failure_probability_sum_to_one_and_change_slowly(shaped):
-    """No more demonstrations make a data-independent radius larger, whatever the other parts."""
-    before = math.inf
+@pytest.mark.parametrize("round_class", [True, False])
+def test_the_parts_of_the_failure_probability_sum_to_one_and_change_slowly(shaped, round_class):
+    """No more demonstrations make a radius larger, whatever the other parts."""
+    before = [math.inf] * 3
     for count in (1, 2, 19, 20, 21, 22, *range(25, 499, 7), 499, 500, 501, 10_000, 10**6):
-        parts = shares(count, shaped=shaped)
+        parts = shares(count, shaped=shaped, round_class=round_class)
         assert sum(parts) == pytest.approx(1.0)
         assert min(parts) >= 0
         assert parts[2] > 0 or not shaped or count <= PLAIN_UP_TO
-        radius = math.sqrt(math.log(1 / (0.3 * parts[0])) / count)
-        assert radius < before
-        before = radius
+        logs = [math.log(1 / (0.3 * part)) for part in parts[:2]]
+        radii_now = [math.sqrt(logs[0] / count), math.sqrt(logs[1] / count), logs[1] / count]
+        assert all(now < last for now, last in zip(radii_now, before, strict=True))
+        before = radii_now
 
 
 @given(problems(max_budgets=0), st.data())
@@ -249,7 +251,7 @@ def test_combinations_are_sums_of_their_terms_the_best_first(grid):
     assert certificate.terms == certificate.best.terms
     estimates = {way.estimate for way in certificate.combinations}
     assert "control variate" in estimates
-    assert "plain mean, empirical Bernstein" in estimates
+    assert "plain mean, betting" in estimates
     assert len(estimates) == 3
     for way in certificate.combinations:
         assert way.bound == pytest.approx(sum(one.value for one in way.terms))
@@ -483,7 +485,7 @@ def test_advice_promises_whatever_the_spread_no_more_than_is_true(randomness, co
     if allowed <= 0:
         assert promised == []
         return
-    parts = [share * delta for share in (1.0, LEAST_INDEPENDENT)]
+    parts = [share * delta for share in (1.0, INDEPENDENT_SHARE)]
     least, most = (
         min(rate.smallest(allowed) for rate in radii(problem, share, two_sided=False))
         for share in parts
@@ -601,14 +603,12 @@ def test_parts_that_do_not_fit_are_refused():
         jm.certify(problem, policy, measure=np.ones(problem.world.num_pairs + 1))
 
 
-def test_one_demonstration_is_a_vacuous_certificate():
+def test_one_demonstration_says_next_to_nothing():
     world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     demos = jm.record(world, expert, trajectories=1, horizon=50, seed=0)
     certificate = jm.certify(jm.Apprenticeship(world, basis, demos), expert)
     assert certificate.valid
-    assert certificate.vacuous
-    assert certificate.bound == certificate.trivial_bound
-    assert "vacuous" in certificate.summary()
+    assert 0.9 * certificate.trivial_bound < certificate.bound <= certificate.trivial_bound
     assert certificate.advice()
 
 

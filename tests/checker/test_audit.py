@@ -1,6 +1,5 @@
 """The audit passes on honest runs, whatever they hold, and only on them."""
 
-import math
 import shutil
 
 import numpy as np
@@ -16,7 +15,6 @@ from class_examples import example
 from journeyman.certificate.betting import start_evidence, step_evidence
 from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.saving import save_run
-from journeyman.checker.costs import clopper_pearson
 from journeyman.checker.inputs import read_records, read_world
 from journeyman.checker.premise_claims import Draws, starts_evidence, steps_evidence
 from journeyman.costs import Polytope
@@ -253,13 +251,6 @@ def test_bet_after_bet_gives_the_wealth_of_the_counts(tmp_path_factory, world, d
         (starts_evidence(again, records), start_evidence(world, demos)[1]),
     ):
         assert own == pytest.approx(other, rel=1e-9, abs=1e-9)
-
-
-def test_clopper_and_pearson_solve_their_equation():
-    for seen, count, delta in [(0, 10, 0.05), (3, 40, 0.01), (39, 40, 0.2), (7, 7, 0.1)]:
-        p = clopper_pearson(seen, count, delta)
-        tail = sum(math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(seen + 1))
-        assert p == 1.0 if seen == count else tail == pytest.approx(delta, rel=1e-9)
 
 
 def test_an_outcome_speaks(tmp_path):

@@ -31,11 +31,12 @@ betting; Ville (1939).
 """
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from journeyman.arrays import FloatArray
+from journeyman.arrays import BoolArray, FloatArray
 from journeyman.errors import InvalidProblem
 
 CAP = 0.95
@@ -43,6 +44,10 @@ CAP = 0.95
 FIRST_MEAN, FIRST_VARIANCE = 0.5, 0.25
 """Of a sample before all others."""
 HALVINGS = 40
+FIRST_DIRECTIONS = 64
+"""Directions in which lower bounds are computed before any is compared."""
+MOST_NUMBERS, MULTIPLIED = 1 << 18, 16
+"""Numbers of a block of directions; samples whose factors are multiplied before logarithms."""
 NEARLY = 1e-12
 """Relative to a range: what rounding may lead out of it."""
 ROUNDING = 1e-9
@@ -65,7 +70,7 @@ def lower_means(samples: FloatArray, failure_probability: float) -> FloatArray:
             "Give one row a sample; subtract the least possible value and divide by the range",
         )
     needed = math.log(1 / failure_probability)
-    stakes = stakes_of(X, needed)
+    stakes = every_stake(X, needed)
     low, high = np.zeros(X.shape[1]), X.mean(axis=0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -92,20 +97,81 @@ def upper_mean(samples: FloatArray, width: float, failure_probability: float) ->
     return width * float(1 - lower_means(below[:, np.newaxis], failure_probability)[0])
 
 
-def stakes_of(X: FloatArray, needed: float) -> FloatArray:
-    """l_i of every sample, before it is cut to CAP/m."""
-    count = len(X)
-    stakes = np.empty_like(X)
+def largest_error(
+    directions: FloatArray,
+    centre: FloatArray,
+    samples: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    failure_probability: float,
+) -> float:
+    """max_w centre_w - lower bound of <w, mean>, over the rows w of `directions`.
+
+    The samples (time x costs) have <w, sample> from low_w to high_w. Each lower bound fails with
+    `failure_probability`, so no error centre_w - <w, mean> is larger, except with that times the
+    number of directions.
+
+    The bounds of directions in which the samples vary most are computed, all others are only
+    compared with the largest error so far: an error is at most r if the money against
+    centre_w - r is enough, at whatever time. So nothing is lost, and no maximum is guessed.
+    """
+    width, centred = np.where(high > low, high - low, 1.0), samples - samples.mean(axis=0)
+    spread = ((directions @ (centred.T @ centred)) * directions).sum(axis=1)
+    order = np.argsort(-spread, kind="stable")
+    largest, needed = -math.inf, math.log(1 / failure_probability)
+    together = max(FIRST_DIRECTIONS, MOST_NUMBERS // len(samples))
+    stops = [*range(FIRST_DIRECTIONS, len(order), together), len(order)]
+    for start, stop in pairwise([0, *stops]):
+        part = order[start:stop]
+        part = part[centre[part] - low[part] > largest]
+        X = samples @ (directions[part] / width[part, np.newaxis]).T
+        X -= low[part] / width[part]
+        np.maximum(X, 0.0, out=X)
+        if start > 0:
+            candidates = (centre[part] - largest - low[part]) / width[part]
+            left = ~is_refuted(X, candidates, needed)
+            part, X = part[left], X[:, left]
+        if part.size:
+            bounds = low[part] + width[part] * lower_means(X, failure_probability)
+            largest = max(largest, float((centre[part] - bounds).max()))
+    return largest
+
+
+def is_refuted(X: FloatArray, means: FloatArray, needed: float) -> BoolArray:
+    """Whether the money against each mean is enough at one of some times; True is always right."""
+    have, most = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for start, stop, stakes in stakes_of(X, needed):
+        bets = np.minimum(stakes, CAP / means)
+        factors = X[start:stop] * bets
+        factors += 1 - bets * means
+        products = np.multiply.reduceat(factors, range(0, stop - start, MULTIPLIED), axis=0)
+        sums = have + np.log(products).cumsum(axis=0)
+        most, have = np.maximum(most, sums.max(axis=0)), sums[-1]
+    return np.asarray(most >= needed + ROUNDING)
+
+
+def stakes_of(X: FloatArray, needed: float) -> Iterator[tuple[int, int, FloatArray]]:
+    """Time by time, from and before when stakes are l, before they are cut to CAP/m."""
+    count, sums, squares = len(X), np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for start, stop in pairwise([*epochs(count), count]):
-        past = X[:start]
-        mean = (FIRST_MEAN + past.sum(axis=0)) / (start + 1)
-        variance = (FIRST_VARIANCE + ((past - mean) ** 2).sum(axis=0)) / (start + 1)
-        stakes[start:stop] = np.sqrt(2 * needed / (count * variance))
-    return stakes
+        mean = (FIRST_MEAN + sums) / (start + 1)
+        spread = np.maximum(squares - 2 * mean * sums + start * mean**2, 0.0)
+        variance = (FIRST_VARIANCE + spread) / (start + 1)
+        yield start, stop, np.sqrt(2 * needed / (count * variance))
+        new = X[start:stop]
+        sums, squares = sums + new.sum(axis=0), squares + np.einsum("ij,ij->j", new, new)
+
+
+def every_stake(X: FloatArray, needed: float) -> FloatArray:
+    """l_i of every sample."""
+    return np.concatenate([
+        np.broadcast_to(stakes, (stop - start, stakes.size))
+        for start, stop, stakes in stakes_of(X, needed)
+    ])  # fmt: skip
 
 
 def money(X: FloatArray, stakes: FloatArray, means: FloatArray) -> FloatArray:
-    """log max_t K_t(m) for every column with its own m."""
+    """log max_t K_t(m) for every column with its own m; the stakes are those of every sample."""
     with np.errstate(divide="ignore"):
         bets = np.minimum(stakes, CAP / means)
     return np.asarray(np.log1p(bets * (X - means)).cumsum(axis=0).max(axis=0))

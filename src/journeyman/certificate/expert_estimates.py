@@ -3,9 +3,11 @@
     gap_W(x - e) <= gap_W(x - values) + total(terms)        for every x
 
 with probability 1 - delta for *all* estimates returned together, so the best of them may be chosen
-after seeing the data. Data-independent radii (Hoeffding, signs, McDiarmid) share one part of delta,
-because the smallest of them is known beforehand; the empirical Bernstein radius and the shaped
-estimate look at the data and have parts of their own.
+after seeing the data: the plain mean with a radius that does not look at them (Hoeffding, signs,
+McDiarmid: the smallest is known beforehand), the plain mean with bets on what every direction of
+the class costs (`certificate.betting_means`), and shaped totals with such bets. Each has a part of
+delta of its own. Bets have an order: that of digests of the episodes, so that the order in which
+they were recorded, or sorted, decides nothing.
 
 Truncated records: with complete trajectories the radii are for, the recorded means are off by at
 most N h mean discount^T, pathwise, however the records were cut off. Where centring makes N smaller
@@ -15,20 +17,20 @@ the tails are taken to cost the middle of each range.
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix
+from journeyman.certificate.betting_means import largest_error, lower_means, upper_mean
 from journeyman.certificate.concentration import (
     empirical_bernstein_radius,
-    hilbert_radius,
     radii,
     require_probability,
-    upper_frequency,
-    upper_mean,
 )
 from journeyman.certificate.model_error import (
     ModelError,
@@ -39,7 +41,7 @@ from journeyman.certificate.model_error import (
 )
 from journeyman.certificate.terms import ExpertEstimate, Term, total
 from journeyman.costs import CostClass
-from journeyman.costs.cost_class import Rate
+from journeyman.costs.cost_class import Rate, Totals
 from journeyman.demonstrations import (
     Blend,
     Demonstrations,
@@ -52,33 +54,39 @@ from journeyman.demonstrations.expectation import Shaping, Tails
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy
+from journeyman.policy.planning import widest_ranges
 from journeyman.problem import Apprenticeship
 from journeyman.world import World
 from journeyman.world.levels import Level
 
 PLAIN_UP_TO = 20
 """Trajectories up to which a shaped estimate cannot be worth a part of delta."""
-PLAIN_SHARES = (0.80, 0.20)
-"""Parts of delta for the data-independent radii and empirical Bernstein, if there is no other."""
-LEAST_INDEPENDENT = 0.05
-"""What is left to the data-independent radii in the end: the others are smaller by then."""
+ROLLOUT_SHARES = (0.80, 0.20)
+"""Parts of delta for data-independent radii and empirical Bernstein, of rollouts."""
+INDEPENDENT_SHARE, ROUND_SHARE = 0.05, 0.50
+"""Of delta for the data-independent radii; and with few trajectories, where no finite set of
+directions has all of the class."""
+LEAST_PLAIN = 0.30
+"""What is left to bets on plain totals in the end: the shaped ones are better by then."""
 
 
-def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
-    """Parts of delta: data-independent radii, empirical Bernstein, and the shaped estimate.
+def shares(count: int, *, shaped: bool, round_class: bool) -> tuple[float, float, float]:
+    """Parts of delta: data-independent radii, bets on plain totals, and the shaped estimate.
 
-    They depend on nothing but the number of trajectories. The first falls as 1/count, while its
-    radius R sqrt(log(n/part delta)/(2 count)) goes on falling as long as log(n/part delta) > 1: so
-    no step of the schedule makes any radius larger, and more data never cost anything.
+    They depend on nothing but the class and the number of trajectories. A part that falls does so
+    as 1/count, while its radius, a multiple of log(n/part delta)/count or of its root, goes on
+    falling as long as log(n/part delta) > 1: so no step of the schedule makes a radius larger, and
+    more data never cost anything.
 
-    >>> [shares(count, shaped=True) for count in (20, 40, 100_000)]
-    [(0.8, 0.2, 0.0), (0.4, 0.2, 0.4), (0.05, 0.2, 0.75)]
+    >>> [shares(count, shaped=True, round_class=False)[1] for count in (20, 38, 100_000)]
+    [0.95, 0.5, 0.3]
     """
-    independent, adaptive = PLAIN_SHARES
-    left = independent
+    few = min(1.0, PLAIN_UP_TO / count)
+    independent = max(INDEPENDENT_SHARE, ROUND_SHARE * few) if round_class else INDEPENDENT_SHARE
+    bets = plain = 1 - independent
     if shaped:
-        left = max(LEAST_INDEPENDENT, independent * min(1.0, PLAIN_UP_TO / count))
-    return left, adaptive, independent - left
+        plain = max(LEAST_PLAIN, bets * few)
+    return independent, plain, bets - plain
 
 
 def expert_estimates(
@@ -89,11 +97,28 @@ def expert_estimates(
         return (ExpertEstimate("known cost", problem.target, (), 0.0),)
     if problem.expectation.is_declared:
         return (ExpertEstimate("declared", problem.target, (), 0.0),)
+    records = problem.demonstrations
+    inputs = problem.world, problem.basis, problem.cost_class
+    given, delta, found = _LATEST.get(records, (None, 0.0, ())) if records else (None, 0.0, ())
+    if given is None or delta != failure_probability or any(
+        one() is not other for one, other in zip(given, inputs, strict=True)
+    ):  # fmt: skip
+        found = _estimates(problem, failure_probability)
+        if records is not None:
+            _LATEST[records] = tuple(map(ref, inputs)), failure_probability, found
+    return found
+
+
+_LATEST: WeakKeyDictionary[Demonstrations, Any] = WeakKeyDictionary()
+"""The last estimates made of demonstrations, and of what: `learn` asks for them twice."""
+
+
+def _estimates(problem: Apprenticeship, delta: float) -> tuple[ExpertEstimate, ...]:
     mean = PlainMean.of(problem)
     shapeable = problem.level is Level.EXPLICIT and not problem.world.is_estimated
-    parts = shares(mean.count, shaped=shapeable)
-    independent, adaptive, shaped = (part * failure_probability for part in parts)
-    found = [mean.independent(independent), mean.adaptive(adaptive)]
+    parts = shares(mean.count, shaped=shapeable, round_class=problem.cost_class.is_round)
+    independent, plain, shaped = (part * delta for part in parts)
+    found = [mean.independent(independent), mean.betting(plain)]
     estimate = shaped_estimate(problem, shaped) if shaped > 0 else None
     return tuple(found if estimate is None else [*found, estimate])
 
@@ -122,6 +147,8 @@ class PlainMean:
     missing: FloatArray
     """Discounted time without a record, per record."""
     noun: str
+    records: Demonstrations | None = None
+    """Where the totals came from, at the explicit level."""
 
     @classmethod
     def of(cls, problem: Apprenticeship) -> "PlainMean":
@@ -139,7 +166,7 @@ class PlainMean:
         """With costs per pair that have the same means and ranges as those of the problem."""
         totals = MonteCarlo().totals(records, matrix, problem.world)
         missing = Tails.of(records, matrix, problem.world).unknown_mass
-        return cls(problem, totals, missing, noun)
+        return cls(problem, totals, missing, noun, records)
 
     @property
     def count(self) -> int:
@@ -193,6 +220,63 @@ class PlainMean:
         name = f"plain mean, {best.name}"
         return ExpertEstimate(name, self.values, (sampling, self.truncation), failure_probability)
 
+    def betting(self, failure_probability: float) -> ExpertEstimate:
+        """With bets on <d, total> for every direction d that the class probes.
+
+        <d, total> is between h times the least and the greatest cost <d, psi> of a pair. Time
+        without a record counts with the least one: whatever followed cost as much or more, so the
+        bound holds however records were cut off.
+        """
+        forward = self._error(1.0, failure_probability)
+        symmetric = self.problem.cost_class.is_symmetric
+        reverse = forward if symmetric else self._error(-1.0, failure_probability)
+        cut = replace(self.truncation, value=min(self.truncation.value, forward))
+        source = f"{self.count} {self.noun}, one after the other"
+        sampling = Term(
+            "sampling", forward - cut.value, "max_w <w, values> - lower(<w, total>)", source
+        )
+        return ExpertEstimate(
+            "plain mean, betting", self.values, (sampling, cut), failure_probability,
+            reverse=reverse,
+        )  # fmt: skip
+
+    def _error(self, sign: float, failure_probability: float) -> float:
+        """No gap_W(sign (values - e)) is larger."""
+        return directed_error(
+            self.problem.cost_class, sign, self.values, self._samples, self._ranges,
+            failure_probability,
+        )  # fmt: skip
+
+    def lower(self, directions: FloatArray, failure_probability: float) -> FloatArray:
+        """A lower bound on <d, e> for each row d; each fails with this probability."""
+        factors, low, high = self._ranges(directions)
+        width = np.where(high > low, high - low, 1.0)
+        shares = np.maximum((self._samples @ factors.T - low) / width, 0.0)
+        return np.asarray(low + width * lower_means(shares, failure_probability))
+
+    def _ranges(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Time without a record costs the least that a step can; ends have room for rounding."""
+        basis, h = self.problem.basis, self.problem.effective_horizon
+        low, high = self._known.ends_of(d)
+        room = ROUNDING * h * (np.abs(d) @ basis.norms)
+        return np.column_stack([d, low]), h * low - room, h * high + room
+
+    @cached_property
+    def _known(self) -> Totals:
+        return Totals(self.problem.basis, self.problem.effective_horizon)
+
+    @cached_property
+    def _samples(self) -> FloatArray:
+        return np.column_stack([self.totals, self.missing])[self.order]
+
+    @cached_property
+    def order(self) -> IntArray:
+        """In which bets are made."""
+        if self.records is not None:
+            return reading_order(contents(self.records, self.problem.world))
+        table = np.column_stack([self.totals, self.missing]).astype("<f8")
+        return reading_order([row.tobytes() for row in table])
+
     def adaptive(self, failure_probability: float) -> ExpertEstimate:
         """With a radius from the sample variance."""
         share = failure_probability / (2 * self.spread.size)
@@ -217,16 +301,40 @@ class PlainMean:
         return (Rate("one cost", scale, "R sqrt(log(1/delta)/(2m))"),)
 
 
+ROUNDING = 1e-12
+"""Relative to the largest totals: what rounding cannot exceed."""
+Ranges: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+"""Directions d to what samples are multiplied by, and the ends between which that lies."""
+
+
+def directed_error(
+    cost_class: CostClass, sign: float, values: FloatArray, samples: FloatArray, ranges: Ranges,
+    failure_probability: float,
+) -> float:  # fmt: skip
+    """No gap_W(sign (values - mean)) is larger, by bets in all directions that the class probes;
+    they share the failure probability evenly."""
+    groups = cost_class.probes(values.size)
+    share = failure_probability / sum(len(group) for group in groups)
+    tops = []
+    for group in groups:
+        factors, low, high = ranges(sign * group)
+        centre = sign * group @ values
+        tops.append(largest_error(factors, centre, samples, low, high, share))
+    return cost_class.combined(np.array(tops))
+
+
 def coordinatewise(cost_class: CostClass, radius: FloatArray) -> float:
     """gap_W of an error that is within +-radius_i in every coordinate."""
     return cost_class.largest_gap(-radius, radius)
 
 
 SMOOTHING = 0.1
-DEVIATION_SHARE, MOMENT_SHARE, INCOMPLETE_SHARE = 0.7, 0.15, 0.15
-"""Of the failure probability: d1, d2, d3."""
+SAMPLING_SHARE, OUTLIER_SHARE = 0.8, 0.2
+"""Of the failure probability: d1, d2."""
 LEAST_SPREAD = 1e-3
 """Of a cost's range: smaller spreads are not used when weights are chosen."""
+LEAST_LIMIT = 1e-9
+"""Of the largest totals: no stop is a matter of rounding where nothing is random."""
 
 
 def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> ExpertEstimate | None:
@@ -239,24 +347,21 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Expe
         S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
 
     of every trajectory and stop before the step that would lead out of the ball |S| <= b. The
-    estimate is c + mean of the stopped sums. A trajectory is *complete* when it was not stopped and
-    its tail is known, and added within the ball, or begins after H steps. With gap_W(x) <= f |x|
-    for the cost class and two points of the hull of h Psi no further apart than 2 N h, the error is
-    at most
+    estimate is c + mean of the stopped sums. A trajectory is *complete* when it was not stopped,
+    and its tail is known and added within the ball. The error is at most
 
-        f [ sqrt(2 S2 log(2/d1)/n) + 2 b log(2/d1)/n ]        mean of the stopped sums (Pinelis)
-        + p 2 N h                                             what is not complete
-        + 2 N h discount^H                                    complete, but not recorded to its end
+        max_w <w, mean S_T> - lower(<w, S_T>)       bets on the stopped sums, |<w, S_T>| <= b |w|_s
+        + upper(G)                                  bets on the rest of what is not complete
 
-    with probability 1 - d1 - d2 - d3, where S2 is an upper bound on E |S|^2 that holds with
-    probability 1 - d2 and p one on the probability of not being complete that holds with 1 - d3.
+    with probability 1 - d1 - d2, where |w|_s^2 = sum_i s_i w_i^2, and G = discount^T F(x_T), or 0
+    where a trajectory is complete. F(x) = max_w <w, V(x)> - (least total from x) is at most 2 N h,
+    and at most the largest gap of V(x) and totals between h min psi_i and h max psi_i.
 
     *Why*: let T be the time where a trajectory was stopped, or where its record ends. S_{t+1} is
     known before x_{t+1} is drawn, so T is a stopping time, provided that records end without
     foresight. V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_T +
     discount^T (tail - V(x_T)) has expectation e - c (optional stopping). Its last part is zero for
-    a known tail, and in general at most 2 N h discount^T, because tail and V(x_T) are points of the
-    hull.
+    a known tail, and <w, .> of it is at least -G for every w.
     """
     demos = problem.demonstrations
     assert demos is not None
@@ -266,7 +371,7 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Expe
     frame = _Frame.learned(problem, training)
     if frame is None:
         return None
-    return _estimate(frame, *frame.stopped_sums(applied), failure_probability)
+    return frame.estimate(applied, failure_probability)
 
 
 def training_share(count: int) -> float:
@@ -281,50 +386,39 @@ def margin(num_training: int) -> float:
 
 
 def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
-    """Which episodes train and which are measured: those with the least digests train.
+    """Which episodes train, and which are measured, in the order in which they are read."""
+    order = reading_order(contents(demos, world))
+    cut = round(training_share(len(demos)) * len(demos))
+    return np.sort(order[:cut]), order[cut:]
 
-    A digest is that of all episodes, of the episode's own content, and of how many equal ones came
-    before it. So the order of the episodes decides nothing, and nobody can look for one with a
-    small bound; equal episodes are kept apart, or rare ones would all fall into one part; and
-    other records are split anew, so that no kind of episode always falls into the same part.
-    """
+
+def contents(demos: Demonstrations, world: World) -> list[bytes]:
+    """Every episode as bytes."""
     pairs, ends = demos.pairs_in(world).astype("<i8"), demos.last_states.astype("<i8")
-    contents = []
+    found = []
     for episode in range(len(demos)):
         steps = pairs[demos.offsets[episode] : demos.offsets[episode + 1]].tobytes()
-        end = ends[episode].tobytes() + bytes([int(demos.terminated[episode])])
-        contents.append(hashlib.sha256(steps + end).digest())
-    everything = hashlib.sha256(b"".join(sorted(contents))).digest()
+        found.append(steps + ends[episode].tobytes() + bytes([int(demos.terminated[episode])]))
+    return found
+
+
+def reading_order(episodes: list[bytes]) -> IntArray:
+    """The order in which episodes are read: that of digests. Those that come first train.
+
+    A digest is that of all episodes, of the episode's own content, and of how many equal ones came
+    before it. So the order of the record decides nothing, and nobody can look for one with a small
+    bound; equal episodes are kept apart, or rare ones would all fall into one part; and other
+    records are read anew, so that no kind of episode always comes first.
+    """
+    digests = [hashlib.sha256(content).digest() for content in episodes]
+    everything = hashlib.sha256(b"".join(sorted(digests))).digest()
     copies: Counter[bytes] = Counter()
     keys = []
-    for content in contents:
-        place = copies[content].to_bytes(8, "little")
-        keys.append(hashlib.sha256(everything + content + place).digest())
-        copies[content] += 1
-    order = sorted(range(len(demos)), key=keys.__getitem__)
-    cut = round(training_share(len(demos)) * len(demos))
-    return np.sort(order[:cut]), np.sort(order[cut:])
-
-
-def _estimate(
-    frame: "_Frame", sums: FloatArray, complete: BoolArray, failure_probability: float
-) -> ExpertEstimate:
-    count, lacking = complete.size, int((~complete).sum())
-    squares = (sums**2 / frame.weights).sum(axis=1)
-    moment = upper_mean(squares, frame.limit**2, MOMENT_SHARE * failure_probability)
-    radius = frame.factor * hilbert_radius(
-        moment, frame.limit, count, DEVIATION_SHARE * failure_probability
-    )
-    share = upper_frequency(lacking, count, INCOMPLETE_SHARE * failure_probability)
-    source = f"{count} of the demonstrations, shaped by the others"
-    seen = f"{lacking} of {count} were stopped or too short; more cannot be excluded"
-    terms = (
-        Term("sampling", radius, "f (sqrt(2 S2 L/n) + 2 b L/n)", source),
-        Term("outliers", share * frame.trivial, "p 2 N h", seen),
-        Term("truncation", frame.truncation, "2 N h discount^H", "recorded lengths"),
-    )
-    values, totals = frame.centre + sums.mean(axis=0), frame.centre + sums
-    return ExpertEstimate("control variate", values, terms, failure_probability, totals)
+    for digest in digests:
+        place = copies[digest].to_bytes(8, "little")
+        keys.append(hashlib.sha256(everything + digest + place).digest())
+        copies[digest] += 1
+    return np.array(sorted(range(len(episodes)), key=keys.__getitem__), dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,10 +429,7 @@ class _Frame:
     shaping: Shaping
     centre: FloatArray
     weights: FloatArray
-    factor: float
     limit: float
-    shortest: int | None
-    """H; None when no training trajectory was truncated."""
 
     @classmethod
     def learned(cls, problem: Apprenticeship, training: Demonstrations) -> "_Frame | None":
@@ -349,12 +440,11 @@ class _Frame:
         spread = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
         scale = problem.cost_class.scaling(ranges.size)
         least = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
-        weights, factor = problem.cost_class.quadratic_bound(np.where(ranges > 0, spread, least))
-        open_ended = ~Tails.of(training, matrix, world).known
-        shortest = int(training.lengths[open_ended].min()) if open_ended.any() else None
-        frame = cls(problem, shaping, totals.mean(axis=0), weights, factor, np.inf, shortest)
-        furthest = float(frame.furthest(training).max())
-        frame = replace(frame, limit=margin(len(training)) * furthest)
+        weights, _ = problem.cost_class.quadratic_bound(np.where(ranges > 0, spread, least))
+        frame = cls(problem, shaping, totals.mean(axis=0), weights, np.inf)
+        furthest = margin(len(training)) * float(frame.furthest(training).max())
+        smallest = LEAST_LIMIT * float(frame.size(problem.basis.norms * world.effective_horizon))
+        frame = replace(frame, limit=max(furthest, smallest))
         return frame if frame.size(frame.start) <= frame.limit else None
 
     @property
@@ -367,54 +457,110 @@ class _Frame:
         bound = self.problem.cost_class.centred_bound(self.problem.basis)
         return 2 * bound * self.problem.world.effective_horizon
 
-    @property
-    def truncation(self) -> float:
-        if self.shortest is None:
-            return 0.0
-        return self.trivial * self.problem.world.discount**self.shortest
-
     def size(self, sums: FloatArray) -> FloatArray:
         """|S| of every row."""
         return np.asarray(np.sqrt((sums**2 / self.weights).sum(axis=-1)))
 
-    def is_recorded(self, demos: Demonstrations) -> BoolArray:
-        """Tail known, or record at least H steps long."""
-        known = Tails.of(demos, self.problem.cost_matrix, self.problem.world).known
-        enough = False if self.shortest is None else demos.lengths >= self.shortest
-        return np.asarray(known | enough)
+    def estimate(self, demos: Demonstrations, failure_probability: float) -> ExpertEstimate:
+        """From episodes in the order in which bets are made."""
+        sums, stop, stopped = self.stopped_sums(demos)
+        values = self.centre + sums.mean(axis=0)
+        forward, symmetric = self._error(sums, 1.0, failure_probability), self._is_symmetric
+        reverse = forward if symmetric else self._error(sums, -1.0, failure_probability)
+        rest, most = self._rests(demos, stop, 1.0)
+        other, furthest = (rest, most) if symmetric else self._rests(demos, stop, -1.0)
+        share, count = OUTLIER_SHARE * failure_probability, len(demos)
+        outliers, back = upper_mean(rest, most, share), upper_mean(other, furthest, share)
+        cut = float(rest[~stopped].sum()) / count
+        source = f"{count} of the demonstrations, shaped by the others"
+        seen = f"{int(stopped.sum())} of {count} were stopped; more cannot be excluded"
+        terms = (
+            Term("sampling", forward, "max_w <w, values> - lower(<w, total>)", source),
+            Term("outliers", max(outliers - cut, 0.0), "upper(discount^T F)", seen),
+            Term("truncation", cut, "mean discount^T F", "recorded lengths"),
+        )
+        return ExpertEstimate(
+            "control variate", values, terms, failure_probability, reverse + back,
+            self.centre + sums,
+        )  # fmt: skip
 
-    def stopped_sums(self, demos: Demonstrations) -> tuple[FloatArray, BoolArray]:
-        """S of every episode where it was stopped or ends, and whether the episode is complete."""
+    @property
+    def _is_symmetric(self) -> bool:
+        return self.problem.cost_class.is_symmetric
+
+    def _error(self, sums: FloatArray, sign: float, failure_probability: float) -> float:
+        """No gap_W(sign (mean of the sums - their expectation)) is larger."""
+
+        def ranges(d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            reach = (1 + ROUNDING) * self.limit * np.sqrt(d**2 @ self.weights)
+            return d, -reach, reach
+
+        share = SAMPLING_SHARE * failure_probability
+        mean = sums.mean(axis=0)
+        return directed_error(self.problem.cost_class, sign, mean, sums, ranges, share)
+
+    def _rests(
+        self, demos: Demonstrations, stop: IntArray, sign: float
+    ) -> tuple[FloatArray, float]:
+        """G of every episode that is not complete after `stop` steps, and what none exceeds."""
+        world, V = self.problem.world, self.shaping.potential
+        least, greatest = widest_ranges(world, self.problem.basis)
+
+        def distance(low: FloatArray, high: FloatArray) -> float:
+            ends = (low - greatest, high - least) if sign > 0 else (least - high, greatest - low)
+            return max(0.0, min(self.trivial, self.problem.cost_class.largest_gap(*ends)))
+
+        open_ = np.flatnonzero(stop >= 0)
+        states, place = np.unique(self._states_at(demos, open_, stop), return_inverse=True)
+        distances = np.array([distance(V[state], V[state]) for state in states])
+        found = np.zeros(len(demos))
+        found[open_] = world.discount ** stop[open_] * distances[place]
+        return found, distance(V.min(axis=0), V.max(axis=0))
+
+    def _states_at(self, demos: Demonstrations, episodes: IntArray, stop: IntArray) -> IntArray:
+        """Where the episodes are after `stop` steps."""
+        at_end = stop[episodes] == demos.lengths[episodes]
+        pairs = demos.pairs_in(self.problem.world)
+        before = np.minimum(demos.offsets[episodes] + stop[episodes], pairs.size - 1)
+        inside = self.problem.world.pairs.states[pairs[before]]
+        return np.where(at_end, demos.last_states[episodes], inside)
+
+    def stopped_sums(self, demos: Demonstrations) -> tuple[FloatArray, IntArray, BoolArray]:
+        """S of every episode where it was stopped or ends; after how many steps, -1 where it is
+        complete; and whether it was stopped."""
         sums = np.tile(self.start, (len(demos), 1))
-        going = np.ones(len(demos), dtype=bool)
-        for episodes, steps in self._steps(demos):
+        going, stop = np.ones(len(demos), dtype=bool), demos.lengths.copy()
+        for t, episodes, steps in self._steps(demos):
             moved = sums[episodes] + steps
-            stays = self.size(moved) <= self.limit
-            going[episodes] &= stays
-            inside = episodes[going[episodes]]
-            sums[inside] = moved[going[episodes]]
+            leaves = going[episodes] & (self.size(moved) > self.limit)
+            stop[episodes[leaves]] = t
+            going[episodes[leaves]] = False
+            inside = going[episodes]
+            sums[episodes[inside]] = moved[inside]
+        known = Tails.of(demos, self.problem.cost_matrix, self.problem.world).known
         ended = sums + self.shaping.tails(demos, self.problem.cost_matrix, self.problem.world)
-        fits = going & (self.size(ended) <= self.limit)
-        sums[fits] = ended[fits]
-        return sums, fits & self.is_recorded(demos)
+        complete = going & known & (self.size(ended) <= self.limit)
+        sums[complete] = ended[complete]
+        stopped = ~going | (known & ~complete)
+        return sums, np.where(complete, -1, stop), stopped
 
     def furthest(self, demos: Demonstrations) -> FloatArray:
         """The largest |S_t| of every episode."""
         sums = np.tile(self.start, (len(demos), 1))
         peaks = self.size(sums)
-        for episodes, steps in self._steps(demos):
+        for _, episodes, steps in self._steps(demos):
             sums[episodes] += steps
             peaks[episodes] = np.maximum(peaks[episodes], self.size(sums[episodes]))
         ended = sums + self.shaping.tails(demos, self.problem.cost_matrix, self.problem.world)
         return np.maximum(peaks, self.size(ended))
 
-    def _steps(self, demos: Demonstrations) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Time by time, the episodes that go on and what their sums change by."""
+    def _steps(self, demos: Demonstrations) -> Iterator[tuple[int, IntArray, FloatArray]]:
+        """Time, the episodes that go on and what their sums change by."""
         world, pairs = self.problem.world, demos.pairs_in(self.problem.world)
         for t in range(int(demos.lengths.max())):
             episodes = np.flatnonzero(demos.lengths > t)
             visited = pairs[demos.offsets[episodes] + t]
-            yield episodes, world.discount**t * self.shaping.costs[visited]
+            yield t, episodes, world.discount**t * self.shaping.costs[visited]
 
 
 TARGET_WORTHWHILE = 0.05

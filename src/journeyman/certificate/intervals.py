@@ -1,9 +1,8 @@
 """Where single expectations lie: the expert's in probability, the apprentice's by the laws of the
 world, or in probability where these were estimated from counts.
 
-The expert's intervals hold together: R_i sqrt(log(2n/delta)/(2m)) around the plain mean,
-or the empirical Bernstein radius, whichever is smaller at half of delta each, and the unrecorded
-tails. They are a statement of their own, beside the bound.
+The expert's intervals hold together: both ends of each by bets on plain totals, with delta/(2n),
+unrecorded tails at their least and greatest. They are a statement of their own, beside the bound.
 
 No interval reaches beyond min psi_i h and max psi_i h, with h = 1/(1 - discount): there every total
 lies. Expectations that were declared are left as they are.
@@ -14,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.concentration import empirical_bernstein_radius, hoeffding_radius
 from journeyman.certificate.evaluation import exact_evaluation
 from journeyman.certificate.expert_estimates import PlainMean
 from journeyman.certificate.model_error import ModelError, occupancy_distance
@@ -38,19 +36,9 @@ def expert_intervals(problem: Apprenticeship, failure_probability: float) -> tup
     """One for each cost; a point where the expectations were declared."""
     if problem.expert is None or problem.demonstrations is None:
         return _intervals(problem, problem.target, problem.target)
-    mean, share = PlainMean.of(problem), failure_probability / 4
-    share /= problem.basis.num_costs
-    radius = np.array([
-        min(
-            hoeffding_radius(width, mean.count, share),
-            empirical_bernstein_radius(spread**2, width, mean.count, share),
-        )
-        for width, spread in zip(mean.ranges, mean.spread, strict=True)
-    ])  # fmt: skip
-    missing = float(mean.missing.mean())
-    middle = mean.totals.mean(axis=0) + problem.basis.centre * missing
-    tails = (problem.basis.highest - problem.basis.lowest) / 2 * missing
-    return _within_range(problem, middle, radius + tails)
+    mean, eye = PlainMean.of(problem), np.eye(problem.basis.num_costs)
+    share = failure_probability / (2 * len(eye))
+    return _within_range(problem, mean.lower(eye, share), -mean.lower(-eye, share))
 
 
 def apprentice_intervals(
@@ -61,17 +49,18 @@ def apprentice_intervals(
     width = basis.norms / largest * total(exact_evaluation(problem, visits).terms)
     if error is not None:
         width = width + (basis.highest - basis.lowest) / 2 * occupancy_distance(visits, error)
-    return _within_range(problem, visits.expectations(problem.basis), width)
+    middle = visits.expectations(problem.basis)
+    return _within_range(problem, middle - width, middle + width)
 
 
 def _within_range(
-    problem: Apprenticeship, middle: FloatArray, radius: FloatArray
+    problem: Apprenticeship, low: FloatArray, high: FloatArray
 ) -> tuple[Interval, ...]:
     """Cut where no total can be, with room for rounding."""
     basis, h = problem.basis, problem.world.effective_horizon
     room = EPSILON * (problem.world.num_pairs + 8) * basis.norms * h
     least, most = basis.lowest * h - room, basis.highest * h + room
-    ends = (np.clip(end, least, most) for end in (middle - radius, middle + radius))
+    ends = (np.clip(end, least, most) for end in (low, high))
     return _intervals(problem, *ends)
 
 

@@ -165,12 +165,13 @@ def _moved(problem: Apprenticeship, point: Witness, estimate: ExpertEstimate) ->
 
 
 def _error(problem: Apprenticeship, estimate: ExpertEstimate) -> float:
-    """The error of an estimate, with what rounding can have done to its means."""
+    """Of an estimate, seen from the expert, with what rounding can have done to its means."""
     steps = 0
     if problem.expert is not None and problem.demonstrations is not None:
         steps = int(problem.demonstrations.lengths.max()) + len(problem.demonstrations)
     rounding = (steps + problem.basis.num_costs + 16) * float(np.finfo(float).eps)
-    return total(estimate.terms) + rounding * problem.gap_scale
+    error = total(estimate.terms) if estimate.reverse is None else estimate.reverse
+    return error + rounding * problem.gap_scale
 
 
 def _radius(problem: Apprenticeship, estimate: ExpertEstimate) -> float:

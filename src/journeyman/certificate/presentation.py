@@ -18,7 +18,7 @@ import numpy as np
 from journeyman.certificate.agreement import advice as advice_of_records
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
-from journeyman.certificate.expert_estimates import LEAST_INDEPENDENT
+from journeyman.certificate.expert_estimates import INDEPENDENT_SHARE
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
 from journeyman.certificate.premises import doubt_of_copies
 from journeyman.certificate.regret import Regret
@@ -417,11 +417,10 @@ SYMBOLS: Mapping[str, str] = {
     "L": "log of 2 over a part of the failure probability",
     "delta": "a part of the failure probability",
     "T": "recorded length",
-    "f": "gap_W per unit of the norm that the spread suggests",
-    "S2": "bound on the mean square of shaped totals, in that norm",
-    "b": "size at which shaped totals are stopped",
-    "p": "share that may have been stopped or cut short",
-    "H": "length that counts as recorded",
+    "max_w": "largest over the costs of the class, w their weights",
+    "lower": "lower bound on an expectation, by betting",
+    "upper": "upper bound on an expectation, by betting",
+    "F": "largest difference of what can follow and the potential",
     "err": "how far, in the 1-norm, counts leave laws open",
     "err0": "the same for the initial law",
     "y": "kappa + t counts - lam: flow that the expert was seen to take, less what was not best",
@@ -447,8 +446,6 @@ SYMBOLS: Mapping[str, str] = {
     "cut": "the part of Z behind a record that was cut off",
 }
 """In the order in which they are explained."""
-MEASURED = "demonstrations that are measured"
-"""What n is where totals are shaped."""
 KINDS: Mapping[str, str] = {
     "A": "Lemma 2",
     "B": "the positive part of u",
@@ -467,8 +464,7 @@ def symbols(terms: Iterable[Term]) -> dict[str, str]:
     'recorded length'
     """
     found = {word for term in terms for word in SYMBOL.findall(term.formula)}
-    known = {**SYMBOLS, "n": MEASURED} if "S2" in found else SYMBOLS
-    return {symbol: words for symbol, words in known.items() if symbol in found}
+    return {symbol: words for symbol, words in SYMBOLS.items() if symbol in found}
 
 
 def kinds(names: Iterable[str]) -> dict[str, str]:
@@ -553,7 +549,7 @@ def _more(certificate: Certificate) -> str:
     while factor < MOST and _fallen(falling, factor) > allowed:
         factor *= 1.05
     sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
-    part = LEAST_INDEPENDENT * certificate.failure_probability
+    part = INDEPENDENT_SHARE * certificate.failure_probability
     rates = radii(problem, part, two_sided=False)
     try:
         needed = fewest(rates, allowed)

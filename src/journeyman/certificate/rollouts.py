@@ -37,7 +37,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign, require_whole
 from journeyman.certificate.evaluation import rounding
-from journeyman.certificate.expert_estimates import PLAIN_SHARES, PlainMean
+from journeyman.certificate.expert_estimates import ROLLOUT_SHARES, PlainMean
 from journeyman.certificate.premises import LEVEL
 from journeyman.certificate.terms import (
     ExpertEstimate,
@@ -198,7 +198,7 @@ class MixtureEvaluation:
 
 def _best_estimate(mean: PlainMean, failure_probability: float) -> ExpertEstimate:
     """With the smaller of two radii, each with its part of the failure probability."""
-    independent, adaptive = (part * failure_probability for part in PLAIN_SHARES)
+    independent, adaptive = (part * failure_probability for part in ROLLOUT_SHARES)
     estimates = (mean.independent(independent), mean.adaptive(adaptive))
     return min(estimates, key=lambda estimate: total(estimate.terms))
 

@@ -111,13 +111,16 @@ class PolicyEvaluation:
 class ExpertEstimate:
     """Expectations of the expert and the terms of their error.
 
-    A radius holds for either sign of the error; bounds and lower bounds are separate statements.
+    Bounds and lower bounds, which need the error the other way, are separate statements: each holds
+    with the probability of the estimate.
     """
 
     name: str
     values: FloatArray
     terms: tuple[Term, ...]
     failure_probability: float
+    reverse: float | None = None
+    """Bounds gap_W(e - values), where the terms bound gap_W(values - e) only."""
     totals: FloatArray | None = None
     """Of a shaped estimate: the stopped totals whose mean the values are."""
 

@@ -50,7 +50,13 @@ from journeyman.checker.draws import (
     stated_ways,
     whole_bytes,
 )
-from journeyman.checker.expert import PLAIN_PARTS, TRUNCATION, Estimate, plain_estimates
+from journeyman.checker.expert import (
+    TRUNCATION,
+    Estimate,
+    order_of_totals,
+    parts_of,
+    plain_estimates,
+)
 from journeyman.checker.explicit import (
     FAILED,
     check_bound,
@@ -564,10 +570,12 @@ def _estimates(run: CodedRun) -> list[Estimate]:
     question = run.question
     if question.target is not None or run.totals is None:
         return [Estimate("declared", np.asarray(question.target), ())]
-    first, second = (part * _shares(run)[0] for part in PLAIN_PARTS)
+    share, count = _shares(run)[0], len(run.totals)
+    first, second, _ = parts_of(question.costs, count, shapeable=False)
     return plain_estimates(
-        question.costs, question.horizon, run.totals, run.missing, (first, second),
-        {way.estimate for way in run.ways}, centred=question.centred,
+        question.costs, question.horizon, run.totals, run.missing, (share * first, share * second),
+        {way.estimate for way in run.ways}, order_of_totals(run.totals, run.missing),
+        centred=question.centred,
     )  # fmt: skip
 
 

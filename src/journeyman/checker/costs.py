@@ -11,8 +11,7 @@
 where k is the scale of the class. N is the largest |<w, row>| over the class and all rows of the
 basis. Radii are those of the textbooks.
 
-*Reference*: Hoeffding (1963); McDiarmid (1989); Pinelis (1994); Clopper and Pearson (1934); Maurer
-and Pontil (2009).
+*Reference*: Hoeffding (1963); McDiarmid (1989); Maurer and Pontil (2009).
 """
 
 import math
@@ -24,7 +23,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy import optimize, sparse, spatial, special
+from scipy import optimize, sparse, spatial
 
 from journeyman.checker.archives import Floats, dense
 from journeyman.checker.findings import Refused
@@ -34,8 +33,9 @@ SIMPLEX, KNOWN, PRIOR, POLYTOPE = "simplex", "known-cost", "prior-ball", "polyto
 SPREAD = "combined sqrt(2 Var L/m) + 7 R L/(3(m - 1))"
 BLOCK = 1 << 14
 """Rows of a basis that are weighed at a time."""
-MOST_SIGNS = 16
-"""Costs, up to which all signs are listed."""
+MOST_SORTED, MOST_PRODUCTS, MOST_SIGNS = 1 << 21, 1 << 29, 16
+"""Entries of a basis whose rows are compared; rows times points that are multiplied; costs of which
+all patterns of signs are taken together."""
 CLOSE = 1e-9
 """In units of the largest weights of a polytope: points as close are one."""
 HARDEST = 400_000
@@ -52,6 +52,10 @@ class Costs(ABC):
     matrix: Any
 
     contains_zero = False
+    round = False
+    """Whether the directions of `probes` are not all of it."""
+    symmetric = False
+    """Whether -w is a member with w."""
     only_worse = False
     """Whether expectations above those of the expert count, and none below."""
 
@@ -83,6 +87,14 @@ class Costs(ABC):
     def radii(self, horizon: float, count: int, delta: float) -> dict[str, tuple[float, str]]:
         """Every radius of a mean of totals that does not look at the data: by name, with its
         formula. The class and the count decide which is smallest, so any of them may be used."""
+
+    @abstractmethod
+    def probes(self) -> list[Floats]:
+        """Groups of directions: if no <d, z> of group g is above t_g, gap(z) <= combined(t)."""
+
+    def combined(self, tops: list[float]) -> float:
+        """One group: the vertices of the class."""
+        return tops[0]
 
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         """Weights s and a factor f with max_w |<w, x>| <= f sqrt(sum_i x_i^2/s_i) for all x."""
@@ -129,11 +141,38 @@ class Costs(ABC):
 
     def widths_of(self, points: Floats, horizon: float) -> Floats:
         """(max c_w - min c_w) h of every row w of `points`."""
-        low, high = np.full(len(points), math.inf), np.full(len(points), -math.inf)
-        for at in range(0, self.matrix.shape[0], BLOCK):
-            costs = dense(self.matrix[at : at + BLOCK]) @ points.T
-            low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
+        low, high = self.ends_of(points)
         return np.asarray(horizon * (high - low))
+
+    @cached_property
+    def different_rows(self) -> Any:
+        few = self.matrix.shape[0] * self.matrix.shape[1] <= MOST_SORTED
+        return np.unique(dense(self.matrix), axis=0) if few else self.matrix
+
+    def ends_of(self, points: Floats) -> tuple[Floats, Floats]:
+        """min c_w and max c_w of every row w of `points`; where these are too many what costs of
+        rows with such entries, absolute sums and norms cannot exceed."""
+        rows = self.different_rows
+        if rows.shape[0] * len(points) > MOST_PRODUCTS:
+            return self._wider_ends(points)
+        low, high = np.full(len(points), math.inf), np.full(len(points), -math.inf)
+        together = max(1, (BLOCK << 8) // len(points))
+        for at in range(0, rows.shape[0], together):
+            costs = dense(rows[at : at + together]) @ points.T
+            low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
+        return low, high
+
+    def _wider_ends(self, points: Floats) -> tuple[Floats, Floats]:
+        up, down = np.maximum(points, 0.0), np.minimum(points, 0.0)
+        low = up @ self.ends[0] + down @ self.ends[1]
+        high = up @ self.ends[1] + down @ self.ends[0]
+        for centre in (np.zeros(self.scale.size), self.centre):
+            sums = self.largest(lambda rows: np.abs(rows).sum(axis=1), centre)
+            norms = self.largest(lambda rows: np.sqrt(np.square(rows).sum(axis=1)), centre)
+            sizes = np.abs(points).max(axis=1) * sums, np.linalg.norm(points, axis=1) * norms
+            low = np.maximum(low, points @ centre - np.minimum(*sizes))
+            high = np.minimum(high, points @ centre + np.minimum(*sizes))
+        return low, high
 
     def of_tails(self, *, centred: bool) -> float:
         """N for time without a record: of costs at mid-range, or at nothing."""
@@ -172,7 +211,7 @@ class Costs(ABC):
 class BallCosts(Costs):
     """|w/k| <= 1 in a norm; gaps depend on the sizes |k z| alone."""
 
-    contains_zero = True
+    contains_zero = symmetric = True
 
     def gap(self, difference: Floats) -> float:
         sizes = np.abs(self.scale * difference)
@@ -230,6 +269,28 @@ class BallCosts(Costs):
             "McDiarmid": (mean, "sqrt(n/m) N2 h + 2 N h sqrt(log(1/delta)/(2m))"),
         }
 
+    @property
+    def round(self) -> bool:  # type: ignore[override]
+        return self.name == EUCLIDEAN
+
+    def probes(self) -> list[Floats]:
+        """Patterns of signs, of up to 16 costs together; or both signs of every cost."""
+        points, count = np.diag(self.scale), self.scale.size
+        if self.name == L1:
+            return [np.vstack([points, -points])]
+        if self.name == EUCLIDEAN:
+            return [np.vstack([point, -point]) for point in points]
+        parts = np.array_split(np.arange(count), -(-count // MOST_SIGNS))
+        return [
+            (2.0 * np.indices((2,) * part.size).reshape(part.size, -1).T - 1) @ points[part]
+            for part in parts
+        ]
+
+    def combined(self, tops: list[float]) -> float:
+        if self.name == INFINITY:
+            return math.fsum(tops)
+        return math.hypot(*(max(top, 0.0) for top in tops)) if self.name == EUCLIDEAN else tops[0]
+
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         if self.name != INFINITY:
             return self.scale**-2.0, 1.0
@@ -260,6 +321,9 @@ class SimplexCosts(Costs):
         widest, n = float((self.scale * self.ranges).max()) * horizon, self.scale.size
         radius = hoeffding(widest, count, delta / n)
         return {"one-sided": (radius, "max_i R_i sqrt(log(n/delta)/(2m))")}
+
+    def probes(self) -> list[Floats]:
+        return [np.diag(self.scale)]
 
 
 class KnownCosts(SimplexCosts):
@@ -317,6 +381,19 @@ class PriorCosts(Costs):
             f"prior and {name}": (known + self.radius * radius, formula + inner)
             for name, (radius, inner) in self.ball.radii(horizon, count, delta / 2).items()
         }
+
+    @property
+    def round(self) -> bool:  # type: ignore[override]
+        return self.ball.round
+
+    def probes(self) -> list[Floats]:
+        groups = self.ball.probes()
+        if len(groups) == 1:
+            return [self.prior + self.radius * groups[0]]
+        return [self.prior[np.newaxis], *groups]
+
+    def combined(self, tops: list[float]) -> float:
+        return tops[0] + (self.radius * self.ball.combined(tops[1:]) if tops[1:] else 0.0)
 
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         weights, factor = self.ball.quadratic(spread)
@@ -419,6 +496,9 @@ class PolytopeCosts(Costs):
             "union": (union, f"{formula} sqrt(log(2n/delta)/(2m))"),
         }
 
+    def probes(self) -> list[Floats]:
+        return [self.vertices]
+
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         found = []
         for weights in (spread / self.scale, self.scale**-2.0):
@@ -495,17 +575,3 @@ def smaller_radii(variances: Floats, widths: Floats, count: int, delta: float) -
         min(hoeffding(width, count, delta), bernstein(variance, width, count, delta))
         for variance, width in both
     ])  # fmt: skip
-
-
-def pinelis(second_moment: float, largest: float, count: int, delta: float) -> float:
-    """sqrt(2 S log(2/delta)/n) + 2 B log(2/delta)/n."""
-    share = (math.log(2) - math.log(delta)) / count
-    return math.sqrt(2 * share * second_moment) + 2 * share * largest
-
-
-def clopper_pearson(seen: int, count: int, delta: float) -> float:
-    """The p with P(at most `seen` of `count`) = delta."""
-    if seen >= count:
-        return 1.0
-    excess = lambda p: special.bdtr(seen, count, p) - delta  # noqa: E731
-    return float(optimize.brentq(excess, 0.0, 1.0, xtol=1e-18, rtol=1e-14))

@@ -23,9 +23,10 @@ import numpy as np
 
 from journeyman.checker.archives import Floats
 from journeyman.checker.costs import SPREAD, Costs, smaller_radii
-from journeyman.checker.expert import PLAIN_PARTS
 from journeyman.checker.findings import AGREEMENT, Findings, Refused, number
 
+PARTS = (0.80, 0.20)
+"""Of delta, for data-independent radii of rollouts and for the empirical Bernstein radius."""
 LEVEL = 1e-6
 COMPARISONS = 6
 """Of one number, both sides counted: with fresh draws, and with the exact expectation."""
@@ -98,7 +99,7 @@ class Sample:
     def radius(self, costs: Costs, horizon: float, stated: str | None) -> tuple[float, str, str]:
         """Of the mean of rollouts, with formula and source: the one whose formula is stated, or
         else the smallest. Each holds with a part of the failure probability of its own."""
-        first, second = (part * self.failure_probability for part in PLAIN_PARTS)
+        first, second = (part * self.failure_probability for part in PARTS)
         drawn = f"{self.count} rollouts"
         radii = costs.radii(horizon, self.count, first).values()
         found = [(radius, formula, drawn) for radius, formula in radii]

@@ -4,59 +4,58 @@ A terminated episode rests in its last state. Its endless tail is known when tha
 same under each of its actions, psi(x_T) discount^T/(1 - discount); no other tail is known.
 
 The shaped estimate: training episodes, those with the least digests, decide potential V, centre c,
-weights s, limit b and length H. With
+weights s and limit b. With
 
     S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
     |S|^2 = sum_i S_i^2/s_i
 
 an episode is stopped before the step that would make |S_t| exceed b. It is complete when it was not
-stopped and its tail is known, with |S| <= b behind it, or begins after H steps. The estimate is
-c + mean S, S where an episode was stopped or ends; its error is at most
+stopped and its tail is known, with |S| <= b behind it. The estimate is c + mean S, S where an
+episode was stopped or ends after T steps; its error is at most
 
-    f (sqrt(2 S2 L/n) + 2 b L/n) + p 2 N h + 2 N h discount^H
+    max_w <w, mean S> - lower(<w, S>) + upper(G),       |<w, S>|^2 <= b^2 sum_i s_i w_i^2
 
-Whether an episode stays below the limit can be a matter of rounding (when nothing is random, all of
-S is rounding): how many were incomplete is then taken from the claim, if it is possible.
+where G is 0 for complete episodes, and else discount^T times the largest difference between V(x_T)
+and what totals from there can be, up to 2 N h. Bets are made in the order of the digests.
 """
 
-import hashlib
 import math
-import re
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from journeyman.checker.archives import Bools, Floats, dense
+from journeyman.checker.archives import Bools, Floats, Ints, dense
+from journeyman.checker.betting import largest_error, lower_means, reading_order, upper_mean
 from journeyman.checker.chain import Chain, attainable
-from journeyman.checker.costs import (
-    SPREAD,
-    Costs,
-    bernstein,
-    clopper_pearson,
-    pinelis,
-    smaller_radii,
-)
+from journeyman.checker.costs import Costs
 from journeyman.checker.findings import AGREEMENT, DerivedTerm, Findings, Refused
 from journeyman.checker.inputs import Problem, Records, StoredWorld
 
-PLAIN_PARTS = (0.80, 0.20)
-"""Of delta, for data-independent radii and the empirical Bernstein radius."""
-PLAIN_UP_TO, LEAST_PART = 20, 0.05
-"""Demonstrations without a shaped estimate, which takes from the first part; what it leaves."""
+FIXED_PART, ROUND_PART = 0.05, 0.50
+"""Of delta, for data-independent radii, and with few demonstrations for those of round classes; the
+rest is for bets."""
+PLAIN_UP_TO, LEAST_PART = 20, 0.30
+"""Demonstrations without a shaped estimate, which takes from the bets; what it leaves to them."""
 TRAINING_SHARE, MARGIN = (0.12, 1.0), (1.25, 2.2)
 """a + b/sqrt(count): of the demonstrations for training; of the limit over what they reached."""
 SMOOTHING, LEAST_SPREAD = 0.1, 1e-3
-DEVIATION_PART, MOMENT_PART, INCOMPLETE_PART = 0.7, 0.15, 0.15
+SAMPLING_PART, OUTLIER_PART = 0.8, 0.2
+LEAST_LIMIT = 1e-9
+"""Of the largest totals."""
+ROOM = 1e-12
+"""Relative to the largest totals, on both sides of their range."""
+BETS = "max_w <w, values> - lower(<w, total>)"
 TRUNCATION = "N h mean discount^T"
 SHAPED, STOPPED = "control variate", "stopped shaping"
 MOVED = ("blend", "completed mean", STOPPED)
 """Kinds of targets that are moved into the attainable ranges."""
-ROUNDING = 1e-11
-"""Relative to the largest totals: closer than this to the limit, rounding decides."""
 BLOCK = 1 << 22
 """Numbers in a block of episodes."""
+EPSILON = float(np.finfo(float).eps)
+Ranges: TypeAlias = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""Directions to what samples are multiplied by, and the ends between which that lies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +65,13 @@ class Estimate:
     name: str
     values: Floats
     terms: tuple[DerivedTerm, ...]
+    reverse: float | None = None
+    """No gap of the expert to the values is larger; the terms where there is none."""
 
     @property
     def error(self) -> float:
-        return math.fsum(term.value for term in self.terms)
+        own = math.fsum(term.value for term in self.terms)
+        return own if self.reverse is None else self.reverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,37 +235,76 @@ def _variance_of_model(world: StoredWorld, records: Records, V: Floats) -> Float
 
 def plain_estimates(
     costs: Costs, horizon: float, totals: Floats, missing: Floats, shares: tuple[float, float],
-    names: set[str], *, centred: bool,
+    names: set[str], order: Ints, *, centred: bool,
 ) -> list[Estimate]:  # fmt: skip
     """The plain mean with a data-independent radius, the one that is among the claimed `names` or
-    else the smallest, and with its own variance. `shares` are failure probabilities."""
+    else the smallest, and with bets. `shares` are failure probabilities."""
     count, unknown = len(totals), math.fsum(missing) / len(totals)
     mean = totals.mean(axis=0) + (costs.centre * unknown if centred else 0.0)
-    sample = f"{count} demonstrations"
-    cut = DerivedTerm(
-        "truncation", TRUNCATION, costs.of_tails(centred=centred) * unknown, "recorded lengths"
-    )
+    sample, lost = f"{count} demonstrations", costs.of_tails(centred=centred) * unknown
+    cut = DerivedTerm("truncation", TRUNCATION, lost, "recorded lengths")
     radii = costs.radii(horizon, count, shares[0])
     claimed = [name for name in radii if f"plain mean, {name}" in names]
     name = claimed[0] if claimed else min(radii, key=lambda one: radii[one][0])
     fixed = DerivedTerm("sampling", radii[name][1], radii[name][0], sample)
-    variances = spread(costs, totals, missing) ** 2
-    radius = costs.spread_radius(horizon, variances, count, shares[1])
-    adapted = DerivedTerm("sampling", SPREAD, radius, f"{sample} and their spread")
+    samples = np.column_stack([totals, missing])[order]
+
+    def ranges(d: Floats) -> tuple[Floats, Floats, Floats]:
+        """Time without a record costs the least that a step can."""
+        low, high = costs.ends_of(d)
+        room = ROOM * horizon * (np.abs(d) @ costs.norms)
+        return np.column_stack([d, low]), horizon * low - room, horizon * high + room
+
+    own, reverse = both_errors(costs, mean, samples, ranges, shares[1])
+    short = min(lost, own)
+    bets = DerivedTerm("sampling", BETS, own - short, f"{sample}, one after the other")
+    rest = DerivedTerm("truncation", TRUNCATION, short, "recorded lengths")
     return [
         Estimate(f"plain mean, {name}", mean, (fixed, cut)),
-        Estimate("plain mean, empirical Bernstein", mean, (adapted, cut)),
+        Estimate("plain mean, betting", mean, (bets, rest), reverse),
     ]
 
 
-def parts_of(world: StoredWorld, count: int) -> tuple[float, float, float]:
-    """Of delta: data-independent radii, empirical Bernstein, and the shaped estimate, which needs
-    laws that are known and takes from the first."""
-    first, second = PLAIN_PARTS
-    if world.knowledge.is_estimate or count <= PLAIN_UP_TO:
-        return first, second, 0.0
-    left = max(LEAST_PART, first * PLAIN_UP_TO / count)
-    return left, second, first - left
+def both_errors(
+    costs: Costs, values: Floats, samples: Floats, ranges: Ranges, delta: float
+) -> tuple[float, float]:
+    """No gap of values - mean, and none of mean - values, is larger; each up to `delta`."""
+    groups, found = costs.probes(), []
+    part = delta / sum(len(group) for group in groups)
+    for sign in (1.0,) if costs.symmetric else (1.0, -1.0):
+        tops = []
+        for group in groups:
+            factors, low, high = ranges(sign * group)
+            centre = sign * group @ values
+            tops.append(largest_error(factors, centre, samples, low, high, part))
+        found.append(costs.combined(tops))
+    return found[0], found[-1]
+
+
+def order_of(records: Records) -> Ints:
+    """In which episodes are read: by their pairs and ends."""
+    stops, pairs = np.cumsum(records.lengths), records.pair.astype("<i8")
+    contents = []
+    for k, (stop, length) in enumerate(zip(stops, records.lengths, strict=True)):
+        end = int(records.ends[k]).to_bytes(8, "little") + bytes([bool(records.terminated[k])])
+        contents.append(pairs[stop - length : stop].tobytes() + end)
+    return reading_order(contents)
+
+
+def order_of_totals(totals: Floats, missing: Floats) -> Ints:
+    """The same where only totals were saved."""
+    return reading_order([row.tobytes() for row in np.column_stack([totals, missing])])
+
+
+def parts_of(costs: Costs, count: int, *, shapeable: bool) -> tuple[float, float, float]:
+    """Of delta: data-independent radii, bets on plain totals, and the shaped estimate, which needs
+    laws that are known and takes from the second."""
+    few = PLAIN_UP_TO / count if count > PLAIN_UP_TO else 1.0
+    fixed = max(FIXED_PART, ROUND_PART * few) if costs.round else FIXED_PART
+    bets = plain = 1 - fixed
+    if shapeable:
+        plain = max(LEAST_PART, bets * few)
+    return fixed, plain, bets - plain
 
 
 def spread(costs: Costs, totals: Floats, missing: Floats) -> Floats:
@@ -284,13 +325,16 @@ def intervals(
     if records is None:
         return problem.target, problem.target
     costs, h = problem.costs, world.horizon
-    totals, missing = recorded(world, problem.matrix, records)
-    unknown, half = math.fsum(missing) / len(records), costs.ranges / 2
-    middle = totals.mean(axis=0) + costs.centre * unknown
-    variances, level = spread(costs, totals, missing) ** 2, delta / (4 * half.size)
-    reach = smaller_radii(variances, costs.ranges * h, len(records), level) + half * unknown
+    totals, missing = (part[order_of(records)] for part in recorded(world, problem.matrix, records))
+    room, level = ROOM * h * costs.norms, delta / (2 * costs.norms.size)
     least, most = (end * h for end in costs.ends)
-    return np.clip(middle - reach, least, most), np.clip(middle + reach, least, most)
+    lower, upper = least - room, most + room
+    lowest = totals + np.outer(missing, costs.ends[0])
+    highest = totals + np.outer(missing, costs.ends[1])
+    width = np.where(room > 0, upper - lower, 1.0)
+    up = lower + width * lower_means(np.maximum((lowest - lower) / width, 0.0), level)
+    down = upper - width * lower_means(np.maximum((upper - highest) / width, 0.0), level)
+    return np.clip(up, least, most), np.clip(down, least, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,47 +366,20 @@ class Potential:
 
 
 def shaped_estimate(
-    world: StoredWorld, problem: Problem, records: Records, delta: float, claimed: str | None
+    world: StoredWorld, problem: Problem, records: Records, delta: float
 ) -> Estimate | None:
-    """The estimate with `delta` as its failure probability; None where there can be none. `claimed`
-    is the stated source of its outliers, None where no such estimate is claimed."""
-    trains = _trains(records)
-    if trains.sum() < 2 or (~trains).sum() < 2:
+    """The estimate with `delta` as its failure probability; None where there can be none."""
+    order, (least, falling) = order_of(records), TRAINING_SHARE
+    cut = round((least + falling / len(records) ** 0.5) * len(records))
+    if cut < 2 or len(records) - cut < 2:
         return None
+    trains = np.zeros(len(records), dtype=bool)
+    trains[order[:cut]] = True
     frame = Frame.learned(world, problem, records.only(trains))
-    start = float(frame.size(frame.start))
-    if start > frame.limit + (frame.blur if claimed is not None else -frame.blur):
+    if float(frame.size(frame.start)) > frame.limit:
         return None
-    applied = records.only(~trains)
-    sums, peaks = frame.sums(applied)
-    late = frame.is_recorded(applied)
-    most = int((~(late & (peaks <= frame.limit - frame.blur))).sum())
-    least = int((~(late & (peaks <= frame.limit + frame.blur))).sum())
-    stated = re.match(r"(\d+) of \d+ were stopped", claimed or "")
-    lacking = min(max(int(stated[1]) if stated else most, least), most)
-    return frame.estimate(sums, lacking, delta)
-
-
-def _trains(records: Records) -> Bools:
-    """Which episodes train: those with the least digests of the record, of their own pairs and end,
-    and of their number among equals."""
-    stops, pairs = np.cumsum(records.lengths), records.pair.astype("<i8")
-    contents = []
-    for k, (stop, length) in enumerate(zip(stops, records.lengths, strict=True)):
-        end = int(records.ends[k]).to_bytes(8, "little") + bytes([bool(records.terminated[k])])
-        contents.append(hashlib.sha256(pairs[stop - length : stop].tobytes() + end).digest())
-    record = hashlib.sha256(b"".join(sorted(contents))).digest()
-    equals: Counter[bytes] = Counter()
-    keys = []
-    for content in contents:
-        place = equals[content].to_bytes(8, "little")
-        keys.append(hashlib.sha256(record + content + place).digest())
-        equals[content] += 1
-    (least, falling), count = TRAINING_SHARE, len(records)
-    cut = round((least + falling / count**0.5) * count)
-    trains = np.zeros(count, dtype=bool)
-    trains[sorted(range(count), key=keys.__getitem__)[:cut]] = True
-    return trains
+    place = (np.cumsum(~trains) - 1)[order[cut:]]
+    return frame.estimate(records.only(~trains), place, delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,9 +391,7 @@ class Frame:
     potential: Potential
     centre: Floats
     weights: Floats
-    factor: float
     limit: float
-    least_length: int | None
 
     @classmethod
     def learned(cls, world: StoredWorld, problem: Problem, training: Records) -> "Frame":
@@ -386,50 +401,43 @@ class Frame:
         ranges, scale = costs.ranges * world.horizon, costs.scale
         deviation = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
         constant = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
-        weights, factor = costs.quadratic(np.where(costs.ranges > 0, deviation, constant))
-        open_ended = ~EpisodeTails.of(world, matrix, training).known
-        length = int(training.lengths[open_ended].min()) if open_ended.any() else None
-        centre = totals.mean(axis=0)
-        rough = cls(world, problem, potential, centre, weights, factor, math.inf, length)
+        weights, _ = costs.quadratic(np.where(costs.ranges > 0, deviation, constant))
+        rough = cls(world, problem, potential, totals.mean(axis=0), weights, math.inf)
         margin = MARGIN[0] + MARGIN[1] / len(training) ** 0.5
-        return replace(rough, limit=margin * float(rough.sums(training)[1].max()))
+        furthest = margin * float(rough.sums(training)[3].max())
+        least = LEAST_LIMIT * float(rough.size(costs.norms * world.horizon))
+        return replace(rough, limit=max(furthest, least))
 
     @property
     def start(self) -> Floats:
         return np.asarray(self.potential.baseline - self.centre)
 
-    @property
-    def blur(self) -> float:
-        """What rounding can do to |S|."""
-        return ROUNDING * float(self.size(self.problem.costs.norms * self.world.horizon))
-
     def size(self, sums: Floats) -> Floats:
         return np.asarray(np.sqrt((np.square(sums) / self.weights).sum(axis=-1)))
 
-    def is_recorded(self, records: Records) -> Bools:
-        known = EpisodeTails.of(self.world, self.problem.matrix, records).known
-        late = False if self.least_length is None else records.lengths >= self.least_length
-        return np.asarray(known | late)
-
-    def sums(self, records: Records) -> tuple[Floats, Floats]:
-        """S where an episode was stopped or ends, and the largest |S_t| it would have reached."""
+    def sums(self, records: Records) -> tuple[Floats, Ints, Bools, Floats]:
+        """S where an episode was stopped or ends; after how many steps, -1 where it is complete;
+        whether it was stopped; and the largest |S_t| it would have reached."""
         longest = int(records.lengths.max())
         together = max(1, BLOCK // (longest * self.centre.size))
         parts = [
             self._block(records, first, min(first + together, len(records)), longest)
             for first in range(0, len(records), together)
         ]
-        last, peaks = (np.concatenate(part) for part in zip(*parts, strict=True))
+        last, steps, peaks = (np.concatenate(part) for part in zip(*parts, strict=True))
         tails = EpisodeTails.of(self.world, self.problem.matrix, records)
         ended = last + self.potential.tails(self.world, records, tails)
         reached = np.maximum(peaks, self.size(ended))
-        fits = reached <= self.limit + self.blur
-        return np.where(fits[:, np.newaxis], ended, last), reached
+        complete = tails.known & (steps < 0) & (self.size(ended) <= self.limit)
+        stop = np.where(complete, -1, np.where(steps < 0, records.lengths, steps))
+        stopped = (steps >= 0) | (tails.known & ~complete)
+        return np.where(complete[:, np.newaxis], ended, last), stop, stopped, reached
 
     def _block(
         self, records: Records, first: int, stop: int, longest: int
-    ) -> tuple[Floats, Floats]:
-        """Episodes side by side; steps beyond an episode's end cost nothing."""
+    ) -> tuple[Floats, Ints, Floats]:
+        """Episodes side by side; steps beyond an episode's end cost nothing. The last sum within
+        the limit, after how many steps it was left, -1 if never, and the largest |S|."""
         low, high = np.searchsorted(records.episode, (first, stop))
         time, place = records.time[low:high], records.episode[low:high] - first
         steps = np.zeros((stop - first, longest + 1, self.centre.size))
@@ -438,26 +446,51 @@ class Frame:
         steps[place, time + 1] = weight * self.potential.shaped[records.pair[low:high]]
         running = np.cumsum(steps, axis=1)
         sizes = self.size(running)
-        outside = sizes > self.limit + self.blur
-        last = np.where(outside.any(axis=1), np.argmax(outside, axis=1) - 1, longest)
-        return running[np.arange(stop - first), last], sizes.max(axis=1)
+        outside = sizes > self.limit
+        left = np.where(outside.any(axis=1), np.argmax(outside, axis=1) - 1, -1)
+        last = np.where(left < 0, longest, left)
+        return running[np.arange(stop - first), last], left, sizes.max(axis=1)
 
-    def estimate(self, sums: Floats, lacking: int, delta: float) -> Estimate:
-        """From the stopped sums, `lacking` of which are not complete."""
-        count, width = len(sums), self.limit**2
-        moments = (np.square(sums) / self.weights).sum(axis=1)
-        parts = moments / width if width > 0 else np.zeros(count)
-        radius = bernstein(float(parts.var(ddof=1)), 1.0, count, MOMENT_PART * delta)
-        moment = width * min(1.0, float(parts.mean()) + radius)
-        sampling = self.factor * pinelis(moment, self.limit, count, DEVIATION_PART * delta)
-        share = clopper_pearson(lacking, count, INCOMPLETE_PART * delta)
-        trivial = 2 * self.problem.costs.smaller * self.world.horizon
-        cut = 0.0 if self.least_length is None else self.world.discount**self.least_length
+    def rests(self, records: Records, stop: Ints, sign: float) -> tuple[Floats, float]:
+        """G of every episode, and what none can exceed."""
+        world, costs, V = self.world, self.problem.costs, self.potential.values
+        slack = 4 * EPSILON * costs.norms
+        least, most = ((end + way * slack) * world.horizon for end, way in
+                       zip(costs.ends, (-1, 1), strict=True))  # fmt: skip
+        trivial, found = 2 * costs.smaller * world.horizon, np.zeros(len(records))
+
+        def distance(low: Floats, high: Floats) -> float:
+            ends = (low - most, high - least) if sign > 0 else (least - high, most - low)
+            return max(0.0, min(trivial, costs.largest_gap(*ends)))
+
+        firsts, known = np.cumsum(records.lengths) - records.lengths, {}
+        for k in np.flatnonzero(stop >= 0):
+            at_end = stop[k] == records.lengths[k]
+            state = int(records.ends[k] if at_end else records.state[firsts[k] + stop[k]])
+            if state not in known:
+                known[state] = distance(V[state], V[state])
+            found[k] = world.discount ** float(stop[k]) * known[state]
+        return found, distance(V.min(axis=0), V.max(axis=0))
+
+    def estimate(self, records: Records, order: Ints, delta: float) -> Estimate:
+        """From the stopped sums of episodes that are read in this order."""
+        sums, stop, stopped, _ = self.sums(records)
+        costs, count, mean = self.problem.costs, len(sums), sums.mean(axis=0)
+
+        def ranges(d: Floats) -> tuple[Floats, Floats, Floats]:
+            reach = (1 + ROOM) * self.limit * np.sqrt(np.square(d) @ self.weights)
+            return d, -reach, reach
+
+        own, reverse = both_errors(costs, mean, sums[order], ranges, SAMPLING_PART * delta)
+        ways = [self.rests(records, stop, sign) for sign in (1.0, -1.0)]
+        upper = [upper_mean(rest[order], most, OUTLIER_PART * delta) for rest, most in ways]
+        cut = math.fsum(ways[0][0][~stopped]) / count
         sample = f"{count} of the demonstrations, shaped by the others"
-        seen = f"{lacking} of {count} were stopped or too short; more cannot be excluded"
+        seen = f"{int(stopped.sum())} of {count} were stopped; more cannot be excluded"
         terms = (
-            DerivedTerm("sampling", "f (sqrt(2 S2 L/n) + 2 b L/n)", sampling, sample),
-            DerivedTerm("outliers", "p 2 N h", share * trivial, seen),
-            DerivedTerm("truncation", "2 N h discount^H", trivial * cut, "recorded lengths"),
+            DerivedTerm("sampling", BETS, own, sample),
+            DerivedTerm("outliers", "upper(discount^T F)", max(upper[0] - cut, 0.0), seen),
+            DerivedTerm("truncation", "mean discount^T F", cut, "recorded lengths"),
         )
-        return Estimate(SHAPED, self.centre + sums.mean(axis=0), terms)
+        other = upper[0] if costs.symmetric else upper[1]
+        return Estimate(SHAPED, self.centre + mean, terms, reverse + other)

@@ -36,10 +36,10 @@ from journeyman.checker.consistency import (
 from journeyman.checker.costs import KNOWN
 from journeyman.checker.draws import Sample, Way, samples_of, stated_ways
 from journeyman.checker.expert import (
-    SHAPED,
     Estimate,
     check_target,
     intervals,
+    order_of,
     parts_of,
     plain_estimates,
     recorded,
@@ -168,13 +168,12 @@ class ExplicitRun:
             return [Estimate(str(self.problem.expectation["kind"]), self.problem.target, ())]
         if self.records is None:
             raise Refused("the expert's expectations were estimated from nothing")
-        first, second, _ = (
-            part * self.parts[0] for part in parts_of(self.world, len(self.records))
-        )
+        first, second, _ = self._estimate_parts
         found = plain_estimates(
             self.problem.costs, self.world.horizon,
             *recorded(self.world, self.problem.matrix, self.records), (first, second),
-            {way.estimate for way in self.ways}, centred=self.evidence.centred,
+            {way.estimate for way in self.ways}, order_of(self.records),
+            centred=self.evidence.centred,
         )  # fmt: skip
         return found if self.shaped is None else [*found, self.shaped]
 
@@ -182,13 +181,18 @@ class ExplicitRun:
     def shaped(self) -> Estimate | None:
         if self.records is None:
             return None
-        part = parts_of(self.world, len(self.records))[2] * self.parts[0]
-        claimed = [way.terms for way in self.ways if way.estimate == SHAPED]
-        sources = [str(one.get("source")) for terms in claimed for one in terms[-2:-1]]
+        part = self._estimate_parts[2]
         if part <= 0:
             return None
-        source = sources[0] if sources else None
-        return shaped_estimate(self.world, self.problem, self.records, part, source)
+        return shaped_estimate(self.world, self.problem, self.records, part)
+
+    @property
+    def _estimate_parts(self) -> tuple[float, float, float]:
+        """Of the failure probability, for every estimate of the expert."""
+        count = 0 if self.records is None else len(self.records)
+        known = not self.world.knowledge.is_estimate
+        first, second, third = parts_of(self.problem.costs, count, shapeable=known)
+        return self.parts[0] * first, self.parts[0] * second, self.parts[0] * third
 
 
 def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> ExplicitRun:

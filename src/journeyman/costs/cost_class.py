@@ -26,6 +26,7 @@ when the policy does better than the expert under every cost of the class.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -39,6 +40,8 @@ from journeyman.errors import InvalidCosts, InvalidProblem
 
 BLOCK = 1 << 16
 """Rows of a cost basis that are looked at together."""
+MOST_SORTED, MOST_PRODUCTS = 1 << 21, 1 << 29
+"""Entries of a basis whose different rows are looked for; rows times points that are multiplied."""
 TINY = 1e-300
 BOX, BALL, LARGEST, HULL = range(4)
 """What compiled loops know: centre + scale sign(z); centre + scale (scale z)/|scale z|_2; the cost
@@ -294,13 +297,46 @@ class Totals:
 
     def ranges_of(self, points: FloatArray) -> FloatArray:
         """(max c_w - min c_w) h of every row w of `points`."""
-        matrix = self.basis.matrix
-        low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
-        for start in range(0, matrix.shape[0], BLOCK):
-            rows = matrix[start : start + BLOCK]
-            costs = np.asarray(dense(rows) @ points.T)
-            low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
+        low, high = self.ends_of(points)
         return np.asarray(self.horizon * (high - low))
+
+    def ends_of(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """min c_w and max c_w of every row w of `points`, or what lies beyond them.
+
+        Where rows times points are too many: <w, row> is between the sums of the least and the
+        greatest w_i row_i, and within |w|_inf |row - c|_1 and |w|_2 |row - c|_2 of <w, c>, for c
+        zero and the middle of all ranges.
+        """
+        rows = self._different_rows
+        count, together = rows.shape[0], max(1, BLOCK**2 // (1024 * len(points)))
+        if count * len(points) <= MOST_PRODUCTS:
+            low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
+            for at in range(0, count, together):
+                costs = dense(rows[at : at + together]) @ points.T
+                low, high = np.minimum(low, costs.min(axis=0)), np.maximum(high, costs.max(axis=0))
+            return low, high
+        up, down = np.maximum(points, 0.0), np.minimum(points, 0.0)
+        least, greatest = self.basis.lowest, self.basis.highest
+        low, high = up @ least + down @ greatest, up @ greatest + down @ least
+        for centre in (np.zeros(self.num_costs), self.basis.centre):
+            blocks = (dense(rows[at : at + BLOCK]) - centre for at in range(0, count, BLOCK))
+            sizes = np.array([
+                (np.abs(block).sum(axis=1).max(), np.linalg.norm(block, axis=1).max())
+                for block in blocks
+            ]).max(axis=0)  # fmt: skip
+            largest = np.abs(points).max(axis=1), np.linalg.norm(points, axis=1)
+            reach = np.minimum(largest[0] * sizes[0], largest[1] * sizes[1])
+            low = np.maximum(low, points @ centre - reach)
+            high = np.minimum(high, points @ centre + reach)
+        return low, high
+
+    @cached_property
+    def _different_rows(self) -> Matrix:
+        """The rows of the basis, each once, where they are few enough to sort."""
+        matrix = self.basis.matrix
+        if matrix.shape[0] * matrix.shape[1] > MOST_SORTED:
+            return matrix
+        return np.unique(dense(matrix), axis=0)
 
 
 def union_over_points(totals: Totals, points: FloatArray, delta: float, *, two_sided: bool) -> Rate:
@@ -333,6 +369,10 @@ class CostClass(ABC):
     """Whether, of policies with the same gap, one that costs less in total is preferred."""
     is_known: ClassVar[bool] = False
     """Whether there is one cost only."""
+    is_round: ClassVar[bool] = False
+    """Whether no finite set of directions has all of the class."""
+    is_symmetric: ClassVar[bool] = False
+    """Whether -w belongs to the class with every w: no gap has a sign."""
     bears_clipping: ClassVar[bool] = True
     """Whether moving an estimate of the expert into the attainable ranges, cost by cost, cannot
     take it farther from the truth."""
@@ -413,6 +453,15 @@ class CostClass(ABC):
         squares: |gap(z + e) - gap(z)| <= max_w |<w, e>|."""
         weights, factor = self.quadratic_bound(np.maximum(errors, TINY))
         return factor * float(np.linalg.norm(errors / np.sqrt(weights)))
+
+    @abstractmethod
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        """Groups of finitely many directions that say enough about gaps: if no <d, z> over the rows
+        d of group g is above t_g, then gap(z) <= combined(t)."""
+
+    def combined(self, tops: FloatArray) -> float:
+        """See `probes`; does not fall with any t_g. One group: the vertices of W."""
+        return float(tops[0])
 
     @abstractmethod
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
@@ -571,6 +620,8 @@ class ScaledClass(CostClass):
 @dataclass(frozen=True, eq=False, init=False)
 class Ball(ScaledClass):
     """A unit ball of a norm that only looks at sizes: gap and bounds depend on |z_i| alone."""
+
+    is_symmetric = True
 
     @property
     def contains_zero(self) -> bool:

@@ -23,6 +23,7 @@ class EuclideanBall(Ball):
     """
 
     name = "euclidean-ball"
+    is_round = True
     code = BALL
 
     def _gap(self, z: FloatArray) -> float:
@@ -43,6 +44,14 @@ class EuclideanBall(Ball):
 
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix, ord=2))
+
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        """Both signs of one cost after the other; |z|_2 <= |t|_2 if no |z_i| is above t_i."""
+        points = np.diag(self.scaling(num_costs))
+        return tuple(np.vstack([point, -point]) for point in points)
+
+    def combined(self, tops: FloatArray) -> float:
+        return float(np.linalg.norm(np.maximum(tops, 0.0)))
 
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """McDiarmid: a trajectory moves |error|_2 by at most 2 N2 h/m; its mean is below N2 h."""

@@ -18,6 +18,8 @@ from journeyman.costs.euclidean_ball import EuclideanBall
 
 ENUMERATION_LIMIT = 20
 """Up to this many costs the constant K_psi is computed exactly."""
+MOST_SIGNS = 16
+"""Costs of which all patterns of signs are probed together."""
 
 
 class InfinityBall(Ball):
@@ -69,6 +71,16 @@ class InfinityBall(Ball):
     def deviation(self, errors: FloatArray) -> float:
         return float((self.scaling(errors.size) * errors).sum())
 
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        """All patterns of signs; of more than 16 costs those of each of several parts."""
+        scale, parts = np.diag(self.scaling(num_costs)), math.ceil(num_costs / MOST_SIGNS)
+        return tuple(
+            _signs(len(part)) @ scale[part] for part in np.array_split(np.arange(num_costs), parts)
+        )
+
+    def combined(self, tops: FloatArray) -> float:
+        return float(tops.sum())
+
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """Hoeffding for every cost; for every sign pattern, whose total lies within +-N h; and
         McDiarmid, since a trajectory moves the gap of the error by at most 2 N h/m and the mean
@@ -100,3 +112,9 @@ class InfinityBall(Ball):
 
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.box(self.scaling(num_costs))
+
+
+def _signs(count: int) -> FloatArray:
+    """All patterns, one a row."""
+    bits = np.arange(1 << count)[:, np.newaxis] >> np.arange(count)
+    return np.asarray(2 * (bits & 1) - 1, dtype=float)

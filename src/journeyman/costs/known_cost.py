@@ -41,6 +41,9 @@ class KnownCost(OneSided):
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix))
 
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        return (self.scaling(num_costs)[np.newaxis],)
+
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """None is needed: there is no expert to estimate."""
         return ()

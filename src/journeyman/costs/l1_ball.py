@@ -51,6 +51,11 @@ class L1Ball(Ball):
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix, axis=0).max())
 
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        """The vertices: both signs of every cost."""
+        points = np.diag(self.scaling(num_costs))
+        return (np.vstack([points, -points]),)
+
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """Hoeffding for both signs of every cost; the gap has the same two signs."""
         widest = float(totals.ranges(self.scaling(totals.num_costs)).max())

@@ -169,6 +169,10 @@ class Polytope(CostClass):
         best = int(choices[1][0] < choices[0][0])
         return (spread / scale, 1 / scale**2)[best], choices[best][1]
 
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        self.scaling(num_costs)
+        return (self.vertices,)
+
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         return (
             union_over_points(totals, self.vertices, delta, two_sided=two_sided),

@@ -85,6 +85,10 @@ class PriorBall(CostClass):
         assign(self, prior=weights, radius=float(size), ball=ball)
 
     @property
+    def is_round(self) -> bool:  # type: ignore[override]
+        return self.ball.is_round
+
+    @property
     def contains_zero(self) -> bool:
         return self.ball.norm(self.prior) <= self.radius
 
@@ -156,6 +160,19 @@ class PriorBall(CostClass):
         """<prior, x> <= sqrt(sum_i s_i prior_i^2) sqrt(sum_i x_i^2/s_i), and the ball's bound."""
         weights, factor = self.ball.quadratic_bound(spread)
         return weights, float(np.sqrt((weights * self.prior**2).sum())) + self.radius * factor
+
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        """Those of the ball, moved to the prior; where it has several groups, the prior apart."""
+        self.scaling(num_costs)
+        groups = self.ball.probes(num_costs)
+        if len(groups) == 1:
+            return (self.prior + self.radius * groups[0],)
+        return (self.prior[np.newaxis], *groups)
+
+    def combined(self, tops: FloatArray) -> float:
+        if tops.size == 1:
+            return float(tops[0])
+        return float(tops[0]) + self.radius * self.ball.combined(tops[1:])
 
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """Half of delta for the total under the prior, R_0 its range, by Hoeffding's inequality;

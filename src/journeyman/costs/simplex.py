@@ -47,6 +47,10 @@ class Simplex(OneSided):
     def _image_bound(self, matrix: FloatArray) -> float:
         return float(np.linalg.norm(matrix, axis=0).max())
 
+    def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
+        """The vertices."""
+        return (np.diag(self.scaling(num_costs)),)
+
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """Hoeffding for every cost."""
         events, name, count = (2, "two-sided", "2n") if two_sided else (1, "one-sided", "n")
