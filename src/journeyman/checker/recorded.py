@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.checker.archives import Arrays, Bools, Floats, Ints, archive, reals, wholes
+from journeyman.checker.betting import upper_mean
 from journeyman.checker.draws import Way, stated_ways
 from journeyman.checker.explicit import check_conclusion, named, rounding_of
 from journeyman.checker.findings import DerivedTerm, Findings, Refused, number
@@ -30,12 +31,9 @@ ALWAYS = ("agreement.npz", "demonstrations.npz", "policy.npz", "problem.npz")
 SOMETIMES = ()
 KIND, ESTIMATE = "agreement", "held-out episodes"
 LAYERS = ("weights_1", "bias_1", "weights_2", "bias_2", "weights_3", "bias_3")
-LARGEST_BET, FIRST_MEAN, FIRST_VARIANCE = 0.95, 0.5, 0.25
-"""Of the gambler: what it may lose at once; mean and variance before any sample."""
 CLOSE = 1e-9
 """Of probabilities that are computed a second time."""
 DECLARED, TESTED = "declared", "tested, not refuted"
-HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,45 +285,13 @@ def _disagreement(run: RecordedRun) -> tuple[Floats, Floats]:
     return np.minimum(found, h), cut
 
 
-def greatest_mean(values: Floats, delta: float) -> float:
-    """The greatest mean of samples from 0 to 1 that betting does not refute at level delta.
-
-    Bets are on small samples: with X = 1 - value and a claimed mean m of X, money is multiplied by
-    1 + b (X - m), b the smaller of the stake and 0.95/m, and m is refuted by money 1/delta.
-    """
-    X, needed = 1.0 - values, math.log(1 / delta)
-    stakes, times = np.zeros(X.size), {0, 1}
-    power = 2
-    while power < X.size:
-        times |= {power, 3 * power // 2}
-        power *= 2
-    stake = 0.0
-    for i in range(X.size):
-        if i in times:
-            mean = (FIRST_MEAN + X[:i].sum()) / (i + 1)
-            variance = (FIRST_VARIANCE + ((X[:i] - mean) ** 2).sum()) / (i + 1)
-            stake = math.sqrt(2 * needed / (X.size * variance))
-        stakes[i] = stake
-
-    def refuted(m: float) -> bool:
-        bets = np.minimum(stakes, LARGEST_BET / m)
-        return bool(np.cumsum(np.log(1 + bets * (X - m))).max() >= needed)
-
-    low, high = 0.0, float(X.mean())
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle > 0 and refuted(middle) else (low, middle)
-    return 1 - low
-
-
 def _check_bound(findings: Findings, run: RecordedRun) -> None:
     found, cut = _disagreement(run)
     h, width = run.horizon, run.high - run.low
     number_of_folds = len(run.weights)
     upper = math.fsum(
         float((run.folds == k).mean())
-        * h
-        * greatest_mean(found[run.folds == k] / h, run.failure_probability / number_of_folds)
+        * upper_mean(found[run.folds == k], h, run.failure_probability / number_of_folds)
         for k in range(number_of_folds)
     )
     mean, behind = float(found.mean()), float(np.minimum(cut, found).mean())

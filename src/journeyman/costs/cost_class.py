@@ -478,7 +478,8 @@ class CostClass(ABC):
 
     def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
         """Points (weights x costs) whose hull is W, for classes with at most `most` of them."""
-        return None
+        points, *others = self.probes(num_costs)
+        return None if self.is_round or others or len(points) > most else points
 
     @abstractmethod
     def weight_set(self, num_costs: int) -> WeightSet:

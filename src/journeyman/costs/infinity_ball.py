@@ -104,12 +104,6 @@ class InfinityBall(Ball):
     def smoothing_error(self, num_costs: int) -> float:
         return num_costs / 2
 
-    def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
-        """All signs."""
-        if num_costs > 62 or 2**num_costs > most:
-            return None
-        return np.array(list(product((-1.0, 1.0), repeat=num_costs))) * self.scaling(num_costs)
-
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.box(self.scaling(num_costs))
 

@@ -70,10 +70,6 @@ class L1Ball(Ball):
     def smoothing_error(self, num_costs: int) -> float:
         return float(np.log(2 * num_costs))
 
-    def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
-        points = np.diag(self.scaling(num_costs))
-        return np.vstack([points, -points]) if 2 * num_costs <= most else None
-
     def weight_set(self, num_costs: int) -> WeightSet:
         """Mixtures of +-scale_i e_i and zero."""
         points = np.diag(self.scaling(num_costs))

@@ -187,9 +187,6 @@ class Polytope(CostClass):
     def smoothing_error(self, num_costs: int) -> float:
         return max(float(np.log(len(self.vertices))), 0.1)
 
-    def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
-        return self.vertices if len(self.vertices) <= most else None
-
     def weight_set(self, num_costs: int) -> WeightSet:
         """v are the weights and the slacks of the rows; rows without slack are equations."""
         self.scaling(num_costs)

@@ -198,10 +198,6 @@ class PriorBall(CostClass):
     def smoothing_error(self, num_costs: int) -> float:
         return self.radius * self.ball.smoothing_error(num_costs)
 
-    def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
-        around = self.ball.extreme_weights(num_costs, most)
-        return None if around is None else self.prior + self.radius * around
-
     def weight_set(self, num_costs: int) -> WeightSet:
         self.scaling(num_costs)
         return self.ball.weight_set(num_costs).moved(self.prior, self.radius)

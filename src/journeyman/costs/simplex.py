@@ -65,8 +65,5 @@ class Simplex(OneSided):
     def smoothing_error(self, num_costs: int) -> float:
         return max(float(np.log(num_costs)), 0.1)
 
-    def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
-        return np.diag(self.scaling(num_costs)) if num_costs <= most else None
-
     def weight_set(self, num_costs: int) -> WeightSet:
         return WeightSet.hull(self.scaling(num_costs))
