@@ -66,8 +66,8 @@ def largest_error(
     from low_w to high_w. What varies less than others is bounded only where its money against
     the largest error of those is too little."""
     width = np.where(high > low, high - low, 1.0)
-    moments = np.einsum("ki,ij,kj->k", factors, np.cov(samples, rowvar=False, ddof=0), factors,
-                        optimize=True)  # fmt: skip
+    away = samples - samples.mean(axis=0)
+    moments = ((factors @ (away.T @ away)) * factors).sum(axis=1)
     order, found = np.argsort(-moments, kind="stable"), -math.inf
     at, step = 0, FIRST
     while at < order.size:
