@@ -17,7 +17,8 @@ in [0, 1], by rollouts, per step.
 per-decision estimate of the policy's total, with the interval that the central limit theorem
 suggests, which is no guarantee, and with Hoeffding's for the range of its weights, which is one.
 Where the expert is deterministic the estimate is biased: what the policy does after it has
-differed is in no record.
+differed is in no record. Where scope-rl is installed, `--only scope-rl` prints its intervals for
+the same records (the first 200 steps of CartPole-v1).
 
     python -m benchmarks.agreement [--runs 400] [--seed 0] [--episodes 300] [--only coverage]
 """
@@ -25,6 +26,7 @@ differed is in no record.
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -324,17 +326,70 @@ def gymnasium_table(episodes: int, seed: int, discount: float = 0.95) -> None:
             )
 
 
+def scope_rl_table(episodes: int, seed: int, discount: float = 0.95) -> None:
+    """Intervals of scope-rl for the gap under the known cost, per step, at level 0.05."""
+    basic_estimators = import_module("scope_rl.ope.discrete.basic_estimators")
+    task, length = TASKS[0], 200
+    estimators = ("PerDecisionImportanceSampling", "SelfNormalizedPDIS")
+    names = ("expert", "estimator", "interval", "mean", "upper", "true gap", "bound, every cost")
+    print("\n{:<13}{:<31}{:<12}{:>9}{:>10}{:>10}{:>19}".format(*names))
+    for noise in (0.0, 0.02, 0.1):
+        both = play(task, task.rule, 2 * episodes, noise, seed)
+        held_out = both.subset(np.arange(episodes, 2 * episodes))
+        clone = clone_observations(both.subset(np.arange(episodes)), seed=seed)
+        records = jm.world.Records(discount, (0, 1))
+        bound = jm.certify(jm.Apprenticeship(records, None, held_out), clone)
+        own = play(task, lambda x, clone=clone: clone.sample(x, 0), 100, 0.0, seed + 1)
+        theirs = totals(both, task.cost, discount).mean()
+        gap = totals(own, task.cost, discount).mean() - theirs
+        padded = _padded(task, held_out, clone, length)
+        for name in estimators:
+            for way in ("bootstrap", "ttest", "bernstein", "hoeffding"):
+                found = getattr(basic_estimators, name)().estimate_interval(
+                    step_per_trajectory=length, gamma=discount, ci=way, random_state=seed,
+                    n_bootstrap_samples=1000, **padded,
+                )  # fmt: skip
+                (upper,) = [value for key, value in found.items() if "upper" in key]
+                mean, upper = ((one - theirs) * (1 - discount) for one in (found["mean"], upper))
+                print(
+                    f"{f'{noise:.0%} random':<13}{name:<31}{way:<12}{mean:>9.4f}{upper:>10.4g}"
+                    f"{gap * (1 - discount):>10.4f}{bound.share:>19.3f}",
+                    flush=True,
+                )
+
+
+def _padded(task: Task, demos: jm.Demonstrations, clone: Any, length: int) -> dict[str, Any]:
+    """Records of one length as scope-rl takes them; steps after an end cost nothing."""
+    assert demos.probabilities is not None
+    shape = (len(demos), length)
+    action, reward, pscore = np.zeros(shape, dtype=int), np.zeros(shape), np.ones(shape)
+    law = np.zeros((*shape, task.num_actions))
+    law[:, :, 0] = 1.0
+    paid, laws = task.cost(demos.step_states), clone.probabilities(demos.step_states)
+    for episode, (start, stop) in enumerate(zip(demos.offsets, demos.offsets[1:], strict=False)):
+        count = min(int(stop - start), length)
+        part, here = slice(start, start + count), slice(0, count)
+        action[episode, here], reward[episode, here] = demos.actions[part], paid[part]
+        pscore[episode, here], law[episode, here] = demos.probabilities[part], laws[part]
+    return {
+        "action": action.ravel(), "reward": reward.ravel(), "pscore": pscore.ravel(),
+        "evaluation_policy_action_dist": law.reshape(-1, task.num_actions),
+    }  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=300)
-    parser.add_argument("--only", choices=("coverage", "gymnasium"))
+    parser.add_argument("--only", choices=("coverage", "gymnasium", "scope-rl"))
     asked = parser.parse_args()
-    if asked.only != "gymnasium":
+    if asked.only in (None, "coverage"):
         coverage(asked.runs, asked.seed)
-    if asked.only != "coverage":
+    if asked.only in (None, "gymnasium"):
         gymnasium_table(asked.episodes, asked.seed)
+    if asked.only == "scope-rl":
+        scope_rl_table(asked.episodes, asked.seed)
 
 
 if __name__ == "__main__":
