@@ -180,7 +180,7 @@ def brown(seeds: range) -> None:
     print(f"violations {broken}")
 
 
-def scale(sizes: Sequence[int]) -> None:
+def scale(sizes: Sequence[int], tolerance: float) -> None:
     for size in sizes:
         num_costs, discount = (64, 0.99) if size >= 32 else (16, 0.95)
         rng = np.random.default_rng([64, size])
@@ -192,7 +192,7 @@ def scale(sizes: Sequence[int]) -> None:
                 world, basis, demos, expert_is=jm.Rational(regret_per_step=0)
             )
             times = []
-            for solver in (jm.LinearProgram(), jm.solvers.RationalProgram()):
+            for solver in (jm.LinearProgram(), jm.solvers.RationalProgram(tolerance)):
                 started = time.process_time()
                 answer = jm.solve(problem, solver)
                 times.append(time.process_time() - started)
@@ -259,10 +259,11 @@ def main(arguments: Sequence[str]) -> None:
         "--seeds", type=int, nargs=2, default=(0, 40), help="first, and behind last"
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 64])
+    parser.add_argument("--tolerance", type=float, default=1e-7, help="of the rational program")
     options = parser.parse_args(arguments)
     seeds = range(*options.seeds)
     if options.what == "scale":
-        scale(options.sizes)
+        scale(options.sizes, options.tolerance)
     else:
         {"tightness": tightness, "noise": noise, "brown": brown, "active": active}[options.what](
             seeds
