@@ -218,6 +218,9 @@ def test_policies_of_other_packages(policy, actions, chances):
     seen = np.array([[0.5, 1.0], [-0.5, 0.0], [0.2, 0.3]])
     asked = ObservationPolicy(policy)
     assert asked.of_actions(seen, np.array(actions)).tolist() == chances
+    laws = np.pad(asked.probabilities(seen), ((0, 0), (0, 9)))
+    assert laws[np.arange(3), actions].tolist() == chances
+    assert laws.sum(axis=1).tolist() == [1, 1, 1]
     drawn = np.array([asked.sample(seen, seed) for seed in range(400)])
     for k, (action, chance) in enumerate(zip(actions, chances, strict=True)):
         assert (drawn[:, k] == action).mean() == pytest.approx(chance, abs=0.1)
@@ -228,6 +231,7 @@ def test_policies_of_other_packages(policy, actions, chances):
     [
         (lambda x: np.full((len(x), 2), 0.4), "as probabilities"),
         (lambda x: x[:, 0], "Actions must be whole numbers"),
+        (lambda x: np.full(len(x), -1), "Actions must be whole numbers from 0"),
         (lambda x: np.ones((len(x) + 1, 2)) / 2, "returns shape"),
         (3, "says nothing about actions"),
         (lambda x, rng: rng.integers(2, size=len(x)), "with observations alone"),
@@ -403,3 +407,7 @@ def test_network_clone_learns_a_rule():
         assert np.array_equal(one, other)
     action, _ = network.predict(np.array([2.0, 0.0, 0.0]))
     assert action == 1
+    assert network.predict(np.array([[[2.0, 0, 0]], [[-2.0, 0, 0]]]))[0].tolist() == [[1], [0]]
+    drawing = jm.policy.NetworkPolicy(network.layers, network.mean, network.scale, greedy=False)
+    same = [drawing.seeded(4).predict(problem.demonstrations.states)[0] for _ in range(2)]
+    assert np.array_equal(*same)

@@ -58,8 +58,8 @@ def cross_fit(
     Args:
         demonstrations: all of them.
         fit: called with some of the demonstrations, returns a policy: anything that has action
-            probabilities. By default `clone_visited_states` for ids, `clone_observations` for
-            observations. It must not look at other episodes.
+            probabilities. By default action frequencies of visited states for ids, and
+            `clone_observations` for observations. It must not look at other episodes.
         folds: K, from 2.
         seed: deals the episodes.
 

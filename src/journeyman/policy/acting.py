@@ -30,6 +30,9 @@ class Predicting(ABC):
     """A policy that says in given states how likely every action is; the rest follows from that:
     draws, the likeliest action, and `predict` in the form of Stable-Baselines3."""
 
+    observation_axes: int = 0
+    """Of a single observation: 0 for state ids, 1 for vectors."""
+
     @abstractmethod
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """(len(states) x actions) laws; the k-th column is action number k."""
@@ -50,14 +53,15 @@ class Predicting(ABC):
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
     ) -> tuple[Any, tuple[Any, ...] | None]:
-        """Actions for observed state ids, and `state` as it was.
+        """Actions for observed states, and `state` as it was.
 
         Draws come from a stream of the policy's own; `policy.seeded(seed)` fixes it. With
         `deterministic=True` the likeliest action is returned: that is another policy, which may be
         much worse, and no certificate applies to it.
         """
         observed = np.asarray(observation)
-        states = observed.ravel()
+        shape = observed.shape[: observed.ndim - self.observation_axes]
+        states = observed.reshape(-1, *observed.shape[len(shape) :])
         if deterministic:
             warnings.warn(
                 "deterministic=True takes the likeliest action; the certificate is for the "
@@ -67,7 +71,7 @@ class Predicting(ABC):
             actions = self.likeliest(states)
         else:
             actions = self.sample(states, self._stream)
-        return actions.reshape(observed.shape)[()], state
+        return actions.reshape(shape)[()], state
 
     def seeded(self, seed: Seed) -> Self:
         """The same policy, with a reproducible stream behind `predict`."""

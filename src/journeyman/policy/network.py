@@ -9,20 +9,19 @@ the checker can evaluate with code of its own, and the core packages hold none.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator, real_array
+from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.errors import InvalidPolicy
-from journeyman.world.laws import draw_columns
+from journeyman.policy.acting import Predicting
 
 LAYERS = ("weights_1", "bias_1", "weights_2", "bias_2", "weights_3", "bias_3")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NetworkPolicy:
+class NetworkPolicy(Predicting):
     """The network with its numbers.
 
     Args:
@@ -83,24 +82,6 @@ class NetworkPolicy:
         """(n x actions) laws."""
         logits = self.logits(observations)
         return one_hot(logits) if self.greedy else softmax(logits)
-
-    def sample(self, observations: ArrayLike, seed: Seed) -> IntArray:
-        """One action for each observation; one uniform number is spent on each."""
-        laws = self.probabilities(observations)
-        return draw_columns(laws, generator(seed).random(len(laws)))
-
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: tuple[Any, ...] | None = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = False,
-    ) -> tuple[Any, tuple[Any, ...] | None]:
-        """Actions in the form of Stable-Baselines3, and `state` as it was."""
-        seen = np.asarray(observation)
-        single = seen.ndim == self.observation_axes
-        chosen = self.sample(seen[np.newaxis] if single else seen, np.random.default_rng())
-        return (chosen[0] if single else chosen), state
 
     def __repr__(self) -> str:
         hidden = " x ".join(str(part.size) for part in self.layers[1::2])

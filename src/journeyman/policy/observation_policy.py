@@ -19,7 +19,7 @@ may be off by 1e-5.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator
 from journeyman.errors import InvalidPolicy
+from journeyman.policy.acting import Predicting
 from journeyman.world.laws import draw_columns
 
 SUM_TOLERANCE = 1e-5
@@ -40,7 +41,7 @@ FORMS = (
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class ObservationPolicy:
+class ObservationPolicy(Predicting):
     """Anything in the table above, asked for laws at observations.
 
     >>> upright = ObservationPolicy(lambda x: (x[:, 0] > 0).astype(int))
@@ -49,19 +50,13 @@ class ObservationPolicy:
     """
 
     policy: Any
-    observation_axes: int | None
-    """Of a single observation: 0 for ids, 1 for vectors; `predict` needs it for single ones."""
+    observation_axes: int
 
-    def __init__(self, policy: Any, observation_axes: int | None = None) -> None:
+    def __init__(self, policy: Any, observation_axes: int = 1) -> None:
         if isinstance(policy, ObservationPolicy):
             policy = policy.policy
         _asked(policy)
         assign(self, policy=policy, observation_axes=observation_axes)
-
-    @cached_property
-    def takes_one_action(self) -> bool:
-        """Whether the policy was asked for actions, and not for laws."""
-        return _asked(self.policy)[1]
 
     def of_actions(self, observations: NDArray[Any], actions: IntArray) -> FloatArray:
         """pi(a | x) at every observation, for the action beside it; 0 for actions that the policy
@@ -79,6 +74,17 @@ class ObservationPolicy:
             found[part] = np.where(known, laws[np.arange(len(laws)), column], 0.0)
         return found
 
+    def probabilities(self, states: ArrayLike) -> FloatArray:
+        """(n x actions) laws; the k-th column is action number k."""
+        laws, numbers = self._laws(np.asarray(states))
+        rows = len(numbers) if laws is None else len(laws)
+        found = np.zeros((rows, int(numbers.max(initial=0)) + 1))
+        if laws is None:
+            found[np.arange(rows), numbers] = 1.0
+        else:
+            found[:, numbers] = laws
+        return found
+
     def sample(self, observations: ArrayLike, seed: Seed) -> IntArray:
         """One action for each observation; one uniform number is spent on each."""
         seen = np.asarray(observations)
@@ -86,27 +92,9 @@ class ObservationPolicy:
         laws, numbers = self._laws(seen)
         return numbers if laws is None else numbers[draw_columns(laws, uniforms)]
 
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: tuple[Any, ...] | None = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = False,
-    ) -> tuple[Any, tuple[Any, ...] | None]:
-        """Actions in the form of Stable-Baselines3, always drawn; and `state` as it was."""
-        seen = np.asarray(observation)
-        single = seen.ndim == self.observation_axes
-        chosen = self.sample(seen[np.newaxis] if single else seen, self._stream)
-        return (chosen[0] if single else chosen), state
-
-    @cached_property
-    def _stream(self) -> np.random.Generator:
-        return np.random.default_rng()
-
     def _laws(self, observations: NDArray[Any]) -> tuple[FloatArray | None, IntArray]:
         """Laws and the action of every column; or no law, and the actions that are taken."""
-        ask, _ = _asked(self.policy)
-        given = np.asarray(ask(observations))
+        given = np.asarray(_asked(self.policy)(observations))
         if given.ndim == 2 and given.shape[1] == 1 and not np.issubdtype(given.dtype, np.floating):
             given = given[:, 0]
         if given.ndim == 1 and len(given) == len(observations):
@@ -136,26 +124,26 @@ class ObservationPolicy:
         return f"ObservationPolicy({_name(self.policy)})"
 
 
-def _asked(policy: Any) -> tuple[Callable[[Any], Any], bool]:
-    """What to call, and whether that returns actions instead of laws; a function may do either."""
+def _asked(policy: Any) -> Any:
+    """What to call with observations; it returns laws or actions."""
     inner = getattr(policy, "policy", None)
     if isinstance(policy, type):
         raise InvalidPolicy(f"{policy.__name__} is a class, not a policy", FORMS)
     if callable(getattr(policy, "probabilities", None)):
-        return policy.probabilities, False
+        return policy.probabilities
     for one in (policy, inner):
         if hasattr(one, "get_distribution") and hasattr(one, "obs_to_tensor"):
-            return partial(_categorical, one), False
+            return partial(_categorical, one)
     if callable(getattr(policy, "predict_proba", None)):
-        return policy.predict_proba, False
+        return policy.predict_proba
     predict = getattr(policy, "predict", None)
     if callable(predict):
         if "deterministic" in inspect.signature(predict).parameters:
-            return lambda seen: predict(seen, deterministic=True)[0], True
-        return predict, True
+            return lambda seen: predict(seen, deterministic=True)[0]
+        return predict
     if callable(policy):
         _require_one_argument(policy)
-        return policy, False
+        return policy
     raise InvalidPolicy(f"a {type(policy).__name__} says nothing about actions", FORMS)
 
 
@@ -200,10 +188,10 @@ def _whole_actions(given: NDArray[Any], policy: Any) -> IntArray:
     whole = given.dtype.kind in "biu" or (
         given.dtype.kind == "f" and bool((given == np.floor(given)).all())
     )
-    if not whole:
+    if not whole or given.min(initial=0) < 0:
         raise InvalidPolicy(
             f"{_name(policy)} returns actions such as {given.ravel()[:1].tolist()}",
-            "Actions must be whole numbers: continuous ones never agree exactly",
+            "Actions must be whole numbers from 0: continuous ones never agree exactly",
         )
     return given.astype(np.int64)
 
