@@ -293,3 +293,14 @@ def test_of_two_policies_no_drawn_bound_is_kept_for_being_smaller():
     declared = jm.learn(world, basis, demos, expert_is=jm.Deterministic(), **settings)
     assert (declared.policy.on(world) == plain.policy.on(world)).all()
     assert declared.certificate.bound < plain.certificate.bound
+
+
+def test_advice_about_what_is_consistent_does_not_call_more_demonstrations_useless():
+    world, basis, expert = ragged(2)
+    demos = jm.record(world, expert, trajectories=2, horizon=3, seed=0)
+    problem = jm.Apprenticeship(world, basis, demos, expert_is=jm.Deterministic())
+    certificate = jm.certify(problem, random_policy(world, 0))
+    assert certificate.best.estimate == "consistency"
+    advice = certificate.advice()
+    assert "visit further states" in advice
+    assert "do not halve" not in advice

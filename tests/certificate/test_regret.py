@@ -170,3 +170,15 @@ def test_one_demonstration_of_a_nearly_optimal_expert_gives_a_number_that_is_der
     assert 0 < regret.uniform <= regret.trivial_bound
     apprentice.save(tmp_path / "run")
     jm.audit(tmp_path / "run").require()
+
+
+def test_a_policy_that_is_not_evaluated_exactly_has_no_regret_and_says_why():
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)
+    premise = jm.Rational(regret_per_step=0.1)
+    problem = jm.Apprenticeship(world, basis, demos, expert_is=premise)
+    mixture = jm.PolicyMixture([expert, jm.Policy.uniform(world)], 20, 20, 0)
+    certificate = jm.certify(problem, jm.solve(problem, mixture))
+    assert certificate.regret_bound is None
+    with pytest.raises(NotCertified, match="not evaluated exactly"):
+        certificate.require(regret=100)

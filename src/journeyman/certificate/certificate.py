@@ -32,6 +32,7 @@ from journeyman.errors import InvalidInput, NotCertified
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Witness
 from journeyman.problem.bounds import ProvenRanges
+from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.storage import PathLike
 from journeyman.world.levels import Level
 
@@ -211,6 +212,11 @@ class Certificate:
 
     def _require_regret(self, regret: float) -> None:
         known = self.regret
+        if known is None and any(isinstance(one, ABOUT_A_COST) for one in self.problem.expert_is):
+            raise NotCertified(
+                "no regret is certified, because the policy was not evaluated exactly. Certify a "
+                "policy of the explicit world, such as jm.Policy(probabilities)"
+            )
         if known is None:
             raise NotCertified(
                 "no regret is certified, because nothing is declared about the expert's own cost. "

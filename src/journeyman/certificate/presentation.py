@@ -18,6 +18,7 @@ import numpy as np
 from journeyman.certificate.agreement import advice as advice_of_records
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
+from journeyman.certificate.consistency import NAME as CONSISTENCY
 from journeyman.certificate.expert_estimates import INDEPENDENT_SHARE
 from journeyman.certificate.model_error import WORTHWHILE, enough_transitions, num_unobserved
 from journeyman.certificate.premises import doubt_of_copies
@@ -480,7 +481,7 @@ def symbols_in_words(terms: Iterable[Term], ways: Iterable[str]) -> str:
 
 
 def advice(certificate: Certificate) -> str:
-    """Sentences, the most useful first."""
+    """Sentences: about the bound on the gap, then about that on the regret."""
     if not certificate.valid:
         failed = (f"{one.name}: {one.detail}" for one in refuted(certificate.premises))
         sentence = (
@@ -492,7 +493,7 @@ def advice(certificate: Certificate) -> str:
         return "The bound is not above zero: nothing needs to be done."
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
     shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
-    ways = (_next_demonstration, _more, _longer, _better, _known, _exactly)
+    ways = (_more, _longer, _better, _known, _exactly, _next_demonstration)
     of_records = [] if certificate.agreement is None else advice_of_records(certificate)
     sentences = [f"The bound {shown} is made of {', '.join(named)}."]
     if certificate.bound < bound:
@@ -538,6 +539,11 @@ def _more(certificate: Certificate) -> str:
     records = problem.demonstrations or problem.records
     if records is None:
         return ""
+    if certificate.best.estimate.startswith(CONSISTENCY):
+        return (
+            "Demonstrations that visit further states, or states with few visits, narrow what is "
+            "consistent with the record; how many halve the bound is not known."
+        )
     falling = {term.name: term.value for term in certificate.terms if term.name in SAMPLING}
     allowed = bound / 2 - (bound - sum(falling.values()))
     count = len(records)

@@ -121,7 +121,8 @@ class RegretSolution:
     """What a policy is known to lose under the expert's own cost, by `RationalProgram`."""
 
     bound: float
-    """On the regret of the policy to the optimum, if the premise about the expert holds."""
+    """On the regret of the policy to the optimum, if the premise about the expert holds and what it
+    says of estimated expectations is taken at their values: certificates add what these miss."""
     lower_bound: float
     """No policy has a smaller one: the regret of the best policy at `cost_weights`."""
     cost_weights: FloatArray
@@ -301,7 +302,7 @@ class Answer:
         words = f"value {self.value:.6g}, lower bound {self.lower_bound:.6g}{there}"
         if self.regret is not None:
             least = f"no policy below {self.regret.lower_bound:.6g}"
-            words = f"regret at most {self.regret.bound:.6g}, {least}; {words}"
+            words = f"regret on the data at most {self.regret.bound:.6g}, {least}; {words}"
         if self.mixture is not None and self.candidates is not None:
             weights, rounds = self.mixture.weights, len(self.candidates.trace)
             in_use = f"{np.count_nonzero(weights)} of {weights.size} candidates in use"

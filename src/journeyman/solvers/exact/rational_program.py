@@ -50,8 +50,8 @@ SHARE = 0.1
 TILTS = (1.0, 0.3, 0.1)
 """Shares of the central cost, one try after the other."""
 REFUTED = (
-    "the premise about the expert's cost is refuted by the records, so the exact program was "
-    "solved without it"
+    "no cost under which policies differ agrees with the premise about the expert's cost, "
+    "estimated expectations taken at their values, so the exact program was solved without it"
 )
 
 
