@@ -304,3 +304,22 @@ def test_advice_about_what_is_consistent_does_not_call_more_demonstrations_usele
     advice = certificate.advice()
     assert "visit further states" in advice
     assert "do not halve" not in advice
+
+
+def test_many_points_in_a_large_world_are_replaced_by_single_costs(monkeypatch):
+    """The box is never smaller than the hull, and a class with few points keeps them."""
+    world, basis, expert = ragged(4)
+    demos = jm.record(world, expert, trajectories=2, horizon=5, seed=0)
+    z = jm.policy.occupancy(world, random_policy(world, 0)).expectations(basis)
+    bounds = []
+    for most in (10**9, 0):
+        monkeypatch.setattr("journeyman.certificate.consistency.MOST_ENTRIES", most)
+        problem = jm.Apprenticeship(world, basis, demos, expert_is=jm.Deterministic())
+        found = consistency(problem, 0.0)
+        assert found.is_hull == bool(most)
+        bounds.append(found.largest_gap(problem.cost_class, z, z, 0.0))
+        one_sided = jm.Apprenticeship(
+            world, basis, demos, jm.Simplex(), expert_is=jm.Deterministic()
+        )
+        assert consistency(one_sided, 0.0).is_hull
+    assert bounds[0] <= bounds[1] + 1e-9

@@ -73,8 +73,9 @@ from journeyman.world import World
 
 MOST_POINTS = 256
 """Of a cost class, up to which there is a plan for each of them."""
-MOST_ENTRIES = 4_000_000
-"""Points times states, up to which there is a plan for each point."""
+MOST_ENTRIES = 200_000
+"""Points times states, up to which there is a plan for each point of a class with more of them than
+plus and minus every cost (half a minute or less)."""
 SHARES = (0.0, 0.25, 0.5, 0.75)
 """The t that are tried."""
 STATIONARY_SHARE = 0.2
@@ -166,9 +167,12 @@ def _consistency(problem: Apprenticeship, failure_probability: float) -> Consist
         spent = failure_probability
         lowest, highest = action_bounds(world, demos, failure_probability)
     points = problem.cost_class.extreme_weights(problem.num_costs, MOST_POINTS)
-    is_hull = points is not None and points.shape[0] * world.num_states <= MOST_ENTRIES
+    single = np.vstack([np.eye(problem.num_costs), -np.eye(problem.num_costs)])
+    is_hull = points is not None and (
+        len(points) <= len(single) or len(points) * world.num_states <= MOST_ENTRIES
+    )
     if points is None or not is_hull:
-        points = np.vstack([np.eye(problem.num_costs), -np.eye(problem.num_costs)])
+        points = single
     least, values = least_totals(world, problem.cost_matrix @ points.T, lowest, highest)
     sizes = np.abs(points) @ problem.basis.norms
     rounding = EPSILON * (problem.num_costs + 2) * sizes * world.effective_horizon
