@@ -182,3 +182,29 @@ def test_a_policy_that_is_not_evaluated_exactly_has_no_regret_and_says_why():
     assert certificate.regret_bound is None
     with pytest.raises(NotCertified, match="not evaluated exactly"):
         certificate.require(regret=100)
+
+
+def test_a_time_limit_leaves_a_policy_and_a_bound_that_holds():
+    problem = nine_by_nine()[0].problem
+    answer = jm.solve(problem, jm.solvers.RationalProgram(), time_limit=1e-6)
+    assert answer.status is jm.Status.TIME_LIMIT
+    regret = jm.certify(problem, answer).regret
+    assert regret.bound <= regret.trivial_bound
+    assert answer.regret.bound <= 1.001 * regret.trivial_bound
+
+
+def test_hyperparameters_and_problems_without_a_premise_are_refused():
+    for wrong in ({"tolerance": 0}, {"slack": -1}, {"failure_probability": 1}, {"time_limit": 0}):
+        with pytest.raises(jm.errors.InvalidSolver):
+            jm.solvers.RationalProgram(**wrong)
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=2, horizon=20, seed=0)
+    with pytest.raises(jm.errors.InvalidProblem, match="no premise of the problem"):
+        jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.RationalProgram())
+
+
+def test_without_slack_the_policy_is_a_minimax_one():
+    problem = nine_by_nine()[0].problem
+    least = jm.solve(problem, jm.solvers.RationalProgram(slack=0)).regret
+    assert least.bound == pytest.approx(least.lower_bound, rel=1e-5)
+    assert least.bound <= jm.solve(problem).regret.bound <= 1.011 * least.bound

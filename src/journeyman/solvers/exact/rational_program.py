@@ -39,6 +39,7 @@ from journeyman.arrays import require_between
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.problem import Apprenticeship, best_witness
+from journeyman.problem.bounds import plain_bound
 from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.problem.rational import Average, Found, Member, RationalSet
 from journeyman.solvers.answer import Answer, Details, RegretSolution, Solution
@@ -151,7 +152,8 @@ def _candidate(given: RationalSet, found: Found) -> Candidate:
     if measure is not None and np.isfinite(measure).all():
         policy = extract(world, np.maximum(measure, 0.0))
     expectations = np.asarray(occupancy(world, policy).expectations(given.problem.basis))
-    return Candidate(policy, given.bound(expectations, prices).value, member)
+    found_bound = given.bound(expectations, prices).value
+    return Candidate(policy, min(found_bound, plain_bound(given.problem, None)), member)
 
 
 def _engine() -> str:
