@@ -208,3 +208,20 @@ def test_without_slack_the_policy_is_a_minimax_one():
     least = jm.solve(problem, jm.solvers.RationalProgram(slack=0)).regret
     assert least.bound == pytest.approx(least.lower_bound, rel=1e-5)
     assert least.bound <= jm.solve(problem).regret.bound <= 1.011 * least.bound
+
+
+def test_where_episodes_end_soon_an_optimal_expert_is_not_doubted():
+    """What is left of the class is measured against what policies can lose, not 2N/(1 - discount):
+    two states with a short and a long way to the end, where nothing costs anything."""
+    law = np.eye(3)[[1, 2, 2, 2, 2, 2]]
+    world = jm.World(law, [1, 0, 0], 0.99)
+    basis = jm.CostBasis(np.eye(3)[:, :2])
+    demos = jm.Demonstrations.from_arrays([[0, 2]] * 3, [[1]] * 3)
+    problem = jm.Apprenticeship(
+        world, basis, demos, jm.Simplex(), expert_is=jm.Rational(regret_per_step=0)
+    )
+    certificate = jm.certify(problem, jm.Policy.uniform(world))
+    regret = certificate.regret
+    assert regret.uniform < 0.05 * regret.trivial_bound
+    assert regret.uniform > 0.05 * certificate.trivial_bound
+    assert "suggests" not in regret.premises[0].detail

@@ -73,9 +73,7 @@ from journeyman.execution import Executor
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
-from journeyman.problem.bounds import plain_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.rational import NOTHING
 from journeyman.world.levels import Level, require_level
 
 NEARLY = 1e-9
@@ -169,7 +167,7 @@ def certify(
     trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
     regret = regret_of(
         problem, exact_evaluation(problem, visits), estimates, premises, delta,
-        nothing_matters=trivial.value <= NOTHING * plain_bound(problem, None),
+        possible=trivial.value,
     )  # fmt: skip
     if error is not None:
         evaluations = in_the_true_world(problem, policy, visits, evaluations, error)

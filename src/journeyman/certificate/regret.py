@@ -125,12 +125,13 @@ def regret_of(
     premises: tuple[Premise, ...],
     failure_probability: float,
     *,
-    nothing_matters: bool,
+    possible: float,
 ) -> Regret | None:
     """The regret of a policy; None without a premise about the expert's own cost.
 
     `estimates` and `premises` are those of the certificate: an expert who is declared nearly
-    optimal is known by them.
+    optimal is known by them. `possible` is its trivial bound: where that is nothing no policy
+    differs from another, and R of the uniform policy is small by itself.
     """
     named = [one for one in problem.expert_is if isinstance(one, ABOUT_A_COST)]
     if not named:
@@ -142,7 +143,7 @@ def regret_of(
         spent = failure_probability
     trivial = plain_bound(problem, None)
     uniform, against = given.uniform_bound, np.zeros(0, dtype=int)
-    is_refuted = uniform.value <= NOTHING * trivial and not nothing_matters
+    is_refuted = uniform.value <= NOTHING * trivial < possible
     if is_refuted:
         against = given.contradiction()
         uniform = _alone(given, against)
@@ -150,7 +151,13 @@ def regret_of(
     found = given.bound(evaluation.expectations, prices)
     steps = contradicting_steps(problem, given.pairs[against])
     rows = tuple(
-        _premise(one, uniform, trivial, _in_words(problem, steps) if is_refuted else "", spent)
+        _premise(
+            one,
+            uniform,
+            (trivial, possible),
+            _in_words(problem, steps) if is_refuted else "",
+            spent,
+        )
         for one in named
     )
     return Regret(
@@ -230,7 +237,11 @@ def name_of_premise(one: ExpertPremise) -> str:
 
 
 def _premise(
-    one: ExpertPremise, uniform: RegretBound, trivial: float, contradiction: str, level: float
+    one: ExpertPremise,
+    uniform: RegretBound,
+    limits: tuple[float, float],
+    contradiction: str,
+    level: float,
 ) -> Premise:
     name = name_of_premise(one)
     if contradiction:
@@ -239,10 +250,10 @@ def _premise(
             f"{contradiction}. Declare more regret, or check these steps"
         )
         return failed(name, detail, level)
-    share = uniform.value / trivial if trivial > 0 else 0.0
+    trivial = limits[0]
     doubt = (
         ": little is left of the class, which suggests that too little regret is declared"
-        if share < LITTLE
+        if uniform.value < LITTLE * min(limits)
         else ""
     )
     detail = (

@@ -271,7 +271,8 @@ def _check_premises(
     """Names, outcomes, words and levels of what the bound rests on."""
     stated = facts["regret"]["premises"]
     steps = facts["regret"]["contradiction"]
-    failed = uniform <= NOTHING * trivial and number(facts["trivial_bound"]) > NOTHING * trivial
+    possible = number(facts["trivial_bound"])
+    failed = uniform <= NOTHING * trivial < possible
     rest = [OWN_COST, SAME_WORLD]
     rest += [FIXED_LENGTH] if "SoftRational" in given.declared else []
     others = list(facts["premises"]) if given.averages else []
@@ -286,7 +287,7 @@ def _check_premises(
         findings.equal("the name of a premise", row.get("name"), _name(name, given.declared[name]))
         findings.equal("its outcome", row.get("status"), "failed" if failed else TESTED)
         findings.close("its level", number(row.get("level")), given.failure_probability)
-        wanted = _contradiction(run, steps) if failed else _detail(uniform, trivial)
+        wanted = _contradiction(run, steps) if failed else _detail(uniform, trivial, possible)
         findings.equal("its detail", row.get("detail"), wanted)
 
 
@@ -313,9 +314,9 @@ def _contradiction(run: Any, steps: list[list[int]]) -> str:
     )
 
 
-def _detail(uniform: float, trivial: float) -> str:
+def _detail(uniform: float, trivial: float, possible: float) -> str:
     doubt = ""
-    if (uniform / trivial if trivial > 0 else 0.0) < LITTLE:
+    if uniform < LITTLE * min(trivial, possible):
         doubt = ": little is left of the class, which suggests that too little regret is declared"
     return (
         f"the records leave the uniform policy a regret of {uniform:.4g} at most, where bounded "
