@@ -34,7 +34,7 @@ from journeyman.checker.archives import (
     words,
 )
 from journeyman.checker.costs import Costs, read_class
-from journeyman.checker.findings import Refused
+from journeyman.checker.findings import AGREEMENT, Refused
 
 NUMBERED = 2
 """Version of policies and demonstrations that number actions otherwise than 0, 1, 2, ..."""
@@ -43,6 +43,8 @@ FURTHEST = 2.0
 MODEL_PART, STARTS_PART = 0.25, 0.1
 """Of delta, for the counts of an estimated world; of that, for the starts where steps were counted
 too. The rest is for expert and evaluation."""
+SUMMED = 128 * 2.0**-52
+"""What rounding makes of sums of logarithms of Gamma functions, relative to n log n."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,17 @@ class Distances:
     information: Floats | None = None
     """The largest divergence of the law of every pair from its frequencies, where counted."""
     initial_information: float = math.inf
+
+    def rounding(self, known: "Knowledge") -> float:
+        """Relative to a distance: what is left of sums of n log n is log(laws/delta) or more."""
+        least = AGREEMENT
+        if self.information is not None and known.counts is not None:
+            counted = (self.information > 0) & (self.information < math.inf)
+            steps = np.log(known.counts[counted] + 2.0) / self.information[counted]
+            least = max(least, SUMMED * float(steps.max(initial=0.0)))
+        if known.starts is not None and 0 < self.initial_information < math.inf:
+            least = max(least, SUMMED * math.log(known.starts + 2.0) / self.initial_information)
+        return least
 
     @property
     def source(self) -> str:
