@@ -201,3 +201,18 @@ def test_ratios_to_a_cost_whose_sign_is_known():
 def test_nothing_is_known_about_a_cost_that_cannot_be():
     with pytest.raises(jm.errors.InvalidProblem, match="contradict"):
         cost_ranges(contradictory(0.5, 20))
+
+
+@pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.Simplex()], ids=repr)
+@pytest.mark.parametrize("discount", [0.99, 0.999, 0.9999])
+def test_contradictions_are_found_over_long_horizons(discount, cost_class):
+    """What rounding may hide grows with the horizon; it hides no contradiction."""
+    rng = np.random.default_rng(0)
+    world, basis = grid(8, 5, rng, discount)
+    advantages = optimum(world, basis.on(world) @ rng.dirichlet(np.ones(5)))[1]
+    for kind, refuted in (("mistakes", True), ("optimal", False)):
+        demos = acted(world, advantages, kind, rng, 20, 150)
+        problem = jm.Apprenticeship(
+            world, basis, demos, cost_class, expert_is=jm.Rational(regret_per_step=0)
+        )
+        assert RationalSet.of(problem).is_refuted == refuted

@@ -40,11 +40,11 @@ from journeyman.problem.expert_premises import (
     SoftRational,
 )
 from journeyman.problem.rational import (
-    NOTHING,
     Average,
     RationalPrices,
     RationalSet,
     RegretBound,
+    next_to_nothing,
 )
 
 OWN_COST = "the expert's own cost is one of the class under which policies differ"
@@ -143,7 +143,7 @@ def regret_of(
         spent = failure_probability
     trivial = plain_bound(problem, None)
     uniform, against = given.uniform_bound, np.zeros(0, dtype=int)
-    is_refuted = uniform.value <= NOTHING * trivial < possible
+    is_refuted = uniform.computed <= next_to_nothing(problem) < possible
     if is_refuted:
         against = given.contradiction()
         uniform = _alone(given, against)

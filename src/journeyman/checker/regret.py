@@ -34,7 +34,7 @@ PARTS = {
     "bound", "contradiction", "failure_probability", "premises", "share", "terms", "trivial_bound",
     "uniform", "uniform_terms", "valid",
 }  # fmt: skip
-NOTHING, LITTLE, EXACT = 1e-7, 0.05, 1e-9
+NOTHING, LONG, LITTLE, EXACT = 1e-5, 100.0, 0.05, 1e-9
 WORDS = 6
 """Of the steps in contradiction, so many are named."""
 BLOCK = 1 << 14
@@ -245,7 +245,11 @@ def _check_uniform(
     steps, records = stated["contradiction"], run.records
     if not steps:
         return found
-    findings.check(found <= NOTHING * trivial, "the steps in contradiction do not refute a premise")
+    computed = found - derived[-1].value
+    findings.check(
+        computed <= NOTHING * max(1.0, world.horizon / LONG) * trivial,
+        "the steps in contradiction do not refute a premise",
+    )
     if records is None:
         raise Refused("steps are in contradiction, and none are recorded")
     offsets = np.concatenate([[0], np.cumsum(records.lengths)])
@@ -272,7 +276,10 @@ def _check_premises(
     stated = facts["regret"]["premises"]
     steps = facts["regret"]["contradiction"]
     possible = number(facts["trivial_bound"])
-    failed = uniform <= NOTHING * trivial < possible
+    rows = facts["regret"]["uniform_terms"]
+    hidden = sum(number(one["value"]) for one in rows if one["name"] == "rounding")
+    least = NOTHING * max(1.0, run.world.horizon / LONG) * trivial
+    failed = uniform - hidden <= least < possible
     rest = [OWN_COST, SAME_WORLD]
     rest += [FIXED_LENGTH] if "SoftRational" in given.declared else []
     others = list(facts["premises"]) if given.averages else []
