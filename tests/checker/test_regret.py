@@ -7,8 +7,10 @@ import pytest
 
 import journeyman as jm
 from checker.forging import facts_of, rehash, write_facts
+from journeyman.certificate.regret import regret_terms
 from journeyman.checker import explicit
 from journeyman.checker.regret import Premises, Sums
+from journeyman.problem.rational import RationalPrices, RationalSet
 from journeyman.report.saved_run import read_run
 from journeyman.storage import load_arrays, save_arrays
 from rational_worlds import acted, grid, instance, optimum
@@ -123,9 +125,51 @@ def test_every_changed_array_of_the_evidence_is_found(saved, tmp_path):
         moved = np.array(array, dtype=float)
         moved.flat[int(np.argmax(np.abs(moved)))] *= 1.01
         moved.flat[int(np.argmax(np.abs(moved)))] += 0.01
+        if name == "values":
+            moved += 1e3
+        elif name == "weights":  # others near it may do as well
+            moved = -moved
         save_arrays(forged / "regret.npz", "regret", 1, {**arrays, name: moved})
         rehash(forged)
         assert not jm.audit(forged).passed, name
+
+
+@pytest.mark.parametrize("example", [None, "nothing", "another cost"])
+def test_a_refutation_cannot_be_hidden_behind_weak_prices(example, tmp_path):
+    apprentice = refuted_run()
+    apprentice.save(tmp_path)
+    problem, facts = apprentice.problem, facts_of(tmp_path)
+    given, stated = RationalSet.of(problem), facts["regret"]
+    steps, pairs = np.zeros(given.pairs.size), np.zeros(problem.world.num_pairs)
+    weak = given.bound(given.uniform, RationalPrices(steps, 0.0, np.zeros(0), pairs))
+    arrays = dict(load_arrays(tmp_path / "regret.npz", "regret", 1)[1])
+    arrays |= {"uniform_steps": steps, "uniform_total": np.zeros(()), "uniform_pairs": pairs}
+    if example is not None:
+        weights = np.array([0.0, 0.0, 0.0] if example == "nothing" else [1.0, 0.5, 0.0])
+        arrays["weights"] = weights
+        arrays["values"] = jm.plan(problem.world, problem.basis.on(problem.world) @ weights).values
+    save_arrays(tmp_path / "regret.npz", "regret", 1, arrays)
+    bound, trivial = apprentice.certificate.regret.found, stated["trivial_bound"]
+    stated |= {
+        "valid": True, "contradiction": [], "bound": bound, "share": bound / trivial,
+        "uniform_terms": [
+            {"name": one.name, "value": one.value, "formula": one.formula, "source": one.source}
+            for one in regret_terms(given, weak)
+        ],
+        "uniform": min(weak.value, trivial),
+    }  # fmt: skip
+    (row,) = (one for one in stated["premises"] if one["status"] == "failed")
+    row |= {
+        "status": "tested, not refuted",
+        "detail": f"the records leave the uniform policy a regret of {weak.value:.4g} at most, "
+        f"where bounded costs allow {trivial:.4g}; a false premise need not be found",
+    }
+    write_facts(tmp_path, facts)
+    rehash(tmp_path)
+    found = jm.audit(tmp_path)
+    assert not found.passed
+    assert all("its outcome" in one or "its detail" in one or "its level" in one
+               for one in found.findings), found.findings  # fmt: skip
 
 
 def test_a_claim_without_evidence_is_found(saved, tmp_path):

@@ -41,6 +41,7 @@ from journeyman.problem.expert_premises import (
 )
 from journeyman.problem.rational import (
     Average,
+    Member,
     RationalPrices,
     RationalSet,
     RegretBound,
@@ -72,6 +73,8 @@ class Regret:
     uniform_prices: RationalPrices
     value_range: tuple[FloatArray, FloatArray]
     """Values below and above those of every cost of the class."""
+    example: Member | None = None
+    """A cost with values for which the premise is true and policies differ, where one was found."""
     contradiction: tuple[tuple[int, int], ...] = ()
     """Recorded steps (episode, step) that contradict each other under the premise."""
     contributions: FloatArray | None = None
@@ -143,7 +146,8 @@ def regret_of(
         spent = failure_probability
     trivial = plain_bound(problem, None)
     uniform, against = given.uniform_bound, np.zeros(0, dtype=int)
-    is_refuted = uniform.computed <= next_to_nothing(problem) < possible
+    example = given.example
+    is_refuted = uniform.computed <= next_to_nothing(problem) < possible and example is None
     if is_refuted:
         against = given.contradiction()
         uniform = _alone(given, against)
@@ -156,6 +160,7 @@ def regret_of(
             uniform,
             (trivial, possible),
             _in_words(problem, steps) if is_refuted else "",
+            example is not None,
             spent,
         )
         for one in named
@@ -163,7 +168,7 @@ def regret_of(
     return Regret(
         (*regret_terms(given, found), *evaluation.terms), regret_terms(given, uniform), trivial,
         (*rows, *_beside(problem, given, premises)), float(spent), found.prices, uniform.prices,
-        given.value_range, steps, None if is_refuted else given.openness(member),
+        given.value_range, example, steps, None if is_refuted else given.openness(member),
     )  # fmt: skip
 
 
@@ -241,6 +246,7 @@ def _premise(
     uniform: RegretBound,
     limits: tuple[float, float],
     contradiction: str,
+    is_possible: bool,
     level: float,
 ) -> Premise:
     name = name_of_premise(one)
@@ -260,6 +266,8 @@ def _premise(
         f"the records leave the uniform policy a regret of {uniform.value:.4g} at most, where "
         f"bounded costs allow {trivial:.4g}{doubt}; a false premise need not be found"
     )
+    if not is_possible:
+        return declared(name, f"not tested, for no cost was found that it is true for: {detail}")
     return Premise(name, PremiseStatus.TESTED, detail, level)
 
 

@@ -331,7 +331,8 @@ def _save_evidence(certificate: Certificate, path: Path) -> None:
 
 
 def _save_regret(problem: Apprenticeship, regret: Regret, path: Path) -> None:
-    """Prices for the policy and for the uniform one, visits of the latter, and ends of values."""
+    """Prices for the policy and for the uniform one, visits of the latter, ends of values, and the
+    cost for which the premise is true."""
     world = problem.world
     arrays: dict[str, Any] = {"low": regret.value_range[0], "high": regret.value_range[1]}
     for prefix, prices in (("", regret.prices), ("uniform_", regret.uniform_prices)):
@@ -343,6 +344,8 @@ def _save_regret(problem: Apprenticeship, regret: Regret, path: Path) -> None:
         }
     uniform = occupancy(world, Policy.uniform(world))
     arrays["uniform_visits"] = world.pairs.total(uniform.measure)
+    if regret.example is not None:
+        arrays |= {"weights": regret.example.weights, "values": regret.example.values}
     save_arrays(path, "regret", INPUT_VERSION, arrays)
 
 

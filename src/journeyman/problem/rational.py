@@ -79,6 +79,10 @@ hide, is zero; beyond a horizon of 100 steps times the horizon over 100, for eng
 there. They leave up to 1e-7 of records that contradict each other (2e-5 at discount .999); experts
 who satisfy a premise left 8e-3 or more in hundreds of random worlds."""
 LONG = 100.0
+SHOWN = 1e-9
+"""Of what bounded costs allow: a smaller regret of the uniform policy shows no cost."""
+MISSED = 1e-3
+"""Of the uniform policy's regret: what a cost that is shown for a premise may miss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +149,7 @@ class Member:
 
     weights: FloatArray
     values: FloatArray
-    violation: float
+    violation: float = 0.0
     """By how much, at most, a row of K is not met."""
 
 
@@ -323,7 +327,22 @@ class RationalSet:
     @cached_property
     def uniform_bound(self) -> RegretBound:
         """R of the uniform policy, which the premise is tested with."""
-        return self.best_prices(self.uniform)
+        return self.bound(self.uniform, self._uniformly[0])
+
+    @cached_property
+    def _uniformly(self) -> "Found":
+        return self.solved(self.uniform)
+
+    @cached_property
+    def example(self) -> Member | None:
+        """A cost for which the premise is true and the uniform policy has a regret; None where none
+        was found. It meets the rows of K up to a violation that is next to nothing of that regret
+        also when it adds up over the horizon."""
+        member, problem = self._uniformly[1], self.problem
+        regret = float(self.uniform @ member.weights - problem.world.initial @ member.values)
+        allowed = MISSED * regret / problem.effective_horizon
+        enough = regret > SHOWN * plain_bound(problem, None)
+        return member if enough and member.violation <= allowed else None
 
     def contradiction(self, most_programs: int = 100) -> IntArray:
         """Positions of recorded pairs that refute the premise together: none of them can be left
@@ -353,7 +372,7 @@ class RationalSet:
     def is_refuted(self) -> bool:
         """Whether no cost that distinguishes policies is compatible with the premise."""
         least = next_to_nothing(self.problem)
-        if self.uniform_bound.computed > least:
+        if self.uniform_bound.computed > least or self.example is not None:
             return False
         return self.problem.largest_excess > least
 
@@ -611,7 +630,8 @@ class _Program:
         missed = [0.0, float(np.max(given.value_range[0] - values))]
         missed += [float(np.max(advantage[given.pairs] - given.limits, initial=0.0))]
         if np.isfinite(given.total) and given.counts.size:
-            missed += [(float(given.counts @ advantage[given.pairs]) - given.total)]
+            beyond = float(given.counts @ advantage[given.pairs]) - given.total
+            missed += [beyond / float(given.counts.sum())]
         for one in given.averages:
             excess = one.values @ weights - world.initial @ values
             missed += [float(excess - given.regret - one.radius)]

@@ -39,7 +39,7 @@ from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.problem.expert_premises import premise_from
-from journeyman.problem.rational import RationalPrices
+from journeyman.problem.rational import Member, RationalPrices
 from journeyman.report.report_data import ReportData, SavedRun
 from journeyman.storage import Arrays, PathLike, load_arrays, read_json, take
 from journeyman.world import World
@@ -163,10 +163,13 @@ def _regret(place: Path, facts: dict[str, Any] | None) -> Regret | None:
         )
         return RationalPrices(steps, float(total), averages, pairs)
 
+    example = None
+    if "weights" in arrays:
+        example = Member(take(path, arrays, "weights"), take(path, arrays, "values"))
     return Regret(
         _terms(facts), _terms({"terms": facts["uniform_terms"]}), number(facts["trivial_bound"]),
         _premises(facts), facts["failure_probability"], prices(""), prices("uniform_"),
-        (take(path, arrays, "low"), take(path, arrays, "high")),
+        (take(path, arrays, "low"), take(path, arrays, "high")), example,
         tuple((int(episode), int(step)) for episode, step in facts["contradiction"]),
     )  # fmt: skip
 
