@@ -103,7 +103,7 @@ def _learned(
         return learn(
             inputs.world,
             inputs.basis,
-            problem.expectation,
+            inputs.demonstrations,
             cost_class=inputs.cost_class,
             constraints=inputs.budgets,
             expert_is=inputs.expert_is,
@@ -136,6 +136,7 @@ def result_of(apprentice: Apprentice) -> dict[str, Any]:
         "message": answer.status.message,
         "engine": answer.engine,
         "reason": answer.reason,
+        "target": None if apprentice.target is None else apprentice.target.reason,
         "cost_weights": _cost_weights(apprentice),
         "seed": apprentice.seed,
     }
