@@ -10,6 +10,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.report.certificate_sections import bounds_by_premise
 from journeyman.report.cost_comparison import comparison_of
 from journeyman.report.page import WHOLE, page
 from journeyman.report.report_data import ReportData
@@ -347,3 +348,20 @@ def test_notebooks_show_the_same_numbers():
         assert exact_values(html) >= {apprentice.certificate.bound}
         assert not {"html", "script", "h1"} & {tag for tag, _ in found.tags}
         assert len(html) < 60_000
+
+
+def test_bounds_are_drawn_by_premise():
+    world, basis, _ = jm.gallery.grid(4)
+    expert = jm.plan(world, basis.on(world) @ np.eye(basis.num_costs)[0]).policy
+    demos = jm.record(world, expert, trajectories=20, horizon=60, seed=0)
+    plain = jm.learn(world, basis, demos, cost_class=jm.Simplex())
+    assert bounds_by_premise(plain.certificate) == []
+    premises = [jm.Deterministic(), jm.Rational(regret_per_step=0.001)]
+    known = jm.learn(world, basis, demos, cost_class=jm.Simplex(), expert_is=premises)
+    certificate = known.certificate
+    (_, trivial), (_, alone), laws, own = bounds_by_premise(certificate)
+    assert trivial == certificate.trivial_bound
+    assert alone >= certificate.bound
+    assert laws == ("Deterministic, gap to the expert", certificate.bound)
+    assert own == ("Rational, regret", certificate.regret_bound)
+    assert "Bounds by premise" in page(ReportData.of(known))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.consistency import NAME
 from journeyman.certificate.intervals import BudgetCertificate
 from journeyman.certificate.presentation import (
     numbers_beside,
@@ -19,6 +21,7 @@ from journeyman.certificate.presentation import (
 )
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus
 from journeyman.problem import cost_ranges
+from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
 from journeyman.report.numbers import (
     MINUS,
@@ -294,7 +297,47 @@ def premises(data: ReportData, prefix: str) -> Section | None:
     found = data.certificate.premises
     if not found:
         return None
-    return Section("premises", "Premises", {"rows": [_premise_row(one) for one in found]})
+    rows = [_premise_row(one) for one in found]
+    drawn = _bounds_by_premise(data.certificate, f"{prefix}bought")
+    return Section("premises", "Premises", {"rows": rows, "picture": drawn})
+
+
+def bounds_by_premise(certificate: Certificate) -> list[tuple[str, float]]:
+    """What is known without and with what was declared about the expert, each bound by its name;
+    the trivial one first, and nothing where nothing was declared."""
+    by_laws, regret = certificate.consistency is not None, certificate.regret
+    if not (by_laws or regret) or not certificate.valid:
+        return []
+    alone = [way.bound for way in certificate.combinations if not way.estimate.startswith(NAME)]
+    least = min([certificate.trivial_bound, *alone])
+    found = [
+        ("any policy, gap to the expert", certificate.trivial_bound),
+        ("no premise, gap to the expert", least),
+    ]
+    declared = [type(one) for one in certificate.problem.expert_is]
+    if by_laws:
+        names = " and ".join(one.__name__ for one in declared if one not in ABOUT_A_COST)
+        found.append((f"{names}, gap to the expert", certificate.bound))
+    if regret is not None and regret.valid:
+        names = " and ".join(one.__name__ for one in declared if one in ABOUT_A_COST)
+        found.append((f"{names}, regret", regret.bound))
+    return found
+
+
+def _bounds_by_premise(certificate: Certificate, name: str) -> Markup | None:
+    found = bounds_by_premise(certificate)
+    if not found:
+        return None
+    values = [value for _, value in found]
+    scale, rows = Across.covering(values, zero=True), []
+    for index, ((words, value), shown) in enumerate(zip(found, column(values), strict=True)):
+        kind = "total" if index > 1 else "doubt"
+        rows += _bar(scale, index, words, shown, (0.0, value), kind)
+    listed = "; ".join(f"{words}: {number(value)}" for words, value in found)
+    return picture(
+        name, "Bounds by premise", f"{listed}.", ROW * len(found) + 24,
+        *axis(scale, len(found), ROW, TEXT + 2), *rows,
+    )  # fmt: skip
 
 
 def regret(data: ReportData, prefix: str) -> Section | None:
