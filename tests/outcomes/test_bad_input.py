@@ -370,7 +370,7 @@ BAD_DEMONSTRATIONS = [
     ("no last state", lambda: jm.Demonstrations.from_arrays([[0, 1], [0]], [[0], [0]]),
      "episode 1 has 1 states and 1 actions", "one state more"),
     ("mixed axes", lambda: jm.Demonstrations.from_arrays([[0, 1], [[0], [1]]], [[0], [0]]),
-     "states of episode 1 has 2 axes", "Give a "),
+     r"observations of part 1 have shape \(1,\), those of part 0 \(\)", "one shape"),
     ("more flags than episodes", lambda: jm.Demonstrations.from_arrays(
         [[0, 1]], [[0]], [0, 1], terminal_state=1),
      r"terminated has shape \(2,\)", "each episode"),

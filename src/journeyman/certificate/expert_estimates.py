@@ -78,8 +78,8 @@ def shares(count: int, *, shaped: bool, round_class: bool) -> tuple[float, float
     falling as long as log(n/part delta) > 1: so no step of the schedule makes a radius larger, and
     more data never cost anything.
 
-    >>> [shares(count, shaped=True, round_class=False)[1] for count in (20, 38, 100_000)]
-    [0.95, 0.5, 0.3]
+    >>> [shares(count, shaped=True, round_class=False)[1] for count in (20, 40, 100_000)]
+    [0.95, 0.475, 0.3]
     """
     few = min(1.0, PLAIN_UP_TO / count)
     independent = max(INDEPENDENT_SHARE, ROUND_SHARE * few) if round_class else INDEPENDENT_SHARE
