@@ -496,3 +496,9 @@ def test_an_episode_needs_a_name(tmp_path):
     path = written(tmp_path, [(0, 0, 0, "a"), (0, 0, 0, "")], (*HEADER, "episode"))
     with refused("line 3: episode is empty.*name of its episode"):
         read_world(path, options={"discount": "0.9"})
+
+
+def test_a_table_of_laws_is_not_taken_for_a_log(tmp_path):
+    path = written(tmp_path, [(0, 0, 0, 0.9), (0, 0, 1, 0.1)], (*HEADER, "probability"))
+    with refused("a column 'probability', and a log counts.*NPZ"):
+        read_world(path, options=OPTIONS)

@@ -71,3 +71,27 @@ def test_mistakes(call, record):
     )  # fmt: skip
     assert wrong.code == 3
     assert "--discount 2" in wrong.words
+
+
+def test_records_that_the_policy_was_fitted_to_are_not_held_out(call, record):
+    (record / "copy.csv").write_bytes((record / "demos.csv").read_bytes())
+    for other in ("demos.csv", "copy.csv"):
+        shown = call(
+            "clone", record / "run", "--demonstrations", record / "demos.csv",
+            "--held-out", record / other, *RANGE,
+        )  # fmt: skip
+        assert shown.code == 3
+        assert "holds the records that the policy is fitted to" in shown.words
+        assert not (record / "run").exists()
+
+
+def test_an_earlier_run_is_replaced_only_when_that_is_said(call, record):
+    first = ("clone", record / "run", "--demonstrations", record / "demos.csv", *RANGE)
+    assert call(*first).code == 0
+    before = (record / "run" / "certificate.json").read_bytes()
+    again = ("clone", record / "run", "--demonstrations", record / "more.csv", *RANGE)
+    refused = call(*again)
+    assert (refused.code, "is not empty" in refused.words) == (3, True)
+    assert (record / "run" / "certificate.json").read_bytes() == before
+    assert call(*again, "--overwrite").code == 0
+    assert call("audit", record / "run").code == 0

@@ -164,6 +164,14 @@ def places_of(path: str, header: list[str]) -> dict[str, int]:
             f"{path} lacks the column(s) {', '.join(missing)}; it has {found}",
             f"Name them in the first line: {','.join(REQUIRED)}[,{'][,'.join(OPTIONAL)}]",
         )
+    laws = [name for name in names if name.lower() in ("probability", "prob")]
+    if laws:
+        raise InvalidFile(
+            f"{path} has a column {laws[0]!r}, and a log counts: it has one row for every "
+            "observed step",
+            "Give known laws as arrays in an NPZ file (docs/worlds.md); rename the column if it "
+            "is something else",
+        )
     return {name: names.index(name) for name in REQUIRED + OPTIONAL if name in names}
 
 

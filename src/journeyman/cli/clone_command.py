@@ -1,5 +1,6 @@
 """`journeyman clone`: a policy and its certificate from a file of records, and nothing else."""
 
+import filecmp
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,7 @@ def clone(
     truncated_at: TruncatedAt = None,
     failure_probability: Probability = 0.05,
     gap: Gap = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -57,8 +59,18 @@ def clone(
     declared range. Exit 4 when nothing is certified.
     """
     from journeyman.demonstrations.cross_fitting import cross_fit, default_fit
+    from journeyman.errors import InvalidFile
     from journeyman.runs.learning import certificate_result
 
+    if run.is_dir() and any(run.iterdir()) and not overwrite:
+        raise InvalidFile(
+            f"{run} is not empty", "Say --overwrite to replace what is in it, or give another one"
+        )
+    if held_out is not None and _is_one_file(demonstrations, held_out):
+        raise InvalidFile(
+            f"{held_out} holds the records that the policy is fitted to; they prove nothing",
+            "Give other records to --held-out, or leave it out: the policy is then cross-fitted",
+        )
     world = jm.world.Records(discount, cost_range, use_probabilities=use_probabilities)
     records = [
         jm.read_demonstrations(source, format=demonstrations_format, truncated_at=truncated_at)
@@ -75,3 +87,12 @@ def clone(
     show(result, certificate_text(result), as_json=as_json)
     require_level(result, gap)
     notifier(quiet)(f"Everything is in {run}; next: journeyman audit {run}")
+
+
+def _is_one_file(one: str, other: str) -> bool:
+    """Whether two sources are the same file or directory, or copies of one file."""
+    first, second = Path(one), Path(other)
+    if not (first.exists() and second.exists()):
+        return one == other
+    both_files = first.is_file() and second.is_file()
+    return first.samefile(second) or (both_files and filecmp.cmp(first, second, shallow=False))
