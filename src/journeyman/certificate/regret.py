@@ -180,7 +180,7 @@ def regret_terms(given: RationalSet, found: RegretBound) -> tuple[Term, ...]:
             "worst cost", found.under_worst_cost, "gap_W(Psi'(mu - y) - tau x)",
             "prices of recorded steps",
         ),
-        Term("declared", found.declared, "kappa limit + t total + tau regret", "the premise"),
+        Term("declared", found.declared, "kappa limit + t most + tau regret", "the premise"),
         *((sampled,) if given.averages else ()),
         Term("unseen", found.unseen, "sig- high - sig+ low", "values of every cost"),
         Term("rounding", found.rounding, "eps (pairs + n + 16) sizes", "double precision"),

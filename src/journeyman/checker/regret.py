@@ -183,7 +183,7 @@ class Sums:
                 "worst cost", "gap_W(Psi'(mu - y) - tau x)",
                 problem.costs.gap(np.asarray(z)), "prices of recorded steps",
             ),
-            DerivedTerm("declared", "kappa limit + t total + tau regret", declared, "the premise"),
+            DerivedTerm("declared", "kappa limit + t most + tau regret", declared, "the premise"),
             *([sampled] if given.averages else []),
             DerivedTerm("unseen", "sig- high - sig+ low", unseen, "values of every cost"),
             DerivedTerm("rounding", "eps (pairs + n + 16) sizes", rounding, "double precision"),
