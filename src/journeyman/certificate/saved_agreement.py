@@ -21,8 +21,7 @@ from journeyman.demonstrations.expectation import ClonedPolicy
 from journeyman.errors import InvalidFile
 from journeyman.policy import Policy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.policy.network import LAYERS, NetworkPolicy
-from journeyman.policy.observation_policy import ObservationPolicy
+from journeyman.policy.observation_policy import LAYERS, NetworkPolicy, ObservationPolicy
 from journeyman.problem import Apprenticeship
 from journeyman.storage import Arrays, load_arrays, save_arrays, take
 from journeyman.world import Pairs

@@ -28,7 +28,6 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.checker.archives import Floats, Ints
-from journeyman.checker.code import function
 from journeyman.checker.coded import (
     BATCH_WALKS,
     BATCHES,
@@ -38,6 +37,7 @@ from journeyman.checker.coded import (
     CodedRun,
     Question,
     Tested,
+    function,
 )
 from journeyman.checker.draws import (
     LEVEL,

@@ -22,8 +22,7 @@ from journeyman.demonstrations.demonstrations import Demonstrations
 from journeyman.demonstrations.expectation import clone_visited_states
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.policy.network import NetworkPolicy, forward, softmax
-from journeyman.policy.observation_policy import ObservationPolicy
+from journeyman.policy.observation_policy import NetworkPolicy, ObservationPolicy, forward, softmax
 
 Fit: TypeAlias = Callable[[Demonstrations], Any]
 """From demonstrations to a policy with action probabilities (`policy.observation_policy`)."""

@@ -5,7 +5,7 @@ from journeyman.policy.function_policy import FeaturePolicy as FeaturePolicy
 from journeyman.policy.function_policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy.function_policy import RulePolicy as RulePolicy
 from journeyman.policy.mixture_policy import MixturePolicy as MixturePolicy
-from journeyman.policy.network import NetworkPolicy as NetworkPolicy
+from journeyman.policy.observation_policy import NetworkPolicy as NetworkPolicy
 from journeyman.policy.observation_policy import ObservationPolicy as ObservationPolicy
 from journeyman.policy.planning import Plan as Plan
 from journeyman.policy.planning import plan as plan

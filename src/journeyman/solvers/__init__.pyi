@@ -17,6 +17,7 @@ from journeyman.solvers.classics.adversarial_imitation import (
     AdversarialImitation as AdversarialImitation,
 )
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning as BehaviourCloning
+from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone as CrossFittedClone
 from journeyman.solvers.classics.dagger import DAgger as DAgger
 from journeyman.solvers.classics.imitation_gradients import ImitationReinforce as ImitationReinforce
 from journeyman.solvers.classics.imitation_gradients import (
@@ -36,7 +37,6 @@ from journeyman.solvers.classics.multiplicative_weights import (
 from journeyman.solvers.classics.nearest_mixture import MaxMargin as MaxMargin
 from journeyman.solvers.classics.nearest_mixture import Projection as Projection
 from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
-from journeyman.solvers.cross_fitted_clone import CrossFittedClone as CrossFittedClone
 from journeyman.solvers.exact.column_generation import ColumnGeneration as ColumnGeneration
 from journeyman.solvers.exact.engines import Engine as Engine
 from journeyman.solvers.exact.linear_program import LinearProgram as LinearProgram

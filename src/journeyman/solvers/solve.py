@@ -18,7 +18,7 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
-from journeyman.solvers.cross_fitted_clone import CrossFittedClone
+from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
