@@ -74,7 +74,7 @@ from journeyman.policy import Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.world.levels import Level, require_level
+from journeyman.world.levels import Level, require_discounted, require_level
 
 NEARLY = 1e-9
 """A measure whose policy is further off than rounding belongs to another policy."""
@@ -123,6 +123,7 @@ def certify(
     (True, True)
     """
     _require_problem(problem)
+    require_discounted(problem.world, "certify")
     delta = require_probability(failure_probability)
     if problem.level is Level.RECORDED:
         _refuse_more(witness=witness, measure=measure, evaluation=evaluation)

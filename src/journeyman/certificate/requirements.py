@@ -51,6 +51,7 @@ from journeyman.features.base import Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.reduced import Penalties, Penalty, Reduced, RowSampling
 from journeyman.problem.surrogate import Surrogate
+from journeyman.world.levels import require_discounted
 
 ROUNDING = 1e-12
 
@@ -546,6 +547,7 @@ def _setting(
         raise InvalidProblem(
             f"features is a {type(features).__name__}", "Give jm.features.Features(matrix)"
         )
+    require_discounted(problem.world, "an a-priori guarantee of SGD-AL")
     if problem.gap_scale == 0:
         raise InvalidCosts("every cost is zero", "Give costs that distinguish policies")
     holding = default_radius(problem, features)

@@ -26,6 +26,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, Matrix, dense, read_only
 from journeyman.policy.policy_evaluation import DiscountedSystem, averaging
 from journeyman.world import World
+from journeyman.world.levels import require_discounted
 
 PRECISION = 1e-6
 """Of h times the span of the cost: how far below the least total a bound may be."""
@@ -48,6 +49,7 @@ def least_totals(
     >>> least.round(4).tolist()
     [0.8333, -1.3]
     """
+    require_discounted(world, "a plan between bounds")
     columns = (dense(costs[:, [k]]).ravel() for k in range(costs.shape[1]))
     found = [_least(world, cost, lowest, highest) for cost in columns]
     proofs = np.array([values for values, _ in found]).reshape(-1, world.num_states)

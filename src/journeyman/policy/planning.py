@@ -30,23 +30,45 @@ Iteration stops when this is below `tolerance`, or when float64 cannot improve t
 `Plan.error` is what was proven either way. Cost: one sparse solve and one pass over the transitions
 per iteration.
 
-Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6; Ziebart, Bagnell and Dey,
-"Modeling interaction via the principle of maximum causal entropy", ICML 2010.
+*With discount 1* (`plan` only) the total until an end is minimised over proper policies. Value
+iteration can stop at a fixed point that no proper policy attains: where a cycle costs nothing, TV =
+V has many solutions. Policy iteration from a proper policy, in which an action gives way to a
+better one only, stays with proper policies unless a cycle costs less than nothing: an improved
+policy pi' has c + K V <= V at its pairs, so a class of states that it never leaves has a mean cost
+of at most 0, and of 0 only if no action there was changed. A negative cycle is refused with its
+states, for going round once more is always better. The guarantee is that of V against policies
+which expect at most M = `effective_horizon` steps from any state,
+
+    V + M min(0, min(TV - V))  <=  V_M*,        |V - V_pi| <= max|c_pi + K_pi V - V| max w_pi
+
+with w_pi the expected times of pi, which are proven (`proven_time`).
+
+Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6; Bertsekas and Tsitsiklis, "An
+analysis of stochastic shortest path problems", Mathematics of Operations Research, 1991; Ziebart,
+Bagnell and Dey, "Modeling interaction via the principle of maximum causal entropy", ICML 2010.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from journeyman.arrays import FloatArray, IntArray, dense, read_only, require_between
+from journeyman.arrays import BoolArray, FloatArray, IntArray, dense, read_only, require_between
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts
-from journeyman.policy.policy_evaluation import Chains, DiscountedSystem, PolicySystems
+from journeyman.policy.policy_evaluation import (
+    Chains,
+    DiscountedSystem,
+    PolicySystems,
+    expected_times,
+    occupancy,
+)
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
+from journeyman.world.goals import leading_to, named, nearing
+from journeyman.world.levels import require_discounted
 
 RELATIVE_TOLERANCE = 1e-11
 """Default tolerance, relative to the largest conceivable value max|c|/(1 - discount)."""
@@ -84,12 +106,16 @@ def plan(
 ) -> Plan:
     """An optimal policy of `world` for a cost per pair, per state, or (states x actions).
 
+    With discount 1 the plan is as exact as float64 allows, whatever the tolerance.
+
     >>> world = World([[1, 0], [0, 1], [0, 1]], [1, 0], 0.5, choice_offsets=[0, 2, 3])
     >>> found = plan(world, [1.0, 1.5, 0.0])
     >>> found.policy.probabilities([0]).tolist(), found.values.round(9).tolist()
     ([[0.0, 1.0]], [1.5, 0.0])
     """
     costs = world.pairs.flattened("cost", cost, InvalidCosts)
+    if world.has_goal:
+        return _plan_to_end(world, costs, warm_start)
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * float(np.abs(costs).max()) * world.effective_horizon
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values
@@ -99,7 +125,7 @@ def plan(
     for iteration in range(1, MAX_ITERATIONS + 1):
         if best.error <= tolerance:
             break
-        system = DiscountedSystem(world.transition[choice], world.discount)
+        system = DiscountedSystem(world.continuation[choice], world.discount)
         values = system.solve(costs[choice], guess=values, reduction=accuracy).x
         backup, change = _bellman(world, costs, values)
         found = _plan(world, costs, backup, values, change, iteration)
@@ -113,6 +139,143 @@ def plan(
             accuracy = accuracy * ROUGH if accuracy > FINE else 0.0
         choice = improved
     return best
+
+
+CLEARLY = 1e-9
+"""Of the values: a cycle that saves less may cost nothing."""
+
+
+def require_free_ends(world: World, costs: FloatArray, what: str = "cost") -> None:
+    """With discount 1, refuse costs (pairs, or pairs x costs) that an end would have."""
+    if not world.has_goal:
+        return
+    ended = world.absorbing[world.pairs.states]
+    wrong = ended & (np.abs(costs).reshape(world.num_pairs, -1).max(axis=1, initial=0.0) > 0)
+    if wrong.any():
+        pair = int(np.argmax(wrong))
+        raise InvalidCosts(
+            f"{what} is not zero in {world.describe_pair(pair)}, an end: with discount 1 it would "
+            "be paid for ever",
+            "Give costs of zero in absorbing states; put what an end costs on the steps into it",
+        )
+
+
+def _plan_to_end(world: World, costs: FloatArray, warm_start: Plan | None) -> Plan:
+    """Policy iteration over proper policies."""
+    require_free_ends(world, costs)
+    choice, everywhere = nearing(world), np.ones(world.num_states, dtype=bool)
+    if warm_start is not None:
+        greedy = _greedy(world, _bellman(world, costs, warm_start.values)[0])
+        if leading_to(world.continuation[greedy], world.absorbing).all():
+            choice = greedy
+    values = np.zeros(world.num_states)
+    iterations = 0
+    while iterations < MAX_ITERATIONS:
+        iterations += 1
+        system = DiscountedSystem(world.continuation[choice], 1.0)
+        values = system.solve(costs[choice], guess=values).x
+        backup, change = _bellman(world, costs, values)
+        rounding = _hidden(world, costs, values)
+        improved = _greedy(world, backup, keep=choice, margin=2 * rounding)
+        endless = ~leading_to(world.continuation[improved], world.absorbing)
+        if (change[endless] < -CLEARLY * (np.abs(values).max() + np.abs(costs).max())).any():
+            raise NegativeCycle(world, endless)
+        improved = np.where(endless, choice, improved)
+        if np.array_equal(improved, choice):
+            break
+        choice = improved
+    _, longest = expected_times(world, system, everywhere)
+    wrong = float(np.abs(backup[choice] - values).max()) + rounding
+    missed = max(0.0, rounding - float(change.min())) * world.effective_horizon
+    error = missed + 2 * wrong * longest
+    return Plan(_deterministic(world, choice), read_only(values), error, iterations)
+
+
+class NegativeCycle(InvalidCosts):
+    """Going round in some states costs less than nothing: with discount 1 nothing is optimal."""
+
+    def __init__(self, world: World, states: BoolArray) -> None:
+        super().__init__(
+            f"with discount 1 this cost has no least total: between {named(states)} there is a "
+            "cycle that costs less than nothing, and a policy can go round as often as it likes",
+            "Give the cost a price per step, limit the steps by a Budget in a Forward problem, or "
+            "give the world a discount below 1",
+        )
+
+
+def _hidden(world: World, costs: FloatArray, values: FloatArray) -> float:
+    """What rounding can have hidden of TV - V."""
+    branches = int(np.diff(world.transition.indptr).max())
+    size = float(np.abs(costs).max() + 2 * np.abs(values).max())
+    return EPSILON * (branches + 4) * size
+
+
+PRICES = 40
+"""Of a step, that are tried before the best of them is taken."""
+
+
+def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None) -> FloatArray:
+    """Values V that prove, by `problem.bounds`, how little any policy's total can be.
+
+    The optimal ones; with discount 1 those of the cost c + k per step, where k >= 0 is the price at
+    which the least total of policies that expect at most M steps is attained:
+
+        <mu, c> = <mu, c + k> - k |mu|  >=  <initial, V_{c+k}> - k M
+
+    piecewise linear and concave in k, with slope (steps of the plan at k) - M. It is maximised by
+    the intersection of tangents, or by bisection while a cycle still pays.
+    """
+    if not world.has_goal:
+        return plan(world, costs, warm_start=warm_start).values
+    step = (~world.absorbing[world.pairs.states]).astype(float)
+    low = _priced(world, costs, step, 0.0)
+    if low is not None and low.slope <= 0:
+        return low.values
+    price = float(np.abs(costs).max()) or 1.0
+    high = _priced(world, costs, step, price)
+    for _ in range(PRICES):
+        if high is not None and high.slope <= 0:
+            break
+        low, price = high or low, 2 * price
+        high = _priced(world, costs, step, price)
+    if high is None:
+        return read_only(np.zeros(world.num_states))
+    best, bottom = high, 0.0
+    for _ in range(PRICES):
+        price, most = (bottom + high.price) / 2, np.inf
+        if low is not None:
+            meeting = high.value - low.value + low.slope * low.price - high.slope * high.price
+            price = meeting / (low.slope - high.slope)
+            most = low.value + low.slope * (price - low.price)
+        if most - best.value <= 1e-12 * (1 + abs(best.value)):
+            break
+        found = _priced(world, costs, step, price)
+        if found is None:
+            bottom = price
+            continue
+        best = max(best, found, key=lambda one: one.value)
+        low, high = (found, high) if found.slope > 0 else (low, found)
+    return best.values
+
+
+class _Priced(NamedTuple):
+    """The bound at a price of a step, and by how much the plan exceeds M steps."""
+
+    price: float
+    value: float
+    slope: float
+    values: FloatArray
+
+
+def _priced(world: World, costs: FloatArray, step: FloatArray, price: float) -> _Priced | None:
+    """None where a cycle still pays."""
+    try:
+        found = _plan_to_end(world, costs + price * step, None)
+    except NegativeCycle:
+        return None
+    most, taken = world.effective_horizon, occupancy(world, found.policy).measure @ step
+    value = float(world.initial @ found.values) - price * most
+    return _Priced(price, value, float(taken) - most, found.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +302,7 @@ def improve(
     costs that change little by little and that can pay for the loss, as every bound of
     `problem.duality` can; `plan` is for everybody else.
     """
+    require_discounted(chains.world, "improve")
     best, choice = chains.greedy(cost, values)
     change = best - values
     for _ in range(most):
@@ -153,7 +317,7 @@ def improve(
 
 def _bellman(world: World, costs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Action values c + discount P V per pair, and TV - V per state."""
-    backup = costs + world.discount * (world.transition @ values)
+    backup = costs + world.discount * (world.continuation @ values)
     return backup, world.pairs.smallest(backup) - values
 
 
@@ -224,6 +388,7 @@ def soft_plan(
         "temperature", temperature, 0, np.inf, InvalidCosts,
         "Give a positive temperature; jm.plan is for temperature zero",
     )  # fmt: skip
+    require_discounted(world, "soft_plan")
     operator = _SoftBellman(world, costs, float(temperature))
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * operator.size * world.effective_horizon
@@ -255,7 +420,7 @@ class _SoftBellman:
     def at(self, values: FloatArray) -> "_Step":
         """The soft-greedy policy of `values`, and TV - V."""
         world, pairs = self.world, self.world.pairs
-        backup = self.costs + world.discount * (world.transition @ values)
+        backup = self.costs + world.discount * (world.continuation @ values)
         surprise = -log_softmax(pairs, -backup / self.temperature)
         new = pairs.smallest(backup) - self.temperature * pairs.smallest(surprise)
         terms = int(np.diff(world.transition.indptr).max()) + pairs.max_actions + 8
@@ -398,6 +563,13 @@ def widest_ranges(world: World, basis: CostBasis) -> tuple[FloatArray, FloatArra
 def _range(chains: Chains, cost: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
     """(lowest, highest) and the V that prove them."""
     world, h = chains.world, chains.world.effective_horizon
+    if world.has_goal:
+        ends = [Improvement(np.zeros(0, dtype=np.int64), V, _loss(world, sign * cost, V), 0.0)
+                for sign in (1, -1) for V in (potential(world, sign * cost),)]  # fmt: skip
+        low, high = (
+            _total(world, sign * cost, end) for sign, end in zip((1, -1), ends, strict=True)
+        )
+        return low, -high, ends[0].values, ends[1].values
     allowed = PRECISION * float(cost.max() - cost.min())
     middle = np.full(world.num_states, h * float(cost.max() + cost.min()) / 2)
     ends = [improve(chains, sign * cost, sign * middle, allowed=allowed, most=MOST_STEPS)
@@ -415,6 +587,12 @@ def _range(chains: Chains, cost: FloatArray) -> tuple[float, float, FloatArray, 
         ]  # fmt: skip
     low, high = (_total(world, cost, end) for end in ends)
     return low, -high, ends[0].values, ends[1].values
+
+
+def _loss(world: World, cost: FloatArray, values: FloatArray) -> float:
+    """max(0, V - TV) over the states that can be reached."""
+    change = _bellman(world, cost, values)[1]
+    return max(0.0, -float(change[world.reachable].min()))
 
 
 def _total(world: World, cost: FloatArray, found: Improvement) -> float:

@@ -30,6 +30,10 @@ In a *narrow* world, one whose states can be numbered so that every step stays n
 queues, roads), the factor of a policy is thin and cheap, and every right-hand side after the first
 costs next to nothing; in any other world it fills up, and BiCGSTAB needs few steps because such
 worlds mix fast.
+
+*With discount 1* costs are added up until an end is reached (`world.goals`): P has no rows at ends,
+values are zero there, the occupancy counts expected visits. A policy that may never come to an end
+is refused with the states where that happens.
 """
 
 from collections.abc import Iterator
@@ -41,11 +45,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, SparseMatrix, dense, norms, read_only
+from journeyman.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Matrix,
+    SparseMatrix,
+    dense,
+    norms,
+    read_only,
+)
 from journeyman.costs import CostBasis
-from journeyman.errors import InvalidCosts
+from journeyman.errors import InvalidCosts, InvalidPolicy
 from journeyman.policy.table import Policy
 from journeyman.world import World
+from journeyman.world.goals import leading_to, named, proven_time, reachable
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +67,16 @@ class Occupancy:
     """The occupancy measure of a policy, as exactly as it could be computed.
 
     `residual` is |initial - (B - discount P)' measure|_1, recomputed from `measure`: the true
-    occupancy is within `residual / (1 - discount)` of `measure` in the 1-norm.
+    occupancy is within `residual * horizon` of `measure` in the 1-norm (not counting ends).
     """
 
     world: World
     measure: FloatArray
     residual: float
     method: str
+    horizon: float
+    """1/(1 - discount); with discount 1 no fewer than the steps that the policy expects from
+    any state it gets to, proven. The residual counts so many times."""
 
     @property
     def of_states(self) -> FloatArray:
@@ -78,12 +95,59 @@ def occupancy(world: World, policy: Policy) -> Occupancy:
     >>> occupancy(world, Policy([[1.0], [1.0]])).measure.round(12).tolist()
     [1.333333333333, 0.666666666667]
     """
+    if world.has_goal:
+        return _visits_until_end(world, policy)
     system = DiscountedSystem(transition_under(world, policy), world.discount)
     guess = world.initial * world.effective_horizon
     visits = system.solve(world.initial, transposed=True, guess=guess)
     measure = world.pairs.spread(np.maximum(visits.x, 0.0)) * policy.on(world)
     residual = float(np.abs(world.flow.residual(measure)).sum())
-    return Occupancy(world, read_only(measure), residual, visits.method)
+    return Occupancy(world, read_only(measure), residual, visits.method, world.effective_horizon)
+
+
+def _visits_until_end(world: World, policy: Policy) -> Occupancy:
+    """The same with discount 1; states that the policy does not get to do not matter.
+
+    Their rows are left empty, so that the system is regular for a policy that is proper where it
+    gets to. The residual r is zero outside: the distance of the measure to the occupancy, counted
+    off the ends, is at most |r|_1 times the longest expected time from a state inside.
+    """
+    chain = transition_under(world, policy)
+    inside = reachable(chain, world.initial > 0)
+    require_proper(world, chain, inside)
+    own = sparse.csr_array(sparse.diags_array(inside.astype(float)) @ chain)
+    system = DiscountedSystem(own, 1.0)
+    found = system.solve(world.initial, transposed=True)
+    visits = np.where(inside, np.maximum(found.x, 0.0), 0.0)
+    measure = world.pairs.spread(visits) * policy.on(world)
+    residual = float(np.abs(world.flow.residual(measure)).sum())
+    horizon = expected_times(world, system, inside)[1]
+    return Occupancy(world, read_only(measure), residual, found.method, horizon)
+
+
+def require_proper(world: World, chain: SparseMatrix, inside: BoolArray) -> None:
+    """Refuse a policy that never comes to an end from some of the states marked `inside`."""
+    endless = inside & ~leading_to(chain, world.absorbing)
+    if endless.any():
+        raise InvalidPolicy(
+            f"the policy never reaches an end from {named(endless)}, and nothing is discounted",
+            "Give these states an action that leads on, or give the world a discount below 1",
+        )
+
+
+def expected_times(
+    world: World, system: "DiscountedSystem", inside: BoolArray
+) -> tuple[FloatArray, float]:
+    """Expected steps until the end from every state, and what they are proven not to exceed."""
+    counted = inside & ~world.absorbing
+    times = np.maximum(system.solve(counted.astype(float)).x, 0.0)
+    bound = proven_time(system.transition, times, times, counted)
+    if not np.isfinite(bound):
+        raise InvalidPolicy(
+            f"the policy needs so many steps (about {times.max():.3g}) that float64 proves nothing",
+            "Let it take actions that lead to an end sooner",
+        )
+    return times, bound
 
 
 def expected_cost(world: World, policy: Policy, cost: ArrayLike) -> float:
@@ -99,7 +163,10 @@ def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     >>> value_functions(world, Policy([[1.0], [1.0]]), np.eye(2)).round(12).tolist()
     [[1.333333333333, 0.666666666667], [0.666666666667, 1.333333333333]]
     """
-    system = DiscountedSystem(transition_under(world, policy), world.discount)
+    chain = transition_under(world, policy)
+    if world.has_goal:
+        require_proper(world, chain, np.ones(world.num_states, dtype=bool))
+    system = DiscountedSystem(chain, world.discount)
     immediate = dense(averaging(world, policy.on(world)) @ costs)
     columns = [system.solve(np.ascontiguousarray(column)).x for column in immediate.T]
     return read_only(np.column_stack(columns))
@@ -108,7 +175,7 @@ def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
 def action_values(world: World, policy: Policy, costs: Matrix) -> tuple[FloatArray, FloatArray]:
     """Q (pairs x costs) and V (states x costs)."""
     values = value_functions(world, policy, costs)
-    return np.asarray(dense(costs) + world.discount * (world.transition @ values)), values
+    return np.asarray(dense(costs) + world.discount * (world.continuation @ values)), values
 
 
 def advantages(world: World, policy: Policy, costs: Matrix) -> FloatArray:
@@ -293,7 +360,7 @@ class Chains:
 
         best = np.empty(self.world.num_states)
         choice = np.empty(self.world.num_states, dtype=np.int64)
-        matrix = self.world.transition
+        matrix = self.world.continuation
         greedy_step(
             matrix.data, matrix.indices, matrix.indptr, self.world.pairs.offsets, cost,
             self.world.discount, values, best, choice,
@@ -307,7 +374,7 @@ class Chains:
         from journeyman.policy.system_kernels import bicgstab, residual_norm
 
         x, discount = guess.copy(), self.world.discount
-        matrix = self.world.transition[choice]
+        matrix = self.world.continuation[choice]
         rows = compiled_system(matrix, discount)
         left = residual_norm(rows, right, x)
         wanted = reduction * left
@@ -340,7 +407,7 @@ class Chains:
 
     def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
         """Discounted visits to every state from a start measure (or a block of them)."""
-        transposed = self.world.transition[choice].T.tocsr()
+        transposed = self.world.continuation[choice].T.tocsr()
         block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
         if self.direct and block.shape[1] > 1:
             found = self._factor(choice).solve(block, trans="T")
@@ -380,7 +447,7 @@ class Chains:
         return fits and is_narrow(self.world)
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
-        matrix = self.world.transition[choice]
+        matrix = self.world.continuation[choice]
         if self.direct:
             x = self._substituted(choice, right)
         else:
@@ -394,7 +461,7 @@ class Chains:
     def _factor(self, choice: IntArray) -> Any:
         if self._factored is None or not self._is_factored(choice):
             self._factored = None
-            system = DiscountedSystem(self.world.transition[choice], self.world.discount)
+            system = DiscountedSystem(self.world.continuation[choice], self.world.discount)
             self._factored = choice, factorise(system.matrix)
         return self._factored[1]
 
@@ -484,8 +551,9 @@ class PolicySystems:
 
 
 def transition_under(world: World, policy: Policy) -> SparseMatrix:
-    """The (states x states) transition matrix of the chain that `policy` makes of `world`."""
-    return averaging(world, policy.on(world)) @ world.transition
+    """The (states x states) transition matrix of the chain that `policy` makes of `world`; with
+    discount 1 its rows at ends are empty."""
+    return averaging(world, policy.on(world)) @ world.continuation
 
 
 def averaging(world: World, law: FloatArray) -> SparseMatrix:

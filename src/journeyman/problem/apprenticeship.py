@@ -54,13 +54,13 @@ from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, World
 from journeyman.demonstrations.stepped_control_variate import blended_totals, discounted_totals
 from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
 from journeyman.policy import Occupancy, Policy, occupancy
-from journeyman.policy.planning import attainable_ranges
+from journeyman.policy.planning import attainable_ranges, plan, require_free_ends
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
 from journeyman.problem.expert_premises import ExpertPremise, premises_of
 from journeyman.world import Pairs, Records, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
-from journeyman.world.levels import Level, level_of, require_level
+from journeyman.world.levels import Level, level_of, require_discounted, require_level
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -192,6 +192,8 @@ class Apprenticeship:
                 )
             chosen = Simplex()
         self._assemble(world, fitted, expert, chosen, constraints)
+        if getattr(world, "has_goal", False) and expert_is:
+            require_discounted(world, "a premise about the expert (expert_is)")
         assign(self, expert_is=premises_of(self, expert_is))
 
     def _assemble(
@@ -209,6 +211,24 @@ class Apprenticeship:
         cost_class.scaling(len(costs.names))
         assign(self, world=world, costs=costs, cost_class=cost_class, expert=expert)
         assign(self, constraints=self._budgets(constraints), expert_is=())
+        if getattr(world, "has_goal", False):
+            self._require_goal()
+
+    def _require_goal(self) -> None:
+        """What discount 1 asks for."""
+        if self.level is not Level.EXPLICIT:
+            require_discounted(self.world, "a problem with costs that are functions")
+        require_free_ends(self.world, abs(self.cost_matrix).sum(axis=1), "a cost")
+        for budget in self.constraints:
+            require_free_ends(self.world, budget.on(self.world), f"the budget {budget.name!r}")
+        steps = (~self.world.absorbing[self.world.pairs.states]).astype(float)
+        least = float(self.world.initial @ plan(self.world, steps).values)
+        if least > self.world.effective_horizon * (1 + 1e-9):
+            raise InvalidProblem(
+                f"steps_at_most = {self.world.effective_horizon:g}, but every policy expects "
+                f"{least:.6g} steps or more until the end",
+                "Give the world a larger steps_at_most",
+            )
 
     def _budgets(self, constraints: Iterable[Budget] | Budget) -> tuple[Budget, ...]:
         budgets = (constraints,) if isinstance(constraints, Budget) else tuple(constraints)
@@ -253,7 +273,10 @@ class Apprenticeship:
 
     @property
     def effective_horizon(self) -> float:
-        """1/(1 - discount): the mass of every occupancy measure."""
+        """1/(1 - discount), the mass of every occupancy measure; with discount 1 the bound M on
+        expected further steps (`World.effective_horizon`)."""
+        if getattr(self.world, "has_goal", False):
+            return self.world.effective_horizon
         return 1.0 / (1.0 - self.world.discount)
 
     # The expert.
@@ -350,6 +373,7 @@ class Apprenticeship:
         if not self.has_states:
             return cast(Simulator, self.world)
         _refuse_estimated(self.world)
+        require_discounted(self.world, "a simulator of the world")
         return WorldSimulator(self.world, self.cost_functions)
 
     @cached_property

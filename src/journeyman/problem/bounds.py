@@ -16,6 +16,11 @@ Nothing is assumed about where w, V and xi come from: weights outside the class 
 negative prices are cut off, and an inexact V is paid for by the minimum. Rounding is subtracted, so
 a number is below the true value of its bound.
 
+*With discount 1* values are zero at ends, and the mass off the ends lies between 0 and M
+(`World.effective_horizon`): M min(0, ...) takes the place of the second term, and the bound is
+about policies that expect at most M steps. M takes the place of h below too: costs are zero at
+ends, so mass there is free, and every measure can be completed to mass M.
+
 *The trivial bound* is what no policy's gap exceeds, whatever it does:
 
     gap <= max of gap_W over the box [lowest - highest, highest - lowest]
@@ -48,7 +53,8 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import FloatArray, assign, read_only, real_array
 from journeyman.errors import InvalidProblem
-from journeyman.policy import Plan, plan
+from journeyman.policy import Plan
+from journeyman.policy.planning import potential
 from journeyman.world import World
 
 if TYPE_CHECKING:
@@ -77,13 +83,23 @@ class Witness:
 
 
 def least_cost_bound(world: World, cost: FloatArray, values: FloatArray) -> float:
-    """What no policy's expected discounted total of `cost` (per pair) can go below."""
+    """What no policy's expected discounted total of `cost` (per pair) can go below; with discount
+    1 no policy's that expects at most M steps."""
+    if world.has_goal:
+        values = np.where(world.absorbing, 0.0, values)
     slack = cost - world.flow.adjoint(values)
-    bound = world.initial @ values + slack.min() * world.effective_horizon
+    least = slack.min() if not world.has_goal else _least_slack(world, slack)
+    bound = world.initial @ values + least * world.effective_horizon
     size, largest = float(np.abs(values).max()), float(np.abs(cost).max())
     branches = int(np.diff(world.transition.indptr).max())
     per_pair = (branches + 4) * (largest + 2 * size) * world.effective_horizon
     return float(bound - EPSILON * (per_pair + (world.num_states + 2) * size))
+
+
+def _least_slack(world: World, slack: FloatArray) -> float:
+    """min(0, slack): with discount 1 the mass off the ends is only known to lie between 0 and M,
+    and there is none in states that no policy gets to."""
+    return min(0.0, float(slack[world.reachable[world.pairs.states]].min()))
 
 
 def lower_bound(problem: "Apprenticeship", witness: Witness) -> float:
@@ -107,7 +123,7 @@ def infeasibility_margin(problem: "Apprenticeship", prices: ArrayLike) -> float:
     """If positive, a proof that no policy keeps all the budgets: at these prices every one pays."""
     xi = np.maximum(np.asarray(prices, dtype=float), 0.0)
     cost = np.asarray(problem.budget_matrix @ xi)
-    least = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
+    least = least_cost_bound(problem.world, cost, potential(problem.world, cost))
     terms = len(problem.constraints) + 2
     size = _sum_of_sizes(problem, np.zeros(problem.basis.num_costs), xi)
     paid = xi @ np.abs(problem.limits) + size * problem.world.effective_horizon
@@ -123,8 +139,8 @@ def witness_from_plan(
 ) -> Witness:
     """The witness with given weights and prices whose values are optimal for their cost."""
     admitted, positive = _repaired(problem, np.asarray(weights), np.asarray(prices))
-    best = plan(problem.world, priced_cost(problem, admitted, positive), warm_start=warm_start)
-    return Witness(admitted, best.values, positive)
+    cost = priced_cost(problem, admitted, positive)
+    return Witness(admitted, potential(problem.world, cost, warm_start=warm_start), positive)
 
 
 def best_witness(problem: "Apprenticeship", weights: FloatArray, prices: FloatArray) -> Witness:

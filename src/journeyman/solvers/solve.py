@@ -23,7 +23,7 @@ from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
 from journeyman.solvers.running import Watch
-from journeyman.world.levels import Level, require_level
+from journeyman.world.levels import Level, require_discounted, require_level
 
 EXACT_UP_TO = 1_000_000
 """State-action pairs up to which the exact program takes seconds to a minute."""
@@ -96,6 +96,8 @@ def _check(problem: object, solver: object, observer: object) -> None:
         raise InvalidSolver(f"{solver!r} is not a solver", "Give a value such as LinearProgram()")
     if observer is not None and not callable(observer):
         raise InvalidSolver(f"observer = {observer!r}", "Give a function that takes an Event")
+    if solver is not None and not getattr(solver, "reaches_goals", False):
+        require_discounted(problem.world, type(solver).__name__)
     if solver is not None:
         needed = getattr(solver, "needs", Level.EXPLICIT)
         require_level(problem, needed, type(solver).__name__)

@@ -102,7 +102,10 @@ def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix
     return sparse.csr_array(parts, shape=transition.shape), float(error.max())
 
 
-def discount(value: float) -> float:
+def discount(value: float, *, at_most_one: bool = False) -> float:
+    """A discount below 1; 1 itself where totals end by themselves."""
+    if at_most_one and isinstance(value, int | float | np.number) and value == 1:
+        return 1.0
     return require_between(
         "discount", value, 0, 1, InvalidWorld,
         "Without discounting there is no finite occupancy; use for example 0.99",

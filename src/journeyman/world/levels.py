@@ -77,3 +77,14 @@ def require_level(given: Any, needed: Level, by_whom: str) -> None:
         f"has the level {found.name} ({found.meaning})",
         WORKS[found][0].upper() + WORKS[found][1:],
     )
+
+
+def require_discounted(world: Any, by_whom: str) -> None:
+    """Refuse a world of discount 1: what is asked for is proven with a discount below 1 only."""
+    if getattr(world, "has_goal", False):
+        raise InvalidProblem(
+            f"{by_whom} is for worlds with a discount below 1: with discount 1 nothing bounds how "
+            "far a small error is carried, for the policy decides how long an episode lasts",
+            "With discount 1 work plan, occupancy, expected_cost, LinearProgram() and exact "
+            "certificates; or give the world a discount below 1, or World.with_horizon(steps)",
+        )

@@ -2,7 +2,8 @@
 
     x_0 ~ initial,   x_{t+1} ~ transition[(x_t, a_t), :],   discount in (0, 1)
 
-where the rows of `transition` are the state-action pairs in state-major order.
+where the rows of `transition` are the state-action pairs in state-major order. Discount 1 is for
+worlds with a goal, an absorbing state that ends an episode (`world.goals`).
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from journeyman.arrays import (
 )
 from journeyman.errors import InvalidWorld
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.world import conversions, estimation, laws
+from journeyman.world import conversions, estimation, goals, laws
 from journeyman.world.large_world import LargeWorld, Predecessors, Successors
 from journeyman.world.laws import draw_outcomes, running_sums
 from journeyman.world.pairs import Pairs
@@ -41,8 +42,10 @@ class Flow:
 
         F = { mu >= 0 : (B - discount P)' mu = initial }
 
-    where B spreads a state's value over its pairs and P is the transition matrix. Proposition 1 of
-    the paper: F is exactly the set of occupancy measures of stationary policies.
+    where B spreads a state's value over its pairs and P is the transition matrix, in worlds of
+    discount 1 with empty rows at ends (`World.continuation`). Proposition 1 of the paper: F is
+    exactly the set of occupancy measures of stationary policies; with discount 1 that of proper
+    ones, and circulations.
     """
 
     transition: SparseMatrix
@@ -98,13 +101,20 @@ class World:
     Args:
         transition: (pairs x states) matrix, dense or sparse, one row per pair, state-major.
         initial: law of the first state.
-        discount: gamma, strictly between 0 and 1.
+        discount: gamma, strictly between 0 and 1; or 1 in a world with a goal (`sink`), which must
+            be within reach of every state. Episodes are then over in any absorbing state, and
+            costs, zero there, are added up until one is reached.
         choice_offsets: pairs of state x are `choice_offsets[x]:choice_offsets[x+1]`; by default
             every state has the same number of actions.
         coordinates: (states x dimensions) geometry, for pictures and features.
         state_names, action_names: for people; the k-th name is that of state k, or of the action
             with number k (also of one that was never observed).
-        sink: the absorbing state that stands for "the episode has ended", if there is one.
+        sink: the absorbing state that stands for "the episode has ended", if there is one; with
+            discount 1 the goal.
+        steps_at_most: M, with discount 1: declared that the expert, wherever it has got to, expects
+            at most M further steps; policies that expect more from the start are not considered.
+            Without it M is the longest expected time of any policy, if every policy comes to an
+            end.
         transition_error: declared, for all pairs or per pair: at most this far, in the 1-norm, is
             the law of the pair from the true one. Without it and without counts laws are exact.
         initial_error: the same for the initial law.
@@ -140,6 +150,7 @@ class World:
     initial_count: int | None
     support: SparseMatrix | None
     observed_actions: IntArray | None
+    steps_at_most: float | None
 
     def __init__(
         self,
@@ -158,6 +169,7 @@ class World:
         initial_count: int | None = None,
         support: Any = None,
         observed_actions: ArrayLike | None = None,
+        steps_at_most: float | None = None,
     ) -> None:
         rows = laws.transition_matrix(transition)
         num_states = rows.shape[1]
@@ -169,7 +181,7 @@ class World:
             self,
             transition=freeze_rows(normalised),
             initial=starts,
-            discount=laws.discount(discount),
+            discount=laws.discount(discount, at_most_one=True),
             pairs=pairs,
             coordinates=_coordinates(coordinates, num_states),
             state_names=_names("state_names", state_names, num_states),
@@ -189,12 +201,20 @@ class World:
                 support=support,
             ),
             observed_actions=pairs.actions if numbered else None,
+            steps_at_most=None if steps_at_most is None else float(steps_at_most),
         )
         estimation.warn_of_observed_support(self)
         if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
             raise InvalidWorld(
                 f"sink = {sink!r} is not an absorbing state",
                 "Give a state whose every action stays there with probability 1",
+            )
+        if self.has_goal:
+            goals.require_goal(self)
+        elif steps_at_most is not None:
+            raise InvalidWorld(
+                f"steps_at_most = {steps_at_most!r} with discount {self.discount}",
+                "Leave it out, or give discount=1 and the goal by sink=...",
             )
 
     @property
@@ -205,10 +225,39 @@ class World:
     def num_pairs(self) -> int:
         return int(self.transition.shape[0])
 
-    @property
+    @cached_property
     def effective_horizon(self) -> float:
-        """1/(1 - discount): the mass of every occupancy measure."""
-        return 1.0 / (1.0 - self.discount)
+        """1/(1 - discount), the mass of every occupancy measure. With discount 1 the bound M on
+        the expected further steps of the expert from wherever it is, declared or that of all
+        policies: the mass off the ends is at most M."""
+        if not self.has_goal:
+            return 1.0 / (1.0 - self.discount)
+        return goals.longest_time(self) if self.steps_at_most is None else self.steps_at_most
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether costs are added up undiscounted until an absorbing state is reached."""
+        return self.discount == 1.0
+
+    @cached_property
+    def continuation(self) -> SparseMatrix:
+        """The transition matrix as far as anything follows: with discount 1 the rows at ends, where
+        nothing counts any more, are empty."""
+        if not self.has_goal:
+            return self.transition
+        matrix, ended = self.transition, self.absorbing[self.pairs.states]
+        sizes = np.diff(matrix.indptr)
+        kept = np.repeat(~ended, sizes)
+        index = matrix.indptr.dtype
+        indptr = np.concatenate([[0], np.cumsum(np.where(ended, 0, sizes))]).astype(index)
+        parts = (matrix.data[kept], matrix.indices[kept], indptr)
+        return freeze_rows(sparse.csr_array(parts, shape=matrix.shape))
+
+    @cached_property
+    def reachable(self) -> BoolArray:
+        """The states that some policy gets to."""
+        chain = goals.steps_of(self.transition, self.pairs)
+        return read_only(goals.reachable(chain, self.initial > 0))
 
     @property
     def is_estimated(self) -> bool:
@@ -224,7 +273,7 @@ class World:
     @cached_property
     def flow(self) -> Flow:
         """The Bellman flow operator (B - discount P)'."""
-        return Flow(self.transition, self.pairs, self.initial, self.discount)
+        return Flow(self.continuation, self.pairs, self.initial, self.discount)
 
     @cached_property
     def absorbing(self) -> BoolArray:
@@ -412,7 +461,8 @@ class World:
         save_arrays(
             path, "world", SCHEMA_VERSION if self.is_estimated else EXACT, arrays | estimates,
             discount=self.discount, sink=self.sink,
-            state_names=self.state_names, action_names=self.action_names, **facts,
+            state_names=self.state_names, action_names=self.action_names,
+            **({"steps_at_most": self.steps_at_most} if self.has_goal else {}), **facts,
         )  # fmt: skip
 
     @classmethod
@@ -430,6 +480,7 @@ class World:
             state_names=facts.get("state_names"),
             action_names=facts.get("action_names"),
             sink=facts.get("sink"),
+            steps_at_most=facts.get("steps_at_most"),
             **estimation.restored(arrays, facts, num_states=initial.size),
         )
 

@@ -1,0 +1,193 @@
+"""Goals at discount 1: which states lead to an end, and how long the way can be.
+
+A world with discount 1 has ends, the absorbing states, where an episode is over and nothing costs
+any more. A policy is *proper* when it reaches an end with probability 1 from wherever it gets to;
+in a finite world its expected number of steps is then finite. With K the transition matrix whose
+rows at ends are empty, I - K_pi is regular exactly for policies that are proper in every state, and
+
+    F = { mu >= 0 : (B - K)' mu = initial }
+
+holds the expected visits of proper policies; the mass of a measure is the expected number of steps,
+and one for the end. F also holds circulations, which no policy from `initial` enters: hence the
+bound M on the expected steps in every program, and states that cannot be reached are left out.
+
+*Longest times*. Where no policy can avoid the ends for ever, the expected number of steps has a
+largest value over all policies, also those that remember: the least solution of
+
+    w(x) = 1 + max over a of (K w)(x, a),           w = 0 at ends
+
+Policy iteration finds it. What is returned holds whatever it found: w >= 0 with w - K w >= theta
+and theta > 0 at every pair implies that no policy needs more than w(x)/theta steps from x.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from journeyman.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
+from journeyman.errors import InvalidWorld
+from journeyman.world.pairs import Pairs
+
+if TYPE_CHECKING:
+    from journeyman.world.world import World
+
+MOST_NAMED = 10
+"""States that a message lists."""
+MOST_ITERATIONS = 1000
+EPSILON = float(np.finfo(float).eps)
+
+
+def named(states: BoolArray) -> str:
+    """The marked states in words, for messages."""
+    ids = np.flatnonzero(states)
+    shown = ", ".join(str(state) for state in ids[:MOST_NAMED])
+    more = f", ... ({ids.size} in all)" if ids.size > MOST_NAMED else ""
+    return f"state{'s' * (ids.size > 1)} {shown}{more}"
+
+
+def reachable(chain: SparseMatrix, starts: BoolArray) -> BoolArray:
+    """The states that a (states x states) chain can get to from marked ones, these included."""
+    from scipy.sparse.csgraph import breadth_first_order
+
+    count, index = starts.size, chain.indices.dtype
+    first = np.flatnonzero(starts).astype(index)
+    graph = sparse.csr_array(
+        (
+            np.ones(chain.nnz + first.size),
+            np.concatenate([chain.indices, first]),
+            np.append(chain.indptr, chain.nnz + first.size),
+        ),
+        shape=(count + 1, count + 1),
+    )
+    order = breadth_first_order(graph, count, return_predecessors=False)
+    found = np.zeros(count + 1, dtype=bool)
+    found[order] = True
+    return found[:count]
+
+
+def steps_of(transition: SparseMatrix, pairs: Pairs) -> SparseMatrix:
+    """(states x states): nonzero where some action can lead from one to the other."""
+    counts = np.add.reduceat(np.diff(transition.indptr), pairs.offsets[:-1])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return sparse.csr_array(
+        (transition.data, transition.indices, indptr), shape=(pairs.num_states, pairs.num_states)
+    )
+
+
+def leading_to(chain: SparseMatrix, ends: BoolArray) -> BoolArray:
+    """The states from which a chain can get to marked ones, these included."""
+    return reachable(sparse.csr_array(chain.T), ends)
+
+
+def avoiding(world: "World") -> BoolArray:
+    """The states from which some policy never reaches an end."""
+    moving, pairs = ~world.absorbing, world.pairs
+    entering = world.transition.tocsc()
+    usable = moving[pairs.states]
+    left = np.where(moving, np.add.reduceat(usable.astype(np.int64), pairs.offsets[:-1]), 0)
+    inside, frontier = moving.copy(), np.flatnonzero(~moving)
+    while frontier.size:
+        columns = entering[:, frontier].indices
+        lost = np.unique(columns[usable[columns]])
+        usable[lost] = False
+        np.subtract.at(left, pairs.states[lost], 1)
+        touched = np.unique(pairs.states[lost])
+        frontier = touched[inside[touched] & (left[touched] == 0)]
+        inside[frontier] = False
+    return inside
+
+
+def nearing(world: "World") -> IntArray:
+    """The pair of each state that leads to an end in the fewest possible steps: a proper policy."""
+    from scipy.sparse.csgraph import shortest_path
+
+    chain = steps_of(world.continuation, world.pairs)
+    ends, count = np.flatnonzero(world.absorbing), world.num_states
+    back = sparse.csr_array(chain.T)
+    graph = sparse.csr_array(
+        (
+            np.ones(back.nnz + ends.size),
+            np.concatenate([back.indices, ends]),
+            np.append(back.indptr, back.nnz + ends.size),
+        ),
+        shape=(count + 1, count + 1),
+    )
+    distance = shortest_path(graph, unweighted=True, indices=[count])[0][:count]
+    matrix = world.transition
+    nearest = np.minimum.reduceat(distance[matrix.indices], matrix.indptr[:-1])
+    best = world.pairs.smallest(nearest)
+    first = np.where(nearest == world.pairs.spread(best), np.arange(world.num_pairs), np.inf)
+    return world.pairs.smallest(first).astype(np.int64)
+
+
+def require_goal(world: "World") -> None:
+    """Refuse a world of discount 1 in which an episode need not, or cannot, come to an end."""
+    if world.sink is None:
+        raise InvalidWorld(
+            "discount = 1 and no goal is given",
+            "Name an absorbing state by sink=..., or give a discount below 1, for example 0.99",
+        )
+    able = leading_to(steps_of(world.transition, world.pairs), world.absorbing)
+    if not able.all():
+        raise InvalidWorld(
+            f"discount = 1, but no end can be reached from {named(~able)}",
+            "Lead them to an absorbing state, take them out, or give a discount below 1",
+        )
+    if world.steps_at_most is None:
+        endless = avoiding(world)
+        if endless.any():
+            raise InvalidWorld(
+                f"discount = 1, and from {named(endless)} a policy can avoid the ends for ever",
+                "Give steps_at_most=M: the expert never expects more than M further steps",
+            )
+    elif not (np.isfinite(world.steps_at_most) and world.steps_at_most > 0):
+        raise InvalidWorld(
+            f"steps_at_most = {world.steps_at_most!r}",
+            "Give a positive number of steps that the expert never expects to exceed",
+        )
+
+
+def longest_time(world: "World") -> float:
+    """No policy expects more steps than this from any state; refused where that is not proven."""
+    from scipy.sparse.linalg import splu
+
+    kept, pairs, moving = world.continuation, world.pairs, ~world.absorbing
+    choice, identity = nearing(world), sparse.eye_array(world.num_states, format="csr")
+    times, one = np.zeros(world.num_states), moving.astype(float)
+    for _ in range(MOST_ITERATIONS):
+        system = splu(
+            (identity - kept[choice]).tocsc(), permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0, options={"SymmetricMode": True},
+        )  # fmt: skip
+        times = np.maximum(system.solve(one), 0.0)
+        ahead = kept @ times
+        most = -pairs.smallest(-ahead)
+        better = most > ahead[choice] + 1e-12 * (1.0 + most)
+        if not better.any():
+            break
+        first = np.where(ahead == pairs.spread(most), np.arange(world.num_pairs), np.inf)
+        choice = np.where(better, pairs.smallest(first).astype(np.int64), choice)
+    bound = proven_time(kept, pairs.spread(times), times, moving[pairs.states])
+    if not np.isfinite(bound):
+        raise InvalidWorld(
+            f"some policy needs so many steps (about {times.max():.3g}) that float64 proves "
+            "no bound on them",
+            "Give steps_at_most=M: the expert never expects more than M further steps",
+        )
+    return bound
+
+
+def proven_time(
+    kept: SparseMatrix, own: FloatArray, times: FloatArray, counted: BoolArray
+) -> float:
+    """max w/theta, where w - K w >= theta > 0 at all `counted` rows; infinite without such a theta.
+
+    `own` is w at the state of each row of K, `times` is w per state.
+    """
+    if not counted.any():
+        return 0.0
+    branches = int(np.diff(kept.indptr).max(initial=0))
+    largest = float(times.max())
+    theta = float((own - kept @ times)[counted].min()) - EPSILON * (branches + 4) * (1 + largest)
+    return largest / theta * (1 + 4 * EPSILON) if theta > 0 and np.isfinite(largest) else np.inf
