@@ -376,6 +376,7 @@ CLASSICS: Mapping[str, str] = {
     "inverse-program": "InverseProgram",
     "sampled-inverse-program": "SampledInverseProgram",
     "maximum-entropy": "MaximumEntropy",
+    "maximum-likelihood": "MaximumLikelihood",
     "maximum-margin-planning": "MaximumMarginPlanning",
     "policy-matching": "PolicyMatching",
     "imitation-reinforce": "ImitationReinforce",

@@ -9,6 +9,7 @@ from journeyman.problem.reduced import UniformRows as UniformRows
 from journeyman.solvers.answer import Answer as Answer
 from journeyman.solvers.answer import CandidateRollouts as CandidateRollouts
 from journeyman.solvers.answer import Details as Details
+from journeyman.solvers.answer import LikelihoodEstimate as LikelihoodEstimate
 from journeyman.solvers.answer import RegretSolution as RegretSolution
 from journeyman.solvers.answer import Relaxation as Relaxation
 from journeyman.solvers.answer import SampledSolution as SampledSolution
@@ -28,6 +29,9 @@ from journeyman.solvers.classics.inverse_program import (
     SampledInverseProgram as SampledInverseProgram,
 )
 from journeyman.solvers.classics.maximum_entropy import MaximumEntropy as MaximumEntropy
+from journeyman.solvers.classics.maximum_likelihood import LikelihoodRatio as LikelihoodRatio
+from journeyman.solvers.classics.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from journeyman.solvers.classics.maximum_likelihood import likelihood_ratio as likelihood_ratio
 from journeyman.solvers.classics.maximum_margin_planning import (
     MaximumMarginPlanning as MaximumMarginPlanning,
 )

@@ -132,6 +132,111 @@ class RegretSolution:
 
 
 @dataclass(frozen=True, eq=False)
+class LikelihoodEstimate:
+    """Cost weights by maximum likelihood (`MaximumLikelihood`), with what is known of their errors.
+
+    Standard errors are those of large samples, for an expert who is soft-optimal at temperature 1
+    for a cost of the basis, in the world as it is given.
+    """
+
+    names: tuple[str, ...]
+    weights: FloatArray
+    log_likelihood: float
+    uniform_log_likelihood: float
+    """Of actions taken at random."""
+    num_decisions: int
+    covariance: FloatArray
+    """Of the weights: the inverse of the observed information, within what is identified."""
+    not_identified: FloatArray
+    """Combinations of weights, one a row, that change no recorded decision."""
+    unbounded: FloatArray
+    """Combinations along which the likelihood rises without end, one a row."""
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Per weight; infinite where a part of the weight is not identified or has no maximum."""
+        errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        for row in (*self.not_identified, *self.unbounded):
+            errors[np.abs(row) > NEGLIGIBLE * np.abs(row).max()] = np.inf
+        return read_only(errors)
+
+    @property
+    def t_values(self) -> FloatArray:
+        """Weights in standard errors, zero where these are infinite."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return read_only(np.nan_to_num(self.weights / self.standard_errors))
+
+    @property
+    def num_identified(self) -> int:
+        """How many weights, or combinations of them, the decisions depend on."""
+        return len(self.names) - len(self.not_identified)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What has no estimate, in words."""
+        kinds = (
+            (self.not_identified, "not identified, no recorded decision depends on it"),
+            (self.unbounded, "without a maximum, the likelihood rises along it for ever"),
+        )
+        return tuple(
+            f"{words}: {combination}"
+            for rows, words in kinds
+            for combination in combinations_in_words(rows, self.names)
+        )
+
+    def table(self) -> str:
+        """Weights, standard errors and t-values as text, then the log-likelihood."""
+        width = max(len("cost"), *(len(name) for name in self.names))
+        lines = [f"{'cost':<{width}}  {'weight':>12}  {'std. error':>12}  {'t':>8}"]
+        rows = zip(self.names, self.weights, self.standard_errors, self.t_values, strict=True)
+        for name, weight, error, t in rows:
+            known = f"{error:>12.6g}  {t:>8.2f}" if np.isfinite(error) else f"{'-':>12}  {'-':>8}"
+            lines.append(f"{name:<{width}}  {weight:>12.6g}  {known}")
+        lines.append(
+            f"log-likelihood {self.log_likelihood:.6f} of {self.num_decisions} decisions, "
+            f"{self.uniform_log_likelihood:.6f} for actions at random"
+        )
+        return "\n".join([*lines, *self.remarks])
+
+
+NEGLIGIBLE = 1e-6
+"""Share of a combination's largest coefficient below which another one is zero."""
+MOST_TERMS = 6
+"""Coefficients of a combination that are listed."""
+
+
+def combinations_in_words(rows: FloatArray, names: tuple[str, ...]) -> list[str]:
+    """A basis of the span of some rows with few coefficients, as sums of names.
+
+    >>> combinations_in_words(np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]]), ("a", "b", "c"))
+    ['a', 'b']
+    >>> combinations_in_words(np.array([[0.5, -1.0]]), ("a", "b"))
+    ['b - 0.5 a']
+    """
+    left = np.array(rows, dtype=float)
+    for place in range(len(left)):
+        first, column = divmod(int(np.argmax(np.abs(left[place:]))), left.shape[1])
+        chosen = left[place + first] / left[place + first, column]
+        left[place + first] = left[place]
+        left -= np.outer(left[:, column], chosen)
+        left[place] = chosen
+    return [_combination(row, names) for row in left]
+
+
+def _combination(row: FloatArray, names: tuple[str, ...]) -> str:
+    sizes = np.abs(row)
+    used = np.flatnonzero(sizes > NEGLIGIBLE * sizes.max())
+    used = used[np.argsort(-sizes[used], kind="stable")]
+    terms = [
+        ("-" if row[i] < 0 else "+", f"{size:.4g} " * (abs(size - 1) > NEGLIGIBLE) + names[i])
+        for i, size in zip(used.tolist(), sizes[used].tolist(), strict=True)
+    ]
+    words = " ".join(f"{sign} {term}" for sign, term in terms[:MOST_TERMS])
+    more = f" and {len(terms) - MOST_TERMS} more" if len(terms) > MOST_TERMS else ""
+    return words.removeprefix("+ ") + more
+
+
+@dataclass(frozen=True, eq=False)
 class Details:
     """What a method has found beside the policy; None for what it does not look for.
 
@@ -154,6 +259,8 @@ class Details:
     recovered: FloatArray | None = None
     """For methods with a cost of their own (inferred from the expert, most separating, or what a
     discriminator has learned): its weights, in the method's own scale."""
+    likelihood: LikelihoodEstimate | None = None
+    """For `MaximumLikelihood`: the weights with standard errors, and the log-likelihood."""
     candidates: CandidateRollouts | None = None
     """For `PolicyMixture`: what rollouts of its candidates have shown."""
     regret: RegretSolution | None = None
@@ -266,6 +373,10 @@ class Answer:
     @property
     def recovered(self) -> FloatArray | None:
         return self.details.recovered
+
+    @property
+    def likelihood(self) -> LikelihoodEstimate | None:
+        return self.details.likelihood
 
     @property
     def candidates(self) -> CandidateRollouts | None:

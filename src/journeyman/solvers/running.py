@@ -40,8 +40,10 @@ class Status(Enum):
         "Hard() use a penalty such as jm.ExactPenalty()",
     )
     UNBOUNDED = (
-        "the penalty is too small: the loss falls without end and has no minimum",
-        "use jm.ExactPenalty(), at which the loss bounds the policy's gap",
+        "the objective improves without end: a penalty that is too small, or a likelihood that no "
+        "finite weights maximise",
+        "use jm.ExactPenalty(), at which a loss bounds the policy's gap; answer.log names the "
+        "costs whose weights grow, which show their direction only",
     )
     INACCURATE = (
         "the engine stopped, but the bounds are further apart than the tolerance or a budget is "

@@ -11,7 +11,7 @@ from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, best_witness
-from journeyman.solvers.answer import Answer, Details, Solution, Work
+from journeyman.solvers.answer import Answer, Details, LikelihoodEstimate, Solution, Work
 from journeyman.solvers.running import Status
 
 AGREEMENT = 1e-7
@@ -51,6 +51,7 @@ def answer_of(
     work: Work,
     weights: FloatArray | None = None,
     recovered: FloatArray | None = None,
+    likelihood: LikelihoodEstimate | None = None,
     mixture: MixturePolicy | None = None,
     seconds: float = 0.0,
     log: str = "",
@@ -75,6 +76,7 @@ def answer_of(
         Details(
             work=work,
             recovered=None if recovered is None else read_only(np.array(recovered, dtype=float)),
+            likelihood=likelihood,
             mixture=mixture,
         ),
         solve_seconds=seconds,
