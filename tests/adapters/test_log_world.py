@@ -502,3 +502,66 @@ def test_a_table_of_laws_is_not_taken_for_a_log(tmp_path):
     path = written(tmp_path, [(0, 0, 0, 0.9), (0, 0, 1, 0.1)], (*HEADER, "probability"))
     with refused("a column 'probability', and a log counts.*NPZ"):
         read_world(path, options=OPTIONS)
+
+
+# Laws that pairs share
+
+WEAR = {"increments": "0,1,2", "resets": "1:0", "num_states": "6"}
+WORN = [(0, 0, 1), (1, 0, 3), (3, 0, 3), (3, 1, 1), (5, 0, 5)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_increments_are_estimated_together(tmp_path, kind):
+    world = read_world(written(tmp_path, WORN, kind=kind), options=OPTIONS | WEAR)
+    shared = jm.world.SharedLaws.increments(6, [0, 1, 2], num_actions=2, resets={1: 0})
+    columns = [np.array(column) for column in zip(*WORN, strict=True)]
+    wanted = jm.World.from_transitions(*columns, 0.9, initial=np.eye(6)[0], shared=shared)
+    assert abs(world.transition - wanted.transition).max() == 0
+    assert world.transition_counts.tolist() == [4] * 12
+    assert np.array_equal(world.shared.tallies, wanted.shared.tallies)
+
+
+def test_counts_of_a_log_are_those_of_its_groups(tmp_path):
+    rows = [(*step, k + 1) for k, step in enumerate(WORN)]
+    world = read_world(written(tmp_path, rows, (*HEADER, "count")), options=OPTIONS | WEAR)
+    assert world.shared.group_tallies.tolist() == [[3, 5, 2]]
+
+
+def test_other_groups_come_from_a_file(tmp_path):
+    shared = jm.world.SharedLaws.increments(6, [0, 1, 2], num_actions=2, per_action=True)
+    np.savez(tmp_path / "laws.npz", groups=shared.groups, targets=shared.targets)
+    steps = [(0, 0, 1), (1, 1, 3)]
+    options = OPTIONS | {"shared": str(tmp_path / "laws.npz")}
+    world = read_world(written(tmp_path, steps), options=options)
+    assert world.shared.group_tallies.tolist() == [[0, 1, 0], [0, 0, 1]]
+    np.savez(tmp_path / "laws.npz", groups=shared.groups)
+    with refused("lacks the array targets"):
+        read_world(written(tmp_path, steps), options=options)
+
+
+def test_the_line_of_a_step_that_no_outcome_explains_is_named(tmp_path):
+    path = written(tmp_path, [*WORN, (2, 0, 0)])
+    with refused("line 7 leads from state 2 by action 0 to state 0, where no outcome leads"):
+        read_world(path, options=OPTIONS | WEAR)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"num_states": None}, "not num_states"),
+        ({"increments": None}, "resets without increments"),
+        ({"shared": "laws.npz"}, "the options shared and increments"),
+        ({"resets": "1"}, "resets = '' is not a whole number"),
+        ({"increments": "0,x"}, "increments = 'x' is not a whole number"),
+    ],
+)
+def test_options_of_shared_laws_that_do_not_fit_are_refused(tmp_path, change, words):
+    options = {key: text for key, text in (OPTIONS | WEAR | change).items() if text is not None}
+    with refused(words):
+        read_world(written(tmp_path, WORN), options=options)
+
+
+def test_terminated_steps_do_not_fit_increments(tmp_path):
+    path = written(tmp_path, [(0, 0, 1, 0), (1, 0, 2, 1)], (*HEADER, "terminated"))
+    with refused("its terminated steps lead to an added state"):
+        read_world(path, options=OPTIONS | WEAR)

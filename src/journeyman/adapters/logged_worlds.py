@@ -17,6 +17,10 @@ Some recorders mark a step terminated also where a time limit stops the episode.
 names that limit. Whether an episode has ended by its last possible step is then not known, whatever
 is marked, and that step is left out in every episode that has it: as its number decides that, and
 not where it leads, the other steps keep their laws.
+
+Pairs may share laws (`SharedLaws`): `increments=0,1,2` declares by how much a state's number can
+grow in a step, the same law everywhere, `resets=1:0` that action 1 first sets it to 0; `shared`
+names an NPZ file with the tables `groups` and `targets` of other groups and outcomes.
 """
 
 import re
@@ -28,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from journeyman.adapters.arrow_files import open_arrow
+from journeyman.adapters.npz_arrays import open_npz
 from journeyman.adapters.source_options import (
     Options,
     discount_of,
@@ -46,7 +50,7 @@ from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidFile, InvalidWorld
-from journeyman.world import World, estimation
+from journeyman.world import SharedLaws, World, estimation
 from journeyman.world.pairs import MOST_NAMED
 
 EPISODE = "episode"
@@ -215,7 +219,11 @@ def _allowed(path: str, line: int, name: str, value: int) -> int:
     )
 
 
-OPTIONS = ("discount", "initial", "num_states", "absorbing", "drop_unseen", "gaps", "truncated_at")
+INCREMENTS, RESETS, SHARED = "increments", "resets", "shared"
+OPTIONS = (
+    "discount", "initial", "num_states", "absorbing", "drop_unseen", "gaps", "truncated_at",
+    INCREMENTS, RESETS, SHARED,
+)  # fmt: skip
 UNLEFT, ALLOW = "unleft", "allow"
 """Values of absorbing, for every state that was reached and never left, and of gaps."""
 TRUNCATED_AT = "truncated_at"
@@ -236,7 +244,8 @@ def read_logged_world(path: str, options: Options) -> World:
     refuse_unknown(path, options, OPTIONS)
     discount = discount_of(path, options)
     rows = _counted(path, columns, options)
-    size = _number_of_states(rows, options)
+    shared = _shared_tables(path, options, limit)
+    size = _number_of_states(rows, options, shared)
     require_memory(path, PER_ROW * rows["state"].size + PER_STATE * size, limit)
     _require_ids(path, rows, size)
     every, rows = rows, _within_limit(path, rows, options)
@@ -248,15 +257,63 @@ def read_logged_world(path: str, options: Options) -> World:
         if given["initial"] is not None:
             given["initial"] = np.append(given["initial"], 0.0)
     ends = _absorbing(options, rows["state"], following, sink)
+    if shared is None:
+        shared = _increments(path, options, size, int(rows["action"].max()) + 1, sink)
     steps = (rows["state"], rows["action"], following)
     arguments = estimation.empirical(
         *steps, **given, num_states=size, support=None, absorbing=ends,
-        drop_unseen=_drops(options),
+        drop_unseen=_drops(options), times=rows["count"], shared=shared,
         wording=_wording(path, rows, sink, TRUNCATED_AT in options),
     )  # fmt: skip
-    return World(
-        **arguments | _frequencies(arguments, steps, rows["count"]), discount=discount, sink=sink
-    )
+    return World(**arguments, discount=discount, sink=sink)
+
+
+def _shared_tables(path: str, options: Options, limit: int) -> SharedLaws | None:
+    """The laws that pairs share, by the file of the option `shared`."""
+    if SHARED not in options:
+        return None
+    if INCREMENTS in options or RESETS in options:
+        raise InvalidWorld(
+            f"{path} has the options shared and increments or resets",
+            "Give shared, a file with tables, or increments",
+        )
+    with open_npz(options[SHARED], limit) as file:
+        missing = sorted({"groups", "targets"} - file.members)
+        if missing:
+            raise InvalidFile(
+                f"{options[SHARED]} lacks the array {missing[0]}",
+                "Save groups (states x actions) and targets (states x actions x outcomes)",
+            )
+        return SharedLaws(file.read("groups"), file.read("targets"))
+
+
+def _increments(
+    path: str, options: Options, size: int, num_actions: int, sink: int | None
+) -> SharedLaws | None:
+    """The same by the options `increments` and `resets`."""
+    if INCREMENTS not in options:
+        if RESETS in options:
+            raise InvalidWorld(
+                f"{path} has the option resets without increments", "Give increments=0,1,2 too"
+            )
+        return None
+    if "num_states" not in options or sink is not None:
+        raise InvalidWorld(
+            f"{path} has the option increments, and "
+            + ("its terminated steps lead to an added state" if sink is not None else "")
+            + (
+                "" if sink is not None else "not num_states, so that it is not known where they end"
+            ),
+            "Give num_states, and no terminated steps; other rules go into the file of the option "
+            "shared",
+        )
+    resets = {}
+    for part in filter(None, options.get(RESETS, "").split(",")):
+        action, _, value = part.partition(":")
+        resets[whole_number(RESETS, action)] = whole_number(RESETS, value)
+    steps = whole_numbers(INCREMENTS, options[INCREMENTS])
+    actions = max(num_actions, *(action + 1 for action in resets), 1)
+    return SharedLaws.increments(size, steps, num_actions=actions, resets=resets)
 
 
 def _absorbing(options: Options, here: IntArray, following: IntArray, sink: int | None) -> IntArray:
@@ -324,31 +381,13 @@ def _counted(path: str, columns: Columns, options: Options) -> Columns:
     return columns.changed({name: part[counts > 0] for name, part in columns.items()})
 
 
-def _number_of_states(rows: Columns, options: Options) -> int:
+def _number_of_states(rows: Columns, options: Options, shared: SharedLaws | None) -> int:
+    """Without the sink, which is the last state of tables of shared laws where episodes end."""
     if "num_states" in options:
         return whole_number("num_states", options["num_states"])
+    if shared is not None:
+        return max(shared.num_states - int(rows.get("terminated", np.zeros(1)).any()), 1)
     return 1 + max(int(rows[name].max()) for name in ("state", "next_state"))
-
-
-def _frequencies(
-    arguments: Mapping[str, Any], steps: tuple[IntArray, ...], counts: IntArray
-) -> dict[str, Any]:
-    """Laws and counts in which a row weighs as much as it was often; `arguments` have one each."""
-    pattern, offsets = arguments["transition"], arguments["choice_offsets"]
-    homes, names = (
-        np.repeat(np.arange(offsets.size - 1), np.diff(offsets)),
-        arguments["observed_actions"],
-    )
-    here, taken, after = steps
-    width = 1 + int(max(names.max(), taken.max()))
-    pairs = np.searchsorted(homes * width + names, here * width + taken)
-    totals = np.bincount(pairs, counts, minlength=homes.size)
-    resting = np.flatnonzero(totals == 0)
-    where = (np.append(pairs, resting), np.append(after, homes[resting]))
-    weights = np.append(counts, np.ones_like(resting)).astype(float)
-    laws = sparse.coo_array((weights, where), shape=pattern.shape).tocsr()
-    laws.data /= np.repeat(np.maximum(totals, 1), np.diff(laws.indptr))
-    return {"transition": laws, "transition_counts": totals.astype(np.int64)}
 
 
 def _starts(path: str, rows: Columns, options: Options, states: FloatArray) -> dict[str, Any]:

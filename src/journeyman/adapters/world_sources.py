@@ -46,7 +46,9 @@ from journeyman.world.conversions import state_major
 GALLERY = "gallery:"
 USUAL_BRANCHES = 5
 """Next states of a pair in a network of queues."""
-GALLERY_NAMES = ("driving", "garnet", "grid", "icu_sepsis", "queues")
+GALLERY_NAMES = (
+    "driving", "engine_replacement", "garnet", "grid", "icu_sepsis", "queues", "road_network",
+)  # fmt: skip
 
 
 def read_gallery_world(source: str, options: Options) -> World:
@@ -91,6 +93,10 @@ def _require_size(source: str, function: Any, arguments: dict[str, Any], limit: 
     sizes = defaults | arguments
     if function is gallery.grid:
         states, actions, branching = sizes["size"] ** 2, 4, 4
+    elif function is gallery.engine_replacement:
+        states, actions, branching = sizes["bins"], 2, len(sizes["increments"])
+    elif function is gallery.road_network:
+        states, actions, branching = sizes["num_links"], 4, 1
     elif function is gallery.garnet:
         states, actions, branching = (
             sizes[name] for name in ("num_states", "num_actions", "branching")

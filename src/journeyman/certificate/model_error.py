@@ -40,7 +40,9 @@ number of records at once (Ville), the true law p satisfies
 where K counts the laws that might have been observed: the pairs of the world or, when it offers
 only what was observed, the states times A (A + 1) for A recorded actions, which pays for not
 knowing A in advance. An estimated initial law takes `INITIAL_SHARE` of delta. Declared distances
-are certain.
+are certain. Where pairs share laws of outcomes (`SharedLaws`) info is that of the group, from its
+outcomes, with K the number of groups: KL(f(p), f(q)) <= KL(p, q) for every map f of outcomes, so it
+holds for every pair of the group; a pair all of whose outcomes lead to one state has error 0.
 
 *Reference*: Krichevsky and Trofimov (1981) for the mixture; Filippi, Cappe and Garivier, Optimism
 in reinforcement learning and Kullback-Leibler divergence (2010).
@@ -303,11 +305,8 @@ def radii_at(world: World, counts: ArrayLike | None, delta: float) -> ModelError
     rows = _declared(world.transition_error, counts is not None, world.num_pairs)
     information, initial_information = None, math.inf
     if counts is not None:
-        times = np.repeat(np.asarray(counts, dtype=float), np.diff(world.transition.indptr))
-        laws = world.transition
-        tallies = sparse.csr_array((laws.data * times, laws.indices, laws.indptr), laws.shape)
-        known = support_sizes(world), num_laws(world)
-        information = read_only(information_radii(tallies, *known, (1 - share) * delta))
+        found = _information(world, np.asarray(counts, dtype=float), (1 - share) * delta)
+        information = read_only(found)
         rows = np.minimum(rows, distances_of(information))
     initial = _declared(world.initial_error, starts is not None, 1)
     if starts is not None:
@@ -320,6 +319,24 @@ def radii_at(world: World, counts: ArrayLike | None, delta: float) -> ModelError
         read_only(rows), float(initial[0]), delta if counted else 0.0, information,
         initial_information,
     )  # fmt: skip
+
+
+def _information(world: World, counts: FloatArray, delta: float) -> FloatArray:
+    """info of every pair from its counts, or from those of the group whose law it shares."""
+    laws, shared = world.transition, world.shared
+    if shared is None:
+        times = np.repeat(counts, np.diff(laws.indptr))
+        tallies = sparse.csr_array((laws.data * times, laws.indices, laws.indptr), laws.shape)
+        return information_radii(tallies, support_sizes(world), num_laws(world), delta)
+    label = shared.of(world.pairs)
+    members, first = np.unique(label, return_index=True)
+    totals = np.zeros(shared.num_groups)
+    totals[members[members >= 0]] = counts[first[members >= 0]]
+    tallies = shared.group_tallies.astype(float)
+    tallies *= (totals / np.maximum(tallies.sum(axis=1), 1.0))[:, np.newaxis]
+    found = information_radii(sparse.csr_array(tallies), shared.outcomes, shared.num_groups, delta)
+    found = np.append(found, np.inf)[label]
+    return np.where((label >= 0) & (support_sizes(world) <= 1), 0.0, found)
 
 
 def _declared(error: FloatArray | float | None, counted: bool, size: int) -> FloatArray:
@@ -336,6 +353,8 @@ def support_sizes(world: World) -> FloatArray:
 
 def num_laws(world: World) -> int:
     """K: what the union over pairs costs."""
+    if world.shared is not None:
+        return world.shared.num_declared
     if world.observed_actions is None:
         return world.num_pairs
     recorded = int(world.observed_actions.max()) + 1

@@ -11,7 +11,8 @@ was left out because of what its expert did; nor the costs. A test that does not
 an error that is small, or in pairs never visited, goes unnoticed. A law that is only an estimate
 cannot be bet against, for the expert acts in the true world: there the demonstrations are compared
 with the observations behind the model (`model_error.agreement`), once for starts and steps. Where
-no demonstrations test the laws of the world they are declared, and so is a support.
+no demonstrations test the laws of the world they are declared, and so is a support. That pairs of
+an estimated world share laws is tested on the record behind it, at a level of its own.
 """
 
 import math
@@ -38,7 +39,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
-from journeyman.world import World
+from journeyman.world import SharedLaws, World
 from journeyman.world.estimation import observed_support
 from journeyman.world.large_world import LargeWorld, successor_laws
 from journeyman.world.levels import Level
@@ -51,6 +52,7 @@ NO_COPIES = "no episode was copied"
 LITTLE_CHANCE = "the laws leave too little to chance to distinguish a copy from an equal episode"
 STARTS_FOLLOW = "start states follow the initial law"
 STEPS_FOLLOW = "steps follow the transition law"
+ONE_LAW_A_GROUP = "pairs of a group share one law of outcomes"
 MANY_EQUAL = 0.05
 """Of the demonstrations: so many equal ones are worth a word where copies cannot be tested."""
 
@@ -98,9 +100,9 @@ def expert_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Prem
     return *costs, independence, *tests(problem.world, demos, level)
 
 
-def world_premises(problem: Apprenticeship) -> tuple[Premise, ...]:
+def world_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premise, ...]:
     """What a bound rests on whoever the expert is: the simulator; the laws, where no record tests
-    them; and the support, where one is given."""
+    them; the support, where one is given; and that pairs share laws, which is tested."""
     if not problem.has_states:
         return (
             declared(
@@ -114,6 +116,8 @@ def world_premises(problem: Apprenticeship) -> tuple[Premise, ...]:
         found.append(_laws(world))
     if getattr(world, "support", None) is not None:
         found.append(_support(world))
+    if getattr(world, "shared", None) is not None:
+        found.append(_one_law(world, level))
     return tuple(found)
 
 
@@ -144,6 +148,52 @@ def _support(world: World) -> Premise:
             f"; {int(sure.sum())} recorded pairs have one possible next state, and error 0 by that"
         )
     return declared("the support was known before recording", detail)
+
+
+def _one_law(world: World, level: float) -> Premise:
+    assert world.shared is not None
+    log_value, pair = shared_evidence(world.shared)
+    state, action = np.unravel_index(pair, world.shared.groups.shape)
+    sample = f"{int(world.shared.group_tallies.sum())} steps that show their outcome"
+    worst = (
+        f"most out of line with its group is state {state}, action {action}. Give it another group"
+    )
+    return judged(ONE_LAW_A_GROUP, sample, log_value, worst, level)
+
+
+def shared_evidence(shared: SharedLaws) -> tuple[float, int]:
+    """The logarithm of an e-value against one law of outcomes for each group, and the pair that is
+    most out of line.
+
+        e = mean of  prod_s Q(s)/L        every pair has a law of its own
+            and of   Q(s) Q(g - s)/L      averaged over the pairs s: one differs from its group g
+
+    where Q is the Dirichlet mixture with 1/2 for every outcome of the group, Q(g - s) that of the
+    group's other pairs, and L the largest likelihood that laws of groups can give to the record (of
+    the group alone in the second line). L is at least the true likelihood, so that the mean of e
+    is at most one whatever the laws are.
+    """
+    from scipy.special import gammaln, xlogy
+
+    assert shared.tallies is not None
+    label = shared.groups.ravel()
+    tallies = shared.tallies.reshape(label.size, -1)
+    counted = np.flatnonzero(tallies.sum(axis=1) > 0)
+    label, own = label[counted], tallies[counted].astype(float)
+    sizes = shared.outcomes.astype(float)
+
+    def mixed(rows: FloatArray, of: FloatArray) -> FloatArray:
+        whole = gammaln(of / 2) - gammaln(rows.sum(axis=1) + of / 2)
+        return np.asarray(whole + (gammaln(rows + 0.5) - gammaln(0.5)).sum(axis=1))
+
+    groups = shared.group_tallies.astype(float)
+    totals = np.maximum(groups.sum(axis=1, keepdims=True), 1.0)
+    likeliest = xlogy(groups, groups / totals).sum(axis=1)
+    alone = mixed(own, sizes[label])
+    apart = alone + mixed(groups[label] - own, sizes[label]) - likeliest[label]
+    every = float(alone.sum() - likeliest[np.unique(label)].sum())
+    single = float(np.logaddexp.reduce(apart) - math.log(apart.size))
+    return float(np.logaddexp(every, single) - math.log(2)), int(counted[np.argmax(apart)])
 
 
 def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -> list[str]:

@@ -606,8 +606,9 @@ def _known(certificate: Certificate) -> str:
         needed = enough_transitions(problem, policy, visits, delta, share)
     except InvalidInput as refusal:
         return f"No number of transitions helps alone: {refusal}"
+    each = "pair" if problem.world.shared is None else "group of pairs that share a law"
     return (
-        f"{needed:,} observed transitions of every pair bring the model term below "
+        f"{needed:,} observed transitions of every {each} bring the model term below "
         f"{WORTHWHILE:.0%} of the trivial bound."
     )
 

@@ -10,7 +10,9 @@ A world may be an estimate. Then its file holds declared distances of the true l
 bounds the divergence of a law on S states from the frequencies of its n observations, for K laws
 and every n at once, and sqrt(2 info) their distance in the 1-norm (`divergence`, `pinsker`). S
 counts the possible next states where they are known, all states otherwise; K the pairs, or the
-states times A (A + 1) where only what was observed under A action numbers is offered.
+states times A (A + 1) where only what was observed under A action numbers is offered. Where pairs
+share laws of outcomes, info is that of the group's outcomes, and K the number of groups; what every
+outcome leads to then decides laws, counts and support, all of which are derived again.
 """
 
 import math
@@ -75,6 +77,81 @@ class Distances:
 
 
 @dataclass(frozen=True, eq=False)
+class Groups:
+    """Laws of outcomes that pairs share: the group of every pair (-1: none), where outcomes lead
+    from it, how often each was counted there, and the same of all declared pairs."""
+
+    label: Ints
+    target: Ints
+    declared: Ints
+    """Groups of all (state, action) numbers that were declared."""
+    tally: Ints
+    """(declared pairs x outcomes)."""
+    outcomes: Ints
+    """Of every group."""
+
+    @property
+    def sums(self) -> Ints:
+        """(groups x outcomes)"""
+        found = np.zeros((self.outcomes.size, self.tally.shape[1]), dtype=np.int64)
+        for group, row in zip(self.declared.tolist(), self.tally, strict=True):
+            if group >= 0:
+                found[group] += row
+        return found
+
+    def rows(self, weights: Any, num_states: int) -> Any:
+        """What weights of outcomes are as weights of next states; none in pairs without a group."""
+        pair, outcome = np.nonzero(self.target >= 0)
+        entries = np.asarray(weights, dtype=float)[self.label[pair], outcome]
+        places = (pair, self.target[pair, outcome])
+        return sparse.coo_array((entries, places), shape=(self.label.size, num_states)).tocsr()
+
+    def divergences(self, level: float) -> Floats:
+        """Of every pair; infinite where it has no group, 0 where its next state is certain."""
+        count = self.outcomes.size
+        both = zip(self.sums, self.outcomes.tolist(), strict=True)
+        found = [divergence(row[row > 0].tolist(), size, count, level) for row, size in both]
+        known = np.array([*found, math.inf])[self.label]
+        for pair in np.flatnonzero(self.label >= 0):
+            places = self.target[pair]
+            if np.unique(places[places >= 0]).size == 1:
+                known[pair] = 0.0
+        return known
+
+    def evidence(self) -> float:
+        """The logarithm of the e-value against one law for each group: half on a law of its own
+        for every pair, half on one pair, any of them, that differs from the rest of its group. No
+        more than by the likeliest laws of the groups is the record divided."""
+        sums = self.sums.tolist()
+        likeliest = [_likeliest(row) for row in sums]
+        used = [k for k in range(len(self.tally)) if self.tally[k].any()]
+        alone, single = 0.0, []
+        for k in used:
+            group, own = int(self.declared[k]), self.tally[k].tolist()
+            rest = [whole - part for whole, part in zip(sums[group], own, strict=True)]
+            size = int(self.outcomes[group])
+            mine = _mixture(own, size)
+            alone += mine
+            single.append(mine + _mixture(rest, size) - likeliest[group])
+        every = alone - math.fsum(likeliest[k] for k in {int(self.declared[k]) for k in used})
+        top = max(single)
+        one = top + math.log(math.fsum(math.exp(x - top) for x in single) / len(single))
+        high = max(every, one)
+        return high + math.log((math.exp(every - high) + math.exp(one - high)) / 2)
+
+
+def _mixture(tally: list[int], size: int) -> float:
+    """The logarithm of what Dirichlet's mixture with 1/2 for each outcome gives to a record."""
+    steps = sum(tally)
+    seen = math.fsum(math.lgamma(one + 0.5) - math.lgamma(0.5) for one in tally if one > 0)
+    return seen + math.lgamma(size / 2) - math.lgamma(steps + size / 2)
+
+
+def _likeliest(tally: list[int]) -> float:
+    return math.fsum(one * math.log(one / sum(tally)) for one in tally if one > 0)
+
+
+@dataclass(frozen=True, eq=False)
 class Knowledge:
     """Declared errors, counts, possible next states and recorded action numbers, where given."""
 
@@ -84,6 +161,7 @@ class Knowledge:
     starts: int | None = None
     support: Any = None
     actions: Ints | None = None
+    groups: Groups | None = None
 
     @property
     def exact_steps(self) -> bool:
@@ -115,7 +193,11 @@ class Knowledge:
         if self.counts is not None:
             level = part * (1 - (share or 0.0))
             times = sparse.diags_array(self.counts.astype(float)) @ rows
-            information = self.divergences(sparse.csr_array(times), level)
+            information = (
+                self.divergences(sparse.csr_array(times), level)
+                if self.groups is None
+                else self.groups.divergences(level)
+            )
             transition = np.minimum(transition, pinsker(information))
         if self.starts is not None:
             drawn = [one * self.starts for one in initial_law[initial_law > 0].tolist()]
@@ -131,7 +213,9 @@ class Knowledge:
         laws = shape[0]
         if self.support is not None:
             sizes = np.diff(self.support.indptr)
-        if self.actions is not None:
+        if self.groups is not None:
+            laws = int((self.groups.declared >= 0).sum())
+        elif self.actions is not None:
             most = 1 + int(self.actions.max())
             laws = shape[1] * most * (most + 1)
         rows = np.split(tallies.data, tallies.indptr[1:-1])
@@ -141,7 +225,7 @@ class Knowledge:
     def observed_support(self, rows: Any) -> tuple[bool, int]:
         """Whether the support of all laws that were counted is where they were seen to lead, and
         how many of them it makes exact."""
-        if self.support is None or self.counts is None:
+        if self.support is None or self.counts is None or self.groups is not None:
             return False, 0
         counted = (self.counts > 0) & ~self.surely_exact(rows.shape[0])
         possible, seen = (np.diff(one.indptr)[counted] for one in (self.support, rows))
@@ -401,7 +485,67 @@ def _read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: In
         if np.abs((rows - rows.multiply(support)).tocsr().data).any():
             raise Refused("a law leads where its support excludes")
     known = None if far is None else float(far)
-    return Knowledge(error, known, counts, starts, support, _actions(arrays, first))
+    numbers = _actions(arrays, first)
+    found = Knowledge(error, known, counts, starts, support, numbers)
+    if "shared_groups" not in arrays:
+        return found
+    return replace(found, groups=_groups(arrays, found, rows, first))
+
+
+def _groups(arrays: Arrays, known: Knowledge, rows: Any, first: Ints) -> Groups:
+    """The shared laws, and whether laws, counts and support are those that follow from them."""
+    num_states = rows.shape[1]
+    label = np.asarray(arrays["shared_groups"])
+    target, tally = (np.asarray(arrays.get(f"shared_{one}")) for one in ("targets", "tallies"))
+    if label.ndim != 2 or label.shape[0] != num_states or target.ndim != 3:
+        raise Refused("its shared laws are no tables over states, actions and outcomes")
+    if target.shape[:2] != label.shape or tally.shape != target.shape:
+        raise Refused("its shared laws are tables of different sizes")
+    if any(one.dtype.kind not in "iu" for one in (label, target, tally)):
+        raise Refused("its shared laws are no tables of whole numbers")
+    count = int(label.max()) + 1
+    if count < 1 or not np.array_equal(np.unique(label[label >= 0]), np.arange(count)):
+        raise Refused("its groups are not numbered 0, 1, 2, ...")
+    if (target < -1).any() or (target >= num_states).any() or (tally < 0).any():
+        raise Refused("an outcome leads to no state, or was seen less than never")
+    label, target, tally = label.ravel(), *(one.reshape(label.size, -1) for one in (target, tally))
+    outcomes = np.zeros(count, dtype=np.int64)
+    has = np.zeros((count, target.shape[1]), dtype=bool)
+    has[label[label >= 0]] = target[label >= 0] >= 0
+    if (has[label] != (target >= 0))[label >= 0].any() or (target[label < 0] >= 0).any():
+        raise Refused("pairs of a group have different outcomes")
+    outcomes = has.sum(axis=1)
+    for k in np.flatnonzero(tally.any(axis=1)):
+        places = target[k][target[k] >= 0]
+        if label[k] < 0 or tally[k][target[k] < 0].any() or np.unique(places).size < places.size:
+            raise Refused("outcomes were counted where the next state does not show them")
+    state = np.arange(num_states).repeat(np.diff(first))
+    number = np.arange(int(first[-1])) - first[state] if known.actions is None else known.actions
+    width = arrays["shared_groups"].shape[1]
+    inside = number < width
+    at = state * width + np.where(inside, number, 0)
+    own = np.where(inside, label[at], -1)
+    found = Groups(own, np.where((own >= 0)[:, np.newaxis], target[at], -1), label, tally, outcomes)
+    _check_groups(found, known, rows)
+    return found
+
+
+def _check_groups(found: Groups, known: Knowledge, rows: Any) -> None:
+    shares, totals = found.label >= 0, found.sums.sum(axis=1)
+    if known.counts is None or known.support is None:
+        raise Refused("it has shared laws without counts or support")
+    if not known.surely_exact(rows.shape[0])[~shares].all():
+        raise Refused("a law that is shared with none is no known one")
+    if (known.counts[shares] != totals[found.label[shares]]).any():
+        raise Refused("the counts of a pair are not those of its group")
+    derived = found.rows(found.sums, rows.shape[1])
+    apart = abs(derived - sparse.diags_array(np.where(shares, known.counts, 0.0)) @ rows)
+    if (apart.data > 1e-9 * max(1, int(totals.max()))).any():
+        raise Refused("a law is not the one that follows from the outcomes of its group")
+    possible = found.rows(np.ones(found.sums.shape), rows.shape[1])
+    possible.data[:] = 1.0
+    if (possible - sparse.diags_array(shares.astype(float)) @ known.support).count_nonzero():
+        raise Refused("the support of a pair is not where its outcomes lead")
 
 
 def _actions(arrays: Arrays, first: Ints) -> Ints | None:

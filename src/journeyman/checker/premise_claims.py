@@ -66,6 +66,7 @@ TABLES = "costs of one factor are those of their tables"
 AGREE, DRAWN = "successors and predecessors agree", "draws of features follow their law"
 TAKEN = "features and predecessors are what they declare"
 SEPARATE = "rollouts are independent of one another"
+ONE_LAW_A_GROUP = "pairs of a group share one law of outcomes"
 DECLARATIONS = {
     GIVEN, INDEPENDENT, MODEL, FRESH_ROLLOUTS, FRESH_ROWS, EXACT_LAWS, NEAR_LAWS, KNOWN_SUPPORT,
 }  # fmt: skip
@@ -113,6 +114,8 @@ TEXTS = [
     (EXACT_LAWS, DECLARED, "they were given, and nothing here tests them"),
     (NEAR_LAWS, DECLARED, "<near>"),
     (KNOWN_SUPPORT, DECLARED, "<support>"),
+    *_bet(ONE_LAW_A_GROUP, "# steps that show their outcome",
+          "most out of line with its group is state #, action #. Give it another group"),
     (FRESH_ROLLOUTS, DECLARED, "<draws> rollouts from seed <seed>, a digest of problem and policy; "
      "the policy is taken not to have been chosen because of them"),
     (FRESH_ROWS, DECLARED, "<draws> rows for each sum from seed <seed>, a digest of problem and "
@@ -204,6 +207,10 @@ def check_premises(findings: Findings, facts: dict[str, Any], run: ExplicitRun) 
     world, records = run.world, run.records
     if records is not None and INDEPENDENT in stated:
         _check_record(findings, stated, world, records)
+    groups = world.knowledge.groups
+    if groups is not None:
+        count = int(groups.tally.sum())
+        check_test(findings, stated[ONE_LAW_A_GROUP], groups.evidence(), count)
     if run.features is not None:
         outcome = TESTED if run.features.is_supported(world) else FAILED
         check_outcome(findings, stated[SUPPORT], outcome, 0.0)
@@ -298,6 +305,8 @@ def _names(run: ExplicitRun) -> list[str]:
         found.append(NEAR_LAWS if known.is_estimate else EXACT_LAWS)
     if known.support is not None:
         found.append(KNOWN_SUPPORT)
+    if known.groups is not None:
+        found.append(ONE_LAW_A_GROUP)
     laws = {DETERMINISTIC: ONE_ACTION, STATIONARY: ONE_LAW}
     found += [laws[one] for one in run.problem.expert_is if one in laws]
     if run.sampling is not None:

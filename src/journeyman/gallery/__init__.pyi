@@ -1,6 +1,7 @@
 """Types of the public names; `__init__.py` loads them on first use."""
 
 from journeyman.gallery.driving_simulator import driving as driving
+from journeyman.gallery.engine import engine_replacement as engine_replacement
 from journeyman.gallery.example import Example as Example
 from journeyman.gallery.example import PublishedExample as PublishedExample
 from journeyman.gallery.garnet_world import garnet as garnet
@@ -11,5 +12,6 @@ from journeyman.gallery.queue_network import QueuePlan as QueuePlan
 from journeyman.gallery.queue_network import Queues as Queues
 from journeyman.gallery.queue_network import SmoothStart as SmoothStart
 from journeyman.gallery.queue_network import queues as queues
+from journeyman.gallery.roads import road_network as road_network
 from journeyman.gallery.sepsis import ClinicalExample as ClinicalExample
 from journeyman.gallery.sepsis import icu_sepsis as icu_sepsis

@@ -78,7 +78,9 @@ def world_digest(world: World) -> str:
     counts = () if world.transition_counts is None else (world.transition_counts,)
     numbers = () if world.pairs.numbers is None else (world.pairs.numbers,)
     parts = (world.transition, world.initial, world.discount, world.pairs.offsets, counts)
-    return digest(*parts, *numbers)
+    shared = world.shared
+    laws = () if shared is None else (shared.groups, shared.targets, shared.tallies)
+    return digest(*parts, *numbers, *laws)
 
 
 def code_named_in(description: RunDescription) -> str | None:

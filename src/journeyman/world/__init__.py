@@ -5,9 +5,10 @@ from journeyman.world.large_world import LargeWorld, Predecessors, SampledWorld,
 from journeyman.world.mixed_radix import MixedRadix
 from journeyman.world.pairs import Pairs
 from journeyman.world.records import Records
+from journeyman.world.shared_laws import SharedLaws
 from journeyman.world.world import Flow, World
 
 __all__ = [
     "Flow", "LargeWorld", "MixedRadix", "Pairs", "Predecessors", "Records", "SampledWorld",
-    "Successors", "World", "expected_rewards",
+    "SharedLaws", "Successors", "World", "expected_rewards",
 ]  # fmt: skip

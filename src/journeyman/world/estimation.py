@@ -10,7 +10,8 @@ known before anything was recorded, and when the next states of a pair are indep
 law. How the recorded actions were chosen, and when recording stopped, does not matter. The laws
 have to be the frequencies of those draws themselves, so laws times counts are whole numbers;
 smoothed laws have another distance, which can only be declared. A support that was read off the
-record is none: the distance of a pair that led to one state by chance would be 0.
+record is none: the distance of a pair that led to one state by chance would be 0. Pairs may share
+laws (`shared_laws`): then their counts and support are those of their group.
 """
 
 import inspect
@@ -37,6 +38,7 @@ from journeyman.arrays import (
 from journeyman.errors import InvalidWorld, SupportWarning
 from journeyman.world.laws import ROW_SUM_TOLERANCE
 from journeyman.world.pairs import LARGEST_NUMBER, MOST_NAMED, Pairs
+from journeyman.world.shared_laws import SharedLaws
 
 if TYPE_CHECKING:
     from journeyman.world.world import World
@@ -46,6 +48,7 @@ FURTHEST = 2.0
 """No two laws are further apart in the 1-norm."""
 ARRAYS = ("transition_error", "transition_counts", "observed_actions")
 FACTS = ("initial_error", "initial_count")
+SHARED = ("groups", "targets", "tallies")
 WHOLE = 1e-6
 """Frequency times count may be off a whole number by this, and by `ROW_SUM_TOLERANCE` times it."""
 
@@ -60,6 +63,7 @@ def checked(
     transition_counts: ArrayLike | None,
     initial_count: int | None,
     support: Any,
+    shared: SharedLaws | None,
 ) -> dict[str, Any]:
     """The same facts as a world stores them, or what is wrong with them."""
     errors = None if transition_error is None else _errors(transition_error, pairs)
@@ -72,10 +76,16 @@ def checked(
         ),
         "initial_count": None if initial_count is None else _initial_count(initial_count),
         "support": None if support is None else _support(support, transition, pairs),
+        "shared": shared,
     }
     _refuse_other_laws(transition, pairs, facts["transition_counts"], errors)
     if facts["initial_count"] is not None and facts["initial_error"] != 0:
         _refuse_other_starts(initial, facts["initial_count"])
+    if shared is not None:
+        shared.require_fit(
+            transition, pairs, counts=facts["transition_counts"], errors=errors,
+            support=facts["support"],
+        )  # fmt: skip
     return facts
 
 
@@ -115,10 +125,11 @@ def _levels_to_the_caller() -> int:
 def observed_support(world: "World") -> tuple[bool, Any]:
     """Whether the support of `world` is the pattern of its record, and pairs with error 0 by it.
 
-    Only pairs count whose distance comes from counts.
+    Only pairs count whose distance comes from counts of their own: where laws are shared, few
+    outcomes are declared, and all of them are soon observed.
     """
     counted = np.zeros(world.num_pairs, dtype=bool)
-    if world.support is None or world.transition_counts is None:
+    if world.support is None or world.transition_counts is None or world.shared is not None:
         return False, counted
     counted = world.transition_counts > 0
     if world.transition_error is not None:
@@ -134,6 +145,8 @@ def stored(facts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if facts["support"] is not None:
         arrays["support_indices"] = facts["support"].indices
         arrays["support_indptr"] = facts["support"].indptr
+    if facts["shared"] is not None:
+        arrays |= {f"shared_{name}": getattr(facts["shared"], name) for name in SHARED}
     return arrays, {name: facts[name] for name in FACTS}
 
 
@@ -152,7 +165,10 @@ def restored(
                 f"support is not a sound sparse matrix: {fault}", "Write the file again"
             ) from fault
     given = {name: arrays.get(name) for name in ARRAYS}
-    return given | {name: facts.get(name) for name in FACTS} | {"support": support}
+    tables = [arrays[f"shared_{name}"] for name in SHARED if f"shared_{name}" in arrays]
+    shared = SharedLaws(*tables) if len(tables) == len(SHARED) else None
+    known = {"support": support, "shared": shared}
+    return given | {name: facts.get(name) for name in FACTS} | known
 
 
 def _errors(values: ArrayLike, pairs: Pairs) -> FloatArray:
@@ -309,6 +325,8 @@ def empirical(
     support: Any,
     absorbing: ArrayLike,
     drop_unseen: bool = False,
+    times: IntArray | None = None,
+    shared: SharedLaws | None = None,
     wording: RecordWording = PYTHON,
 ) -> dict[str, Any]:
     """Arguments of `World` from recorded transitions; `World.from_transitions` describes them.
@@ -318,7 +336,9 @@ def empirical(
     Actions that were never observed in a state are not offered there; the others keep their
     numbers. A state without an observed action is refused, unless it is given as absorbing: then it
     has one action, which stays, and its law is known. A number that occurs nowhere can be dropped:
-    no state is numbered anew, it becomes a state that nothing leads to and nothing leaves.
+    no state is numbered anew, it becomes a state that nothing leads to and nothing leaves. A step
+    may stand for several: `times`. With `shared` laws all pairs of a group that was observed are
+    offered.
     """
     here = integer_array("states", states, refusal=InvalidWorld)
     taken = integer_array("actions", actions, refusal=InvalidWorld, size=here.size)
@@ -326,26 +346,87 @@ def empirical(
     ends = integer_array("absorbing", absorbing, refusal=InvalidWorld)
     law, starts = _initial_law(initial, initial_states)
     ids = {"states": here, "next_states": after, "absorbing": ends, "initial_states": starts}
+    if shared is not None and num_states is None:
+        num_states = shared.num_states
     size = _number_of_states(num_states, law, ids)
     _check_steps(here, taken, after, ends, wording)
-    seen = _Seen(size, here, after, ends, starts, law)
+    often = np.ones_like(here) if times is None else times
+    offers, reached = (here, taken), after
+    if shared is not None:
+        if support is not None or size != shared.num_states:
+            raise InvalidWorld(
+                f"shared describes {shared.num_states} states and where they lead, and the world "
+                f"has {size} states" + (" and a support of its own" if support is not None else ""),
+                "Let shared describe all states, also those where episodes end; leave support out",
+            )
+        shared = shared.recorded(here, taken, after, often, ends, wording.step)
+        known = np.isin(here, ends)
+        x, a = np.nonzero(shared.is_observed)
+        offers, reached = (np.append(x, here[known]), np.append(a, taken[known])), shared.reached
+    seen = _Seen(size, offers[0], reached, ends, starts, law)
     if drop_unseen:
         ends = np.union1d(ends, seen.nowhere)
-    seen.require_actions(ends, drop_unseen, wording)
-    width, resting = int(taken.max()) + 1, int(taken.min())
-    recorded = here * width + taken
-    offered = np.union1d(recorded, np.setdiff1d(ends, here) * width + resting)
-    homes = offered // width
-    transition, counts = _frequencies(np.searchsorted(offered, recorded), after, homes, size)
-    return {
-        "transition": transition,
+    if shared is None:
+        seen.require_actions(ends, drop_unseen, wording)
+    else:
+        seen.require_laws(shared, ends, wording)
+    width, resting = int(offers[1].max(initial=0)) + 1, int(taken.min())
+    width = max(width, resting + 1)
+    offered = np.union1d(
+        offers[0] * width + offers[1], np.setdiff1d(ends, offers[0]) * width + resting
+    )
+    homes, numbers = offered // width, offered % width
+    facts = {
         "initial": np.bincount(starts, minlength=size) / starts.size if law is None else law,
         "choice_offsets": np.searchsorted(homes, np.arange(size + 1)),
-        "transition_counts": counts,
         "transition_error": np.where(np.isin(homes, ends), 0.0, FURTHEST) if ends.size else None,
         "initial_count": starts.size if law is None else None,
+        "observed_actions": numbers,
+    }
+    if shared is not None:
+        kept = here[known], taken[known], often[known]
+        return facts | _shared_facts(shared, homes, numbers, kept)
+    rows = np.searchsorted(offered, here * width + taken)
+    transition, counts = _frequencies(rows, after, often, homes, size)
+    return facts | {
+        "transition": transition,
+        "transition_counts": counts,
         "support": None if support is None else _support_of(support, offered, width, size),
-        "observed_actions": offered % width,
+    }
+
+
+def _shared_facts(
+    shared: SharedLaws,
+    homes: IntArray,
+    numbers: IntArray,
+    known: tuple[IntArray, IntArray, IntArray],
+) -> dict[str, Any]:
+    """Laws, counts and support of pairs that share laws; the others stay where they are."""
+    inside = numbers < shared.groups.shape[1]
+    label = np.where(inside, shared.groups[homes, np.where(inside, numbers, 0)], -1)
+    resting = np.flatnonzero(label < 0)
+    member = np.flatnonzero(label >= 0)
+    shape = (homes.size, shared.num_states)
+    stays = sparse.csr_array((np.ones(resting.size), (resting, homes[resting])), shape=shape)
+
+    def spread(weights: Any) -> SparseMatrix:
+        rows = shared.laws(homes[member], numbers[member], weights).tocoo()
+        rows.eliminate_zeros()
+        places = (member[rows.coords[0]], rows.coords[1])
+        return (sparse.csr_array((rows.data, places), shape=shape) + stays).tocsr()
+
+    totals = shared.group_tallies.sum(axis=1)
+    states, actions, often = known
+    width = 1 + int(max(numbers.max(), actions.max(initial=0)))
+    rows = np.searchsorted(homes * width + numbers, states * width + actions)
+    counts = np.bincount(rows, often, minlength=homes.size).astype(np.int64)
+    counts[member] = totals[label[member]]
+    frequencies = shared.group_tallies / np.maximum(totals, 1)[:, np.newaxis]
+    return {
+        "transition": spread(frequencies),
+        "transition_counts": counts,
+        "support": spread(np.ones_like(frequencies)),
+        "shared": shared,
     }
 
 
@@ -463,6 +544,28 @@ class _Seen:
             text[0].upper() + text[1:],
         )
 
+    def require_laws(self, shared: SharedLaws, ends: IntArray, wording: RecordWording) -> None:
+        """Refuse states without a law where laws are shared."""
+        lacking = ~self.left
+        lacking[ends] = False
+        if not lacking.any():
+            return
+        state = int(np.argmax(lacking))
+        groups = np.unique(shared.groups[state])
+        groups = groups[groups >= 0]
+        if not groups.size:
+            raise InvalidWorld(
+                f"{_listed(np.flatnonzero(lacking))} cannot be left: state {state} has no group",
+                "Give its actions groups; or, where episodes end and nothing follows, declare it "
+                f"with {wording.absorbing([state])}; if there is no such state, and nothing leads "
+                f"there, give {wording.drop}",
+            )
+        raise InvalidWorld(
+            f"of group {groups[0]} no step was recorded in a pair whose next state shows the "
+            f"outcome, and state {state} has no other law",
+            "Record steps of that group, or let it share the law of another",
+        )
+
 
 def _listed(states: IntArray) -> str:
     """The states, or the first of them and how many there are."""
@@ -482,17 +585,18 @@ def _occur(states: IntArray) -> str:
 
 
 def _frequencies(
-    rows: IntArray, after: IntArray, homes: IntArray, num_states: int
+    rows: IntArray, after: IntArray, times: IntArray, homes: IntArray, num_states: int
 ) -> tuple[SparseMatrix, IntArray]:
     """The empirical law of every offered pair, and how often the pair was recorded.
 
     A pair without a record belongs to an absorbing state, and stays there.
     """
-    counts = np.bincount(rows, minlength=homes.size)
+    counts = np.bincount(rows, times, minlength=homes.size).astype(np.int64)
     resting = np.flatnonzero(counts == 0)
     where = (np.concatenate([rows, resting]), np.concatenate([after, homes[resting]]))
     shape = (homes.size, num_states)
-    law = sparse.coo_array((np.ones(where[0].size), where), shape=shape).tocsr()
+    weights = np.append(times, np.ones_like(resting)).astype(float)
+    law = sparse.coo_array((weights, where), shape=shape).tocsr()
     law.data /= np.repeat(np.maximum(counts, 1), np.diff(law.indptr))
     return law, counts
 

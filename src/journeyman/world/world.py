@@ -34,6 +34,7 @@ from journeyman.world import conversions, estimation, goals, laws
 from journeyman.world.large_world import LargeWorld, Predecessors, Successors
 from journeyman.world.laws import draw_outcomes, running_sums
 from journeyman.world.pairs import Pairs
+from journeyman.world.shared_laws import SharedLaws
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +125,7 @@ class World:
         support: (pairs x states or states x states) matrix, nonzero where a next state is possible,
             when that was known before anything was recorded. One that equals the observed pattern
             raises a `SupportWarning`: read off the record it makes bounds false.
+        shared: which pairs share a law, with what was counted; `from_transitions` makes it.
         observed_actions: the number of each pair's action, where states do not have the actions
             0, 1, 2, ... of `choice_offsets`: the numbers under which they were recorded. Policies,
             demonstrations, files and reports use these numbers.
@@ -149,6 +151,7 @@ class World:
     transition_counts: IntArray | None
     initial_count: int | None
     support: SparseMatrix | None
+    shared: SharedLaws | None
     observed_actions: IntArray | None
     steps_at_most: float | None
 
@@ -168,6 +171,7 @@ class World:
         transition_counts: ArrayLike | None = None,
         initial_count: int | None = None,
         support: Any = None,
+        shared: SharedLaws | None = None,
         observed_actions: ArrayLike | None = None,
         steps_at_most: float | None = None,
     ) -> None:
@@ -199,6 +203,7 @@ class World:
                 transition_counts=transition_counts,
                 initial_count=initial_count,
                 support=support,
+                shared=shared,
             ),
             observed_actions=pairs.actions if numbered else None,
             steps_at_most=None if steps_at_most is None else float(steps_at_most),
@@ -407,6 +412,7 @@ class World:
         absorbing: ArrayLike = (),
         sink: int | None = None,
         drop_unseen: bool = False,
+        shared: SharedLaws | None = None,
         **more: Any,
     ) -> Self:
         """From recorded steps: in `states[k]`, `actions[k]` led to `next_states[k]`.
@@ -428,6 +434,9 @@ class World:
                 nothing was recorded has one action, the smallest number in the record.
             drop_unseen: numbers that occur nowhere are no states. They keep their place, so that
                 nothing is numbered anew, as states that nothing leads to and nothing leaves.
+            shared: pairs that share a law of outcomes (`jm.world.SharedLaws`): they are estimated
+                together, and certificates pay for the error of one law for each group. Pairs that
+                were never recorded have the law of their group.
 
         >>> world = World.from_transitions([0, 0, 0], [2, 2, 5], [0, 1, 1], 0.9,
         ...                                initial_states=[0, 0], absorbing=[1])
@@ -445,6 +454,7 @@ class World:
             support=support,
             absorbing=ends if sink is None else np.append(ends, sink),
             drop_unseen=drop_unseen,
+            shared=shared,
         )
         return cls(**arguments, discount=discount, sink=sink, **more)
 
