@@ -103,3 +103,13 @@ def test_the_numbers_of_a_log_go_through_every_command(call, log):
     assert call("learn", place / "second", "--world", world, "--costs", place / "costs.csv",
                 "--demonstrations", again).code in (0, 4)  # fmt: skip
     assert call("world", "check", world).code == 0
+
+
+def test_steps_behind_shared_laws_are_counted_once(tmp_path, call):
+    (tmp_path / "log.csv").write_text("state,action,next_state\n0,0,1\n1,0,1\n1,1,0\n", "utf-8")
+    options = ["-o", "discount=0.9", "-o", "initial=0", "-o", "num_states=4"]
+    options += ["-o", "increments=0,1", "-o", "resets=1:0"]
+    facts = json.loads(call("world", "show", tmp_path / "log.csv", *options, "--json").out)
+    assert facts["pairs"] == 8
+    assert facts["observed_transitions"] == facts["fewest_observations"] == 3
+    assert facts["shared_laws"] == 1

@@ -84,3 +84,13 @@ def test_what_makes_no_sense_is_refused(arguments):
 def test_sizes_between_the_steps_of_the_grid_exist():
     for num_links in range(12, 200, 2):
         assert jm.gallery.road_network(num_links).world.num_states == num_links + 1
+
+
+def test_whole_trips_are_the_limit_of_discounted_ones():
+    whole = jm.gallery.road_network(60, discount=1, steps_at_most=60)
+    nearly = jm.gallery.road_network(60, discount=1 - 1e-10)
+    assert whole.world.has_goal
+    laws = [one.expert.on(one.world) for one in (whole, nearly)]
+    np.testing.assert_allclose(*laws, atol=1e-7)
+    with pytest.raises(jm.errors.InvalidWorld, match="worth driving on for ever"):
+        jm.gallery.road_network(60, discount=1, steps_at_most=60, weights=[0.1] * 4)

@@ -34,7 +34,9 @@ def show_world(
 
 def facts_of(world: jm.World) -> dict[str, Any]:
     """A world in numbers."""
-    counts = world.transition_counts
+    counts, shared = world.transition_counts, world.shared
+    if shared is not None:
+        counts = shared.group_tallies.sum(axis=1)
     return {
         "states": world.num_states,
         "pairs": world.num_pairs,
@@ -48,6 +50,7 @@ def facts_of(world: jm.World) -> dict[str, Any]:
         "estimated": world.is_estimated,
         "observed_transitions": None if counts is None else int(counts.sum()),
         "fewest_observations": None if counts is None else int(counts.min()),
+        "shared_laws": None if shared is None else shared.num_groups,
         "normalisation_error": world.normalisation_error,
         "state_names": list(world.state_names or ())[:5],
         "action_names": list(world.action_names or ()),

@@ -30,7 +30,7 @@ from journeyman.arrays import FloatArray, IntArray, Seed, generator, real_array
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidWorld
 from journeyman.gallery.example import Example
-from journeyman.policy import soft_plan
+from journeyman.policy import Policy, soft_plan
 from journeyman.world import World
 
 NAMES = ("length", "left turn", "u-turn", "crossing")
@@ -47,6 +47,7 @@ def road_network(
     destination: int = 0,
     weights: ArrayLike = (2.0, 1.0, 4.0, 1.0),
     discount: float = 0.99,
+    steps_at_most: float | None = None,
     seed: Seed = 0,
 ) -> Example:
     """A town with `num_links` one-way links, and trips from anywhere to one crossing.
@@ -55,6 +56,8 @@ def road_network(
         num_links: an even number from 12; every street has two links.
         destination: 0, 1, 2, ...: the crossings in an order drawn from `seed`.
         weights: of the four costs in the expert's choices.
+        discount: 1 adds up the costs of whole trips; then `steps_at_most` declares how many more
+            steps travellers expect at most, wherever they are.
         seed: of the roads and of the order of destinations; a number, so that several worlds can
             have the same roads.
 
@@ -86,9 +89,38 @@ def road_network(
         choice_offsets=offsets,
         coordinates=np.vstack([roads.middles, roads.places[goal]]),
         sink=sink,
+        steps_at_most=steps_at_most,
     )
     basis = CostBasis(costs, NAMES)
+    if world.has_goal:
+        return Example(world, basis, _recursive_logit(world, costs @ theta))
     return Example(world, basis, soft_plan(world, costs @ theta).policy)
+
+
+def _recursive_logit(world: World, cost: FloatArray) -> Policy:
+    """The soft-optimal policy at discount 1, where every step is certain.
+
+        z = M z + b,   pi(a | x) = exp(-c(x, a)) z(x')/z(x)
+
+    with M(x, x') = exp(-c(x, a)) for the action that leads from x to x', b those that arrive, and
+    z = exp(-V). There is one z > 0 if walks that never arrive cost enough for M to vanish in time.
+    """
+    from scipy.sparse.linalg import splu
+
+    sink, here, there = int(world.sink or 0), world.pairs.states, world.transition.indices
+    drives = here < sink
+    weight = np.where(drives, np.exp(-cost), 0.0)
+    moves = sparse.csr_array((weight, (here, there)), shape=(sink + 1, sink + 1))
+    arrives = moves[:, [sink]].toarray().ravel()
+    system = sparse.eye_array(sink) - moves[:sink, :sink]
+    z = np.append(splu(system.tocsc()).solve(arrives[:sink]), 1.0)
+    if not (z > 0).all() or not np.isfinite(z).all():
+        raise InvalidWorld(
+            "with these weights it would be worth driving on for ever",
+            "Give larger weights, or a discount below 1",
+        )
+    law = np.where(drives, weight * z[there] / z[here], 1.0)
+    return Policy(law, world.pairs)
 
 
 class _Roads(NamedTuple):
