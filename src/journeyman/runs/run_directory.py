@@ -220,7 +220,7 @@ READING = ("demonstrations_format", "truncated_at", "terminal_state")
 
 def _differences(was: RunDescription, now: RunDescription) -> Iterator[tuple[str, Any, Any]]:
     """What decides the outcome and differs; inputs are known by their content."""
-    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "rewards", *READING}
+    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "regret", "rewards", *READING}
     pairs = [
         (was, now, apart | {"solver"}, ""),
         (was.solver, now.solver, set(MAY_CHANGE), "solver."),
