@@ -173,8 +173,8 @@ def report(
 
     evidence = evidence_in(run)
     place = RunDirectory(run)
-    beside = run.resolve().with_suffix(".html")
-    path = output or (place.report if place.was_begun else beside)
+    beside = run.resolve().with_suffix(".html")  # in a directory of evidence it would be foreign
+    path = output or (place.report if evidence == place.certified else beside)
     clinical = place.was_begun and "icu" in str(place.stored().get("world", ""))
     note = "Not for clinical use." if clinical else ""
     write_report(evidence, path, note=note, found=_found(place))
@@ -189,6 +189,8 @@ def _found(place: Any) -> dict[str, str]:
     if not place.has_ended:
         return {}
     result = place.result()
+    if "status" not in result:  # a clone is fitted, not solved for
+        return {}
     outcome = {
         "solver": str(result.get("engine")),
         **({"chosen for": str(result["reason"])} if result.get("reason") else {}),
