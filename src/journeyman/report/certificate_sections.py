@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.consistency import NAME
-from journeyman.certificate.intervals import BudgetCertificate
+from journeyman.certificate.evaluation import BudgetCertificate
 from journeyman.certificate.presentation import (
     numbers_beside,
     percent,
