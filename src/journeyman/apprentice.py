@@ -7,12 +7,11 @@ quick, beyond that the reduced program over default features; either policy is c
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from journeyman.certificate import Certificate, Rollouts, SampledRows, certify
 from journeyman.certificate.code_references import Reference
-from journeyman.certificate.consistency import Consistency
 from journeyman.certificate.expert_estimates import TargetChoice, choose_target
-from journeyman.certificate.saving import save_run
 from journeyman.costs import CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.demonstrations.simulation import Simulator
@@ -28,6 +27,9 @@ from journeyman.storage import PathLike
 from journeyman.world.large_world import AnyWorld
 from journeyman.world.levels import Level
 from journeyman.world.records import Records
+
+if TYPE_CHECKING:
+    from journeyman.certificate.consistency import Consistency
 
 MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0)
 """Times the slack of a budget's bound that its limit is lowered by, one try after the other: a
@@ -67,6 +69,8 @@ class Apprentice:
             evaluation = self.answer.rollouts
             self.certificate.save(directory, code=code, evaluation=evaluation, seed=self.seed)
             return
+        from journeyman.certificate.saving import save_run
+
         save_run(
             self.certificate, directory, seeds={"solver": self.seed},
             bounds_trace=self.answer.bounds_trace, recovered=self.answer.recovered,
@@ -157,7 +161,7 @@ def learn(
     return Apprentice(problem, answer, certificate, seed, target)
 
 
-def aimed(problem: Apprenticeship, known: Consistency) -> Apprenticeship | None:
+def aimed(problem: Apprenticeship, known: "Consistency") -> Apprenticeship | None:
     """The problem with the middle of what is consistent for a target: under a premise about the
     laws of its actions the expert may be known better by them than by its totals."""
     centre = known.centre()

@@ -499,9 +499,12 @@ def test_an_episode_needs_a_name(tmp_path):
 
 
 def test_a_table_of_laws_is_not_taken_for_a_log(tmp_path):
-    path = written(tmp_path, [(0, 0, 0, 0.9), (0, 0, 1, 0.1)], (*HEADER, "probability"))
-    with refused("a column 'probability', and a log counts.*NPZ"):
-        read_world(path, options=OPTIONS)
+    rows = [(0, 0, 0, 0.9), (0, 0, 1, 0.1)]
+    with refused("a column 'prob', and a log counts.*Call the column probability"):
+        read_world(written(tmp_path, rows, (*HEADER, "prob")), options=OPTIONS)
+    rows = [(*row, 1) for row in rows]
+    with refused("the columns probability and count: .*Leave out probability if these are obs"):
+        read_world(written(tmp_path, rows, (*HEADER, "probability", "count")), options=OPTIONS)
 
 
 # Laws that pairs share

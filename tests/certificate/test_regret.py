@@ -79,7 +79,8 @@ def test_a_refuted_premise_certifies_nothing_about_the_cost(cost_class):
     assert certificate.valid, "the other bound does not rest on it"
     assert regret.bound == regret.trivial_bound
     assert regret.next_start() is None
-    with pytest.raises(NotCertified, match="contradict each other"):
+    assert "worst cost" not in certificate.table(), "what does not hold is not added up"
+    with pytest.raises(NotCertified, match="recorded steps suffice to show it"):
         certificate.require(regret=regret.trivial_bound)
     assert "Nothing is certified about the expert's own cost" in certificate.summary()
     assert "NOT VALID" in certificate.table()
@@ -225,3 +226,62 @@ def test_where_episodes_end_soon_an_optimal_expert_is_not_doubted():
     assert regret.uniform < 0.05 * regret.trivial_bound
     assert regret.uniform > 0.05 * certificate.trivial_bound
     assert "suggests" not in regret.premises[0].detail
+
+
+def test_each_claim_has_its_own_line():
+    summary = nine_by_nine()[0].certificate.summary()
+    gap, regret = summary.splitlines()
+    assert gap.startswith("With probability 0.95 the policy costs")
+    assert regret.startswith("Under the expert's own cost")
+
+
+def corridor(**absorbing):
+    """Two ways to an end that costs nothing more, of which one is cheap."""
+    laws = np.zeros((3, 2, 3))
+    laws[0, 0, 1] = laws[0, 1, 2] = laws[1, :, 2] = laws[2, :, 2] = 1.0
+    world = jm.World(laws.reshape(6, 3), [1, 0, 0], 0.9)
+    costs = np.zeros((6, 2))
+    costs[:4] = [[1, 0], [0, 1], [1, 0], [1, 0]]
+    return world, jm.CostBasis(costs + absorbing.get("costs", 0.0))
+
+
+@pytest.mark.parametrize(("length", "expected"), [(2, False), (40, True)])
+def test_steps_in_absorbing_states_are_named_where_they_count(length, expected):
+    """They allow more in total for the same average."""
+    world, basis = corridor()
+    states = [0, 1] + [2] * (length - 1)
+    demos = jm.Demonstrations.from_arrays([states], [[0] * length])
+    given = jm.Rational(regret_per_step=0.01)
+    found = jm.learn(world, basis, demos, cost_class=jm.Simplex(), expert_is=given).certificate
+    assert ("where nothing can be chosen" in found.advice()) == expected
+    if expected:
+        assert "38 of 40 recorded steps" in found.advice()
+        assert "allows 0.4 in total" in found.advice()
+        assert "0.01 a step of the others is 0.0005 a step of all" in found.advice()
+
+
+def test_absorbing_states_whose_actions_differ_in_cost_are_a_choice():
+    costs = np.zeros((6, 2))
+    costs[5] = [0, 1]
+    world, basis = corridor(costs=costs)
+    demos = jm.Demonstrations.from_arrays([[0, 1] + [2] * 39], [[0] * 40])
+    given = jm.Rational(regret_per_step=0.01)
+    found = jm.learn(world, basis, demos, cost_class=jm.Simplex(), expert_is=given).certificate
+    assert "where nothing can be chosen" not in found.advice()
+
+
+def test_the_advice_says_when_the_bound_is_what_was_declared():
+    strict = nine_by_nine(50)[0].certificate
+    assert "is the regret that was declared" not in strict.advice()
+    loose = nine_by_nine(50, premise=jm.Rational(regret_per_step=0.01))[0].certificate
+    assert "of that bound is the regret that was declared" in loose.advice()
+
+
+def test_a_share_of_what_policies_can_lose_is_named_where_it_is_known():
+    world, basis = corridor()
+    demos = jm.Demonstrations.from_arrays([[0, 1, 2]], [[0, 0]])
+    given = jm.Rational(regret_per_step=0.01)
+    found = jm.learn(world, basis, demos, cost_class=jm.Simplex(), expert_is=given).certificate
+    assert found.trivial_bound < 0.5 * found.regret.trivial_bound
+    share = min(found.regret.bound / found.trivial_bound, 1.0)
+    assert f"{100 * share:.3g} % of what policies of this world can lose" in found.summary()

@@ -34,6 +34,11 @@ def test_from_a_file_of_observations_to_an_audited_run(call, record):
     assert audited.code == 0
     assert json.loads(audited.out)["complete"]
     assert call("report", record / "run").code == 0
+    assert {one.name for one in (record / "run").iterdir()} == {
+        ".lock", "certified", "report.html", "result.json",
+    }  # fmt: skip
+    assert not (record / "run.html").exists()
+    assert jm.audit(record / "run" / "certified").passed
 
 
 def test_held_out_records(call, record):
@@ -88,10 +93,17 @@ def test_records_that_the_policy_was_fitted_to_are_not_held_out(call, record):
 def test_an_earlier_run_is_replaced_only_when_that_is_said(call, record):
     first = ("clone", record / "run", "--demonstrations", record / "demos.csv", *RANGE)
     assert call(*first).code == 0
-    before = (record / "run" / "certificate.json").read_bytes()
+    before = (record / "run" / "certified" / "certificate.json").read_bytes()
     again = ("clone", record / "run", "--demonstrations", record / "more.csv", *RANGE)
     refused = call(*again)
-    assert (refused.code, "is not empty" in refused.words) == (3, True)
-    assert (record / "run" / "certificate.json").read_bytes() == before
+    assert (refused.code, "holds a run that has ended. Say --overwrite" in refused.words) == (
+        3,
+        True,
+    )
+    assert (record / "run" / "certified" / "certificate.json").read_bytes() == before
     assert call(*again, "--overwrite").code == 0
     assert call("audit", record / "run").code == 0
+    (record / "mine").mkdir()
+    (record / "mine" / "thesis.txt").write_text("")
+    foreign = call("clone", record / "mine", *first[2:], "--overwrite")
+    assert (foreign.code, "'thesis.txt', which belongs to no run" in foreign.words) == (3, True)

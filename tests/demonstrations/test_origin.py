@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.studies.fingerprint import fingerprint
+from journeyman.studies.compare import fingerprint
 
 TEXT = """episode,t,state,action,next_state,terminated
 a,0,0,0,1,

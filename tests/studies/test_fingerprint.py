@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import journeyman as jm
 import study_methods
 from journeyman.errors import InvalidInput
-from journeyman.studies.fingerprint import fingerprint
+from journeyman.studies.compare import fingerprint
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -173,8 +173,8 @@ def places_of(path: str, header: list[str]) -> dict[str, int]:
         raise InvalidFile(
             f"{path} has a column {laws[0]!r}, and a log counts: it has one row for every "
             "observed step",
-            "Give known laws as arrays in an NPZ file (docs/worlds.md); rename the column if it "
-            "is something else",
+            "Call the column probability if these are known laws; rename it if it is something "
+            "else",
         )
     return {name: names.index(name) for name in REQUIRED + OPTIONAL if name in names}
 

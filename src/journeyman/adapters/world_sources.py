@@ -2,6 +2,7 @@
 
     world.npz              a file of `World.save`, or arrays in the usual layouts
     model.umb              a Markov decision process of a model checker (also gzip, xz)
+    laws.csv, .parquet     known laws: one row state,action,next_state,probability a possible step
     steps.csv, .parquet    a log of steps; the world is estimated and keeps its counts
     gym:FrozenLake-v1      a Gymnasium environment with a table P; options are its arguments
     seals:CliffWorld7x4-v0 a tabular environment of seals
@@ -24,7 +25,7 @@ from typing import Any
 from scipy import sparse
 
 from journeyman import gallery
-from journeyman.adapters.logged_worlds import read_logged_world
+from journeyman.adapters.law_tables import read_table
 from journeyman.adapters.npz_worlds import read_npz_world, remembering, repaired_law, repaired_rows
 from journeyman.adapters.source_options import (
     EVERYWHERE,
@@ -240,6 +241,6 @@ PREFIXES: Mapping[str, Reader] = {
 SUFFIXES: Mapping[str, Reader] = {
     ".npz": read_npz_world,
     ".umb": read_umb_world,
-    ".csv": read_logged_world,
-    ".parquet": read_logged_world,
+    ".csv": read_table,
+    ".parquet": read_table,
 }

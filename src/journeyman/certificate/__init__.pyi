@@ -4,7 +4,7 @@ from journeyman.certificate.certificate import Certificate as Certificate
 from journeyman.certificate.certify import certify as certify
 from journeyman.certificate.code_references import Reference as Reference
 from journeyman.certificate.concentration import radii as radii
-from journeyman.certificate.intervals import BudgetCertificate as BudgetCertificate
+from journeyman.certificate.evaluation import BudgetCertificate as BudgetCertificate
 from journeyman.certificate.requirements import AsPrinted as AsPrinted
 from journeyman.certificate.requirements import Attainable as Attainable
 from journeyman.certificate.requirements import Quantity as Quantity

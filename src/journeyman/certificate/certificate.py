@@ -23,10 +23,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from journeyman.arrays import FloatArray
-from journeyman.certificate.consistency import Consistency
-from journeyman.certificate.intervals import BudgetCertificate, Interval
+from journeyman.certificate.evaluation import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
-from journeyman.certificate.regret import Regret
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, refuted
 from journeyman.errors import InvalidInput, NotCertified
 from journeyman.policy import Policy
@@ -39,6 +37,8 @@ from journeyman.world.levels import Level
 if TYPE_CHECKING:
     from journeyman.certificate.agreement import Agreement
     from journeyman.certificate.code_references import Reference
+    from journeyman.certificate.consistency import Consistency
+    from journeyman.certificate.regret import Regret
 
 WEAK = 0.5
 """Of the trivial bound: a bound above it is called weak."""
@@ -81,12 +81,12 @@ class Certificate:
     """What proves the trivial bound beyond bounded costs, where more is known."""
     reduced: ReducedBounds | None = None
     """For an answer over features, what the best coefficients could reach."""
-    regret: Regret | None = None
+    regret: "Regret | None" = None
     """The regret to the optimum under the expert's own cost, where a premise about that cost is
     declared (`Rational`, `NearlyOptimal`, `SoftRational`) and the policy was evaluated exactly."""
     agreement: "Agreement | None" = None
     """Of a policy beside records alone: how far it agrees with the recorded actions."""
-    consistency: Consistency | None = None
+    consistency: "Consistency | None" = None
     """Where the expert was declared deterministic or stationary, what its record then says."""
 
     @property

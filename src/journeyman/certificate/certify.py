@@ -14,29 +14,23 @@ lower bounds, budgets and intervals. Elsewhere every budget is evaluated like th
 them take half of what the evaluation has of the failure probability.
 """
 
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only, real_array
-from journeyman.certificate.agreement import recorded_certificate
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import require_probability
-from journeyman.certificate.consistency import (
-    Consistency,
-    consistency,
-    consistency_premises,
-    consistent_combination,
-    part_for_laws,
-)
-from journeyman.certificate.evaluation import defines, exact_evaluation, measure_evaluations
-from journeyman.certificate.expert_estimates import expert_estimates
-from journeyman.certificate.intervals import (
+from journeyman.certificate.evaluation import (
     BudgetCertificate,
     apprentice_intervals,
     budget_certificates,
+    defines,
+    exact_evaluation,
     expert_intervals,
+    measure_evaluations,
 )
+from journeyman.certificate.expert_estimates import expert_estimates
 from journeyman.certificate.lower_bounds import (
     LowerBounds,
     lower_bounds,
@@ -53,7 +47,6 @@ from journeyman.certificate.model_error import (
     worst_laws_term,
 )
 from journeyman.certificate.premises import expert_premises, world_premises
-from journeyman.certificate.regret import regret_of
 from journeyman.certificate.rollouts import MixtureEvaluation, Rollouts
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.certificate.terms import (
@@ -75,6 +68,10 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.world.levels import Level, require_discounted, require_level
+
+if TYPE_CHECKING:
+    from journeyman.certificate.consistency import Consistency
+    from journeyman.certificate.regret import Regret
 
 NEARLY = 1e-9
 """A measure whose policy is further off than rounding belongs to another policy."""
@@ -127,6 +124,8 @@ def certify(
     delta = require_probability(failure_probability)
     if problem.level is Level.RECORDED:
         _refuse_more(witness=witness, measure=measure, evaluation=evaluation)
+        from journeyman.certificate.agreement import recorded_certificate
+
         return recorded_certificate(problem, answer, delta)
     given = getattr(answer, "rollouts", None) if evaluation is None else evaluation
     exactly = problem.level is Level.EXPLICIT and not isinstance(given, MixtureRollouts)
@@ -141,7 +140,7 @@ def certify(
         shares = remaining, 0.0
     else:
         shares = (0.0, remaining) if problem.expectation.is_declared else (remaining / 2,) * 2
-    laws = part_for_laws(problem) * shares[0] if exactly else 0.0
+    laws = _share_of_laws(problem) * shares[0] if exactly else 0.0
     estimates = expert_estimates(problem, shares[0] - laws)
     if not exactly:
         part = shares[1] / 2 if problem.constraints else 0.0
@@ -166,13 +165,11 @@ def certify(
     bounds = lower_bounds(problem, witnesses, estimates, error)
     premises = (*_premises(problem, evaluations), *_alarm(problem, bounds, delta))
     trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
-    regret = regret_of(
-        problem, exact_evaluation(problem, visits), estimates, premises, delta,
-        possible=trivial.value,
-    )  # fmt: skip
+    own = exact_evaluation(problem, visits)
+    regret = _regret(problem, own, estimates, premises, delta, trivial.value)
     if error is not None:
         evaluations = in_the_true_world(problem, policy, visits, evaluations, error)
-    consistent = consistency(problem, laws)
+    consistent = _consistency(problem, laws)
     return Certificate(
         problem=problem,
         policy=policy,
@@ -317,7 +314,7 @@ def _combinations(
     evaluations: list[PolicyEvaluation],
     estimates: tuple[ExpertEstimate, ...],
     error: ModelError | None = None,
-    consistent: Consistency | None = None,
+    consistent: "Consistency | None" = None,
 ) -> tuple[Combination, ...]:
     """Every evaluation with every estimate, and with what is consistent, the smallest bound
     first."""
@@ -337,15 +334,57 @@ def _combinations(
                 )
             )
         if consistent is not None:
+            from journeyman.certificate.consistency import consistent_combination
+
             found.append(consistent_combination(problem, evaluation, estimates, consistent))
     return tuple(sorted(found, key=lambda combination: combination.bound))
 
 
 def _premises(problem: Apprenticeship, evaluations: list[PolicyEvaluation]) -> tuple[Premise, ...]:
+    declared: tuple[Premise, ...] = ()
+    if problem.expert_is:
+        from journeyman.certificate.consistency import consistency_premises
+
+        declared = consistency_premises(problem)
     return (
-        *expert_premises(problem), *world_premises(problem), *consistency_premises(problem),
-        *evaluations[0].premises,
+        *expert_premises(problem), *world_premises(problem), *declared, *evaluations[0].premises,
     )  # fmt: skip
+
+
+# What follows from premises about the expert. Its modules are imported where some are declared.
+
+
+def _share_of_laws(problem: Apprenticeship) -> float:
+    if not problem.expert_is:
+        return 0.0
+    from journeyman.certificate.consistency import part_for_laws
+
+    return part_for_laws(problem)
+
+
+def _consistency(problem: Apprenticeship, failure_probability: float) -> "Consistency | None":
+    if not problem.expert_is:
+        return None
+    from journeyman.certificate.consistency import consistency
+
+    return consistency(problem, failure_probability)
+
+
+def _regret(
+    problem: Apprenticeship,
+    evaluation: PolicyEvaluation,
+    estimates: tuple[ExpertEstimate, ...],
+    premises: tuple[Premise, ...],
+    failure_probability: float,
+    possible: float,
+) -> "Regret | None":
+    if not problem.expert_is:
+        return None
+    from journeyman.certificate.regret import regret_of
+
+    return regret_of(
+        problem, evaluation, estimates, premises, failure_probability, possible=possible
+    )
 
 
 def _alarm(problem: Apprenticeship, bounds: LowerBounds, level: float) -> tuple[Premise, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.arrays import BoolArray
 from journeyman.certificate.agreement import advice as advice_of_records
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
@@ -26,6 +27,8 @@ from journeyman.certificate.regret import Regret
 from journeyman.certificate.terms import Premise, PremiseStatus, Term, refuted
 from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
+from journeyman.problem import Apprenticeship
+from journeyman.problem.expert_premises import Rational
 from journeyman.world.estimation import observed_support
 from journeyman.world.levels import Level
 
@@ -38,6 +41,8 @@ MARKS = {
     PremiseStatus.DECLARED: "declared",
     PremiseStatus.FAILED: "FAILED",
 }
+MOSTLY = 0.5
+"""Of the bound on the regret: so much of what was declared is worth a word."""
 LARGE = 0.1
 """Terms above this share of the bound are worth a word."""
 SAMPLING = {"sampling": 0.5, "outliers": 1.0}
@@ -80,13 +85,19 @@ def summary(certificate: Certificate) -> str:
             f"Nothing is certified because a premise failed ({failed}); only the trivial bound "
             f"{certificate.trivial_bound:.4g} holds."
         )
-        return " ".join([first, *regret_in_words(certificate), *_unobserved(certificate)])
+        return _paragraphs([first, *_unobserved(certificate)], regret_in_words(certificate))
     first = (
         f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), "
         f"{worth(certificate)}{_beside(certificate)}."
     )
-    parts = (regret_in_words, _broken, _kept, _unobserved, _premises_by_name, _doubts)
-    return " ".join([first, *(words for part in parts for words in part(certificate))])
+    parts = (_broken, _kept, _unobserved, _premises_by_name, _doubts)
+    sentences = [first, *(words for part in parts for words in part(certificate))]
+    return _paragraphs(sentences, regret_in_words(certificate))
+
+
+def _paragraphs(*paragraphs: list[str]) -> str:
+    """Sentences, each claim in a line of its own."""
+    return "\n".join(" ".join(sentences) for sentences in paragraphs if sentences)
 
 
 def _regret_in_short(certificate: Certificate) -> str:
@@ -113,9 +124,22 @@ def regret_in_words(certificate: Certificate) -> list[str]:
     return [
         f"Under the expert's own cost, whichever of the class that is, {often}the policy costs at "
         f"most {regret.bound:.4g} more than the best policy there is, "
-        f"{percent(regret.share)} of what bounded costs allow (acting uniformly at random: at most "
-        f"{regret.uniform:.4g}); this rests on what is declared about the expert: {own}."
+        f"{percent(regret.share)} of what bounded costs allow{_of_the_attainable(certificate)} "
+        f"(acting uniformly at random: at most {regret.uniform:.4g}); this rests on what is "
+        f"declared about the expert: {own}."
     ]
+
+
+def _of_the_attainable(certificate: Certificate) -> str:
+    """The share of the largest possible gap, where plans show that it is smaller than bounded costs
+    allow: no policy loses more than that to any other."""
+    regret, largest = certificate.regret, certificate.trivial_bound
+    any_two = certificate.ranges is not None and not certificate.problem.expectation.is_declared
+    if regret is None or not any_two or not 0 < largest < regret.trivial_bound:
+        return ""
+    return (
+        f" and {percent(min(regret.bound / largest, 1.0))} of what policies of this world can lose"
+    )
 
 
 def premises_of_the_regret(certificate: Certificate) -> tuple[Premise, ...]:
@@ -355,7 +379,8 @@ def table(certificate: Certificate) -> str:
         lines += ["", "premises"] + [
             f"  {MARKS[one.status]:<10}{one.name}: {one.detail}" for one in certificate.premises
         ]
-    known = best.terms if certificate.regret is None else (*best.terms, *certificate.regret.terms)
+    regret = certificate.regret
+    known = best.terms if regret is None or not regret.valid else (*best.terms, *regret.terms)
     words = symbols_in_words(known, [way.kind for way in certificate.combinations])
     if words:
         wrapped = wrap(words, WIDTH - 2, break_on_hyphens=False)
@@ -369,6 +394,7 @@ def _regret_lines(certificate: Certificate) -> list[str]:
     if regret is None:
         return []
     state = "" if regret.valid else "   NOT VALID: a premise has failed"
+    terms = regret.terms if regret.valid else ()
     what = "no policy loses more under any cost"
     return [
         "",
@@ -377,7 +403,7 @@ def _regret_lines(certificate: Certificate) -> list[str]:
         f"{regret.bound / horizon:.6g}{state}",
         *(
             f"    {term.name:<26}{term.value:>12.6g}   {term.formula}  [{term.source}]"
-            for term in regret.terms
+            for term in terms
         ),
         f"  {'of the uniform policy':<28}{regret.uniform:>12.6g}   which tests the premise",
         f"  {'trivial bound':<28}{regret.trivial_bound:>12.6g}   {what}",
@@ -488,13 +514,14 @@ def advice(certificate: Certificate) -> str:
         sentence = (
             f"A premise has failed; until that is repaired nothing else helps. {'; '.join(failed)}"
         )
-        return "\n".join(filter(None, [sentence, _next_demonstration(certificate)]))
+        return "\n".join([sentence, *_about_the_regret(certificate)])
     bound = certificate.best.bound
     if bound <= 0:
-        return "The bound is not above zero: nothing needs to be done."
+        done = "The bound is not above zero: nothing needs to be done."
+        return "\n".join([done, *_about_the_regret(certificate)])
     named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
     shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
-    ways = (_more, _longer, _better, _known, _exactly, _next_demonstration)
+    ways = (_more, _longer, _better, _known, _exactly)
     of_records = [] if certificate.agreement is None else advice_of_records(certificate)
     sentences = [f"The bound {shown} is made of {', '.join(named)}."]
     if certificate.bound < bound:
@@ -504,17 +531,68 @@ def advice(certificate: Certificate) -> str:
         ]
     if of_records:
         return "\n".join([*sentences, *of_records])
-    return "\n".join([*sentences, *filter(None, (way(certificate) for way in ways))])
+    sentences += filter(None, (way(certificate) for way in ways))
+    return "\n".join([*sentences, *_about_the_regret(certificate)])
 
 
-def _next_demonstration(certificate: Certificate) -> str:
-    """From where a further demonstration promises most for the bound on the regret."""
+def _about_the_regret(certificate: Certificate) -> list[str]:
+    """What is wrong with the bound on the regret, or what would lower it."""
     regret = certificate.regret
     if regret is None:
-        return ""
+        return []
     if not regret.valid:
         failed = "; ".join(f"{one.name}: {one.detail}" for one in refuted(regret.premises))
-        return f"The regret is not certified. {failed}"
+        return [f"The regret is not certified. {failed}"]
+    ways = (_next_demonstration(regret), _declared(regret), _without_a_choice(certificate))
+    return [words for words in ways if words]
+
+
+def _declared(regret: Regret) -> str:
+    """That the bound is little more than what was declared."""
+    part = sum(term.value for term in regret.terms if term.name == "declared")
+    if regret.bound >= regret.trivial_bound or part < MOSTLY * regret.bound:
+        return ""
+    return (
+        f"{percent(min(part / regret.bound, 1.0))} of that bound is the regret that was declared: "
+        "it falls with what is declared, if less is true, and hardly with more demonstrations."
+    )
+
+
+def _without_a_choice(certificate: Certificate) -> str:
+    """That recorded steps without a choice count in a declared average."""
+    problem, demos = certificate.problem, certificate.problem.demonstrations
+    declared = [one for one in problem.expert_is if isinstance(one, Rational)]
+    if demos is None or not declared or not declared[0].regret_per_step:
+        return ""
+    idle = int(_nothing_to_choose(problem)[demos.step_states].sum())
+    steps, rate = demos.num_steps, declared[0].regret_per_step
+    if idle < LARGE * steps:
+        return ""
+    others = steps - idle
+    same = (
+        f" {rate:g} a step of the others is {rate * others / steps:.4g} a step of all."
+        if others
+        else ""
+    )
+    return (
+        f"{idle:,} of {steps:,} recorded steps are in absorbing states, where nothing can be "
+        "chosen. They count in the declared average, which allows "
+        f"{rate * steps:.4g} in total: end the records before them, or declare less.{same}"
+    )
+
+
+def _nothing_to_choose(problem: Apprenticeship) -> BoolArray:
+    """Absorbing states in which all actions cost the same: the advantage of each is zero there,
+    whatever the cost."""
+    world, pairs = problem.world, problem.world.pairs
+    first = pairs.offsets[pairs.states]
+    other = abs(problem.cost_matrix - problem.cost_matrix[first]).sum(axis=1)
+    unequal = np.add.reduceat(np.asarray(other).ravel(), pairs.offsets[:-1]) > 0
+    return np.asarray(world.absorbing & ~unequal)
+
+
+def _next_demonstration(regret: Regret) -> str:
+    """From where a further demonstration promises most for the bound on the regret."""
     state = regret.next_start()
     if state is None or regret.contributions is None:
         return ""

@@ -9,7 +9,7 @@ added up from prices of the recorded steps (`problem.rational`), which any engin
 *Tested*: the same bound for the uniform policy. Where it is zero, although policies differ under
 costs of the class, no cost that distinguishes them is compatible with the records and the premise
 is refuted; the bound is then what bounded costs imply, and a small set of recorded steps that
-contradict each other is named. What is not contradicted may still be false: with one demonstration
+suffices for it is named. What is not contradicted may still be false: with one demonstration
 hardly anything is.
 """
 
@@ -76,7 +76,7 @@ class Regret:
     example: Member | None = None
     """A cost with values for which the premise is true and policies differ, where one was found."""
     contradiction: tuple[tuple[int, int], ...] = ()
-    """Recorded steps (episode, step) that contradict each other under the premise."""
+    """Recorded steps (episode, step) that suffice to refute the premise."""
     contributions: FloatArray | None = None
     """What every start adds to the bound; None where the premise is refuted, and in runs that were
     read back."""
@@ -223,7 +223,10 @@ def _in_words(problem: Apprenticeship, steps: tuple[tuple[int, int], ...]) -> st
         for (episode, step), state, action in zip(steps, states, actions, strict=False)
     ]
     named += ["..."] * (len(steps) > NAMED)
-    return f"{len(steps)} recorded steps contradict each other: {'; '.join(named)}"
+    count = (
+        "1 recorded step suffices" if len(steps) == 1 else f"{len(steps)} recorded steps suffice"
+    )
+    return f"{count} to show it: {'; '.join(named)}"
 
 
 def name_of_premise(one: ExpertPremise) -> str:

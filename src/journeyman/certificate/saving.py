@@ -25,7 +25,7 @@ and in a world of callables, which cannot be written down,
                          which arguments, and the SHA-256 of their source files
     totals.npz           what every demonstration cost
 
-and where nothing but records is known what `saved_agreement` says.
+and where nothing but records is known what `agreement` says.
 
 `save_run` writes all of it, atomically and `certificate.json` last: without it a directory is not a
 run. `journeyman.report.saved_run` reads it back; `jm.audit` checks it with code of its own.
@@ -45,6 +45,11 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.certificate import evaluation as evaluations
+from journeyman.certificate.agreement import (
+    AGREEMENT,
+    load_recorded_policy,
+    write_recorded,
+)
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.code_references import (
     DEMONSTRATIONS,
@@ -56,11 +61,6 @@ from journeyman.certificate.code_references import (
 from journeyman.certificate.expert_estimates import expert_totals
 from journeyman.certificate.regret import Regret
 from journeyman.certificate.sampled_rows import SampledRows
-from journeyman.certificate.saved_agreement import (
-    AGREEMENT,
-    load_recorded_policy,
-    write_recorded,
-)
 from journeyman.demonstrations import (
     Blend,
     Demonstrations,

@@ -343,7 +343,10 @@ def _contradiction(run: Any, steps: list[list[int]]) -> str:
             )
         ]
         named += ["..."] * (len(steps) > WORDS)
-        why = f"{len(steps)} recorded steps contradict each other: {'; '.join(named)}"
+        count = "1 recorded step suffices"
+        if len(steps) > 1:
+            count = f"{len(steps)} recorded steps suffice"
+        why = f"{count} to show it: {'; '.join(named)}"
     return (
         f"no cost of the class under which policies differ is compatible with it: {why}. Declare "
         "more regret, or check these steps"

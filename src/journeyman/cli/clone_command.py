@@ -1,6 +1,7 @@
 """`journeyman clone`: a policy and its certificate from a file of records, and nothing else."""
 
 import filecmp
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from journeyman.cli.output import certificate_text, notifier, require_level, sho
 
 
 def clone(
-    run: Annotated[Path, typer.Argument(help="A new directory for policy and certificate.")],
+    run: Annotated[Path, typer.Argument(help="The run directory to create.")],
     demonstrations: DemonstrationsSource,
     discount: Annotated[float, typer.Option(help="By which later costs count less.")],
     cost_range: Annotated[
@@ -61,11 +62,10 @@ def clone(
     from journeyman.demonstrations.cross_fitting import cross_fit, default_fit
     from journeyman.errors import InvalidFile
     from journeyman.runs.learning import certificate_result
+    from journeyman.runs.run_directory import RunDirectory
 
-    if run.is_dir() and any(run.iterdir()) and not overwrite:
-        raise InvalidFile(
-            f"{run} is not empty", "Say --overwrite to replace what is in it, or give another one"
-        )
+    place = RunDirectory(run)
+    place.require_free(resume=False, overwrite=overwrite)
     if held_out is not None and _is_one_file(demonstrations, held_out):
         raise InvalidFile(
             f"{held_out} holds the records that the policy is fitted to; they prove nothing",
@@ -82,9 +82,10 @@ def clone(
     else:
         policy = default_fit(records[0])(records[0])
     certificate = jm.certify(problem, policy, failure_probability)
-    certificate.save(run, seed=seed)
-    result = {"run": str(run), **certificate_result(certificate)}
-    show(result, certificate_text(result), as_json=as_json)
+    result = certificate_result(certificate)
+    with place.opened(resume=False, overwrite=overwrite):
+        place.end(partial(certificate.save, seed=seed), result)
+    show({"run": str(run), **result}, certificate_text(result), as_json=as_json)
     require_level(result, gap)
     notifier(quiet)(f"Everything is in {run}; next: journeyman audit {run}")
 

@@ -4,9 +4,10 @@
     1    an internal error of journeyman
     2    the command is not understood, or the description of a run
     3    world, costs, demonstrations, policy or another file are not usable
-    4    nothing is certified (a premise failed), the level that was asked for is not reached, a
+    4    what was asked for is not certified: a premise of it failed, the level is not reached, a
          budget is not shown to be kept or no policy keeps it, or the audit failed
     5    the machine sets a limit: memory, disk, time, permissions, a package, a directory in use
+    6    the records contradict what was declared about the expert
     130  interrupted (Ctrl-C), after a checkpoint
     143  terminated (SIGTERM), after a checkpoint
 
@@ -28,12 +29,16 @@ from journeyman.errors import (
     TooLarge,
 )
 
-FAULT, USAGE, BAD_DATA, NOT_CERTIFIED, LIMIT = 1, 2, 3, 4, 5
+FAULT, USAGE, BAD_DATA, NOT_CERTIFIED, LIMIT, CONTRADICTED = 1, 2, 3, 4, 5, 6
 SIGNALLED = 128
 """Plus the number of the signal, as shells do."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 BROAD = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
+
+
+class DeclarationRefuted(NotCertified):
+    """The records contradict what was declared about the expert."""
 
 
 class Ending(NamedTuple):
@@ -69,6 +74,8 @@ def _code(fault: JourneymanError) -> int:
         return LIMIT
     if isinstance(fault, InvalidInput):
         return BAD_DATA
+    if isinstance(fault, DeclarationRefuted):
+        return CONTRADICTED
     if isinstance(fault, NotCertified | AuditFailed | NoSolution):
         return NOT_CERTIFIED
     return LIMIT

@@ -90,8 +90,8 @@ def learn(
 ) -> None:
     """Learn from demonstrations, and certify.
 
-    Policy, certificate and all they rest on go into a run directory. Exit 4 when nothing is
-    certified, or a budget is not shown to be kept; the result is saved all the same.
+    Policy, certificate and all they rest on go into a run directory. Exit 4 when what was asked for
+    is not certified, 6 when the records contradict --expert-is; the result is saved all the same.
     """
     if resume and overwrite:
         raise typer.BadParameter("it contradicts --overwrite", param_hint="--resume")
@@ -144,7 +144,7 @@ class _Learning:
         limited = result["status"] in LIMITS
         if limited:
             self._report_limit(result["message"])
-        require_level(result, description.gap, regret=description.regret)
+        require_level(result, description.gap, description.regret)
         if limited:
             raise typer.Exit(LIMIT)
         inform(f"Everything is in {self.run}; next: journeyman audit {self.run}")

@@ -13,8 +13,14 @@ def _a_number(value: float | None) -> float | None:
     return value
 
 
+def _a_premise(value: str | None) -> str | None:
+    if value is not None and not value.strip(" ,"):
+        raise typer.BadParameter("it names no premise; write for example rational:0.01")
+    return value
+
+
 _WORLD = typer.Option(
-    help="A file (NPZ, UMB, CSV or Parquet of transitions) or gym:ID, seals:ID, icu-sepsis, "
+    help="A file (NPZ, UMB, CSV or Parquet of laws or of steps) or gym:ID, seals:ID, icu-sepsis, "
     "gallery:NAME."
 )
 _COSTS = typer.Option(
@@ -84,7 +90,8 @@ ExpertIs = Annotated[
     typer.Option(
         help="What is declared about the expert: rational:R (a recorded action costs on average at "
         "most R more than the best one), nearly-optimal:R, soft-rational:T, deterministic, "
-        "stationary; several separated by commas."
+        "stationary; several separated by commas.",
+        callback=_a_premise,
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.", min=0)]

@@ -22,15 +22,12 @@ MOST_WEIGHTS = 20
 """Costs that are listed on the screen."""
 FAILED = "failed"
 """The state of a premise that the data refute, as it is stored."""
-VACUOUS = (
-    "Note: the bound is vacuous. It is not below the trivial one, which holds for every policy, so "
-    "it shows nothing about this one."
-)
-
-WEAK = (
-    "Note: the bound is weak. It is above half of the trivial one, which holds for every policy, "
-    "so it shows little about this one."
-)
+HALF = 0.5
+"""Of what holds for every policy: a larger bound is weak."""
+STRENGTHS = {
+    "vacuous": "is not below what holds for every policy, so it shows nothing about this one",
+    "weak": "is above half of what holds for every policy, so it shows little about this one",
+}
 
 
 def show(result: Mapping[str, Any], text: str, *, as_json: bool) -> None:
@@ -65,7 +62,9 @@ def certificate_text(result: Mapping[str, Any]) -> str:
     """The certificate of a result in words."""
     found = f"{result['status']} ({result['engine']})" if "status" in result else ""
     found += f"\nSolver chosen for {result['reason']}." if result.get("reason") else ""
-    words = "\n".join(wrap(result["summary"], WIDTH))
+    words = "\n".join(
+        line for paragraph in result["summary"].splitlines() for line in wrap(paragraph, WIDTH)
+    )
     weights = _weights_text(result.get("cost_weights") or [])
     parts = [words, result["table"], found, weights, result["advice"]]
     return "\n\n".join(part for part in parts if part)
@@ -86,28 +85,45 @@ def _weights_text(weights: Sequence[Mapping[str, Any]]) -> str:
 
 def require_level(
     result: Mapping[str, Any],
-    gap: float | None,
-    advice: Callable[[], str] | None = None,
+    gap: float | None = None,
     regret: float | None = None,
+    advice: Callable[[], str] | None = None,
 ) -> None:
-    """Raise `NotCertified` unless the stored certificate is valid, shows that budgets are kept, and
-    shows the gap if one was asked for; `advice` returns what would help, instead of the result."""
-    from journeyman.errors import NotCertified
+    """Raise `NotCertified` unless a stored certificate shows what was asked for.
 
-    if regret is not None:
-        _require_regret(result.get("regret"), regret)
-        if gap is None:
-            return
-    bound = float(result["bound"])
-    broken = [str(one["name"]) for one in result.get("budgets", []) if not one["is_kept"]]
-    if not result["valid"]:
-        failed = [str(one["name"]) for one in result["premises"] if one["status"] == FAILED]
-        raise NotCertified(f"Nothing is certified: a premise failed ({'; '.join(failed)}).")
+    Asked for is what `gap` and `regret` say; without them that the regret is certified, where
+    something is declared about the expert's own cost, else that the gap is. Of a claim that was not
+    asked for a note says what is wrong with it. What the records refute of `--expert-is` raises
+    `DeclarationRefuted` whatever was asked. `advice` returns what would help, instead of the
+    result.
+    """
+    from journeyman.cli.exit_codes import DeclarationRefuted
+    from journeyman.errors import NotCertified
+    from journeyman.runs.learning import refuted_declarations
+
+    contradicted = refuted_declarations(result)
+    if contradicted:
+        raise DeclarationRefuted(
+            f"The records contradict what --expert-is declares. {'; '.join(contradicted)}"
+        )
+    known = result.get("regret")
+    if regret is not None or (gap is None and known is not None):
+        _require_regret(known, regret)
+    failed, broken = (
+        failed_premises(result),
+        [one for one in result["budgets"] if not one["is_kept"]],
+    )
+    if failed and gap is None and known is not None:
+        notify(f"Note: no gap is certified, because a premise of it failed ({failed}).")
+        return
+    if failed:
+        raise NotCertified(f"Nothing is certified: a premise failed ({failed}).")
     if broken:
-        raise NotCertified(f"The budget {broken[0]!r} is not shown to be kept.")
+        raise NotCertified(f"The budget {broken[0]['name']!r} is not shown to be kept.")
+    bound = float(result["bound"])
     if gap is None:
-        if result["vacuous"] or result["weak"]:
-            notify(VACUOUS if result["vacuous"] else WEAK)
+        strength = "vacuous" if result["vacuous"] else "weak" if result["weak"] else ""
+        _note_strength("gap to the expert", strength)
     elif not bound <= gap:
         helpful = str(result["advice"]) if advice is None else advice()
         raise NotCertified(
@@ -116,8 +132,18 @@ def require_level(
         )
 
 
-def _require_regret(known: Mapping[str, Any] | None, regret: float) -> None:
-    """Raise `NotCertified` unless the stored regret is valid and small enough."""
+def failed_premises(claim: Mapping[str, Any]) -> str:
+    """Names of the premises that failed; none where the claim is valid."""
+    return "; ".join(one["name"] for one in claim["premises"] if one["status"] == FAILED)
+
+
+def _note_strength(what: str, strength: str) -> None:
+    if strength:
+        notify(f"Note: the bound on the {what} is {strength}. It {STRENGTHS[strength]}.")
+
+
+def _require_regret(known: Mapping[str, Any] | None, regret: float | None) -> None:
+    """Raise `NotCertified` unless the stored regret is valid, and small enough if it has to be."""
     from journeyman.errors import NotCertified
 
     if known is None:
@@ -126,9 +152,11 @@ def _require_regret(known: Mapping[str, Any] | None, regret: float) -> None:
             "--expert-is, for example rational:0.01."
         )
     if not known["valid"]:
-        failed = [str(one["name"]) for one in known["premises"] if one["status"] == FAILED]
-        raise NotCertified(f"No regret is certified: a premise failed ({'; '.join(failed)}).")
-    if not float(known["bound"]) <= regret:
+        raise NotCertified(f"No regret is certified: a premise failed ({failed_premises(known)}).")
+    if regret is None:
+        share = float(known["share"])
+        _note_strength("regret", "vacuous" if share >= 1 else "weak" if share > HALF else "")
+    elif not float(known["bound"]) <= regret:
         raise NotCertified(
             f"The certificate shows a regret of at most {known['bound']:.6g} under the expert's "
             f"own cost, and {regret:g} was asked for."

@@ -18,8 +18,10 @@ from journeyman.cli.options import (
     CostsSource,
     DemonstrationsFormat,
     DemonstrationsSource,
+    ExpertIs,
     Gap,
     Probability,
+    Regret,
     Rewards,
     TerminalState,
     TruncatedAt,
@@ -27,7 +29,7 @@ from journeyman.cli.options import (
     WorldSource,
     parsed_options,
 )
-from journeyman.cli.output import certificate_text, require_level, show
+from journeyman.cli.output import certificate_text, failed_premises, require_level, show
 from journeyman.errors import NotCertified
 
 
@@ -43,14 +45,16 @@ def certify(
     cost_class: CostClassName = "infinity-ball",
     rewards: Rewards = None,
     budget: Budgets = None,
+    expert_is: ExpertIs = None,
     failure_probability: Probability = 0.05,
     gap: Gap = None,
+    regret: Regret = None,
     save: Annotated[Path | None, typer.Option(help="A new directory for the evidence.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Certify how far a policy can fall short of the expert.
 
-    Exit 4 when nothing is certified, or a budget is not shown to be kept.
+    Exit 4 when what was asked for is not certified, 6 when the records contradict --expert-is.
     """
     from journeyman.runs.description import BudgetDescription, RunDescription, parsed_budget
     from journeyman.runs.learning import certificate_result
@@ -65,6 +69,7 @@ def certify(
         terminal_state=terminal_state,
         cost_class=cost_class,
         rewards=rewards,
+        expert_is=expert_is or "",
         failure_probability=failure_probability,
         world_options=parsed_options(option),
         budgets=tuple(BudgetDescription(**parsed_budget(one)) for one in budget or ()),
@@ -76,12 +81,13 @@ def certify(
         certificate.save(save)
     result = certificate_result(certificate)
     show(result, certificate_text(result), as_json=as_json)
-    require_level(result, gap)
+    require_level(result, gap, regret)
 
 
 def audit(
     run: Annotated[Path, typer.Argument(help="A run directory.")],
     gap: Gap = None,
+    regret: Regret = None,
     trust_code: Annotated[
         bool,
         typer.Option("--trust-code", help="Call the functions that a run in a large world names."),
@@ -90,8 +96,8 @@ def audit(
 ) -> None:
     """Derive every number of a run again, by other code.
 
-    Exit 4 when one does not follow from the saved inputs, when
-    nothing is certified, or when a budget is not shown to be kept.
+    Exit 4 when one does not follow from the saved inputs or what was asked for is not certified, 6
+    when the records contradict what was declared about the expert.
     """
     from journeyman.runs.run_directory import evidence_in
 
@@ -106,13 +112,19 @@ def audit(
         show(result, str(outcome), as_json=as_json)
         raise typer.Exit(NOT_CERTIFIED)
     facts = json.loads((evidence / "certificate.json").read_bytes())
-    show(result | {"bound": facts["bound"]}, f"{outcome}\n{_claim(facts)}", as_json=as_json)
-    if gap is not None and not outcome.complete:
+    claims = {"gap": facts, "regret": facts["regret"]}
+    result["claims"] = {
+        name: None if claim is None else {"valid": claim["valid"], "bound": claim["bound"]}
+        for name, claim in claims.items()
+    }
+    words = [str(outcome), _gap_in_words(facts), *_regret_in_words(facts["regret"])]
+    show(result | {"bound": facts["bound"]}, "\n".join(words), as_json=as_json)
+    if (gap is not None or regret is not None) and not outcome.complete:
         raise NotCertified(
             "Not every claim was derived again, see above. What needs the code of the run is "
             "derived with --trust-code, if you trust it."
         )
-    require_level(facts, gap, lambda: _advice(evidence))
+    require_level(facts, gap, regret, lambda: _advice(evidence))
 
 
 def _advice(evidence: Path) -> str:
@@ -122,13 +134,27 @@ def _advice(evidence: Path) -> str:
     return read_run(evidence).certificate.advice()
 
 
-def _claim(facts: dict[str, Any]) -> str:
+def _gap_in_words(facts: dict[str, Any]) -> str:
     if not facts["valid"]:
-        return "A premise of the certificate is refuted: it shows nothing."
+        return f"Gap to the expert: not certified, a premise failed ({failed_premises(facts)})."
     level = 1 - facts["failure_probability"]
     word = "vacuous" if facts["vacuous"] else "weak"
     strength = f", which is {word}" if facts["weak"] else ""
-    return f"With probability {level:g} the gap is at most {float(facts['bound']):.6g}{strength}."
+    return (
+        f"Gap to the expert, under every cost: with probability {level:g} at most "
+        f"{float(facts['bound']):.6g}{strength}."
+    )
+
+
+def _regret_in_words(claim: dict[str, Any] | None) -> list[str]:
+    if claim is None:
+        return []
+    what = "Regret to the optimum, under the expert's own cost"
+    if not claim["valid"]:
+        return [f"{what}: not certified, a premise failed ({failed_premises(claim)})."]
+    chance = claim["failure_probability"]
+    often = f"with probability {1 - chance:g} " if chance else ""
+    return [f"{what}: {often}at most {float(claim['bound']):.6g}."]
 
 
 def report(
@@ -147,8 +173,8 @@ def report(
 
     evidence = evidence_in(run)
     place = RunDirectory(run)
-    beside = run.resolve().with_suffix(".html")
-    path = output or (place.report if place.was_begun else beside)
+    beside = run.resolve().with_suffix(".html")  # in a directory of evidence it would be foreign
+    path = output or (place.report if evidence == place.certified else beside)
     clinical = place.was_begun and "icu" in str(place.stored().get("world", ""))
     note = "Not for clinical use." if clinical else ""
     write_report(evidence, path, note=note, found=_found(place))
@@ -163,6 +189,8 @@ def _found(place: Any) -> dict[str, str]:
     if not place.has_ended:
         return {}
     result = place.result()
+    if "status" not in result:  # a clone is fitted, not solved for
+        return {}
     outcome = {
         "solver": str(result.get("engine")),
         **({"chosen for": str(result["reason"])} if result.get("reason") else {}),

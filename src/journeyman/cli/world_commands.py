@@ -125,11 +125,14 @@ def import_world(
     ] = None,
     initial: Annotated[
         str | None,
-        typer.Option(help="The first state's number, or uniform; like --option initial=…."),
+        typer.Option(
+            help="The first state's number, uniform, or with a table of laws a file "
+            "state,probability; like --option initial=…."
+        ),
     ] = None,
     absorbing: Annotated[
         str | None,
-        typer.Option(help="States of a log that are never left, as 5,7, or unleft for all such."),
+        typer.Option(help="States of a table that are never left, as 5,7, or unleft for all such."),
     ] = None,
     drop_unseen: Annotated[
         bool,

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.consistency import NAME
-from journeyman.certificate.intervals import BudgetCertificate
+from journeyman.certificate.evaluation import BudgetCertificate
 from journeyman.certificate.presentation import (
     numbers_beside,
     percent,
@@ -345,7 +345,8 @@ def regret(data: ReportData, prefix: str) -> Section | None:
     found = data.certificate.regret
     if found is None:
         return None
-    values = [*(term.value for term in found.terms), found.found, found.uniform]
+    terms = found.terms if found.valid else ()  # what does not hold is not added up
+    values = [*(term.value for term in terms), found.found, found.uniform]
     values.append(found.trivial_bound)
     *rows, last, uniform, trivial = [
         {"value": value, "per_step": step}
@@ -353,7 +354,7 @@ def regret(data: ReportData, prefix: str) -> Section | None:
             exact_column(values), exact_column(_per_step(values, data)), strict=True
         )
     ]
-    named = [{"name": term.name, **row} for term, row in zip(found.terms, rows, strict=True)]
+    named = [{"name": term.name, **row} for term, row in zip(terms, rows, strict=True)]
     claim = " ".join(regret_in_words(data.certificate))
     return Section(
         "regret", "Under the expert's own cost",

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from journeyman.arrays import FloatArray
 from journeyman.certificate.certificate import Certificate
-from journeyman.certificate.intervals import Interval
+from journeyman.certificate.evaluation import Interval
 from journeyman.costs import CostBasis
 from journeyman.report.drawing import (
     Across,

@@ -18,12 +18,12 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, assign
 from journeyman.certificate import Certificate
+from journeyman.certificate.agreement import read_agreement, read_problem
 from journeyman.certificate.code_references import DEMONSTRATIONS
+from journeyman.certificate.evaluation import BudgetCertificate, Interval
 from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
-from journeyman.certificate.intervals import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.regret import Regret
-from journeyman.certificate.saved_agreement import read_agreement, read_problem
 from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND, VERSION
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs import CostBasis, CostClass

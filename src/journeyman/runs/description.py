@@ -24,6 +24,7 @@
 A file is named relative to the TOML file, on the command line relative to where one stands.
 """
 
+import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -323,6 +324,9 @@ PREMISES = {
     "stationary": ("Stationary", None),
 }
 """Names on the command line, and the parameter that stands behind the colon."""
+IN_PYTHON = {kind: name for name, (kind, _) in PREMISES.items()}
+OTHER_FORM = re.compile(r"([A-Za-z-]+) *[=( ] *(?:[a-z_]+ *= *)?([^()=]+?) *\)?")
+"""How people write a premise with its parameter who have not seen the colon."""
 
 
 def premises_in(words: str) -> "list[ExpertPremise]":
@@ -336,6 +340,10 @@ def premises_in(words: str) -> "list[ExpertPremise]":
     found: list[ExpertPremise] = []
     for word in filter(None, (part.strip() for part in words.split(","))):
         name, _, amount = word.partition(":")
+        other = OTHER_FORM.fullmatch(word)
+        meant = None if other is None else IN_PYTHON.get(other[1], other[1])
+        if other is not None and meant in PREMISES:
+            raise wrong_setting("expert_is", word, f"Write {meant}:{other[2]}")
         _require_choice("expert_is", name, tuple(PREMISES))
         kind, parameter = PREMISES[name]
         if (parameter is None) != (not amount):

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +12,9 @@ import numpy as np
 
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
+from journeyman.certificate.consistency import DETERMINISTIC
 from journeyman.certificate.saving import certificate_facts
+from journeyman.certificate.terms import PremiseStatus
 from journeyman.errors import InvalidFile, InvalidInput, InvalidSolver, NoSolution
 from journeyman.problem import Apprenticeship
 from journeyman.progress import Event, Observer
@@ -162,6 +164,20 @@ def certificate_result(certificate: Certificate) -> dict[str, Any]:
         "table": certificate.table(),
         "advice": certificate.advice(),
     }
+
+
+def refuted_declarations(result: Mapping[str, Any]) -> list[str]:
+    """What was declared about the expert and is contradicted by the records, with the steps."""
+    own = [one for one in result["premises"] if one["name"] == DETERMINISTIC]
+    known = {one["name"] for one in result["premises"]}
+    own += [
+        one for one in (result.get("regret") or {}).get("premises", ()) if one["name"] not in known
+    ]
+    return [
+        f"{one['name']}: {one['detail']}"
+        for one in own
+        if one["status"] == PremiseStatus.FAILED.value
+    ]
 
 
 class ResumableSolver:

@@ -94,9 +94,20 @@ class RunDirectory:
     def opened(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
         """Hold the lock; refuse foreign files, and an earlier run that is neither resumed nor
         overwritten."""
-        if self.path.exists() and not self.path.is_dir():
-            raise InvalidFile(f"{self.path} is a file", "Give a directory for the run")
+        self.require_free(resume=True, overwrite=overwrite)
         self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path):
+            if overwrite:
+                self.clear()
+            self.require_free(resume=resume, overwrite=overwrite)
+            yield
+
+    def require_free(self, *, resume: bool, overwrite: bool) -> None:
+        """Refuse foreign files, and an earlier run that is neither resumed nor overwritten."""
+        if not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise InvalidFile(f"{self.path} is a file", "Give a directory for the run")
         foreign = sorted(
             one.name for one in self.path.iterdir() if one.is_symlink() or not _is_own(one.name)
         )
@@ -105,17 +116,13 @@ class RunDirectory:
                 f"{self.path} holds {foreign[0]!r}, which belongs to no run",
                 "Give a new or an empty directory",
             )
-        with locked(self.path):
-            if overwrite:
-                self.clear()
-            elif self.was_begun and not resume:
-                state = "a run that has ended" if self.has_ended else "an unfinished run"
-                raise InvalidFile(
-                    f"{self.path} holds {state}",
-                    "Say --resume to go on with it, --overwrite to replace it, or give another "
-                    "directory",
-                )
-            yield
+        if (self.was_begun or self.has_ended) and not (resume or overwrite):
+            state = "a run that has ended" if self.has_ended else "an unfinished run"
+            more = "Say --resume to go on with it, --overwrite"
+            more = more if self.was_begun else "Say --overwrite"
+            raise InvalidFile(
+                f"{self.path} holds {state}", f"{more} to replace it, or give another directory"
+            )
 
     def clear(self) -> None:
         """Remove all that belongs to a run."""
@@ -220,7 +227,7 @@ READING = ("demonstrations_format", "truncated_at", "terminal_state")
 
 def _differences(was: RunDescription, now: RunDescription) -> Iterator[tuple[str, Any, Any]]:
     """What decides the outcome and differs; inputs are known by their content."""
-    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "rewards", *READING}
+    apart = {*SOURCES, *OPTIONS, "budgets", "gap", "regret", "rewards", *READING}
     pairs = [
         (was, now, apart | {"solver"}, ""),
         (was.solver, now.solver, set(MAY_CHANGE), "solver."),

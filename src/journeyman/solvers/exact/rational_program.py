@@ -97,15 +97,16 @@ class RationalProgram:
         started = time.perf_counter()
         averages = (Average(problem.target, 0.0),)
         given = RationalSet.of(problem, averages, self.failure_probability)
-        if given.is_refuted:
-            plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
-            return replace(plainly, log=f"{REFUTED}\n{plainly.log}")
         built = time.perf_counter()
         settings: dict[str, Any] = {"tolerance": SHARE * self.tolerance, "stop": watch.report}
         with watch.engine():
             least = _candidate(given, given.solved(None, **settings))
-        best = self._second_stage(given, least, settings, watch) if self.slack else least
         lower = given.least_regret(least.member)
+        known = watch.must_stop or given.shows_a_cost(least.member, lower)
+        if not known and given.is_refuted:
+            plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
+            return replace(plainly, log=f"{REFUTED}\n{plainly.log}")
+        best = self._second_stage(given, least, settings, watch) if self.slack else least
         close = least.bound - lower <= self.tolerance * problem.gap_scale
         status = Status.OPTIMAL if close else Status.INACCURATE
         if watch.must_stop:

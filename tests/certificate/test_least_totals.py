@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 import journeyman as jm
-from journeyman.policy.bounded_plans import least_totals
+from journeyman.certificate.consistency import least_totals
 
 
 def bounded(seed):
