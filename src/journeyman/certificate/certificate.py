@@ -116,8 +116,8 @@ class Certificate:
 
     @property
     def normalised_bound(self) -> float:
-        """The bound per step: times 1 - discount."""
-        return self.bound / self.problem.effective_horizon
+        """The bound per step: times 1 - discount, or over the time of an episode."""
+        return self.bound / self.problem.total_time
 
     @property
     def terms(self) -> tuple[Term, ...]:

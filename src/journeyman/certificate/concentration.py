@@ -13,9 +13,10 @@ Few samples, and many directions at once, are for bets: `certificate.betting_mea
 import math
 
 from journeyman.arrays import require_between
-from journeyman.costs.cost_class import Rate, Totals
+from journeyman.costs.cost_class import Rate
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
+from journeyman.world.layers import time_left
 
 
 def hoeffding_radius(width: float, count: int, failure_probability: float) -> float:
@@ -54,8 +55,7 @@ def radii(
     *Reference*: Hoeffding (1963); McDiarmid (1989).
     """
     delta = require_probability(failure_probability)
-    totals = Totals(problem.basis, problem.effective_horizon)
-    return problem.cost_class.rates(totals, delta, two_sided=two_sided)
+    return problem.cost_class.rates(problem.totals, delta, two_sided=two_sided)
 
 
 def truncation(problem: Apprenticeship, recorded_length: int | None = None) -> float:
@@ -64,11 +64,14 @@ def truncation(problem: Apprenticeship, recorded_length: int | None = None) -> f
     Without a length: what the problem's own records do, N times their mean unrecorded time.
     """
     if recorded_length is not None:
-        return problem.gap_scale / 2 * problem.world.discount**recorded_length
+        if getattr(problem.world, "layers", None) is None:
+            return problem.gap_scale / 2 * problem.world.discount**recorded_length
+        left = float(time_left(problem.world, recorded_length))
+        return problem.gap_scale / 2 * left / problem.total_time
     if problem.expert is None:
         return 0.0
     unseen = problem.expectation.truncation_mass
-    return problem.gap_scale / 2 * unseen / problem.world.effective_horizon
+    return problem.gap_scale / 2 * unseen / problem.total_time
 
 
 def recorded_length(problem: Apprenticeship, target: float) -> int:
@@ -76,6 +79,8 @@ def recorded_length(problem: Apprenticeship, target: float) -> int:
     if truncation(problem, 1) <= target:
         return 1
     ratio = problem.gap_scale / (2 * target)
+    if getattr(problem.world, "layers", None) is not None:
+        ratio = 1.0
     length = max(1, math.ceil(math.log(ratio) / -math.log(problem.world.discount)) - 1)
     while truncation(problem, length) > target:
         length += 1

@@ -383,7 +383,7 @@ def _least(
         if change.max() - change.min() <= allowed:
             break
         mean = averaging(world, law)
-        system = DiscountedSystem(mean @ world.transition, world.discount)
+        system = DiscountedSystem(mean @ world.transition, world.discount, forward=world.is_forward)
         values = system.solve(np.asarray(mean @ cost), guess=best, reduction=SHARE).x
     return proven, total
 

@@ -144,7 +144,8 @@ def rounding(problem: Apprenticeship, mass: float, num_features: int = 0) -> Ter
 # The expert's intervals hold together: both ends of each by bets on plain totals, with delta/(2n),
 # unrecorded tails at their least and greatest. They are a statement of their own, beside the bound.
 #
-# No interval reaches beyond min psi_i h and max psi_i h, with h = 1/(1 - discount): there every
+# No interval reaches beyond min psi_i h and max psi_i h, with h = 1/(1 - discount), or the time of an
+# episode in a world with a horizon: there every
 # total lies. Expectations that were declared are left as they are.
 
 EPSILON = float(np.finfo(float).eps)
@@ -184,7 +185,7 @@ def _within_range(
     problem: Apprenticeship, low: FloatArray, high: FloatArray
 ) -> tuple[Interval, ...]:
     """Cut where no total can be, with room for rounding."""
-    basis, h = problem.basis, problem.world.effective_horizon
+    basis, h = problem.totals.basis, problem.total_time
     room = EPSILON * (problem.world.num_pairs + 8) * basis.norms * h
     least, most = basis.lowest * h - room, basis.highest * h + room
     ends = (np.clip(end, least, most) for end in (low, high))

@@ -175,8 +175,8 @@ class PlainMean:
     @property
     def ranges(self) -> FloatArray:
         """Widths of the ranges of one complete total, cost by cost."""
-        basis = self.problem.basis
-        return np.asarray((basis.highest - basis.lowest) * self.problem.effective_horizon)
+        basis = self._known.basis
+        return np.asarray((basis.highest - basis.lowest) * self._known.horizon)
 
     @cached_property
     def spread(self) -> FloatArray:
@@ -187,7 +187,7 @@ class PlainMean:
         """
         if self.count < 2:
             return np.full(self.problem.basis.num_costs, np.inf)
-        basis = self.problem.basis
+        basis = self._known.basis
         halves = (basis.highest - basis.lowest) / 2
         blur = halves * np.sqrt((self.missing**2).sum() / (self.count - 1))
         completed = self.totals + self.missing[:, np.newaxis] * basis.centre
@@ -195,19 +195,19 @@ class PlainMean:
 
     @cached_property
     def _centred_is_smaller(self) -> bool:
-        plain = self.problem.cost_class.pointwise_bound(self.problem.cost_matrix)
-        return self.problem.cost_class.centred_bound(self.problem.basis) < plain
+        plain = self.problem.cost_class.pointwise_bound(self._known.basis.matrix)
+        return self.problem.cost_class.centred_bound(self._known.basis) < plain
 
     @property
     def values(self) -> FloatArray:
         """Means with the unrecorded tails at zero or at mid-range, whichever has less error."""
         mean = self.totals.mean(axis=0)
-        centre = self.problem.basis.centre * float(self.missing.mean())
+        centre = self._known.basis.centre * float(self.missing.mean())
         return np.asarray(mean + centre if self._centred_is_smaller else mean)
 
     @property
     def truncation(self) -> Term:
-        error = self.problem.cost_class.centred_bound(self.problem.basis) * float(
+        error = self.problem.cost_class.centred_bound(self._known.basis) * float(
             self.missing.mean()
         )
         return Term("truncation", error, "N h mean discount^T", "recorded lengths")
@@ -256,14 +256,14 @@ class PlainMean:
 
     def _ranges(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Time without a record costs the least that a step can; ends have room for rounding."""
-        basis, h = self.problem.basis, self.problem.effective_horizon
+        basis, h = self._known.basis, self._known.horizon
         low, high = self._known.ends_of(d)
         room = ROUNDING * h * (np.abs(d) @ basis.norms)
         return np.column_stack([d, low]), h * low - room, h * high + room
 
-    @cached_property
+    @property
     def _known(self) -> Totals:
-        return Totals(self.problem.basis, self.problem.effective_horizon)
+        return self.problem.totals
 
     @cached_property
     def _samples(self) -> FloatArray:

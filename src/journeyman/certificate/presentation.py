@@ -225,7 +225,7 @@ def _in_the_model(certificate: Certificate) -> str:
 def _known_least(certificate: Certificate) -> float:
     """What no known cost can be below, whatever the world does; zero of a gap."""
     problem = certificate.problem
-    return float(problem.basis.lowest.min()) * problem.effective_horizon
+    return float(problem.totals.basis.lowest.min()) * problem.total_time
 
 
 def _beside(certificate: Certificate) -> str:
@@ -338,7 +338,7 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
 
 def table(certificate: Certificate) -> str:
     """Terms, alternatives, budgets and premises, and the symbols in words."""
-    best, horizon = certificate.best, certificate.problem.effective_horizon
+    best, horizon = certificate.best, certificate.problem.total_time
     of_what = "cost" if certificate.known_cost else "gap"
     strength = f"   {certificate.strength}" if certificate.strength else ""
     failed = "NOT VALID: a premise has failed; only the trivial bound holds"
@@ -390,7 +390,7 @@ def table(certificate: Certificate) -> str:
 
 def _regret_lines(certificate: Certificate) -> list[str]:
     """The regret under the expert's own cost: terms, what to compare it with, and premises."""
-    regret, horizon = certificate.regret, certificate.problem.effective_horizon
+    regret, horizon = certificate.regret, certificate.problem.total_time
     if regret is None:
         return []
     state = "" if regret.valid else "   NOT VALID: a premise has failed"

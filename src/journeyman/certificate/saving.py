@@ -351,8 +351,9 @@ def _save_regret(problem: Apprenticeship, regret: Regret, path: Path) -> None:
 
 def _is_centred(problem: Any) -> bool:
     """Whether unrecorded tails count as mid-range, which they do where that has less error."""
-    plain = problem.cost_class.pointwise_bound(problem.basis.matrix)
-    return bool(problem.cost_class.centred_bound(problem.basis) < plain)
+    basis = problem.totals.basis
+    plain = problem.cost_class.pointwise_bound(basis.matrix)
+    return bool(problem.cost_class.centred_bound(basis) < plain)
 
 
 def _matrix(name: str, matrix: Matrix) -> dict[str, Any]:

@@ -554,7 +554,9 @@ def check_run(findings: Findings, facts: dict[str, Any], run: CodedRun, place: P
         "the gap": lambda: _check_gap(findings, run, tested),
         "the limits": lambda: _check_limits(findings, facts, run.question),
         "the premises": lambda: _check_premises(findings, facts, run, tested),
-        "the conclusion": lambda: check_conclusion(findings, facts, rounding_of(h, costs.plain, 0)),
+        "the conclusion": lambda: check_conclusion(
+            findings, facts, rounding_of(h, costs.plain * h, 0)
+        ),
     }
     for name, stage in stages.items():
         findings.attempt(name, stage)

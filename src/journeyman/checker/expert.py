@@ -81,6 +81,8 @@ class EpisodeTails:
 
     known: Bools
     time: Floats
+    left: Floats
+    """The same as an episode counts it, where the world has a horizon."""
     resting: Floats
 
     @classmethod
@@ -94,11 +96,11 @@ class EpisodeTails:
                 resting[here] = rows[0]
             else:
                 known[here] = False
-        return cls(known, time, resting)
+        return cls(known, time, world.time_after(records.lengths), resting)
 
     @property
     def unknown_time(self) -> Floats:
-        return np.where(self.known, 0.0, self.time)
+        return np.where(self.known, 0.0, self.left)
 
     @property
     def totals(self) -> Floats:
@@ -163,7 +165,8 @@ def _target(world: StoredWorld, problem: Problem, records: Records) -> Floats:
     if kind in ("completed mean", "blend"):
         if left.any():
             values = clone_values(world, matrix, records, smoothing)
-            totals = totals + (left * (1 - world.discount))[:, np.newaxis] * values[records.ends]
+            behind = np.where(left > 0, world.discount ** records.lengths.astype(float), 0.0)
+            totals = totals + behind[:, np.newaxis] * values[records.ends]
         if kind == "completed mean":
             return np.asarray(totals.mean(axis=0))
         return _blend(world, matrix, records, totals, int(facts["num_folds"]), smoothing)
@@ -324,7 +327,7 @@ def intervals(
     """Both ends of the expert's interval for every cost, none where no total can be."""
     if records is None:
         return problem.target, problem.target
-    costs, h = problem.costs, world.horizon
+    costs, h = problem.step_costs, world.total_time
     totals, missing = (part[order_of(records)] for part in recorded(world, problem.matrix, records))
     room, level = ROOM * h * costs.norms, delta / (2 * costs.norms.size)
     least, most = (end * h for end in costs.ends)

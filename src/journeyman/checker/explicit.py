@@ -170,7 +170,7 @@ class ExplicitRun:
             raise Refused("the expert's expectations were estimated from nothing")
         first, second, _ = self._estimate_parts
         found = plain_estimates(
-            self.problem.costs, self.world.horizon,
+            self.problem.step_costs, self.world.total_time,
             *recorded(self.world, self.problem.matrix, self.records), (first, second),
             {way.estimate for way in self.ways}, order_of(self.records),
             centred=self.evidence.centred,
@@ -251,7 +251,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> No
     check_target_of = lambda: check_target(  # noqa: E731
         findings, run.world, run.problem, run.records, run.shaped
     )
-    horizon, costs = run.world.horizon, run.problem.costs
+    world, costs = run.world, run.problem.step_costs
     stages: dict[str, Callable[[], None]] = {
         "the target": check_target_of,
         "the draws": lambda: _check_samples(findings, run),
@@ -267,7 +267,8 @@ def check_run(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> No
         "the trace": lambda: _check_trace(findings, facts, run),
         "the limits": lambda: _check_limits(findings, facts, run),
         "the conclusion": lambda: check_conclusion(
-            findings, facts, rounding_of(horizon, costs.plain, run.world.num_states),
+            findings, facts,
+            rounding_of(world.horizon, costs.plain * world.total_time, world.num_states),
             known_cost=costs.name == KNOWN,
         ),
     }  # fmt: skip
@@ -517,7 +518,7 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Explicit
 
 def _check_limits(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """The largest gap that is possible at all, and what the share of a bound is measured from."""
-    costs, h, target = run.problem.costs, run.world.horizon, run.problem.exact_target
+    costs, h, target = run.problem.step_costs, run.world.total_time, run.problem.exact_target
     valid = FAILED not in [one["status"] for one in facts["premises"]]
     plain, ranges = costs.trivial(h, target), run.evidence.ranges
     known = costs.name == KNOWN
@@ -589,7 +590,7 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     reach = costs.norms / costs.plain * error if costs.plain > 0 else np.zeros(own.size)
     if run.distances is not None:
         reach = reach + costs.ranges / 2 * run.evaluated.distance(run.distances)
-    least, most = (end * h for end in costs.ends)
+    least, most = (end * run.world.total_time for end in run.problem.step_costs.ends)
     ends = [np.clip(own + sign * reach, least, most) for sign in (-1, 1)]
     hidden = run.rounding + run.evaluated.rounding(h) * costs.norms / (costs.plain or 1.0)
     if run.distances is not None:
@@ -675,6 +676,6 @@ def check_conclusion(
     findings.equal("the word on weakness", facts["weak"], weak)
 
 
-def rounding_of(horizon: float, largest_cost: float, num_states: int) -> float:
+def rounding_of(horizon: float, largest_total: float, num_states: int) -> float:
     """Of a possible gap; `num_states` where plans were made in all of them."""
-    return (ROUNDING_STEPS * horizon + num_states) * EPSILON * 2 * largest_cost * horizon
+    return (ROUNDING_STEPS * horizon + num_states) * EPSILON * 2 * largest_total

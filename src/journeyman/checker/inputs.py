@@ -13,6 +13,12 @@ counts the possible next states where they are known, all states otherwise; K th
 states times A (A + 1) where only what was observed under A action numbers is offered. Where pairs
 share laws of outcomes, info is that of the group's outcomes, and K the number of groups; what every
 outcome leads to then decides laws, counts and support, all of which are derived again.
+
+A world with a horizon is stored as the world without it, the number H of steps and their discount
+g. Its states are t S + x for t < H, and the end; layers are made again here. An episode's total is
+the sum over t of g^t times the cost of a step, and that of a layer's pair is (g/d)^t times it, with
+d the discount of the world in layers: so totals range over H layers of costs of a step, weighted by
+g^t, and not over costs in layers times 1/(1 - d).
 """
 
 import math
@@ -38,8 +44,11 @@ from journeyman.checker.archives import (
 from journeyman.checker.costs import Costs, read_class
 from journeyman.checker.findings import AGREEMENT, Refused
 
-NUMBERED = 2
-"""Version of policies and demonstrations that number actions otherwise than 0, 1, 2, ..."""
+NUMBERED, TIMED = 2, 3
+"""Versions of policies and demonstrations that number actions otherwise than 0, 1, 2, ..., and of
+worlds with a horizon and their policies."""
+MOST_LAYERED = 20_000_000
+"""Pairs of all layers."""
 FURTHEST = 2.0
 """No two laws are further apart in the 1-norm."""
 MODEL_PART, STARTS_PART = 0.25, 0.1
@@ -266,6 +275,29 @@ class StoredWorld:
     initial: Floats
     discount: float
     knowledge: Knowledge = Knowledge()
+    steps: int | None = None
+    """Of an episode, in a world with a horizon."""
+    step_discount: float = 1.0
+
+    @cached_property
+    def factors(self) -> Floats:
+        """By which costs of a step are multiplied in every pair; none at the end."""
+        states = (self.num_states - 1) // (self.steps or 1)
+        layer = self.state_of[self.state_of < self.num_states - 1] // states
+        return np.asarray((self.step_discount / self.discount) ** layer.astype(float))
+
+    def time_after(self, lengths: Any) -> Floats:
+        """Discounted time behind so many steps: all there is, or what is left of an episode."""
+        taken = np.asarray(lengths, dtype=float)
+        if self.steps is None:
+            return np.asarray(self.discount**taken / (1 - self.discount))
+        every = self.step_discount ** np.arange(self.steps, dtype=float)
+        left = np.array([math.fsum(every[T:]) for T in range(self.steps + 1)])
+        return np.asarray(left[np.minimum(taken, self.steps).astype(int)])
+
+    @cached_property
+    def total_time(self) -> float:
+        return float(self.time_after(0))
 
     @property
     def num_states(self) -> int:
@@ -325,7 +357,7 @@ class StoredWorld:
     def require_numbers(self, arrays: Arrays, version: int) -> None:
         """Whether a file with the offsets of this world's actions numbers them as it does."""
         stated = wholes(arrays, "action_numbers") if "action_numbers" in arrays else None
-        if (stated is not None) != (version == NUMBERED):
+        if version != TIMED and (stated is not None) != (version == NUMBERED):
             raise Refused("its version and what it says about action numbers do not agree")
         if stated is None:
             stated = np.asarray(np.arange(self.num_pairs) - self.first[self.state_of])
@@ -394,6 +426,8 @@ class Problem:
     """Cost class, target and budgets."""
 
     costs: Costs
+    step_costs: Costs
+    """Over costs of single steps; the same where the world has no horizon."""
     matrix: Any
     """The basis with one row per pair."""
     names: list[str]
@@ -445,7 +479,7 @@ class Evidence:
 
 
 def read_world(data: bytes) -> StoredWorld:
-    header, arrays = archive(data, "world", 1, 2)
+    header, arrays = archive(data, "world", 1, 2, TIMED)
     initial, first = reals(arrays, "initial", 1), wholes(arrays, "choice_offsets")
     discount = header.get("discount")
     if not isinstance(discount, float) or not 0 < discount < 1:
@@ -459,9 +493,58 @@ def read_world(data: bytes) -> StoredWorld:
     require_law("a transition law", rows.data, rows.indptr[:-1])
     known = _read_knowledge(header, arrays, rows, first)
     _check_counts(known, rows, initial)
+    world = StoredWorld(rows, first, initial, discount, known)
+    if header["version"] == TIMED:
+        return _layers(world, header.get("horizon"), header.get("step_discount"))
     if known.is_estimate != (header["version"] == 2):
         raise Refused("its version and what it says about the errors of its laws do not agree")
-    return StoredWorld(rows, first, initial, discount, known)
+    return world
+
+
+def _layers(base: StoredWorld, steps: Any, discount: Any) -> StoredWorld:
+    """The world with a horizon, layer by layer; whatever ends an episode is certain."""
+    if type(steps) is not int or steps < 1 or steps * base.num_pairs > MOST_LAYERED:
+        raise Refused(f"its horizon is {steps!r}")
+    if type(discount) is not float or not 0 < discount <= 1:
+        raise Refused(f"the discount of its steps is {discount!r}")
+    if base.knowledge.groups is not None:
+        raise Refused("it has a horizon and shared laws")
+    widths, known = np.diff(base.first), base.knowledge
+    counted = np.arange(base.num_pairs) - base.first[base.state_of]
+    same = bool((widths == widths[0]).all()) and np.array_equal(base.numbers, counted)
+    last = int(widths[0]) if same else 1
+    first = np.concatenate([[0], np.cumsum(np.append(np.tile(widths, steps), last))])
+    end, pairs = steps * base.num_states, base.num_pairs
+
+    def over(rows: Any) -> Any:
+        """A matrix from pairs to next states, one layer further every time."""
+        found, final = rows.tocoo(), np.arange((steps - 1) * pairs, steps * pairs + last)
+        layers = range(steps - 1)
+        start = [found.coords[0] + t * pairs for t in layers]
+        reached = [found.coords[1] + (t + 1) * base.num_states for t in layers]
+        weights = np.concatenate([np.tile(found.data, steps - 1), np.ones(final.size)])
+        ends = np.full(final.size, end)
+        places = (np.concatenate([*start, final]), np.concatenate([*reached, ends]))
+        return sparse.coo_array((weights, places), shape=(int(first[-1]), end + 1)).tocsr()
+
+    def along(values: Any) -> Any:
+        if values is None:
+            return None
+        return np.append(np.tile(values, steps - 1), np.zeros(pairs + last, values.dtype))
+
+    error, numbers = known.error, known.actions
+    if error is None and known.counts is not None:
+        error = np.full(pairs, FURTHEST)
+    if numbers is not None:
+        behind = np.arange(last) if same else numbers.min()
+        numbers = np.append(np.tile(numbers, steps), behind)
+    knowledge = replace(
+        known, error=along(error), counts=along(known.counts), actions=numbers,
+        support=None if known.support is None else over(known.support),
+    )  # fmt: skip
+    reduced = min(discount, 1 - 1 / max(steps, 2))
+    initial = np.append(base.initial, np.zeros(end + 1 - base.num_states))
+    return StoredWorld(over(base.rows), first, initial, reduced, knowledge, steps, discount)
 
 
 def _read_knowledge(header: dict[str, Any], arrays: Arrays, rows: Any, first: Ints) -> Knowledge:
@@ -583,7 +666,9 @@ def _are_counts(laws: Floats, counts: Ints) -> bool:
 
 def read_policy(data: bytes, world: StoredWorld) -> Floats:
     """Probabilities per pair."""
-    header, arrays = archive(data, "policy", 1, NUMBERED)
+    header, arrays = archive(data, "policy", 1, NUMBERED, TIMED)
+    if header.get("horizon") != world.steps or (header["version"] == TIMED) != bool(world.steps):
+        raise Refused("it is a policy of another horizon")
     if not np.array_equal(wholes(arrays, "choice_offsets"), world.first):
         raise Refused("it is a policy of another world")
     world.require_numbers(arrays, header["version"])
@@ -649,11 +734,26 @@ def read_problem(data: bytes, world: StoredWorld) -> Problem:
     expectation = header.get("expectation")
     if not isinstance(expectation, dict):
         raise Refused("it does not say where its target comes from")
+    of_class, per_pair = header["cost_class"], world.per_pair(matrix)
+    costs = read_class(of_class, matrix, vertices)
     return Problem(
-        read_class(header["cost_class"], matrix, vertices), world.per_pair(matrix), names,
+        costs, _step_costs(world, costs, per_pair, of_class, vertices), per_pair, names,
         reals(arrays, "target", 1, len(names)), tuple(budgets), expectation,
         _declared_of_expert(header),
     )  # fmt: skip
+
+
+def _step_costs(
+    world: StoredWorld, costs: Costs, matrix: Any, of_class: Any, vertices: Floats | None
+) -> Costs:
+    """The class over what single steps of an episode cost."""
+    if world.steps is None:
+        return costs
+    count = world.factors.size
+    if abs(matrix[count:]).max() > 0:
+        raise Refused("it has costs behind the end of an episode")
+    scale = sparse.diags_array(1 / world.factors)
+    return read_class(of_class, scale @ matrix[:count], vertices)
 
 
 def _declared_of_expert(header: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -254,8 +254,8 @@ class Evaluated:
 
     def by_rollouts(self, sample: Sample, stated: str | None, *, centred: bool) -> Evaluation:
         """Kind E from its statistics."""
-        costs, h = self.problem.costs, self.world.horizon
-        radius, formula, source = sample.radius(costs, h, stated)
+        costs, h = self.problem.step_costs, self.world.horizon
+        radius, formula, source = sample.radius(costs, self.world.total_time, stated)
         cut = costs.of_tails(centred=centred) * sample.unrecorded
         terms = (
             DerivedTerm("rollout sampling", formula, radius, source),
@@ -267,15 +267,15 @@ class Evaluated:
 
     def check_rollouts(self, findings: Findings, sample: Sample, *, same_numpy: bool) -> None:
         """Whether the statistics are those of rollouts from their seed."""
-        world, costs, names = self.world, self.problem.costs, self.problem.names
+        world, costs, names = self.world, self.problem.step_costs, self.problem.names
         horizon = sample.horizon
         if sample.name != ROLLOUTS or horizon is None or sample.means.size != len(names):
             raise Refused("the statistics are not those of rollouts, with one mean for every cost")
-        sizes, widths = costs.norms * world.horizon, costs.ranges * world.horizon
+        sizes, widths = costs.norms * world.total_time, costs.ranges * world.total_time
         for k, name in enumerate(names):
             what = f"the range of {name!r} in rollouts"
             findings.close(what, float(sample.ranges[k]), float(widths[k]), float(sizes[k]))
-        cut = world.discount**horizon * world.horizon
+        cut = float(world.time_after(horizon))
         unfinished = sample.unrecorded * sample.count / cut if cut > 0 else 0.0
         findings.check(
             -0.1 < unfinished < sample.count + 0.1
@@ -289,8 +289,10 @@ class Evaluated:
             raise Refused("the variances of rollouts do not allow for what was not recorded")
         means = sample.means + costs.centre * sample.unrecorded
         stated = Moments(sample.count, means, np.maximum(deviations, 0.0) ** 2)
-        margins = widths / 2 * (1 - world.discount) * sample.unrecorded + AGREEMENT * sizes
-        margins = margins + costs.plain * world.horizon * math.fsum(np.abs(self.residual))
+        margins = costs.ranges / 2 * sample.unrecorded + AGREEMENT * sizes
+        margins = margins + self.problem.costs.plain * world.horizon * math.fsum(
+            np.abs(self.residual)
+        )
         check_expected(findings, names, stated, self.expectations, widths, margins)
         fewer = max(2, min(sample.count, MOST_STEPS // horizon))
         rng = generator(sample.seed, STREAMS[ROLLOUTS], fresh=True)
@@ -310,12 +312,12 @@ class Evaluated:
             check_same(findings, names, stated, again, sizes, same_numpy=same_numpy)
             if same_numpy:
                 what = "the time that rollouts leave unrecorded"
-                findings.close(what, sample.unrecorded, missing, world.horizon)
+                findings.close(what, sample.unrecorded, missing, world.total_time)
 
     def _walked(self, count: int, horizon: int, rng: np.random.Generator) -> tuple[Moments, float]:
         """Moments of completed totals, and the mean time without a record."""
         totals, missing = self.walks(count, horizon, rng)
-        moments = Moments.of(totals + np.outer(missing, self.problem.costs.centre))
+        moments = Moments.of(totals + np.outer(missing, self.problem.step_costs.centre))
         return moments, float(missing.mean())
 
     def walks(self, count: int, horizon: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -344,7 +346,7 @@ class Evaluated:
             going, place = going[~stopped], place[~stopped]
             if not going.size:
                 break
-        missing[going] = world.discount**horizon * world.horizon
+        missing[going] = world.time_after(horizon)
         return totals, missing
 
     def by_rows(self, features: "StoredFeatures", samples: list[Sample]) -> list[Evaluation]:

@@ -155,7 +155,7 @@ def check_run(findings: Findings, facts: dict[str, Any], run: RecordedRun) -> No
         "the limits": lambda: _check_limits(findings, facts, run),
         "the premises": lambda: _check_premises(findings, facts, run),
         "the conclusion": lambda: check_conclusion(
-            findings, facts, rounding_of(run.horizon, largest, 0)
+            findings, facts, rounding_of(run.horizon, largest * run.horizon, 0)
         ),
     }
     for name, stage in stages.items():

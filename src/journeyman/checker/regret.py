@@ -212,7 +212,7 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     sums = Sums(run, given, *ends)
     own = _prices(arrays, "", given, world)
     findings.close("the probability", stated["failure_probability"], given.failure_probability)
-    trivial = 2 * run.problem.costs.smaller * world.horizon
+    trivial = 2 * run.problem.step_costs.smaller * world.total_time
     findings.close("what bounds the regret of every policy", stated["trivial_bound"], trivial)
     evaluated = run.evaluated.exact()
     derived = [*sums.terms(evaluated.expectations, own), *evaluated.terms]

@@ -332,6 +332,53 @@ class Demonstrations:
         start, stop = int(self.offsets[j]), int(self.offsets[j + 1])
         return self.states[start + j : stop + j + 1], self.actions[start:stop]
 
+    def on(self, world: World) -> "Demonstrations":
+        """The same records in `world`; they are others only where it has a horizon.
+
+        There the state at step t is (x, t), and an episode ends after the horizon: steps behind it
+        are left out. An episode that came to rest before goes on resting, with the first action
+        of its last state. One that was cut off before stays cut off.
+
+        >>> world = World([[0, 1], [0, 1]], [1, 0], 0.9).with_horizon(3)
+        >>> Demonstrations([0, 1], [0], [0, 1], terminated=[True]).on(world).states.tolist()
+        [0, 3, 5, 6]
+        """
+        layers = world.layers
+        if layers is None:
+            return self
+        self.require_ids("a world with a horizon")
+        if self._is_in_layers(layers.num_states):
+            return self
+        self.pairs_in(layers.base)
+        ended, most = self.terminated, layers.horizon
+        lengths = np.minimum(np.where(ended, most, self.lengths), most)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        episodes = np.repeat(np.arange(len(self)), lengths)
+        time = np.arange(offsets[-1]) - offsets[:-1][episodes]
+        recorded = time < self.lengths[episodes]
+        step = np.where(recorded, self.offsets[episodes] + time, 0)
+        first = layers.base.pairs.offsets[self.last_states]
+        resting = layers.base.pairs.actions[first][episodes]
+        visits = np.repeat(np.arange(len(self)), lengths + 1)
+        when = np.arange(visits.size) - (offsets[:-1] + np.arange(len(self)))[visits]
+        at = np.minimum(self.offsets[visits] + visits + when, self.offsets[visits + 1] + visits)
+        found = Demonstrations(
+            layers.states_at(self.states[at], when),
+            np.where(recorded, self.actions[step], resting),
+            offsets,
+            lengths == most,
+            choice_offsets=world.pairs,
+            probabilities=None
+            if self.probabilities is None
+            else np.where(recorded, self.probabilities[step], 1.0),
+        )
+        return found._coming_from(self.origin)
+
+    def _is_in_layers(self, num_states: int) -> bool:
+        """Whether they were recorded in layers of so many states: all first steps lead into the
+        second one, which a world without layers does not have."""
+        return bool((self.next_states[self.offsets[:-1]] >= num_states).all())
+
     def pairs_in(self, world: World) -> IntArray:
         """The pair of `world` behind every step; every step is checked to be possible there, once
         for the world that was asked for last."""

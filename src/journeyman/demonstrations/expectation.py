@@ -76,6 +76,7 @@ from journeyman.policy.planning import attainable_ranges
 from journeyman.policy.policy_evaluation import value_functions
 from journeyman.world import World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
+from journeyman.world.layers import time_left
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +308,8 @@ def completed_totals(
 def _unknown_tails(
     demos: Demonstrations, matrix: Matrix, world: World, potential: FloatArray
 ) -> FloatArray:
-    unknown = Tails.of(demos, matrix, world).unknown_mass / world.effective_horizon
+    tails = Tails.of(demos, matrix, world)
+    unknown = np.where(tails.known, 0.0, tails.mass) / world.effective_horizon
     return np.asarray(unknown[:, np.newaxis] * potential[demos.last_states])
 
 
@@ -342,6 +344,8 @@ class Tails:
     """Whether the tail is known exactly."""
     mass: FloatArray
     """Its discounted time, discount^T/(1 - discount)."""
+    left: FloatArray
+    """The same as an episode counts it, where the world has a horizon."""
     resting: FloatArray
     """Cost per step of the last state, (episodes x costs); the tail's where it is known."""
 
@@ -351,6 +355,7 @@ class Tails:
         return cls(
             demos.terminated & _costs_alike(demos, matrix, world),
             np.asarray(world.discount**demos.lengths * world.effective_horizon),
+            time_left(world, demos.lengths),
             dense(resting),
         )
 
@@ -362,7 +367,7 @@ class Tails:
     @property
     def unknown_mass(self) -> FloatArray:
         """Discounted time without a record, per episode."""
-        return np.where(self.known, 0.0, self.mass)
+        return np.where(self.known, 0.0, self.left)
 
 
 def _costs_alike(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:
@@ -465,7 +470,7 @@ class ExpertExpectation:
             raise InvalidDemonstrations(
                 f"method is {method!r}", "Give Blend(), ControlVariate() or MonteCarlo()"
             )
-        matrix = basis.on(world)
+        matrix, demos = basis.on(world), demos.on(world)
         demos.pairs_in(world)
         totals = chosen.totals(demos, matrix, world, executor=executor)
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
@@ -542,6 +547,7 @@ def clone(
     demos.require_ids("clone (clone_observations does without)")
     if world is not None and not isinstance(world, World):
         return clone_visited(demos, world, smoothing)
+    demos = demos if world is None else demos.on(world)
     pairs = demos.pairs if world is None else world.pairs
     if pairs is None:
         raise InvalidDemonstrations(

@@ -23,10 +23,11 @@ def record(
     expert: Policy | StatePolicy | HistoryExpert,
     *,
     trajectories: int,
-    horizon: int,
+    horizon: int | None = None,
     seed: Seed,
 ) -> Demonstrations:
-    """Independent trajectories of at most `horizon` steps.
+    """Independent trajectories of at most `horizon` steps, which need not be given in a world that
+    has a horizon of its own.
 
     An episode that arrives in an absorbing state ends there as terminated; one that reaches
     `horizon` is truncated. The expert is a `Policy`, or a callable on the whole history so far. In
@@ -36,8 +37,11 @@ def record(
     >>> record(world, Policy([[1.0], [1.0]]), trajectories=3, horizon=5, seed=0)
     Demonstrations(3 episodes, 3 steps, 3 terminated)
     """
+    layers = getattr(world, "layers", None)
+    horizon = layers.horizon if horizon is None and layers is not None else horizon
     for name, value in (("trajectories", trajectories), ("horizon", horizon)):
         require_whole(name, value, 1, InvalidDemonstrations)
+    assert horizon is not None
     rng = generator(seed)
     if not isinstance(world, World):
         return _in_large_world(world, expert, trajectories, horizon, rng)

@@ -68,6 +68,7 @@ from journeyman.policy.policy_evaluation import (
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, nearing
+from journeyman.world.layers import flattened
 from journeyman.world.levels import require_discounted
 
 RELATIVE_TOLERANCE = 1e-11
@@ -113,19 +114,22 @@ def plan(
     >>> found.policy.probabilities([0]).tolist(), found.values.round(9).tolist()
     ([[0.0, 1.0]], [1.5, 0.0])
     """
-    costs = world.pairs.flattened("cost", cost, InvalidCosts)
+    costs = flattened(world, "cost", cost, InvalidCosts)
     if world.has_goal:
         return _plan_to_end(world, costs, warm_start)
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * float(np.abs(costs).max()) * world.effective_horizon
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values
+    values = backward_values(world, costs) if world.is_forward else values
     backup, change = _bellman(world, costs, values)
     best = _plan(world, costs, backup, values, change, 0)
     choice, accuracy = _greedy(world, backup), ROUGH
     for iteration in range(1, MAX_ITERATIONS + 1):
         if best.error <= tolerance:
             break
-        system = DiscountedSystem(world.continuation[choice], world.discount)
+        system = DiscountedSystem(
+            world.continuation[choice], world.discount, forward=world.is_forward
+        )
         values = system.solve(costs[choice], guess=values, reduction=accuracy).x
         backup, change = _bellman(world, costs, values)
         found = _plan(world, costs, backup, values, change, iteration)
@@ -278,6 +282,18 @@ def _priced(world: World, costs: FloatArray, step: FloatArray, price: float) -> 
     return _Priced(price, value, float(taken) - most, found.values)
 
 
+def backward_values(world: World, costs: FloatArray) -> FloatArray:
+    """The optimal values where every step leads forward: one pass from the last state on."""
+    from journeyman.policy.system_kernels import backward_plan
+
+    values, matrix = np.empty(world.num_states), world.transition
+    backward_plan(
+        matrix.data, matrix.indices, matrix.indptr, world.pairs.offsets, costs, world.discount,
+        values,
+    )  # fmt: skip
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class Improvement:
     """A deterministic policy as the pair it takes in each state, values, and what is not proven.
@@ -303,6 +319,8 @@ def improve(
     `problem.duality` can; `plan` is for everybody else.
     """
     require_discounted(chains.world, "improve")
+    if chains.world.is_forward:
+        values = backward_values(chains.world, cost)
     best, choice = chains.greedy(cost, values)
     change = best - values
     for _ in range(most):
@@ -383,7 +401,7 @@ def soft_plan(
     >>> found.policy.probabilities([0]).round(9).tolist(), found.values.round(9).tolist()
     ([[0.75, 0.25]], [-0.575364145])
     """
-    costs = world.pairs.flattened("cost", cost, InvalidCosts)
+    costs = flattened(world, "cost", cost, InvalidCosts)
     require_between(
         "temperature", temperature, 0, np.inf, InvalidCosts,
         "Give a positive temperature; jm.plan is for temperature zero",
@@ -393,6 +411,7 @@ def soft_plan(
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * operator.size * world.effective_horizon
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values
+    values = operator.backward_values() if world.is_forward else values
     found = operator.at(values)
     best, plan, accuracy, idle = found, found.plan(world, 0), SOFT_ROUGH, 0
     systems = PolicySystems(world) if systems is None else systems
@@ -410,23 +429,52 @@ def soft_plan(
 
 
 class _SoftBellman:
-    """T for one cost and temperature."""
+    """T for one cost and temperature.
+
+    In a world with a horizon an action's surprise counts as its cost does: the temperature of layer
+    t has the factor of its costs, and nothing is paid for choices behind the end.
+    """
 
     def __init__(self, world: World, costs: FloatArray, temperature: float) -> None:
-        self.world, self.costs, self.temperature = world, costs, temperature
-        self.bonus = temperature * float(np.log(world.pairs.max_actions))
+        self.world, self.costs = world, costs
+        scales = soft_scales(world)
+        self.temperature = temperature * scales
+        """Of every state."""
+        self.of_pairs = np.where(scales > 0, self.temperature, temperature)[world.pairs.states]
+        self.largest = temperature * float(scales.max())
+        self.bonus = self.largest * float(np.log(world.pairs.max_actions))
         self.size = float(np.abs(costs).max()) + self.bonus
+
+    def backward_values(self) -> FloatArray:
+        """Soft values where every step leads forward, by one pass from the last state on."""
+        from journeyman.policy.system_kernels import backward_soft_plan
+
+        values, matrix = np.empty(self.world.num_states), self.world.transition
+        backward_soft_plan(
+            matrix.data, matrix.indices, matrix.indptr, self.world.pairs.offsets, self.costs,
+            self.world.discount, self.temperature, values,
+        )  # fmt: skip
+        return values
 
     def at(self, values: FloatArray) -> "_Step":
         """The soft-greedy policy of `values`, and TV - V."""
         world, pairs = self.world, self.world.pairs
         backup = self.costs + world.discount * (world.continuation @ values)
-        surprise = -log_softmax(pairs, -backup / self.temperature)
+        surprise = -log_softmax(pairs, -backup / self.of_pairs)
         new = pairs.smallest(backup) - self.temperature * pairs.smallest(surprise)
         terms = int(np.diff(world.transition.indptr).max()) + pairs.max_actions + 8
-        rounding = EPSILON * terms * (self.size + self.temperature + 2 * np.abs(values).max())
+        rounding = EPSILON * terms * (self.size + self.largest + 2 * np.abs(values).max())
         policy = Policy(np.exp(-surprise), pairs)
         return _Step(values, new - values, policy, float(rounding))
+
+
+def soft_scales(world: World) -> FloatArray:
+    """By which a temperature is multiplied in every state: 1, or the factor of a layer's costs."""
+    scales = np.ones(world.num_states)
+    if world.layers is not None:
+        scales = world.layers.state_factors.copy()
+        scales[world.layers.end] = 0.0
+    return scales
 
 
 @dataclass(frozen=True, eq=False)

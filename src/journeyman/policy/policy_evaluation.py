@@ -29,7 +29,8 @@ what is left of the residual is reported because bounds rest on it.
 In a *narrow* world, one whose states can be numbered so that every step stays nearby (grids,
 queues, roads), the factor of a policy is thin and cheap, and every right-hand side after the first
 costs next to nothing; in any other world it fills up, and BiCGSTAB needs few steps because such
-worlds mix fast.
+worlds mix fast. Where steps lead *forward*, to states with higher numbers (`World.with_horizon`
+makes such worlds), the system is triangular: values take one pass backward and visits one forward.
 
 *With discount 1* costs are added up until an end is reached (`world.goals`): P has no rows at ends,
 values are zero there, the occupancy counts expected visits. A policy that may never come to an end
@@ -60,6 +61,7 @@ from journeyman.errors import InvalidCosts, InvalidPolicy
 from journeyman.policy.table import Policy
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, proven_time, reachable
+from journeyman.world.layers import flattened
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ def occupancy(world: World, policy: Policy) -> Occupancy:
     """
     if world.has_goal:
         return _visits_until_end(world, policy)
-    system = DiscountedSystem(transition_under(world, policy), world.discount)
+    system = chain_of(world, policy)
     guess = world.initial * world.effective_horizon
     visits = system.solve(world.initial, transposed=True, guess=guess)
     measure = world.pairs.spread(np.maximum(visits.x, 0.0)) * policy.on(world)
@@ -152,7 +154,7 @@ def expected_times(
 
 def expected_cost(world: World, policy: Policy, cost: ArrayLike) -> float:
     """Expected discounted total of a cost (per pair, per state, or states x actions)."""
-    per_pair = world.pairs.flattened("cost", cost, InvalidCosts)
+    per_pair = flattened(world, "cost", cost, InvalidCosts)
     return float(occupancy(world, policy).measure @ per_pair)
 
 
@@ -166,7 +168,7 @@ def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     chain = transition_under(world, policy)
     if world.has_goal:
         require_proper(world, chain, np.ones(world.num_states, dtype=bool))
-    system = DiscountedSystem(chain, world.discount)
+    system = DiscountedSystem(chain, world.discount, forward=world.is_forward)
     immediate = dense(averaging(world, policy.on(world)) @ costs)
     columns = [system.solve(np.ascontiguousarray(column)).x for column in immediate.T]
     return read_only(np.column_stack(columns))
@@ -220,13 +222,15 @@ class CompiledSystem(NamedTuple):
 
 
 class DiscountedSystem:
-    """Solves for several right-hand sides with one policy; a factorisation is made at most once."""
+    """Solves for several right-hand sides with one policy; a factorisation is made at most once,
+    and none where the steps lead `forward` (`World.is_forward`)."""
 
-    def __init__(self, transition: SparseMatrix, discount: float) -> None:
+    def __init__(self, transition: SparseMatrix, discount: float, *, forward: bool = False) -> None:
         identity = sparse.eye_array(transition.shape[0], format="csr")
         self.matrix = (identity - discount * transition).tocsr()
         self.transition = transition
         self.discount = discount
+        self.forward = forward
         self._factor: Any = None
 
     def solve(
@@ -246,7 +250,8 @@ class DiscountedSystem:
         residual = b - matrix @ x
         left = float(np.abs(residual).sum())
         wanted = max(TARGET * float(np.abs(b).sum()), reduction * left)
-        direct = self.matrix.shape[0] <= DIRECT_LIMIT or self._factor is not None
+        small = self.matrix.shape[0] <= DIRECT_LIMIT
+        direct = self.forward or small or self._factor is not None
         for _ in range(MAX_CORRECTIONS):
             if left <= wanted:
                 break
@@ -265,7 +270,8 @@ class DiscountedSystem:
                 if direct:
                     break
                 direct = True
-        return LinearSolution(x, left, "LU" if direct else "BiCGSTAB")
+        how = "substitution" if self.forward else "LU" if direct else "BiCGSTAB"
+        return LinearSolution(x, left, how)
 
     def _krylov(self, b: FloatArray, transposed: bool, tolerance: float) -> FloatArray:
         """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word."""
@@ -285,12 +291,14 @@ class DiscountedSystem:
         return compiled_system(sparse.csr_array(self.transition.T), self.discount)
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
+        if self.forward:
+            return substituted(self._rows, b, transposed=transposed)
         self.factorise()
         return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
 
     def factorise(self) -> None:
         """Now, and so for every right-hand side to come."""
-        if self._factor is None:
+        if self._factor is None and not self.forward:
             self._factor = factorise(self.matrix)
 
 
@@ -307,6 +315,15 @@ def factorise(matrix: SparseMatrix) -> Any:
         matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, relax=1, panel_size=1,
         options={"SymmetricMode": True},
     )  # fmt: skip
+
+
+def substituted(system: CompiledSystem, b: FloatArray, *, transposed: bool) -> FloatArray:
+    """A^{-1} b, or A'^{-1} b, where steps lead forward: one pass over the transitions."""
+    from journeyman.policy.system_kernels import backward_values, forward_visits
+
+    x = np.array(b, dtype=float).reshape(b.shape[0], -1)
+    (forward_visits if transposed else backward_values)(system, x)
+    return x.reshape(b.shape)
 
 
 def compiled_system(matrix: SparseMatrix, discount: float) -> CompiledSystem:
@@ -340,8 +357,8 @@ class Chains:
         (I - discount P[choice])' d = starts                visits, one column per start measure
 
     where `choice` holds the pair that the policy takes in each state. A narrow world (`is_narrow`)
-    is factorised once per policy. Residuals decide: a column that fails is solved again by
-    `DiscountedSystem`.
+    is factorised once per policy; one whose steps lead forward is solved by one pass. Residuals
+    decide: a column that fails is solved again by `DiscountedSystem`.
     """
 
     def __init__(self, world: World) -> None:
@@ -376,6 +393,8 @@ class Chains:
         x, discount = guess.copy(), self.world.discount
         matrix = self.world.continuation[choice]
         rows = compiled_system(matrix, discount)
+        if self.world.is_forward:
+            return substituted(rows, right, transposed=False)
         left = residual_norm(rows, right, x)
         wanted = reduction * left
         if self._factored is not None and self._skips == 0:
@@ -407,7 +426,11 @@ class Chains:
 
     def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
         """Discounted visits to every state from a start measure (or a block of them)."""
-        transposed = self.world.continuation[choice].T.tocsr()
+        chosen = self.world.continuation[choice]
+        if self.world.is_forward:
+            system = compiled_system(chosen, self.world.discount)
+            return substituted(system, starts, transposed=True)
+        transposed = chosen.T.tocsr()
         block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
         if self.direct and block.shape[1] > 1:
             found = self._factor(choice).solve(block, trans="T")
@@ -441,6 +464,8 @@ class Chains:
     @cached_property
     def direct(self) -> bool:
         """Whether policies are factorised."""
+        if self.world.is_forward:
+            return False
         if self.world.num_states <= DIRECT_LIMIT:
             return True
         fits = self.world.num_states <= FACTOR_LIMIT
@@ -448,6 +473,10 @@ class Chains:
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
         matrix = self.world.continuation[choice]
+        if self.world.is_forward:
+            return substituted(
+                compiled_system(matrix, self.world.discount), right, transposed=False
+            )
         if self.direct:
             x = self._substituted(choice, right)
         else:
@@ -544,7 +573,7 @@ class PolicySystems:
 
     def of(self, policy: Policy) -> DiscountedSystem:
         """I - discount P_pi, ready for many right-hand sides."""
-        system = DiscountedSystem(transition_under(self.world, policy), self.world.discount)
+        system = chain_of(self.world, policy)
         if self.direct:
             system.factorise()
         return system
@@ -554,6 +583,12 @@ def transition_under(world: World, policy: Policy) -> SparseMatrix:
     """The (states x states) transition matrix of the chain that `policy` makes of `world`; with
     discount 1 its rows at ends are empty."""
     return averaging(world, policy.on(world)) @ world.continuation
+
+
+def chain_of(world: World, policy: Policy) -> DiscountedSystem:
+    """I - discount P_pi."""
+    transition = transition_under(world, policy)
+    return DiscountedSystem(transition, world.discount, forward=world.is_forward)
 
 
 def averaging(world: World, law: FloatArray) -> SparseMatrix:

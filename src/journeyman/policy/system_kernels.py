@@ -331,3 +331,104 @@ def backward_substitution(
             if i < j:
                 for k in range(count):
                     x[i, k] -= weight * x[j, k]
+
+
+# Worlds whose steps lead forward: A is upper triangular, so one pass solves it exactly
+
+
+@kernel
+def backward_values(system: CompiledSystem, x: FloatArray) -> None:
+    """x = A^{-1} x for a block, A upper triangular by rows: values, from the last state on."""
+    data, indices, indptr, discount = system
+    size, count = x.shape
+    for step in range(size):
+        i = size - 1 - step
+        left = 1.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            j, weight = indices[entry], discount * data[entry]
+            if j == i:
+                left -= weight
+            else:
+                for k in range(count):
+                    x[i, k] += weight * x[j, k]
+        for k in range(count):
+            x[i, k] /= left
+
+
+@kernel
+def forward_visits(system: CompiledSystem, x: FloatArray) -> None:
+    """x = A'^{-1} x for a block, A upper triangular by rows: visits, from the first state on."""
+    data, indices, indptr, discount = system
+    size, count = x.shape
+    for i in range(size):
+        left = 1.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            if indices[entry] == i:
+                left -= discount * data[entry]
+        for k in range(count):
+            x[i, k] /= left
+        for entry in range(indptr[i], indptr[i + 1]):
+            j, weight = indices[entry], discount * data[entry]
+            if j != i:
+                for k in range(count):
+                    x[j, k] += weight * x[i, k]
+
+
+@kernel
+def backward_plan(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    offsets: IntArray,
+    cost: FloatArray,
+    discount: float,
+    values: FloatArray,
+) -> None:
+    """Optimal values, from the last state on; an action that stays is taken until it leaves."""
+    for step in range(values.size):
+        state = values.size - 1 - step
+        least = np.inf
+        for pair in range(offsets[state], offsets[state + 1]):
+            total, left = cost[pair], 1.0
+            for entry in range(indptr[pair], indptr[pair + 1]):
+                if indices[entry] == state:
+                    left -= discount * data[entry]
+                else:
+                    total += discount * data[entry] * values[indices[entry]]
+            least = min(least, total / left)
+        values[state] = least
+
+
+@kernel
+def backward_soft_plan(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    offsets: IntArray,
+    cost: FloatArray,
+    discount: float,
+    temperatures: FloatArray,
+    values: FloatArray,
+) -> None:
+    """Soft-optimal values, from the last state on, exact where all actions of a state stay with
+    the same probability; where the temperature is zero, optimal ones."""
+    for step in range(values.size):
+        state = values.size - 1 - step
+        first, last, heat = offsets[state], offsets[state + 1], temperatures[state]
+        ahead = np.empty(last - first)
+        least, left = np.inf, 1.0
+        for pair in range(first, last):
+            total, stays = cost[pair], 0.0
+            for entry in range(indptr[pair], indptr[pair + 1]):
+                if indices[entry] == state:
+                    stays += data[entry]
+                else:
+                    total += discount * data[entry] * values[indices[entry]]
+            ahead[pair - first] = total
+            least, left = min(least, total), min(left, 1.0 - discount * stays)
+        if heat > 0.0:
+            shares = 0.0
+            for k in range(ahead.size):
+                shares += np.exp((least - ahead[k]) / heat)
+            least -= heat * np.log(shares)
+        values[state] = least / left

@@ -6,7 +6,7 @@ A table comes from probabilities, from logits (`softmax`) or from a measure (`ex
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,15 +23,16 @@ from journeyman.arrays import (
     read_only,
     real_array,
     require_in_range,
+    require_whole,
 )
 from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import Pairs, World
 
-FIRST_VERSION, SCHEMA_VERSION = 1, 2
+FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
 """Where states number their actions otherwise than from 0, version 2 is written: readers of the
-first would return positions for actions."""
+first would return positions for actions. Policies that depend on time need version 3."""
 LARGEST_TABLE = 1 << 28
 """Entries of the largest table of laws."""
 SUM_TOLERANCE = 1e-8
@@ -146,9 +147,16 @@ class Policy(Predicting):
         return Policy(mixture, self.pairs)
 
     def on(self, world: World) -> FloatArray:
-        """Probabilities per pair of `world`; refused when the policy belongs to another world."""
+        """Probabilities per pair of `world`; refused when the policy belongs to another world.
+
+        A policy of a world without a horizon acts in the same way at every step of one with it.
+        """
         if self.pairs == world.pairs:
             return self.per_pair
+        layers = world.layers
+        if layers is not None and self.num_states == layers.num_states:
+            ending = world.pairs.uniform[world.pairs.offsets[layers.end] :]
+            return np.append(np.tile(self.on(layers.base), layers.horizon), ending)
         if self.num_states == world.num_states:
             wide = self.pairs.width >= world.pairs.width and world.observed_actions is not None
             if self._lacks_numbers_of(world):
@@ -212,17 +220,80 @@ class Policy(Predicting):
     def save(self, path: PathLike) -> None:
         """Write the policy to one file, atomically and without pickle."""
         arrays = {"probabilities": self.per_pair, "choice_offsets": self.pairs.offsets}
-        version = FIRST_VERSION
+        version, facts = FIRST_VERSION, {}
         if self.pairs.numbers is not None:
-            arrays["action_numbers"], version = self.pairs.numbers, SCHEMA_VERSION
-        save_arrays(path, "policy", version, arrays)
+            arrays["action_numbers"], version = self.pairs.numbers, NUMBERED_VERSION
+        if self.pairs.horizon is not None:
+            facts, version = {"horizon": self.pairs.horizon}, SCHEMA_VERSION
+        save_arrays(path, "policy", version, arrays, **facts)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read a policy written by `save`; everything is checked again."""
-        _, arrays = load_arrays(path, "policy", SCHEMA_VERSION)
+        facts, arrays = load_arrays(path, "policy", SCHEMA_VERSION)
         pairs = Pairs(take(path, arrays, "choice_offsets"), arrays.get("action_numbers"))
+        if facts.get("horizon") is not None:
+            steps = require_whole("horizon", facts["horizon"], 1, InvalidPolicy)
+            if (pairs.num_states - 1) % steps:
+                raise InvalidPolicy(
+                    f"{pairs.num_states} states are no {steps} layers and an end", "Save it again"
+                )
+            assign(pairs, horizon=steps)
         return cls(take(path, arrays, "probabilities"), pairs)
+
+    @property
+    def horizon(self) -> int | None:
+        """Steps of an episode where the policy depends on time; None where it does not."""
+        return self.pairs.horizon
+
+    def at_step(self, t: int) -> "Policy":
+        """What it does at step `t` of an episode: a policy of the world without the horizon."""
+        if self.pairs.horizon is None:
+            return self
+        step, steps = require_whole("t", t, 0, InvalidPolicy), self.pairs.horizon
+        if step >= steps:
+            raise InvalidPolicy(f"t = {step}, and episodes have {steps} steps", "Count from 0")
+        count = (self.num_states - 1) // steps
+        offsets = self.pairs.offsets[step * count : (step + 1) * count + 1]
+        own = slice(int(offsets[0]), int(offsets[-1]))
+        numbers = None if self.pairs.numbers is None else self.pairs.numbers[own]
+        return Policy(self.per_pair[own], Pairs(offsets - offsets[0], numbers))
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: Any = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, Any]:
+        """As in `Predicting`. A policy with a horizon observes states of the world without it, and
+        `state` is the step t at which they are observed, of all episodes or of each; it returns
+        the next one. Without it, and where `episode_start` says so, episodes are at their start.
+
+        >>> world = World([[1.0], [1.0]], [1.0], 0.5, choice_offsets=[0, 2]).with_horizon(2)
+        >>> policy = Policy([1, 0, 0, 1, 1, 0], world.pairs)
+        >>> policy.predict(0, 1)[0], policy.predict([0])
+        (np.int64(1), (array([0]), 1))
+        """
+        steps = self.pairs.horizon
+        if steps is None:
+            return super().predict(observation, state, episode_start, deterministic)
+        count = (self.num_states - 1) // steps
+        observed = np.asarray(observation)
+        states = integer_array("observation", observed.ravel(), refusal=InvalidPolicy)
+        require_in_range("observation", states, count, InvalidPolicy)
+        time = np.asarray(0 if state is None else state)
+        if episode_start is not None and np.any(episode_start):
+            time = np.where(np.asarray(episode_start, dtype=bool), 0, time)
+        if time.dtype.kind not in "iu" or (time < 0).any() or (time >= steps).any():
+            raise InvalidPolicy(
+                f"it is step {time.tolist()!r} of an episode of {steps} steps",
+                f"Give as state= the step, from 0 to {steps - 1}, and episode_start=True where an "
+                "episode starts",
+            )
+        places = states.reshape(observed.shape) + time * count
+        actions, _ = super().predict(places, None, None, deterministic)
+        return actions, (time + 1)[()] if time.ndim else int(time) + 1
 
     def _checked(self, states: ArrayLike) -> IntArray:
         ids = integer_array("states", states, refusal=InvalidPolicy)
@@ -230,6 +301,9 @@ class Policy(Predicting):
         return ids
 
     def __repr__(self) -> str:
+        steps = self.pairs.horizon
+        if steps is not None:
+            return f"Policy({(self.num_states - 1) // steps} states, {steps} steps)"
         return f"Policy({self.num_states} states, {len(self.pairs)} pairs)"
 
 

@@ -48,6 +48,7 @@ from journeyman.costs import (
     KnownCost,
     Simplex,
 )
+from journeyman.costs.cost_class import Totals
 from journeyman.costs.functions import StepCosts
 from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, MonteCarlo
 from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, WorldSimulator
@@ -60,6 +61,7 @@ from journeyman.problem.expert_premises import ExpertPremise, premises_of
 from journeyman.world import Pairs, Records, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
+from journeyman.world.layers import flattened
 from journeyman.world.levels import Level, level_of, require_discounted, require_level
 
 
@@ -71,7 +73,8 @@ class Budget:
         cost: d, per pair, per state, or as a (states x actions) table with a column for every
             action number; entries of actions that a state lacks are left out. In a world too
             large for that, `CostFunctions` with one cost.
-        at_most: b, in discounted units: a limit of r per step is r / (1 - discount).
+        at_most: b, in discounted units: a limit of r per step is r / (1 - discount); in a world
+            with a horizon, for a whole episode.
         name: for people.
 
     >>> Budget(cost=[0.0, 1.0], at_most=2.5, name="wear").at_most
@@ -118,7 +121,7 @@ class Budget:
     def fitted(self, world: World) -> "Budget":
         """The same budget without entries of pairs that `world` does not offer."""
         shapes = ((world.num_pairs,), (world.num_states,))
-        fits = world.pairs.is_complete or self.cost.shape in shapes
+        fits = self.cost.shape in shapes or (world.pairs.is_complete and world.layers is None)
         if self.function is None and fits:
             return self
         return Budget(self.on(world), self.at_most, self.name)
@@ -127,7 +130,7 @@ class Budget:
         """The cost with one entry per pair of `world`."""
         if self.function is not None:
             return self.function.at(world.pairs.states, world.pairs.actions)[:, 0]
-        return world.pairs.flattened(f"cost of budget {self.name!r}", self.cost, InvalidCosts)
+        return flattened(world, f"cost of budget {self.name!r}", self.cost, InvalidCosts)
 
 
 Costs: TypeAlias = CostBasis | CostFunctions | StepCosts | Simulator | Records
@@ -182,6 +185,7 @@ class Apprenticeship:
         expert_is: Iterable[ExpertPremise] | ExpertPremise = (),
     ) -> None:
         fitted = _fitted_costs(world, costs)
+        expert = _in_layers(world, fitted, expert)
         _require_expert(world, fitted, expert)
         chosen = InfinityBall() if cost_class is None else cost_class
         if isinstance(world, Records):
@@ -278,6 +282,22 @@ class Apprenticeship:
         if getattr(self.world, "has_goal", False):
             return self.world.effective_horizon
         return 1.0 / (1.0 - self.world.discount)
+
+    @property
+    def total_time(self) -> float:
+        """Discounted time of all that counts: 1/(1 - discount), or that of an episode where the
+        world has a horizon. A number per step is one divided by this."""
+        return self.totals.horizon
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What bounded costs say about the totals of a trajectory: the costs of a step, and the
+        discounted time of all steps."""
+        layers = getattr(self.world, "layers", None)
+        if layers is None or self.level is not Level.EXPLICIT:
+            return Totals(self.basis, self.effective_horizon)
+        steps = CostBasis(layers.per_step(self.cost_matrix), names=self.basis.names)
+        return Totals(steps, float(layers.weights[0]))
 
     # The expert.
 
@@ -392,9 +412,11 @@ class Apprenticeship:
 
     @cached_property
     def gap_scale(self) -> float:
-        """2 N/(1 - discount): what tolerances of solvers are relative to. It needs no plan, so it
-        is often far above the largest gap that there is, the `trivial_bound`."""
-        return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
+        """2 N/(1 - discount): what tolerances of solvers are relative to; N times the time of an
+        episode in a world with a horizon. It needs no plan, so it is often far above the largest
+        gap that there is, the `trivial_bound`."""
+        totals = self.totals
+        return 2 * self.cost_class.pointwise_bound(totals.basis.matrix) * totals.horizon
 
     @cached_property
     def cost_unit(self) -> float:
@@ -478,10 +500,11 @@ class Forward(Apprenticeship):
     ) -> None:
         basis = cost if isinstance(cost, CostBasis) else CostBasis(cost)
         rows, columns = basis.matrix.shape
-        wide = columns >= world.pairs.width if not world.pairs.is_complete else False
-        is_table = rows == world.num_states and (wide or columns == world.pairs.width)
+        pairs = world.pairs if world.layers is None else world.layers.base.pairs
+        wide = columns >= pairs.width if not pairs.is_complete else False
+        is_table = rows == pairs.num_states and (wide or columns == pairs.width)
         if columns > 1 and is_table and not sparse.issparse(basis.matrix):
-            basis = CostBasis(world.pairs.flattened("cost", basis.matrix, InvalidCosts))
+            basis = CostBasis(flattened(world, "cost", basis.matrix, InvalidCosts))
         if basis.num_costs != 1:
             raise InvalidProblem(
                 f"a forward problem has one cost, not {basis.num_costs}",
@@ -509,6 +532,11 @@ def _fitted_costs(world: Any, costs: Any) -> Costs:
         fitted = costs.fitted(world)
         fitted.on(world)
         return fitted
+    if getattr(world, "layers", None) is not None:
+        raise InvalidProblem(
+            "the costs are functions, and the world has a horizon",
+            "Give the costs of the world without the horizon as a jm.CostBasis",
+        )
     require_sampled_world(world)
     _refuse_estimated(world)
     if not isinstance(costs, CostFunctions):
@@ -517,6 +545,33 @@ def _fitted_costs(world: Any, costs: Any) -> Costs:
             "Give jm.CostFunctions(function, names, lowest=..., highest=...)",
         )
     return costs
+
+
+def _in_layers(world: Any, costs: Costs, expert: Any) -> Any:
+    """The expert's records as those of a world with a horizon, where the world has one.
+
+    Records that came to rest go on resting at the cost of their state. Where that depends on what
+    is done there they are taken as cut off: nothing is known of the rest.
+    """
+    layers = getattr(world, "layers", None)
+    records = expert.demonstrations if isinstance(expert, ExpertExpectation) else expert
+    if layers is None or not isinstance(costs, CostBasis) or records is None:
+        return expert
+    if isinstance(expert, ExpertExpectation):
+        if records.on(world) is not records:
+            raise InvalidProblem(
+                "these expectations were estimated in a world without the horizon",
+                "Give the Demonstrations, or estimate them in this world: "
+                "jm.ExpertExpectation.from_demonstrations(demos, basis, world)",
+            )
+        return expert
+    if not isinstance(expert, Demonstrations) or not expert.has_ids or expert.on(world) is expert:
+        return expert
+    rows = costs.on(world)
+    apart = abs(rows - rows[world.pairs.offsets[world.pairs.states]]).max(axis=1)
+    alike = world.pairs.smallest(-np.ravel(dense(apart)))[: layers.end] == 0
+    rests = alike.reshape(layers.horizon, -1).all(axis=0)[expert.last_states]
+    return expert.ended_as(expert.terminated & rests, expert.last_states).on(world)
 
 
 def _own_costs(simulator: Any, costs: Any) -> Costs:
@@ -607,7 +662,7 @@ def _require_records(world: Records, expert: Any) -> None:
 
 def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: World) -> None:
     """Declared expectations of rewards that only make sense with the other sign."""
-    if not basis.rewards or expert.values.size != basis.num_costs:
+    if not basis.rewards or expert.values.size != basis.num_costs or world.layers is not None:
         return
     slack = 1e-9 * basis.norms
     low, high = (basis.lowest - slack, basis.highest + slack)

@@ -34,7 +34,8 @@ of that and of what bounded costs alone imply,
     gap <= 2 N h        and        gap <= N h + gap_W(h c - x)             (the plain bound)
 
 with h = 1/(1 - discount) and N the largest cost of the class in any pair, as given (c = 0) or
-after the middle c of each cost's range is subtracted: Psi' mu = h c + (Psi - 1 c')' mu.
+after the middle c of each cost's range is subtracted: Psi' mu = h c + (Psi - 1 c')' mu. In a world
+with a horizon h is the discounted time of an episode, and costs are those of its steps.
 
 A bound is *vacuous* when it is not below the trivial bound, *weak* when it is above half of it.
 In an estimated world the ranges are those of the model, so the box proves nothing without the
@@ -221,17 +222,14 @@ def plain_bound(problem: "Apprenticeship", target: FloatArray | None, sign: floa
 
     `target` is one that is taken as exact, None for an expert known from demonstrations.
     """
-    h, cost_class, num_costs = (
-        problem.effective_horizon,
-        problem.cost_class,
-        problem.basis.num_costs,
-    )
+    totals, cost_class, num_costs = problem.totals, problem.cost_class, problem.num_costs
+    h, basis = totals.horizon, totals.basis
     rounding, scale = (num_costs + 8) * EPSILON, cost_class.scaling(num_costs)
     if target is None:
-        return 2 * cost_class.centred_bound(problem.basis) * h * (1 + rounding)
+        return 2 * cost_class.centred_bound(basis) * h * (1 + rounding)
     ways = (
-        (np.zeros(num_costs), cost_class.pointwise_bound(problem.basis.matrix)),
-        (problem.basis.centre, cost_class.bound_about_middle(problem.basis)),
+        (np.zeros(num_costs), cost_class.pointwise_bound(basis.matrix)),
+        (basis.centre, cost_class.bound_about_middle(basis)),
     )
     found = []
     for centre, size in ways:

@@ -210,6 +210,13 @@ def _refuse(problem: "Apprenticeship", one: ExpertPremise, name: str) -> None:
             "no term for their error",
             "Leave expert_is out, or give a world with known laws",
         )
+    layers = problem.world.layers
+    if isinstance(one, Rational | SoftRational) and layers and layers.factors[-1] != 1:
+        raise InvalidProblem(
+            f"{name} is about single steps, which count more in later layers of a world with a "
+            "horizon than they do in an episode",
+            "Declare NearlyOptimal(regret=...), which is about a whole episode",
+        )
     if isinstance(one, ABOUT_A_COST) and problem.constraints:
         raise InvalidProblem(
             f"{name} compares with the best policy of all, and there are budgets: an expert who "

@@ -68,8 +68,8 @@ class ReportData:
 
     @property
     def horizon(self) -> float:
-        """1/(1 - discount)."""
-        return self.certificate.problem.effective_horizon
+        """1/(1 - discount), or the discounted time of an episode."""
+        return self.certificate.problem.total_time
 
     @property
     def recovered(self) -> FloatArray | None:

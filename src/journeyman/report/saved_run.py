@@ -305,6 +305,10 @@ class SavedProblem:
         return 1.0 / (1.0 - self.discount)
 
     @property
+    def total_time(self) -> float:
+        return self.effective_horizon
+
+    @property
     def gap_scale(self) -> float:
         return 2 * self.cost_class.pointwise_bound(self.basis.matrix) * self.effective_horizon
 

@@ -35,7 +35,7 @@ def expert_in_words(problem: Apprenticeship) -> str:
     if expectation.num_trajectories is None:
         return "expert: expectations declared exact"
     errors = expectation.spread / np.sqrt(expectation.num_trajectories)
-    unseen = expectation.truncation_mass / problem.world.effective_horizon
+    unseen = expectation.truncation_mass / problem.total_time
     return (
         f"expert: mean of {expectation.num_trajectories} demonstrations, standard error up to "
         f"{errors.max():.2g} per {'reward' if problem.basis.rewards else 'cost'}; unrecorded tails "

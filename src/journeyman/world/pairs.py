@@ -51,6 +51,8 @@ class Pairs:
     offsets: IntArray
     numbers: IntArray | None
     """Action numbers; None when the k-th pair of every state is its action k."""
+    horizon: int | None
+    """Of a world with a horizon, whose states are those of a layer for every step and one end."""
 
     def __init__(self, choice_offsets: ArrayLike, action_numbers: ArrayLike | None = None) -> None:
         offsets = integer_array("choice_offsets", choice_offsets, refusal=InvalidWorld)
@@ -64,7 +66,7 @@ class Pairs:
                 f"choice_offsets leave state {first_index(without_action)} without an action",
                 "Give every state at least one action, for example a self-loop",
             )
-        assign(self, offsets=offsets, numbers=None)
+        assign(self, offsets=offsets, numbers=None, horizon=None)
         if action_numbers is not None:
             numbers = self._checked_numbers(action_numbers)
             assign(self, numbers=None if np.array_equal(numbers, self.positions) else numbers)

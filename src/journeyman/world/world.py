@@ -31,6 +31,7 @@ from journeyman.arrays import (
 from journeyman.errors import InvalidWorld
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import conversions, estimation, goals, laws
+from journeyman.world import layers as horizons
 from journeyman.world.large_world import LargeWorld, Predecessors, Successors
 from journeyman.world.laws import draw_outcomes, running_sums
 from journeyman.world.pairs import Pairs
@@ -91,8 +92,9 @@ class Flow:
         return freeze_rows((spreading - self.discount * self.transition).tocsr())
 
 
-EXACT, SCHEMA_VERSION = 1, 2
-"""Exact worlds are written as version 1; its readers would take estimated ones for exact."""
+EXACT, ESTIMATED, SCHEMA_VERSION = 1, 2, 3
+"""Exact worlds are written as version 1; its readers would take estimated ones for exact. Worlds
+with a horizon need version 3: earlier readers would take them for their base world."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -154,6 +156,8 @@ class World:
     shared: SharedLaws | None
     observed_actions: IntArray | None
     steps_at_most: float | None
+    layers: horizons.Layers | None
+    """Of a world with a horizon: what it was made of; None in all others."""
 
     def __init__(
         self,
@@ -207,6 +211,7 @@ class World:
             ),
             observed_actions=pairs.actions if numbered else None,
             steps_at_most=None if steps_at_most is None else float(steps_at_most),
+            layers=None,
         )
         estimation.warn_of_observed_support(self)
         if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
@@ -263,6 +268,34 @@ class World:
         """The states that some policy gets to."""
         chain = goals.steps_of(self.transition, self.pairs)
         return read_only(goals.reachable(chain, self.initial > 0))
+
+    def with_horizon(self, steps: int, discount: float | None = None) -> Self:
+        """The same world with episodes that end after so many steps, whatever happens in them.
+
+        Its states are (x, t), the end is its `sink`, and its `layers` say how it was made
+        (`world.layers`). Problems, plans, budgets and demonstrations take costs, records and
+        policies of this world there as they are.
+
+        Args:
+            steps: H, of every episode.
+            discount: g, with which a step at time t counts g^t; 1 where all count the same. By
+                default that of this world.
+
+        >>> world = World([[0, 1], [1, 0]], [1, 0], 0.9).with_horizon(3, discount=1.0)
+        >>> world
+        World(2 states, 2 pairs, 2 transitions, 3 steps)
+        >>> world.num_states, world.sink, world.layers.states_at([1, 1], [0, 2]).tolist()
+        (7, 6, [1, 5])
+        """
+        return cast(Self, horizons.layered(self, steps, discount))
+
+    @cached_property
+    def is_forward(self) -> bool:
+        """Whether every step leads to a state with a higher number, or stays, and is discounted."""
+        if self.has_goal:
+            return False
+        rows = np.repeat(self.pairs.states, np.diff(self.transition.indptr))
+        return bool((self.transition.indices >= rows).all())
 
     @property
     def is_estimated(self) -> bool:
@@ -460,6 +493,12 @@ class World:
 
     def save(self, path: PathLike) -> None:
         """Write the world to one file, atomically and without pickle."""
+        if self.layers is not None:
+            self.layers.base._save(path, horizon=self.layers)
+        else:
+            self._save(path)
+
+    def _save(self, path: PathLike, horizon: "horizons.Layers | None" = None) -> None:
         matrix = self.transition
         arrays = {
             "data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr,
@@ -468,8 +507,12 @@ class World:
         if self.coordinates is not None:
             arrays["coordinates"] = self.coordinates
         estimates, facts = estimation.stored(vars(self))
+        version = ESTIMATED if self.is_estimated else EXACT
+        if horizon is not None:
+            version = SCHEMA_VERSION
+            facts |= {"horizon": horizon.horizon, "step_discount": horizon.discount}
         save_arrays(
-            path, "world", SCHEMA_VERSION if self.is_estimated else EXACT, arrays | estimates,
+            path, "world", version, arrays | estimates,
             discount=self.discount, sink=self.sink,
             state_names=self.state_names, action_names=self.action_names,
             **({"steps_at_most": self.steps_at_most} if self.has_goal else {}), **facts,
@@ -481,7 +524,7 @@ class World:
         facts, arrays = load_arrays(path, "world", SCHEMA_VERSION)
         data, indices, indptr = (take(path, arrays, name) for name in ("data", "indices", "indptr"))
         initial = take(path, arrays, "initial")
-        return cls(
+        world = cls(
             conversions.untrusted_rows((data, indices, indptr), num_states=initial.size),
             initial,
             facts.get("discount", 0.0),
@@ -493,8 +536,18 @@ class World:
             steps_at_most=facts.get("steps_at_most"),
             **estimation.restored(arrays, facts, num_states=initial.size),
         )
+        if facts.get("horizon") is None:
+            return world
+        return world.with_horizon(facts["horizon"], facts.get("step_discount"))
 
     def __repr__(self) -> str:
+        if self.layers is not None:
+            base, g = self.layers.base, self.layers.discount
+            counted = "" if g == 1 else f" with discount {g}"
+            parts = repr(base).rsplit(", discount", 1)[0]
+            return (
+                f"{parts}, {self.layers.horizon} steps{counted}{', estimated' * base.is_estimated})"
+            )
         return (
             f"World({self.num_states} states, {self.num_pairs} pairs, "
             f"{self.transition.nnz} transitions, discount {self.discount}"

@@ -71,7 +71,7 @@ import numpy as np
 from journeyman.arrays import FloatArray, norms
 from journeyman.costs import EuclideanBall
 from journeyman.policy import Plan, plan
-from journeyman.policy.planning import attainable_ranges, soft_plan
+from journeyman.policy.planning import attainable_ranges, soft_plan, soft_scales
 from journeyman.policy.policy_evaluation import DiscountedSystem, PolicySystems
 from journeyman.problem import Apprenticeship, least_cost_bound
 from journeyman.solvers.answer import Answer, Work
@@ -169,7 +169,7 @@ class EntropyDual:
     The second derivative is a variance. With A v the advantages Q - V of the cost Psi_n v under the
     soft-optimal policy pi (hard values: no entropy in them),
 
-        H v = rate A' diag(mu_u) A v
+        H v = rate A' diag(mu_u/temperature) A v
 
     which takes one system with the chain of pi for the advantages and one adjoint system for A'.
     """
@@ -182,6 +182,9 @@ class EntropyDual:
         self.rate = self._rate(scale)
         self.target = self.rate * self.factor * problem.target
         self.systems = PolicySystems(self.world)
+        scales = soft_scales(self.world)[self.world.pairs.states]
+        self.sharpness = np.divide(1.0, scales, out=np.zeros_like(scales), where=scales > 0)
+        """1/temperature of every pair."""
         self.plans = 0
 
     def _rate(self, scale: FloatArray) -> float:
@@ -256,6 +259,7 @@ class EntropyPoint:
         values = self.system.solve(world.pairs.total(law * cost), reduction=PRODUCT_ACCURACY).x
         backup = cost + world.discount * (world.transition @ values)
         weighted = self.measure * (backup - world.pairs.spread(world.pairs.total(law * backup)))
+        weighted *= dual.sharpness
         later = world.discount * (world.transition.T @ weighted)
         visits = self.system.solve(later, transposed=True, reduction=PRODUCT_ACCURACY).x
         shifted = weighted + law * world.pairs.spread(visits)

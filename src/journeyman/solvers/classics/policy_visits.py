@@ -71,7 +71,9 @@ class ExactEvaluator:
         """What the policy with this law does; the last answer is kept."""
         if self._last is None or self._last.law is not law:
             world = self.problem.world
-            system = DiscountedSystem(averaging(world, law) @ world.transition, world.discount)
+            system = DiscountedSystem(
+                averaging(world, law) @ world.transition, world.discount, forward=world.is_forward
+            )
             solved = system.solve(
                 world.initial, transposed=True, guess=self._states, reduction=REDUCTION
             )
