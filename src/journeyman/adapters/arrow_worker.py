@@ -219,7 +219,7 @@ def packed(
             column, lengths = unpacked(column, name)
             if is_list(column.type):
                 column, width = unpacked(column, name)
-                if width.size and (width != width[0]).any():
+                if not width.all() or (width != width[:1]).any():
                     what = f"{name} holds lists of {width.min()} and of {width.max()} numbers"
                     raise Unusable(what, "Give all observations one shape")
         is_text = kind.is_string(column.type) or kind.is_large_string(column.type)
@@ -258,10 +258,12 @@ def real_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:
     if not (floating or kind.is_integer(column.type) or kind.is_boolean(column.type)):
         raise Unusable(f"{name} holds {str(column.type)[:80]}, expected numbers", REAL)
     empty = column.is_null(nan_is_null=floating).to_numpy(zero_copy_only=False)
-    filled = column.fill_null(pa.scalar(False).cast(column.type))
-    values = np.where(empty, 0, filled.to_numpy(zero_copy_only=False)).astype(np.float64)
-    wrong = ~np.isfinite(values)
-    if wrong.any():
+    if empty.any():
+        column = column.fill_null(pa.scalar(False).cast(column.type))
+    values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    values[empty] = 0.0
+    if floating and not np.isfinite(values).all():
+        wrong = ~np.isfinite(values)
         row = None if first is None else first + int(np.argmax(wrong))
         raise Unusable(f"{name} is {values[wrong][0]}, expected a finite number", REAL, row)
     return values, empty if empty.any() else None
