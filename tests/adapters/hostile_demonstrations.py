@@ -158,6 +158,11 @@ def imitation_directories(folder, root):
         "code": lists | {"infos": [[code, code]]},
         "offsets": lists | {"obs": [list(range(11))], "acts": [[0] * 10]},
         "vectors": lists | {"obs": [[[0.0, 1.0]] * 3]},
+        "ragged": lists | {"obs": [[[0.0, 1.0], [0.0], [1.0]]]},
+        "hollow": lists | {"obs": pa.array([[[]] * 3], pa.list_(pa.list_(pa.float64())))},
+        "missing": lists | {"obs": [[[0.0, 1.0], None, [0.0, 1.0]]]},
+        "endless": lists | {"obs": [[[0.0, float("inf")]] * 3]},
+        "images": lists | {"obs": [[[[0.0, 1.0]]] * 3]},
         "words": lists | {"acts": [["left", "right"]]},
         "unequal": lists | {"acts": [[0, 0, 0]]},
         "actionless": lists | {"obs": [[0]], "acts": pa.array([[]], pa.list_(pa.int64()))},
@@ -173,6 +178,9 @@ def imitation_directories(folder, root):
     _imitation(folder / "compressed", pa.table(lists), packed)
     zeros = pa.ListArray.from_arrays([0, BLOCK], pa.array(np.zeros(BLOCK, np.int8)))
     _imitation(folder / "bomb", pa.table(lists | {"obs": zeros}), packed)
+    pairs = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(BLOCK, np.int8)), 2)
+    vectors = pa.ListArray.from_arrays([0, BLOCK // 2], pairs)
+    _imitation(folder / "vector-bomb", pa.table(lists | {"obs": vectors}), packed)
     _imitation(folder / "elsewhere-bomb", pa.table(lists | {"infos": zeros}), packed)
     for name, state in {
         "elsewhere": {"_data_files": [{"filename": "../code/data-00000-of-00001.arrow"}]},
@@ -183,7 +191,7 @@ def imitation_directories(folder, root):
         (folder / name / "state.json").write_text(json.dumps(state))
     (folder / "json" / "state.json").write_text("[" * 100_000)
     (folder / "link" / "link").symlink_to(folder / "code" / "data-00000-of-00001.arrow")
-    read = ("code", "compressed", "elsewhere-bomb")
+    read = ("code", "compressed", "elsewhere-bomb", "vectors")
     return {path: READ if path.name in read else REFUSED for path in folder.iterdir()}
 
 

@@ -1,6 +1,9 @@
 """Observations and logged probabilities in the formats that hold them."""
 
 import json
+import shutil
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import pytest
 import journeyman as jm
 from journeyman.errors import InvalidDemonstrations, InvalidFile
 
+DATA = Path(__file__).parent.parent / "data" / "demonstrations"
 FORMATS = {"npz": "demos.npz", "csv": "demos.csv", "parquet": "demos.parquet"}
 
 
@@ -80,7 +84,59 @@ def test_minari_boxes(tmp_path):
         jm.read_demonstrations(tmp_path / "box-v0")
 
 
-def test_imitation_holds_ids_only(tmp_path):
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("shape", [(4,), (2, 3)])
+def test_minari_boxes_in_columns(tmp_path, monkeypatch, form, shape):
+    """As Minari itself writes them."""
+    minari = pytest.importorskip("minari")
+    from gymnasium import spaces
+    from minari.data_collector import EpisodeBuffer
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    demos, buffers = observed(axes=shape, logged=False), []
+    for episode, terminated in enumerate(demos.terminated):
+        states, actions = demos.episode(episode)
+        last = np.arange(actions.size) == actions.size - 1
+        buffers.append(
+            EpisodeBuffer(observations=states, actions=actions, rewards=np.zeros(actions.size),
+                          terminations=last & terminated, truncations=last & ~terminated)
+        )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        minari.create_dataset_from_buffers(
+            "box-v0", buffers, observation_space=spaces.Box(-9, 9, shape, dtype=np.float64),
+            action_space=spaces.Discrete(3), algorithm_name="none", data_format=form,
+        )  # fmt: skip
+    assert_same(demos, jm.read_demonstrations(tmp_path / "box-v0"))
+    path = tmp_path / "box-v0" / "data" / "metadata.json"
+    facts = json.loads(path.read_text())
+    space = json.dumps({"type": "Box", "shape": [5]})
+    path.write_text(json.dumps(facts | {"observation_space": space}))
+    with pytest.raises(InvalidFile, match=r"observations holds .* numbers, and its space has the"):
+        jm.read_demonstrations(tmp_path / "box-v0")
+
+
+def test_vectors_that_imitation_saved():
+    demos = jm.read_demonstrations(DATA / "imitation_vectors")
+    wanted = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
+    assert np.array_equal(demos.states, wanted)
+    assert demos.actions.tolist() == [0, 1, 0, 0, 1, 0, 1, 0]
+    assert demos.terminated.tolist() == [True, False]
+
+
+def test_vectors_of_unequal_lengths_are_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    columns = {"obs": [[[1.0, 2.0], [3.0]]], "acts": [[0]], "infos": [["{}"]], "terminal": [True]}
+    shutil.copytree(DATA / "imitation_vectors", tmp_path / "run")
+    (file,) = (tmp_path / "run").glob("*.arrow")
+    table = pa.table(columns)
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    with pytest.raises(InvalidFile, match="obs holds lists of 1 and of 2 numbers"):
+        jm.read_demonstrations(tmp_path / "run")
+
+
+def test_imitation_is_written_with_ids_only(tmp_path):
     pytest.importorskip("pyarrow")
     with pytest.raises(InvalidDemonstrations, match="needs ids"):
         jm.write_demonstrations(observed(), tmp_path / "run", format="imitation")

@@ -77,6 +77,8 @@ class ArrowFile:
     """None in Arrow files, whose rows are known batch by batch."""
     reals: Sequence[str] = ()
     """Columns whose numbers need not be whole."""
+    nested: list[str] = field(default_factory=list)
+    """Columns that hold lists of lists: observations of several numbers, for instance."""
     texts: list[str] = field(default_factory=list)
     """The texts that have come so far, by their numbers."""
 
@@ -139,8 +141,9 @@ def open_arrow(
 ) -> Iterator[ArrowFile]:
     """A file of the kind "Parquet" or "Arrow", whose reader may take `memory` bytes.
 
-    The columns `texts` may hold texts, which are numbered from 0; the columns `lists` hold lists;
-    numbers of the columns `reals` need not be whole.
+    The columns `texts` may hold texts, which are numbered from 0; the columns `lists` hold lists,
+    of numbers or of lists of as many numbers each, which then follow one another; numbers of the
+    columns `reals` need not be whole.
     """
     if not _has_pyarrow():
         raise MissingExtra("pyarrow", "parquet")
@@ -156,6 +159,7 @@ def open_arrow(
         try:
             facts = worker.heard(file)
             file.names, file.num_rows = list(facts["names"]), facts["rows"]
+            file.nested = list(facts["nested"])
             yield file
         finally:
             if worker.is_busy:

@@ -7,7 +7,8 @@ journeyman so that it starts quickly, and they exchange lines of JSON:
 
     in      {"path", "format", "texts", "lists",            a file
              "reals", "memory"}
-    out     {"names", "rows"}                               its columns; rows, or null if unknown
+    out     {"names", "rows", "nested"}                     its columns; rows, or null if unknown;
+                                                            columns of lists of lists
     in      [name, ...]                                     the columns to read
     out     {"rows", "columns", "texts"}, then bytes        a batch: see `packed`
     out     {"end": true}                                   or what is wrong: {"what", "remedy",
@@ -85,7 +86,8 @@ def answer(request: dict[str, Any], out: Any) -> None:
             file: Any = (ParquetTable if request["format"] == "parquet" else ArrowTable)(
                 request["path"], stack
             )
-            send({"names": [name[:200] for name in file.names], "rows": file.num_rows})
+            names = [name[:200] for name in file.names]
+            send({"names": names, "rows": file.num_rows, "nested": file.nested})
             names, numbers, first = json.loads(sys.stdin.buffer.readline()), TextNumbers(), 0
             if names:
                 for batch in file.batches(names):
@@ -117,6 +119,7 @@ class ParquetTable:
         opened = parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False, **FOOTER_LIMITS)
         self._file = stack.enter_context(opened)
         self.names = [str(name) for name in self._file.schema_arrow.names]
+        self.nested = nested_in(self._file.schema_arrow)
         self.num_rows: int | None = self._file.metadata.num_rows
 
     def batches(self, names: list[str]) -> Iterator[Any]:
@@ -140,7 +143,8 @@ class ArrowTable:
         self._source, self._stack = stack.enter_context(pa.memory_map(path)), stack
         is_file = self._source.read(len(ARROW_MAGIC)) == ARROW_MAGIC
         self._open = ipc.open_file if is_file else ipc.open_stream
-        self.names = [str(name) for name in self._opened(ipc.IpcReadOptions()).schema.names]
+        schema = self._opened(ipc.IpcReadOptions()).schema
+        self.names, self.nested = [str(name) for name in schema.names], nested_in(schema)
         self.num_rows: int | None = None
 
     def _opened(self, options: Any) -> Any:
@@ -156,6 +160,11 @@ class ArrowTable:
         for batch in reader:
             batch.validate(full=True)
             yield batch
+
+
+def nested_in(schema: Any) -> list[str]:
+    """Columns of lists of lists."""
+    return [one.name[:200] for one in schema if is_list(one.type) and is_list(one.type.value_type)]
 
 
 class TextNumbers:
@@ -207,12 +216,12 @@ def packed(
         elif kind.is_null(column.type):
             column = column.cast(pa.int64())
         if name in request["lists"]:
-            is_list = kind.is_list(column.type) or kind.is_large_list(column.type)
-            if not is_list or column.null_count:
-                what = f"{name} holds {str(column.type)[:80]}, expected a list in every row"
-                raise Unusable(what, PLAIN)
-            lengths = column.value_lengths().to_numpy().astype(np.int64)
-            column = column.flatten()
+            column, lengths = unpacked(column, name)
+            if is_list(column.type):
+                column, width = unpacked(column, name)
+                if not width.all() or (width != width[:1]).any():
+                    what = f"{name} holds lists of {width.min()} and of {width.max()} numbers"
+                    raise Unusable(what, "Give all observations one shape")
         is_text = kind.is_string(column.type) or kind.is_large_string(column.type)
         if is_text and name in request["texts"]:
             values, empty = numbers.of(column, name, first), None
@@ -226,6 +235,22 @@ def packed(
     return {"rows": batch.num_rows, "columns": columns, "texts": new}, blocks
 
 
+def is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def unpacked(column: Any, name: str) -> tuple[Any, Any]:
+    """What the lists of a column hold, one after the other, and how much each of them does."""
+    if not is_list(column.type) or column.null_count:
+        what = f"{name} holds {str(column.type)[:80]}, expected a list in every row"
+        raise Unusable(what, PLAIN)
+    if pa.types.is_fixed_size_list(column.type):
+        return column.flatten(), np.full(len(column), column.type.list_size, dtype=np.int64)
+    return column.flatten(), column.value_lengths().to_numpy().astype(np.int64)
+
+
 def real_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:
     """(values as float64 with 0 in empty cells, marks of empty cells or None)."""
     kind = pa.types
@@ -233,10 +258,12 @@ def real_numbers(column: Any, name: str, first: int | None) -> tuple[Any, Any]:
     if not (floating or kind.is_integer(column.type) or kind.is_boolean(column.type)):
         raise Unusable(f"{name} holds {str(column.type)[:80]}, expected numbers", REAL)
     empty = column.is_null(nan_is_null=floating).to_numpy(zero_copy_only=False)
-    filled = column.fill_null(pa.scalar(False).cast(column.type))
-    values = np.where(empty, 0, filled.to_numpy(zero_copy_only=False)).astype(np.float64)
-    wrong = ~np.isfinite(values)
-    if wrong.any():
+    if empty.any():
+        column = column.fill_null(pa.scalar(False).cast(column.type))
+    values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    values[empty] = 0.0
+    if floating and not np.isfinite(values).all():
+        wrong = ~np.isfinite(values)
         row = None if first is None else first + int(np.argmax(wrong))
         raise Unusable(f"{name} is {values[wrong][0]}, expected a finite number", REAL, row)
     return values, empty if empty.any() else None

@@ -1,6 +1,7 @@
 """Demonstrations in directories of the `imitation` package: one row per trajectory.
 
-    obs: list of T + 1 numbers, acts: list of T numbers, infos: list of T texts, terminal: flag
+    obs: list of T + 1 numbers, or lists of as many numbers each, acts: list of T numbers,
+    infos: list of T texts, terminal: flag
 
 in Arrow stream files that `state.json` names, as `imitation.data.serialize.save` writes them by way
 of HuggingFace's `datasets`. `infos` are instructions to build Python objects: they are never
@@ -29,6 +30,7 @@ from journeyman.errors import InvalidFile, MissingExtra
 STATE_FILE, INFO_FILE = "state.json", "dataset_info.json"
 DATA_FILE = "data-00000-of-00001.arrow"
 LISTS = ("obs", "acts")
+OBSERVATIONS = LISTS[:1]
 EMPTY_INFO = "{}"
 """What the package writes for a step about which there is nothing more to say."""
 REMEDY = "Save trajectories of an environment whose observations and actions are numbers"
@@ -39,15 +41,22 @@ def read_imitation(path: Path, allowance: Allowance) -> Demonstrations:
     episodes = EpisodeList(path, allowance)
     for name in _data_files(path):
         found = member(path, name)
-        with open_arrow(found, "Arrow", memory=allowance.limit, lists=LISTS) as file:
-            for batch in file.batches([*LISTS, "terminal"], partial(_allow, episodes)):
-                _take(batch, episodes)
+        with open_arrow(found, "Arrow", memory=allowance.limit) as file:
+            observed = OBSERVATIONS if OBSERVATIONS[0] in file.nested else ()
+            list(file.batches(()))
+        with open_arrow(
+            found, "Arrow", memory=allowance.limit, lists=LISTS, reals=observed
+        ) as file:
+            allow = partial(_allow, episodes, bool(observed))
+            for batch in file.batches([*LISTS, "terminal"], allow):
+                _take(batch, episodes, bool(observed))
     return episodes.joined(_place)
 
 
-def _allow(episodes: EpisodeList, rows: int, numbers: int) -> None:
-    """Allow for the observations of a batch, of which there are as many as of actions and rows."""
-    episodes.allow(max(numbers - rows, 0), rows)
+def _allow(episodes: EpisodeList, are_lists: bool, rows: int, numbers: int) -> None:
+    """Allow for the observations of a batch, of which there are as many as of actions and rows; of
+    those that are lists, for the memory of their numbers."""
+    episodes.allow(numbers // 3 if are_lists else max(numbers - rows, 0), rows)
 
 
 def _place(trajectory: int, step: int) -> str:
@@ -70,7 +79,7 @@ def _data_files(path: Path) -> list[str]:
     return [str(one) for one in names]
 
 
-def _take(batch: Batch, episodes: EpisodeList) -> None:
+def _take(batch: Batch, episodes: EpisodeList, are_lists: bool) -> None:
     observed, taken = (np.asarray(batch.columns[name].lengths) for name in LISTS)
     ended, file = batch.filled("terminal"), batch.file.path
     first = sum(part.size for part in episodes.lengths)
@@ -81,7 +90,10 @@ def _take(batch: Batch, episodes: EpisodeList) -> None:
     ):
         if wrong.any():
             raise InvalidFile(f"{file}: trajectory {first + int(np.argmax(wrong))} {what}", REMEDY)
-    episodes.add(batch.filled("obs"), batch.filled("acts"), taken, ended.astype(bool))
+    states = batch.filled("obs")
+    if are_lists:
+        states = states.reshape(int(observed.sum()), -1)
+    episodes.add(states, batch.filled("acts"), taken, ended.astype(bool))
 
 
 def write_imitation(demonstrations: Demonstrations, path: Path) -> None:

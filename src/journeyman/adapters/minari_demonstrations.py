@@ -2,8 +2,8 @@
 
 Minari can make the environment that a data set names, which runs whatever the data set says. Here
 only arrays are read, from HDF5, Arrow or Parquet files, and two facts of `metadata.json`: the
-spaces of observations and actions. Actions have to be Discrete, observations Discrete or, in HDF5,
-a Box; numbers start at the space's own start, and are counted from 0 here.
+spaces of observations and actions. Actions have to be Discrete, observations Discrete or a Box;
+numbers start at the space's own start, and are counted from 0 here.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from journeyman.adapters.arrow_files import open_arrow
+from journeyman.adapters.arrow_files import Batch, open_arrow
 from journeyman.adapters.demonstration_reading import (
     Allowance,
     EpisodeList,
@@ -39,6 +39,7 @@ DEFLATE, KNOWN_FILTERS = 1, {1, 2, 3}
 CHECKSUM_BYTES = 4
 BYTES_OF_AN_ID = 24
 """What an id may take of the memory that is asked for a step."""
+BYTES_OF_A_NUMBER = 8
 LARGEST_OBSERVATION = 1 << 24
 """Numbers of a single one."""
 Shape: TypeAlias = tuple[int, ...]
@@ -230,13 +231,8 @@ def read_minari(path: Path, allowance: Allowance) -> Demonstrations:
                 found = _from_hdf5(file, episode, episodes, spaces[0].shape)
                 _add(path, episode, found, spaces, episodes)
     elif form in SUFFIXES:
-        if spaces[0].shape:
-            raise InvalidFile(
-                f"{folder} holds observations of shape {spaces[0].shape} in the format {form}",
-                "Write the data set with data_format='hdf5'",
-            )
         for episode in range(count):
-            found = read_episode(folder, episode, SUFFIXES[form], episodes)
+            found = read_episode(folder, episode, SUFFIXES[form], episodes, spaces[0].shape)
             _add(path, episode, found, spaces, episodes)
     else:
         raise InvalidFile(
@@ -323,13 +319,19 @@ MOST_PARTS = 1000
 
 
 def read_episode(
-    directory: Path, episode: int, suffix: str, episodes: EpisodeList
+    directory: Path, episode: int, suffix: str, episodes: EpisodeList, shape: Shape = ()
 ) -> dict[str, IntArray]:
     """The columns of an episode in Arrow or Parquet files, in a directory of its own.
 
     They have T + 1 rows: the last one has the last observation, and what it says of an action means
-    nothing. The memory of the rows is asked of `episodes` first.
+    nothing. Observations of a shape are lists of their numbers. The memory of the rows is asked of
+    `episodes` first.
     """
+    boxes = NAMES[:1] if shape else ()
+
+    def allow(rows: int, numbers: int) -> None:
+        episodes.allow(max(rows, numbers * BYTES_OF_A_NUMBER // BYTES_OF_AN_ID), 0)
+
     folder = directory / str(episode)
     files = sorted(folder.glob(f"part-*{suffix}"))[:MOST_PARTS]
     if not files:
@@ -338,15 +340,27 @@ def read_episode(
     for found in files:
         file = member(directory, f"{episode}/{found.name}")
         kind = "Parquet" if suffix == ".parquet" else "Arrow"
-        with open_arrow(file, kind, memory=episodes.allowance.limit) as columns:
-            parts += [
-                {name: batch.filled(name) for name in NAMES}
-                for batch in columns.batches(NAMES, lambda rows, _: episodes.allow(rows, 0))
-            ]
+        limit = episodes.allowance.limit
+        with open_arrow(file, kind, memory=limit, lists=boxes, reals=boxes) as columns:
+            for batch in columns.batches(NAMES, allow):
+                part = {name: batch.filled(name) for name in NAMES}
+                parts.append(part | {name: _shaped(batch, name, shape) for name in boxes})
     if not parts:
         raise InvalidFile(f"{folder} holds no rows", "Copy the data set again")
     whole = {name: np.concatenate([part[name] for part in parts]) for name in NAMES}
     return {name: one if name == NAMES[0] else one[:-1] for name, one in whole.items()}
+
+
+def _shaped(batch: Batch, name: str, shape: Shape) -> Any:
+    lengths = batch.columns[name].lengths
+    assert lengths is not None
+    if (row := first_true(lengths != math.prod(shape))) is not None:
+        raise batch.file.refused(
+            f"{name} holds {lengths[row]} numbers, and its space has the shape {shape}",
+            "Copy the data set again; its spaces and its data do not agree",
+            batch.first + row,
+        )
+    return batch.filled(name).reshape(batch.num_rows, *shape)
 
 
 ROOT = "MINARI_DATASETS_PATH"
