@@ -144,9 +144,9 @@ def rounding(problem: Apprenticeship, mass: float, num_features: int = 0) -> Ter
 # The expert's intervals hold together: both ends of each by bets on plain totals, with delta/(2n),
 # unrecorded tails at their least and greatest. They are a statement of their own, beside the bound.
 #
-# No interval reaches beyond min psi_i h and max psi_i h, with h = 1/(1 - discount), or the time of an
-# episode in a world with a horizon: there every
-# total lies. Expectations that were declared are left as they are.
+# No interval reaches beyond min psi_i h and max psi_i h, with h = 1/(1 - discount), or the time of
+# an episode in a world with a horizon: there every total lies. Expectations that were declared are
+# left as they are.
 
 EPSILON = float(np.finfo(float).eps)
 
