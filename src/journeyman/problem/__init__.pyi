@@ -14,6 +14,7 @@ from journeyman.problem.expert_premises import NearlyOptimal as NearlyOptimal
 from journeyman.problem.expert_premises import Rational as Rational
 from journeyman.problem.expert_premises import SoftRational as SoftRational
 from journeyman.problem.expert_premises import Stationary as Stationary
+from journeyman.problem.family import Family as Family
 from journeyman.problem.mixture_rollouts import MixtureRollouts as MixtureRollouts
 from journeyman.problem.rational import CostRange as CostRange
 from journeyman.problem.rational import cost_ranges as cost_ranges
