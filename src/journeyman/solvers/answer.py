@@ -141,6 +141,8 @@ class LikelihoodEstimate:
 
     names: tuple[str, ...]
     weights: FloatArray
+    status: Status
+    """CONVERGED at a maximum."""
     log_likelihood: float
     uniform_log_likelihood: float
     """Of actions taken at random."""

@@ -43,22 +43,30 @@ of pairs x costs.
 Karlström, "A link based network route choice model with unrestricted choice set", 2013.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, dense, read_only, real_array
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix, dense, read_only, real_array
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem, InvalidSolver
+from journeyman.execution import one_blas_thread
 from journeyman.policy import Plan, Policy
-from journeyman.policy.planning import soft_plan
-from journeyman.policy.policy_evaluation import DiscountedSystem, PolicySystems
+from journeyman.policy.planning import require_free_ends, soft_plan
+from journeyman.policy.policy_evaluation import (
+    DiscountedSystem,
+    PolicySystems,
+    averaging,
+    factorise,
+)
 from journeyman.policy.table import log_softmax
 from journeyman.problem import Apprenticeship
+from journeyman.progress import Observer
 from journeyman.solvers.answer import Answer, LikelihoodEstimate, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
@@ -119,7 +127,7 @@ class MaximumLikelihood:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         require_suitable(problem, type(self).__name__)
         demos = require_demonstrations(problem, type(self).__name__)
-        search = _Search(self, [(problem.world, problem.basis, demos)], watch)
+        search = _Search(self, [Member(problem.world, problem.basis, demos)], watch)
         found = search.run()
         estimate = search.estimate(found)
         return answer_of(
@@ -133,6 +141,47 @@ class MaximumLikelihood:
             seconds=watch.elapsed,
             log=search.words(found, estimate),
         )
+
+    def estimate(
+        self,
+        members: Iterable[tuple[World, CostBasis, Demonstrations]],
+        *,
+        observer: Observer | None = None,
+    ) -> LikelihoodEstimate:
+        """One cost for several worlds, each with its costs (the same in number) and records.
+
+        Trips to different destinations, patients of different groups: L is the sum over members.
+        Where every step is certain and the discount is 1 (a road network), members that differ in
+        their destination only share one factorisation.
+        """
+        given = [Member(*one) for one in members]
+        if not given:
+            raise InvalidProblem("there are no members", "Give (world, basis, demonstrations), ...")
+        for place, (world, basis, demos) in enumerate(given):
+            for part, kind in ((world, World), (basis, CostBasis), (demos, Demonstrations)):
+                if not isinstance(part, kind):
+                    raise InvalidProblem(
+                        f"member {place} holds a {type(part).__name__}",
+                        "Give a (World, CostBasis, Demonstrations) for every member",
+                    )
+            if basis.names != given[0].basis.names:
+                raise InvalidProblem(
+                    f"member {place} has the costs {', '.join(basis.names)}, the first one "
+                    f"{', '.join(given[0].basis.names)}",
+                    "Give every member the same costs, by the same names",
+                )
+        watch = Watch(type(self).__name__, observer or (lambda event: None), self.time_limit)
+        with one_blas_thread(), watch:
+            search = _Search(self, given, watch)
+            return search.estimate(search.run())
+
+
+class Member(NamedTuple):
+    """One of several worlds that share a cost."""
+
+    world: World
+    basis: CostBasis
+    demonstrations: Demonstrations
 
 
 SATURATED = 1e-7
@@ -153,9 +202,26 @@ SAME_MAXIMUM = 1e-6
 class _Soft(NamedTuple):
     """The soft-optimal policy of a cost in one world."""
 
-    plan: Plan
+    values: FloatArray
     log_law: FloatArray
-    system: DiscountedSystem
+    system: "_System"
+
+
+class _System(Protocol):
+    """I - discount P_pi of a soft-optimal policy, for several right-hand sides (states x k)."""
+
+    def solve(self, right: FloatArray, *, transposed: bool = False) -> FloatArray: ...
+
+
+class _Factored:
+    """By the package's own solver, column by column."""
+
+    def __init__(self, system: DiscountedSystem) -> None:
+        self.system = system
+
+    def solve(self, right: FloatArray, *, transposed: bool = False) -> FloatArray:
+        columns = [self.system.solve(one, transposed=transposed).x for one in right.T]
+        return np.column_stack(columns)
 
 
 class _Member:
@@ -164,40 +230,296 @@ class _Member:
     def __init__(self, world: World, basis: CostBasis, demos: Demonstrations) -> None:
         self.world = world
         self.costs = np.asarray(dense(basis.on(world)), dtype=float)
-        self.counts = np.bincount(demos.pairs_in(world), minlength=world.num_pairs).astype(float)
+        require_free_ends(world, self.costs, "a cost")
+        taken = demos.pairs_in(world)
+        if world.has_goal:
+            taken = taken[~world.absorbing[world.pairs.states[taken]]]
+        self.counts = np.bincount(taken, minlength=world.num_pairs).astype(float)
         self.visits = world.pairs.total(self.counts)
-        self.systems = PolicySystems(world)
+        self.flow = world.flow.apply(self.counts)
+        self.taken = np.flatnonzero(self.counts)
 
-    def soft(self, weights: FloatArray, near: _Soft | None) -> _Soft:
+    @cached_property
+    def systems(self) -> PolicySystems:
+        return PolicySystems(self.world)
+
+    def soft(self, weights: FloatArray, near: _Soft | None) -> _Soft | None:
+        """The soft-optimal policy; None where going round for ever is worth it."""
         world, cost = self.world, self.costs @ weights
-        start = None if near is None else near.plan
+        if world.has_goal:
+            return soft_to_end(self, cost, None if near is None else near.values)
+        start = None if near is None else Plan(Policy.uniform(world), near.values, 0.0, 0)
         plan = soft_plan(world, cost, warm_start=start, systems=self.systems)
-        backup = cost + world.discount * (world.transition @ plan.values)
-        return _Soft(plan, log_softmax(world.pairs, -backup), self.systems.of(plan.policy))
+        law = log_softmax(world.pairs, -self.backup(cost, plan.values))
+        return _Soft(plan.values, law, _Factored(self.systems.of(plan.policy)))
+
+    def backup(self, cost: FloatArray, values: FloatArray) -> FloatArray:
+        """Q = c + discount P V, of one cost or of several."""
+        return np.asarray(cost + self.world.discount * (self.world.continuation @ values))
 
     def log_likelihood(self, soft: _Soft) -> float:
-        taken = self.counts > 0
-        return float(self.counts[taken] @ soft.log_law[taken])
+        return float(self.counts[self.taken] @ soft.log_law[self.taken])
 
-    def advantages(self, soft: _Soft) -> tuple[FloatArray, FloatArray]:
-        """A (pairs x costs), and the size of the values behind it."""
-        world, law = self.world, np.exp(soft.log_law)[:, np.newaxis]
-        right = world.pairs.total(law * self.costs)
-        values = np.column_stack([soft.system.solve(one).x for one in right.T])
-        backup = self.costs + world.discount * (world.transition @ values)
-        centred = backup - world.pairs.spread(world.pairs.total(law * backup))
-        return centred, np.abs(values).max(axis=0) + np.abs(self.costs).max(axis=0)
-
-    def information(self, soft: _Soft, advantages: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fisher's, and the observed one."""
-        world, law = self.world, np.exp(soft.log_law)
-        flow = world.flow.apply(self.counts)
-        shadow = soft.system.solve(flow, transposed=True, guess=self.visits).x
-        spread = world.pairs.spread
-        return (
-            advantages.T @ ((law * spread(self.visits))[:, np.newaxis] * advantages),
-            advantages.T @ ((law * spread(shadow))[:, np.newaxis] * advantages),
+    def derivatives(self, soft: _Soft) -> "_Derivatives":
+        """All of them at once: the table of advantages is large and is not kept."""
+        pairs, law = self.world.pairs, np.exp(soft.log_law)
+        values = soft.system.solve(pairs.total(law[:, np.newaxis] * self.costs))
+        backup = self.backup(self.costs, values)
+        centred = backup - pairs.spread(pairs.total(law[:, np.newaxis] * backup))
+        shadow = soft.system.solve(self.flow[:, np.newaxis], transposed=True)[:, 0]
+        seen = law * pairs.spread(self.visits)
+        used = np.flatnonzero(seen)
+        return _Derivatives(
+            -(self.counts[self.taken] @ centred[self.taken]),
+            centred[used].T @ (seen[used, np.newaxis] * centred[used]),
+            centred.T @ ((law * pairs.spread(shadow))[:, np.newaxis] * centred),
+            np.abs(values).max(axis=0) + np.abs(self.costs).max(axis=0),
+            centred[self.taken],
         )
+
+
+class _Derivatives(NamedTuple):
+    """Of L, in one world; of several the sums."""
+
+    gradient: FloatArray
+    fisher: FloatArray
+    observed: FloatArray
+    sizes: FloatArray
+    """How large the values of each cost are."""
+    taken: FloatArray
+    """Advantages of the recorded pairs."""
+
+
+MOST_STEPS, STALLED = 100, 5
+"""Newton steps of a soft plan with discount 1, and such without progress, before it is given up."""
+
+
+def soft_to_end(member: _Member, cost: FloatArray, start: FloatArray | None) -> _Soft | None:
+    """Soft values of discount 1, zero at ends, or None where there are none.
+
+    Newton's method is soft policy iteration: every policy takes all actions and so comes to an end,
+    and after one step values fall from step to step, either to the soft values or without end: then
+    the entropy of going round is worth more than it costs, and no policy is soft-optimal.
+    """
+    world, pairs = member.world, member.world.pairs
+    ended = world.absorbing
+
+    def at(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        backup = member.backup(cost, values)
+        law = log_softmax(pairs, -backup)
+        new = np.where(ended, 0.0, pairs.smallest(backup) - pairs.smallest(-law))
+        return new - values, law
+
+    values = start
+    if values is None:
+        uniform = pairs.uniform
+        right = np.where(ended, 0.0, pairs.total(uniform * (cost + np.log(uniform))))
+        values = member.systems.of(Policy.uniform(world)).solve(right).x
+    change, law = at(values)
+    best, idle = np.inf, 0
+    for _ in range(MOST_STEPS):
+        system = member.systems.of(Policy(np.exp(law), pairs))
+        left = float(np.abs(change).max())
+        unit = 1.0 + float(np.abs(values).max()) + float(np.abs(cost).max())
+        if not np.isfinite(left):
+            return None
+        idle = idle + 1 if left > best / 2 else 0
+        if left <= 1e-14 * unit or (idle >= STALLED and best <= CLOSE * unit):
+            return _Soft(values, law, _Factored(system))
+        best = min(best, left)
+        values = values + system.solve(change).x
+        change, law = at(values)
+    return None
+
+
+CLOSE = 1e-10
+"""Of the values: what a Bellman equation may miss where float64 gets no nearer."""
+
+
+class _Network:
+    """Members with discount 1 whose every step is certain: routes to several destinations.
+
+    There exp(-V) = z is linear: z = M z off the ends, z = 1 at them, with M(x, y) the sum of
+    exp(-c(x, a)) over the actions that lead from x to y, and I - P_pi = diag(1/z) (I - M) diag(z).
+    Soft values exist exactly if the spectral radius of M is below 1 (I - M is an M-matrix), which a
+    positive solution z proves. Members that differ in few states (their destinations) share the
+    factor of the first one: I - M_k is that of the first member with a few rows replaced, whose
+    inverse follows by the formula of Woodbury. The residual of V = TV decides, and corrections by
+    the same factor are repeated until it no longer falls.
+    """
+
+    def __init__(self, members: Sequence[_Member]) -> None:
+        self.members = members
+        self.first = members[0]
+        self.rows = [_Rows(one) for one in members]
+        self.differing = [one.differing(self.rows[0]) for one in self.rows]
+
+    def soft(self, weights: FloatArray, near: Sequence[_Soft] | None) -> list[_Soft] | None:
+        shared: tuple[Any, SparseMatrix] | None = None
+        found = []
+        for place, member in enumerate(self.members):
+            cost, states = member.costs @ weights, self.differing[place]
+            with np.errstate(over="ignore"):
+                matrix = self.rows[place].matrix(cost)
+            if not np.isfinite(matrix.data).all():
+                return None
+            one = None
+            if shared is not None and states is not None:
+                one = network_soft(member, cost, shared[0], _Update(*shared, matrix, states))
+            if one is None:
+                try:
+                    own = factorise(sparse.eye_array(matrix.shape[0], format="csr") - matrix)
+                except RuntimeError:  # exactly singular
+                    return None
+                shared = shared or (own, matrix)
+                one = network_soft(member, cost, own, None)
+            if one is None and self._underflows(weights, member):
+                one = soft_to_end(member, cost, None if near is None else near[place].values)
+            if one is None:
+                return None
+            found.append(one)
+        return found
+
+    @staticmethod
+    def _underflows(weights: FloatArray, member: _Member) -> bool:
+        """Whether z may be too small for float64 although it exists: costs are large then."""
+        return float(np.abs(member.costs @ weights).max()) * member.world.num_states > DIGITS
+
+
+DIGITS = 600.0
+"""Of log z, which float64 holds."""
+
+
+class _Rows:
+    """Where the steps of a deterministic world lead; ends lead nowhere."""
+
+    def __init__(self, member: _Member) -> None:
+        world = member.world
+        kept = world.continuation
+        self.going = np.flatnonzero(np.diff(kept.indptr))
+        self.sources, self.targets = world.pairs.states[self.going], kept.indices
+        self.costs = member.costs[self.going]
+        self.num_states, self.ended = world.num_states, world.absorbing
+
+    def matrix(self, cost: FloatArray) -> SparseMatrix:
+        parts = (np.exp(-cost[self.going]), (self.sources, self.targets))
+        return sparse.csr_array(sparse.coo_array(parts, shape=(self.num_states,) * 2))
+
+    def differing(self, other: "_Rows") -> IntArray | None:
+        """The states whose steps or costs differ; None where they are many."""
+        if self.num_states != other.num_states:
+            return None
+        tables = [np.column_stack([one.sources, one.targets, one.costs]) for one in (self, other)]
+        if np.array_equal(tables[0], tables[1]):
+            return np.zeros(0, dtype=np.int64)
+        both = np.vstack(tables)
+        _, inverse, counts = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+        odd = both[counts[np.ravel(inverse)] % 2 == 1, 0]
+        states = np.unique(odd).astype(np.int64)
+        return states if states.size <= MOST_DIFFERING else None
+
+
+MOST_DIFFERING = 8
+"""States in which members may differ and still share a factor."""
+
+
+class _Update:
+    """The inverse of a matrix in which a few rows were replaced, from the factor of the other."""
+
+    def __init__(
+        self, factor: Any, base: SparseMatrix, matrix: SparseMatrix, states: IntArray
+    ) -> None:
+        self.states = states
+        self.change = (base[states] - matrix[states]).toarray()
+        count = base.shape[0]
+        unit = np.zeros((count, states.size))
+        unit[states, np.arange(states.size)] = 1.0
+        self.columns = factor.solve(unit) if states.size else unit
+        self.small = np.eye(states.size) + self.change @ self.columns
+        self.rows = factor.solve(self.change.T.copy(), trans="T") if states.size else unit
+
+    def corrected(self, found: FloatArray, transposed: bool) -> FloatArray:
+        if not self.states.size:
+            return found
+        if transposed:
+            small = np.eye(self.states.size) + self.rows[self.states]
+            return np.asarray(found - self.rows @ np.linalg.solve(small, found[self.states]))
+        return np.asarray(found - self.columns @ np.linalg.solve(self.small, self.change @ found))
+
+
+class _Scaled:
+    """I - P_pi = diag(1/z) (I - M) diag(z) by a factor of I - M, refined."""
+
+    def __init__(self, z: FloatArray, chain: SparseMatrix, factor: Any, update: Any) -> None:
+        self.z, self.factor, self.update = z[:, np.newaxis], factor, update
+        self.matrix = sparse.eye_array(z.size, format="csr") - chain
+
+    def solve(self, right: FloatArray, *, transposed: bool = False) -> FloatArray:
+        matrix = self.matrix.T if transposed else self.matrix
+        x = self._once(right, transposed)
+        left = right - matrix @ x
+        size = np.abs(left).sum()
+        for _ in range(3):
+            if size <= 1e-14 * np.abs(right).sum():
+                break
+            there = x + self._once(left, transposed)
+            remaining = right - matrix @ there
+            if not np.abs(remaining).sum() < size:
+                break
+            x, left, size = there, remaining, np.abs(remaining).sum()
+        return x
+
+    def _once(self, right: FloatArray, transposed: bool) -> FloatArray:
+        z = self.z
+        scaled = right / z if transposed else right * z
+        found = self.factor.solve(scaled, trans="T" if transposed else "N")
+        if self.update is not None:
+            found = self.update.corrected(found, transposed)
+        return np.asarray(found * z if transposed else found / z)
+
+
+def network_soft(
+    member: _Member, cost: FloatArray, factor: Any, update: _Update | None
+) -> _Soft | None:
+    """None where there is no positive z, or float64 cannot hold it."""
+    world, pairs = member.world, member.world.pairs
+    z = factor.solve(world.absorbing.astype(float))
+    if update is not None:
+        z = update.corrected(z, False)
+    if not (np.isfinite(z).all() and (z > SMALLEST).all()):
+        return None
+    values, best = np.where(world.absorbing, 0.0, -np.log(z)), np.inf
+    while True:
+        backup = member.backup(cost, values)
+        law = log_softmax(pairs, -backup)
+        new = np.where(world.absorbing, 0.0, pairs.smallest(backup) - pairs.smallest(-law))
+        chain = averaging(world, np.exp(law)) @ world.continuation
+        system = _Scaled(np.exp(-values), chain, factor, update)
+        left, unit = float(np.abs(new - values).max()), 1.0 + float(np.abs(values).max())
+        if left <= 1e-13 * unit:
+            return _Soft(values, law, system)
+        if not left < best / 2:
+            return _Soft(values, law, system) if left <= CLOSE * unit else None
+        best = left
+        values = values + system.solve((new - values)[:, np.newaxis])[:, 0]
+
+
+SMALLEST = 1e-280
+"""Values of z below it have lost digits."""
+
+
+def grouped(members: Sequence[_Member]) -> "list[tuple[list[int], _Network | None]]":
+    """Members that share a factor, together; all others alone."""
+    certain = [
+        place
+        for place, one in enumerate(members)
+        if one.world.has_goal and bool((np.diff(one.world.transition.indptr) == 1).all())
+    ]
+    groups: list[tuple[list[int], _Network | None]] = []
+    if certain:
+        groups.append((certain, _Network([members[place] for place in certain])))
+    alone = set(range(len(members))) - set(certain)
+    return groups + [([place], None) for place in sorted(alone)]
 
 
 class _Sample:
@@ -205,14 +527,26 @@ class _Sample:
 
     def __init__(self, members: Sequence[_Member]) -> None:
         self.members = members
+        self.groups = grouped(members)
         self.num_decisions = int(sum(one.counts.sum() for one in members))
         self.num_costs = members[0].costs.shape[1]
         self.plans = 0
 
-    def at(self, weights: FloatArray, near: "_Point | None" = None) -> "_Point":
+    def at(self, weights: FloatArray, near: "_Point | None" = None) -> "_Point | None":
+        """None where some member has no soft-optimal policy."""
         self.plans += len(self.members)
-        known = [None] * len(self.members) if near is None else near.soft
-        found = [one.soft(weights, soft) for one, soft in zip(self.members, known, strict=True)]
+        found: list[_Soft] = [None] * len(self.members)  # type: ignore[list-item]
+        for places, network in self.groups:
+            known = None if near is None else [near.soft[place] for place in places]
+            if network is not None:
+                some = network.soft(weights, known)
+            else:
+                one = self.members[places[0]].soft(weights, None if known is None else known[0])
+                some = None if one is None else [one]
+            if some is None:
+                return None
+            for place, soft in zip(places, some, strict=True):
+                found[place] = soft
         return _Point(self, weights, found)
 
     @property
@@ -237,41 +571,36 @@ class _Point:
 
     @property
     def policies(self) -> list[Policy]:
-        return [one.plan.policy for one in self.soft]
+        pairs = zip(self.sample.members, self.soft, strict=True)
+        return [Policy(np.exp(soft.log_law), one.world.pairs) for one, soft in pairs]
 
     @cached_property
-    def _advantages(self) -> list[tuple[FloatArray, FloatArray]]:
-        return [
-            one.advantages(soft) for one, soft in zip(self.sample.members, self.soft, strict=True)
-        ]
+    def _derivatives(self) -> _Derivatives:
+        pairs = zip(self.sample.members, self.soft, strict=True)
+        parts = [one.derivatives(soft) for one, soft in pairs]
+        return _Derivatives(
+            np.sum([one.gradient for one in parts], axis=0),
+            np.sum([one.fisher for one in parts], axis=0),
+            np.sum([one.observed for one in parts], axis=0),
+            np.max([one.sizes for one in parts], axis=0),
+            np.vstack([one.taken for one in parts]),
+        )
 
-    @cached_property
+    @property
     def gradient(self) -> FloatArray:
-        parts = zip(self.sample.members, self._advantages, strict=True)
-        return np.asarray(-np.sum([one.counts @ table for one, (table, _) in parts], axis=0))
-
-    @cached_property
-    def _informations(self) -> tuple[FloatArray, FloatArray]:
-        parts = [
-            one.information(soft, table)
-            for one, soft, (table, _) in zip(
-                self.sample.members, self.soft, self._advantages, strict=True
-            )
-        ]
-        return np.sum([one for one, _ in parts], axis=0), np.sum([one for _, one in parts], axis=0)
+        return self._derivatives.gradient
 
     @property
     def fisher(self) -> FloatArray:
-        return self._informations[0]
+        return self._derivatives.fisher
 
     @property
     def observed(self) -> FloatArray:
-        return self._informations[1]
+        return self._derivatives.observed
 
-    @cached_property
+    @property
     def sizes(self) -> FloatArray:
-        """How large the values of each cost are."""
-        return np.asarray(np.max([size for _, size in self._advantages], axis=0))
+        return self._derivatives.sizes
 
     @cached_property
     def directions(self) -> "_Directions":
@@ -289,19 +618,13 @@ class _Point:
         if not found.identified.size:
             return np.zeros_like(self.weights), 0.0
         slope = found.reduced_vector(self.gradient)
-        curvature = found.reduced(self.observed)
-        if not self.is_concave:
-            curvature = found.reduced(self.fisher)
+        curvature = found.reduced(self.observed if self.is_concave else self.fisher)
         move = np.asarray(np.linalg.solve(curvature, slope), dtype=float)
         return found.expanded(move), max(float(slope @ move), 0.0) ** 0.5
 
     def change(self, step: FloatArray) -> float:
         """The largest change of a recorded decision's log-odds along a step, to first order."""
-        parts = zip(self.sample.members, self._advantages, strict=True)
-        return max(
-            float(np.abs(table[one.counts > 0] @ step).max(initial=0.0))
-            for one, (table, _) in parts
-        )
+        return float(np.abs(self._derivatives.taken @ step).max(initial=0.0))
 
 
 def is_positive(matrix: FloatArray) -> bool:
@@ -368,7 +691,7 @@ class _Search:
     """Newton's method from several starts, under a watch."""
 
     solver: MaximumLikelihood
-    given: Sequence[tuple[World, CostBasis, Demonstrations]]
+    given: Sequence[Member]
     watch: Watch
     iterations: int = 0
     agreeing: int = 0
@@ -382,8 +705,28 @@ class _Search:
             raise InvalidSolver(
                 f"start has {len(given)} weights, and there are {count} costs", "Give one per cost"
             )
-        start = np.zeros(count) if given is None else np.asarray(given)
-        self.first = self.sample.at(start)
+        self.first = self._first(None if given is None else np.asarray(given))
+
+    def _first(self, given: FloatArray | None) -> _Point:
+        """The start: the given one, zero, or costs so large that every walk comes to an end."""
+        count = self.sample.num_costs
+        point = self.sample.at(np.zeros(count) if given is None else given)
+        if point is not None:
+            return point
+        if given is None:
+            direction = positive_direction(self.sample.members)
+            scale = 1.0
+            while direction is not None and scale <= 2.0**20:
+                point = self.sample.at(scale * direction)
+                if point is not None:
+                    return point
+                scale *= 2.0
+        raise InvalidProblem(
+            "with discount 1 no soft-optimal policy was found to start from: where a step costs "
+            "little, the entropy of going round for ever is worth more than it costs",
+            "Give start= weights that make every step expensive enough, or a world with a discount "
+            "below 1",
+        )
 
     def run(self) -> _Found:
         found = [self._climb(self.first)]
@@ -393,7 +736,9 @@ class _Search:
             if self.watch.must_stop or not spread.identified.size:
                 break
             drawn = spread.expanded(rng.normal(size=(spread.identified.shape[1],)))
-            found.append(self._climb(self.sample.at(self.first.weights + drawn, self.first)))
+            start = self.sample.at(self.first.weights + drawn)
+            if start is not None:
+                found.append(self._climb(start))
         best = max(found, key=lambda one: one.point.value)
         self.tried = len(found)
         near = [abs(one.point.value - best.point.value) <= SAME_MAXIMUM for one in found]
@@ -425,7 +770,10 @@ class _Search:
         unseen = ROUNDING * (self.sample.num_decisions + abs(point.value))
         while length >= SHORTEST:
             there = self.sample.at(point.weights + length * step, point)
-            if there.value >= point.value + SUFFICIENT * length * slope - unseen:
+            if (
+                there is not None
+                and there.value >= point.value + SUFFICIENT * length * slope - unseen
+            ):
                 return there
             length *= SHORTER
         return None
@@ -434,7 +782,7 @@ class _Search:
         """The same maximum without a part of what is not identified; whether it is one at all."""
         point, null = found.point, self._never_identified(found.point)
         plain = self.sample.at(point.weights - null @ (null.T @ point.weights), point)
-        if abs(plain.value - point.value) <= SAME_MAXIMUM:
+        if plain is not None and abs(plain.value - point.value) <= SAME_MAXIMUM:
             found = _Found(plain, found.status)
         ended = found.status in (Status.CONVERGED, Status.INACCURATE)
         if ended and self._saturated(found.point).shape[1]:
@@ -470,8 +818,9 @@ class _Search:
             part = directions.identified / directions.scale[:, np.newaxis]
             covariance = part @ np.linalg.inv(matrix) @ part.T
         return LikelihoodEstimate(
-            names=self.given[0][1].names,
+            names=self.given[0].basis.names,
             weights=read_only(np.array(point.weights)),
+            status=found.status,
             log_likelihood=point.value,
             uniform_log_likelihood=self.sample.uniform,
             num_decisions=self.sample.num_decisions,
@@ -487,6 +836,31 @@ class _Search:
             f"{self.agreeing} of {self.tried} starts came to it"
         )
         return "; ".join([reached, *estimate.remarks])
+
+
+def positive_direction(members: Sequence[_Member]) -> FloatArray | None:
+    """Weights under which every step that does not lead to an end costs at least 1, if any."""
+    rows = [one.costs[one.world.continuation @ (~one.world.absorbing) > 0] for one in members]
+    table = np.unique(np.vstack(rows), axis=0)
+    sizes = np.abs(table).max(axis=0)
+    scaled = table / np.where(sizes > 0, sizes, 1.0)
+    simple = scaled.sum(axis=1)
+    if not (scaled.min() >= 0 and simple.min() > 1e-3):
+        from scipy.optimize import linprog
+
+        count = scaled.shape[1]
+        found = linprog(
+            np.append(np.zeros(count), -1.0),
+            A_ub=np.column_stack([-scaled, np.ones(len(scaled))]),
+            b_ub=np.zeros(len(scaled)),
+            bounds=[(-1, 1)] * count + [(None, None)],
+        )
+        if found.status != 0 or found.x[-1] <= 1e-9:
+            return None
+        weights, least = found.x[:-1], float(found.x[-1])
+    else:
+        weights, least = np.ones(scaled.shape[1]), float(simple.min())
+    return np.asarray(weights / np.where(sizes > 0, sizes, 1.0) / least)
 
 
 @dataclass(frozen=True)
