@@ -6,11 +6,12 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 
-def soft_values(laws, cost, discount, start=None):
+def soft_values(laws, cost, discount):
     """V = -log sum_a exp(-(c + discount P V)) for laws (states x actions x states), by iteration
-    of Newton's method on dense matrices."""
+    of Newton's method on dense matrices. An infinite cost leaves out an action; with discount 1
+    laws lead nowhere from ends, which have a single action without a cost."""
     num_states = laws.shape[0]
-    values = np.zeros(num_states) if start is None else start
+    values = np.zeros(num_states) if discount < 1 else np.full(num_states, 50.0)
     for _ in range(200):
         backup = cost + discount * laws @ values
         new = -logsumexp(-backup, axis=1)

@@ -61,6 +61,7 @@ METHODS = {
     "MaxMargin": lambda _: jm.solvers.MaxMargin(),
     "MultiplicativeWeights": lambda _: jm.solvers.MultiplicativeWeights(max_iterations=50),
     "MaximumEntropy": lambda _: jm.solvers.MaximumEntropy(),
+    "MaximumLikelihood": lambda _: jm.solvers.MaximumLikelihood(max_iterations=50),
     "MaximumMarginPlanning": lambda _: jm.solvers.MaximumMarginPlanning(max_iterations=50),
     "InverseProgram": lambda _: jm.solvers.InverseProgram(),
     "StochasticSubgradient": over_features(jm.StochasticSubgradient, steps=2500),

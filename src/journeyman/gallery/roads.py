@@ -30,7 +30,7 @@ from journeyman.arrays import FloatArray, IntArray, Seed, generator, real_array
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidWorld
 from journeyman.gallery.example import Example
-from journeyman.policy import Policy, soft_plan
+from journeyman.policy import soft_plan
 from journeyman.world import World
 
 NAMES = ("length", "left turn", "u-turn", "crossing")
@@ -92,35 +92,7 @@ def road_network(
         steps_at_most=steps_at_most,
     )
     basis = CostBasis(costs, NAMES)
-    if world.has_goal:
-        return Example(world, basis, _recursive_logit(world, costs @ theta))
     return Example(world, basis, soft_plan(world, costs @ theta).policy)
-
-
-def _recursive_logit(world: World, cost: FloatArray) -> Policy:
-    """The soft-optimal policy at discount 1, where every step is certain.
-
-        z = M z + b,   pi(a | x) = exp(-c(x, a)) z(x')/z(x)
-
-    with M(x, x') = exp(-c(x, a)) for the action that leads from x to x', b those that arrive, and
-    z = exp(-V). There is one z > 0 if walks that never arrive cost enough for M to vanish in time.
-    """
-    from scipy.sparse.linalg import splu
-
-    sink, here, there = int(world.sink or 0), world.pairs.states, world.transition.indices
-    drives = here < sink
-    weight = np.where(drives, np.exp(-cost), 0.0)
-    moves = sparse.csr_array((weight, (here, there)), shape=(sink + 1, sink + 1))
-    arrives = moves[:, [sink]].toarray().ravel()
-    system = sparse.eye_array(sink) - moves[:sink, :sink]
-    z = np.append(splu(system.tocsc()).solve(arrives[:sink]), 1.0)
-    if not (z > 0).all() or not np.isfinite(z).all():
-        raise InvalidWorld(
-            "with these weights it would be worth driving on for ever",
-            "Give larger weights, or a discount below 1",
-        )
-    law = np.where(drives, weight * z[there] / z[here], 1.0)
-    return Policy(law, world.pairs)
 
 
 class _Roads(NamedTuple):

@@ -30,7 +30,7 @@ Iteration stops when this is below `tolerance`, or when float64 cannot improve t
 `Plan.error` is what was proven either way. Cost: one sparse solve and one pass over the transitions
 per iteration.
 
-*With discount 1* (`plan` only) the total until an end is minimised over proper policies. Value
+*With discount 1* the total until an end is minimised over proper policies. Value
 iteration can stop at a fixed point that no proper policy attains: where a cycle costs nothing, TV =
 V has many solutions. Policy iteration from a proper policy, in which an action gives way to a
 better one only, stays with proper policies unless a cycle costs less than nothing: an improved
@@ -41,7 +41,10 @@ which expect at most M = `effective_horizon` steps from any state,
 
     V + M min(0, min(TV - V))  <=  V_M*,        |V - V_pi| <= max|c_pi + K_pi V - V| max w_pi
 
-with w_pi the expected times of pi, which are proven (`proven_time`).
+with w_pi the expected times of pi, which are proven (`proven_time`). `soft_plan` counts entropy
+until the end. Its policies take every action and so come to an end; from the second step on values
+fall, either to the soft values or without end: where steps cost little, the entropy of going round
+is worth more than it costs, no policy is soft-optimal, and that is refused.
 
 Reference: Puterman, Markov Decision Processes, sections 6.4 and 6.6; Bertsekas and Tsitsiklis, "An
 analysis of stochastic shortest path problems", Mathematics of Operations Research, 1991; Ziebart,
@@ -57,7 +60,7 @@ from numpy.typing import ArrayLike
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, dense, read_only, require_between
 from journeyman.costs import CostBasis
-from journeyman.errors import InvalidCosts
+from journeyman.errors import InvalidCosts, InvalidPolicy
 from journeyman.policy.policy_evaluation import (
     Chains,
     DiscountedSystem,
@@ -406,7 +409,8 @@ def soft_plan(
         "temperature", temperature, 0, np.inf, InvalidCosts,
         "Give a positive temperature; jm.plan is for temperature zero",
     )  # fmt: skip
-    require_discounted(world, "soft_plan")
+    if world.has_goal:
+        return _soft_plan_to_end(world, costs, float(temperature), warm_start, systems)
     operator = _SoftBellman(world, costs, float(temperature))
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * operator.size * world.effective_horizon
@@ -426,6 +430,73 @@ def soft_plan(
         if found.span + found.rounding < best.span + best.rounding:
             best, plan, idle = found, found.plan(world, iteration), 0
     return plan
+
+
+SOFT_STEPS, STALLED = 100, 5
+"""Newton steps with discount 1, and such without progress, before it is given up."""
+CLOSE = 1e-10
+"""Of the values: what the soft Bellman equation may miss where float64 gets no nearer."""
+
+
+class NoSoftPolicy(InvalidCosts):
+    """With discount 1, going round for ever is worth more by its entropy than it costs."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "with discount 1 no policy is soft-optimal for this cost: where steps cost little, the "
+            "entropy of going round for ever is worth more than it costs",
+            "Give steps a higher cost, a lower temperature, or the world a discount below 1",
+        )
+
+
+def soft_change(
+    world: World, costs: FloatArray, values: FloatArray, temperature: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """TV - V, and the logarithm of the soft-greedy policy, with discount 1: zero at ends."""
+    backup = costs + world.continuation @ values
+    law = log_softmax(world.pairs, -backup / temperature)
+    least = world.pairs.smallest(backup) - temperature * world.pairs.smallest(-law)
+    return np.where(world.absorbing, 0.0, least) - values, law
+
+
+def _soft_plan_to_end(
+    world: World,
+    costs: FloatArray,
+    temperature: float,
+    warm_start: Plan | None,
+    systems: PolicySystems | None,
+) -> Plan:
+    """Soft policy iteration until an end."""
+    require_free_ends(world, costs)
+    systems = PolicySystems(world) if systems is None else systems
+    if warm_start is None:
+        law = world.pairs.uniform
+        right = world.pairs.total(law * (costs + temperature * np.log(law)))
+        first = systems.of(Policy.uniform(world))
+        values = first.solve(np.where(world.absorbing, 0.0, right)).x
+    else:
+        values = np.where(world.absorbing, 0.0, warm_start.values)
+    best, idle = np.inf, 0
+    for iteration in range(1, SOFT_STEPS + 1):
+        change, law = soft_change(world, costs, values, temperature)
+        left = float(np.abs(change).max())
+        unit = temperature + float(np.abs(values).max() + np.abs(costs).max())
+        if not np.isfinite(left):
+            break
+        policy = Policy(np.exp(law), world.pairs)
+        system = systems.of(policy)
+        idle = idle + 1 if left > best / 2 else 0
+        if left <= 1e-14 * unit or (idle >= STALLED and best <= CLOSE * unit):
+            try:
+                longest = expected_times(world, system, np.ones(world.num_states, dtype=bool))[1]
+            except InvalidPolicy:  # values have fallen until nothing could be seen beside them
+                break
+            wrong = left + _hidden(world, costs, values) + EPSILON * world.pairs.max_actions * unit
+            error = wrong * (longest + world.effective_horizon)
+            return Plan(policy, read_only(values), error, iteration)
+        best = min(best, left)
+        values = values + system.solve(change).x
+    raise NoSoftPolicy
 
 
 class _SoftBellman:

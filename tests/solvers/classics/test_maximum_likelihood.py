@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.policy.policy_evaluation import factorise
+from journeyman.solvers.classics import maximum_likelihood
 from journeyman.solvers.classics.maximum_likelihood import _Member, _Sample
 from journeyman.testing import Shape, check_solver, random_world
-from naive.likelihood import estimate, log_likelihood
+from naive.likelihood import estimate, log_laws, log_likelihood, soft_values
 
 ENDED = (jm.Status.CONVERGED, jm.Status.OPTIMAL)
 
@@ -58,6 +60,8 @@ def test_fishers_information_is_the_observed_one_for_expected_counts():
     member, weights = sample.members[0], np.array([1.0, -0.5, 0.3])
     law = np.exp(sample.at(weights).soft[0].log_law)
     member.counts = problem.world.pairs.spread(member.visits) * law
+    member.taken = np.flatnonzero(member.counts)
+    member.flow = problem.world.flow.apply(member.counts)
     point = sample.at(weights)
     np.testing.assert_allclose(point.observed, point.fisher, rtol=1e-9)
     np.testing.assert_allclose(point.gradient, 0, atol=1e-8)
@@ -194,3 +198,198 @@ def test_a_start_has_one_weight_per_cost():
 
 def test_it_keeps_what_every_solver_promises():
     check_solver(jm.solvers.MaximumLikelihood(), trajectories=20, seeds=1)
+
+
+def padded(world, basis, demos):
+    """Dense arrays with the same number of actions everywhere."""
+    pairs = world.pairs
+    shape = (world.num_states, pairs.max_actions)
+    laws, costs = np.zeros((*shape, world.num_states)), np.zeros((*shape, basis.num_costs))
+    offered, counts = np.zeros(shape, dtype=bool), np.zeros(shape)
+    where = (pairs.states, pairs.positions)
+    laws[where] = world.continuation.toarray()
+    costs[where] = basis.on(world)
+    offered[where] = True
+    np.add.at(counts, tuple(part[demos.pairs_in(world)] for part in where), 1.0)
+    return laws, costs, offered, counts
+
+
+def naive_log_likelihood(weights, members):
+    total = 0.0
+    for world, basis, demos in members:
+        laws, costs, offered, counts = padded(world, basis, demos)
+        cost = np.where(offered, costs @ weights, np.inf)
+        taken = counts > 0
+        total += counts[taken] @ log_laws(laws, cost, world.discount)[taken]
+    return total
+
+
+def to_goal(seed, *, num_states=7):
+    """A random world of discount 1, from whose every pair the goal may be reached at once."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(num_states), 3 * num_states)
+    rows[-3:] = np.eye(num_states)[-1]
+    rows = np.delete(rows, [-2, -1], axis=0)
+    offsets = np.append(np.arange(0, 3 * num_states, 3), len(rows))
+    initial = np.append(np.full(num_states - 1, 1 / (num_states - 1)), 0.0)
+    world = jm.World(rows, initial, 1.0, choice_offsets=offsets, sink=num_states - 1)
+    psi = rng.uniform(0.2, 1, (world.num_pairs, 2))
+    psi[-1] = 0.0
+    return world, jm.CostBasis(psi)
+
+
+def members_of(seed, count=3):
+    found = []
+    for place in range(count):
+        world, basis = to_goal(100 * seed + place)
+        expert = jm.policy.soft_plan(world, basis.on(world) @ [2.0, 3.0]).policy
+        demos = jm.record(world, expert, trajectories=60, horizon=200, seed=place)
+        found.append((world, basis, demos))
+    return found
+
+
+def roads(destinations, *, trips=150, links=60):
+    found = []
+    for destination in destinations:
+        example = jm.gallery.road_network(
+            links,
+            destination=destination,
+            discount=1,
+            weights=(0.8, 0.5, 0.7, 0.6),
+            steps_at_most=1e3,
+        )
+        world, basis, expert = example
+        demos = jm.record(world, expert, trajectories=trips, horizon=1000, seed=destination)
+        found.append((world, basis, demos))
+    return found
+
+
+@pytest.mark.parametrize("made", [members_of, lambda seed: roads([3 * seed, 3 * seed + 1])])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_goals_at_discount_one_alone_and_in_families(made, seed):
+    members = made(seed)
+    found = jm.solvers.MaximumLikelihood().estimate(members)
+    assert found.status is jm.Status.CONVERGED
+    weights = found.weights
+    assert naive_log_likelihood(weights, members) == pytest.approx(found.log_likelihood, abs=1e-7)
+    for direction in np.eye(weights.size):
+        ahead, behind = (
+            naive_log_likelihood(weights + s * 1e-3 * direction, members) for s in (1, -1)
+        )
+        assert ahead < found.log_likelihood
+        assert behind < found.log_likelihood
+        slope = (ahead - behind) / 2e-3
+        assert abs(slope) * found.standard_errors.max() < 1e-2
+    curvature = [
+        [
+            sum(
+                s * r * naive_log_likelihood(weights + 1e-3 * (s * one + r * other), members)
+                for s in (1, -1)
+                for r in (1, -1)
+            )
+            / -4e-6
+            for one in np.eye(weights.size)
+        ]
+        for other in np.eye(weights.size)
+    ]
+    errors = np.sqrt(np.diag(np.linalg.inv(curvature)))
+    np.testing.assert_allclose(found.standard_errors, errors, rtol=1e-2)
+
+
+def test_a_shared_factor_changes_nothing(monkeypatch):
+    members = roads([0, 1, 2])
+    shared = jm.solvers.MaximumLikelihood().estimate(members)
+    monkeypatch.setattr(maximum_likelihood, "MOST_DIFFERING", -1)
+    alone = jm.solvers.MaximumLikelihood().estimate(members)
+    monkeypatch.setattr(maximum_likelihood, "network_soft", lambda *_: True)
+    planned = jm.solvers.MaximumLikelihood().estimate(members)
+    for other in (alone, planned):
+        assert other.log_likelihood == pytest.approx(shared.log_likelihood, abs=1e-8)
+        np.testing.assert_allclose(other.weights, shared.weights, rtol=1e-6)
+        np.testing.assert_allclose(other.standard_errors, shared.standard_errors, rtol=1e-6)
+
+
+def arriving(world, basis, goal):
+    """The roads with a link that is the destination itself: nothing leads out of it."""
+    here, there = world.pairs.states, world.transition.indices
+    kept = (here != goal) & (there != world.sink)
+    kept[np.flatnonzero(here == goal)[0]] = True
+    rows = world.transition.toarray()[kept][:, : world.sink]
+    psi = basis.on(world)[kept].copy()
+    rows[here[kept] == goal], psi[here[kept] == goal] = np.eye(world.sink)[goal], 0.0
+    sizes = np.bincount(here[kept], minlength=world.sink + 1)[: world.sink]
+    stay = here[kept] < world.sink
+    initial = np.full(world.sink, 1 / world.sink)
+    made = jm.World(
+        rows[stay], initial, 1.0, choice_offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        sink=goal, steps_at_most=1e3,
+    )  # fmt: skip
+    return made, jm.CostBasis(psi[stay], basis.names)
+
+
+def test_destinations_that_are_links_share_a_factor_by_few_rows(monkeypatch):
+    base, basis, _ = jm.gallery.road_network(60, discount=1, steps_at_most=1e3)
+    members = []
+    for goal in (5, 20, 41):
+        world, psi = arriving(base, basis, goal)
+        expert = jm.policy.soft_plan(world, psi.on(world) @ [0.8, 0.5, 0.7, 0.6]).policy
+        demos = jm.record(world, expert, trajectories=150, horizon=1000, seed=goal)
+        members.append((world, psi, demos))
+    factored = []
+    monkeypatch.setattr(
+        maximum_likelihood, "factorise", lambda matrix: factored.append(1) or factorise(matrix)
+    )
+    found = jm.solvers.MaximumLikelihood(starts=1).estimate(members)
+    assert found.status is jm.Status.CONVERGED
+    shared = len(factored)
+    value = naive_log_likelihood(found.weights, members)
+    assert value == pytest.approx(found.log_likelihood, abs=1e-7)
+    monkeypatch.setattr(maximum_likelihood, "MOST_DIFFERING", -1)
+    alone = jm.solvers.MaximumLikelihood(starts=1).estimate(members)
+    assert len(factored) - shared > 2 * shared
+    np.testing.assert_allclose(alone.weights, found.weights, rtol=1e-6)
+
+
+def test_soft_plans_with_discount_one_or_a_refusal():
+    world, basis = to_goal(7)
+    cost = basis.on(world) @ [1.0, 1.0]
+    found = jm.policy.soft_plan(world, cost)
+    laws, _, offered, _ = padded(world, basis, jm.Demonstrations([0, 0], [0], [0, 1]))
+    table = np.where(offered, 0.0, np.inf)
+    table[world.pairs.states, world.pairs.positions] = cost
+    np.testing.assert_allclose(found.values, soft_values(laws, table, 1.0), atol=1e-10)
+    assert found.error < 1e-9
+    with pytest.raises(jm.errors.InvalidCosts, match="entropy of going round"):
+        jm.policy.soft_plan(
+            jm.gallery.road_network(60, discount=1, steps_at_most=1e3).world, np.zeros(60 + 1)
+        )
+    warm = jm.policy.soft_plan(world, 1.1 * cost, warm_start=found)
+    again = jm.policy.soft_plan(world, 1.1 * cost)
+    np.testing.assert_allclose(warm.values, again.values, atol=1e-10)
+
+
+def test_members_are_refused_by_their_place():
+    members = members_of(1)
+    world, basis, demos = members[1]
+    solver = jm.solvers.MaximumLikelihood()
+    with pytest.raises(jm.errors.InvalidProblem, match="no members"):
+        solver.estimate([])
+    with pytest.raises(jm.errors.InvalidProblem, match="member 1 holds a CostBasis"):
+        solver.estimate([members[0], (basis, world, demos)])
+    other = jm.CostBasis(basis.matrix, ["x", "y"])
+    with pytest.raises(jm.errors.InvalidProblem, match="member 1 has the costs x, y"):
+        solver.estimate([members[0], (world, other, demos)])
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_scale_of_costs_does_not_matter(factor):
+    problem, _ = simulated(8)
+    scales = np.array([1.0, factor, 1 / factor])
+    scaled = jm.Apprenticeship(
+        problem.world, jm.CostBasis(problem.cost_matrix * scales), problem.demonstrations
+    )
+    one, other = (jm.solve(each, jm.solvers.MaximumLikelihood()) for each in (problem, scaled))
+    assert one.status in ENDED
+    assert other.status in ENDED
+    np.testing.assert_allclose(other.recovered * scales, one.recovered, rtol=1e-6)
+    np.testing.assert_allclose(other.likelihood.t_values, one.likelihood.t_values, rtol=1e-5)

@@ -51,13 +51,27 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, IntArray, SparseMatrix, dense, read_only, real_array
+from journeyman.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseMatrix,
+    dense,
+    read_only,
+    real_array,
+)
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.execution import one_blas_thread
 from journeyman.policy import Plan, Policy
-from journeyman.policy.planning import require_free_ends, soft_plan
+from journeyman.policy.planning import (
+    CLOSE,
+    NoSoftPolicy,
+    require_free_ends,
+    soft_change,
+    soft_plan,
+)
 from journeyman.policy.policy_evaluation import (
     DiscountedSystem,
     PolicySystems,
@@ -107,7 +121,7 @@ class MaximumLikelihood:
     """
 
     tolerance: float = 1e-6
-    starts: int = 3
+    starts: int = 2
     start: tuple[float, ...] | None = None
     max_iterations: int = 200
     seed: int = 0
@@ -192,6 +206,8 @@ NOISE = 1e-11
 """Relative error of values, and so what rounding may show as information."""
 LONGEST = 4.0
 """A step changes no recorded decision's log-odds by more than this (to first order)."""
+NEARER = (1.0, 0.3, 0.1)
+"""Drawn starts without a soft-optimal policy are tried again, so much nearer to the first one."""
 SUFFICIENT, SHORTER, SHORTEST = 1e-4, 0.4, 1e-9
 ROUNDING = 1e-13
 """Of log-likelihoods, relative to the number of decisions."""
@@ -243,13 +259,14 @@ class _Member:
     def systems(self) -> PolicySystems:
         return PolicySystems(self.world)
 
-    def soft(self, weights: FloatArray, near: _Soft | None) -> _Soft | None:
+    def soft(self, cost: FloatArray, near: _Soft | None) -> _Soft | None:
         """The soft-optimal policy; None where going round for ever is worth it."""
-        world, cost = self.world, self.costs @ weights
-        if world.has_goal:
-            return soft_to_end(self, cost, None if near is None else near.values)
+        world = self.world
         start = None if near is None else Plan(Policy.uniform(world), near.values, 0.0, 0)
-        plan = soft_plan(world, cost, warm_start=start, systems=self.systems)
+        try:
+            plan = soft_plan(world, cost, warm_start=start, systems=self.systems)
+        except NoSoftPolicy:
+            return None
         law = log_softmax(world.pairs, -self.backup(cost, plan.values))
         return _Soft(plan.values, law, _Factored(self.systems.of(plan.policy)))
 
@@ -290,68 +307,23 @@ class _Derivatives(NamedTuple):
     """Advantages of the recorded pairs."""
 
 
-MOST_STEPS, STALLED = 100, 5
-"""Newton steps of a soft plan with discount 1, and such without progress, before it is given up."""
-
-
-def soft_to_end(member: _Member, cost: FloatArray, start: FloatArray | None) -> _Soft | None:
-    """Soft values of discount 1, zero at ends, or None where there are none.
-
-    Newton's method is soft policy iteration: every policy takes all actions and so comes to an end,
-    and after one step values fall from step to step, either to the soft values or without end: then
-    the entropy of going round is worth more than it costs, and no policy is soft-optimal.
-    """
-    world, pairs = member.world, member.world.pairs
-    ended = world.absorbing
-
-    def at(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        backup = member.backup(cost, values)
-        law = log_softmax(pairs, -backup)
-        new = np.where(ended, 0.0, pairs.smallest(backup) - pairs.smallest(-law))
-        return new - values, law
-
-    values = start
-    if values is None:
-        uniform = pairs.uniform
-        right = np.where(ended, 0.0, pairs.total(uniform * (cost + np.log(uniform))))
-        values = member.systems.of(Policy.uniform(world)).solve(right).x
-    change, law = at(values)
-    best, idle = np.inf, 0
-    for _ in range(MOST_STEPS):
-        system = member.systems.of(Policy(np.exp(law), pairs))
-        left = float(np.abs(change).max())
-        unit = 1.0 + float(np.abs(values).max()) + float(np.abs(cost).max())
-        if not np.isfinite(left):
-            return None
-        idle = idle + 1 if left > best / 2 else 0
-        if left <= 1e-14 * unit or (idle >= STALLED and best <= CLOSE * unit):
-            return _Soft(values, law, _Factored(system))
-        best = min(best, left)
-        values = values + system.solve(change).x
-        change, law = at(values)
-    return None
-
-
-CLOSE = 1e-10
-"""Of the values: what a Bellman equation may miss where float64 gets no nearer."""
-
-
 class _Network:
     """Members with discount 1 whose every step is certain: routes to several destinations.
 
     There exp(-V) = z is linear: z = M z off the ends, z = 1 at them, with M(x, y) the sum of
     exp(-c(x, a)) over the actions that lead from x to y, and I - P_pi = diag(1/z) (I - M) diag(z).
     Soft values exist exactly if the spectral radius of M is below 1 (I - M is an M-matrix), which a
-    positive solution z proves. Members that differ in few states (their destinations) share the
-    factor of the first one: I - M_k is that of the first member with a few rows replaced, whose
-    inverse follows by the formula of Woodbury. The residual of V = TV decides, and corrections by
-    the same factor are repeated until it no longer falls.
+    positive solution z proves: M z <= z, and strictly after as many steps as an end is away.
+    Members that differ in few states (their destinations) share the factor of the first one: I -
+    M_k is that of the first member with a few rows replaced, whose inverse follows by the formula
+    of Woodbury; what leads to an end of all members stands on the right-hand side. The residual of
+    V = TV decides, and corrections by the same factor are repeated until it no longer falls.
     """
 
     def __init__(self, members: Sequence[_Member]) -> None:
         self.members = members
-        self.first = members[0]
-        self.rows = [_Rows(one) for one in members]
+        common = np.logical_and.reduce([one.world.absorbing for one in members])
+        self.rows = [_Rows(one, common) for one in members]
         self.differing = [one.differing(self.rows[0]) for one in self.rows]
 
     def soft(self, weights: FloatArray, near: Sequence[_Soft] | None) -> list[_Soft] | None:
@@ -360,62 +332,57 @@ class _Network:
         for place, member in enumerate(self.members):
             cost, states = member.costs @ weights, self.differing[place]
             with np.errstate(over="ignore"):
-                matrix = self.rows[place].matrix(cost)
-            if not np.isfinite(matrix.data).all():
+                matrix, right = self.rows[place].system(cost)
+            if not (np.isfinite(matrix.data).all() and np.isfinite(right).all()):
                 return None
-            one = None
+            one: _Soft | bool = False
             if shared is not None and states is not None:
-                one = network_soft(member, cost, shared[0], _Update(*shared, matrix, states))
-            if one is None:
+                one = network_soft(member, cost, right, shared[0], _Update(*shared, matrix, states))
+            if isinstance(one, bool):
                 try:
                     own = factorise(sparse.eye_array(matrix.shape[0], format="csr") - matrix)
                 except RuntimeError:  # exactly singular
                     return None
                 shared = shared or (own, matrix)
-                one = network_soft(member, cost, own, None)
-            if one is None and self._underflows(weights, member):
-                one = soft_to_end(member, cost, None if near is None else near[place].values)
-            if one is None:
+                one = network_soft(member, cost, right, own, None)
+            if one is True:
+                one = member.soft(cost, None if near is None else near[place]) or False
+            if isinstance(one, bool):
                 return None
             found.append(one)
         return found
-
-    @staticmethod
-    def _underflows(weights: FloatArray, member: _Member) -> bool:
-        """Whether z may be too small for float64 although it exists: costs are large then."""
-        return float(np.abs(member.costs @ weights).max()) * member.world.num_states > DIGITS
-
-
-DIGITS = 600.0
-"""Of log z, which float64 holds."""
 
 
 class _Rows:
     """Where the steps of a deterministic world lead; ends lead nowhere."""
 
-    def __init__(self, member: _Member) -> None:
+    def __init__(self, member: _Member, common: BoolArray) -> None:
         world = member.world
         kept = world.continuation
-        self.going = np.flatnonzero(np.diff(kept.indptr))
-        self.sources, self.targets = world.pairs.states[self.going], kept.indices
-        self.costs = member.costs[self.going]
-        self.num_states, self.ended = world.num_states, world.absorbing
+        going = np.flatnonzero(np.diff(kept.indptr))
+        sources, targets = world.pairs.states[going], kept.indices
+        last = common[targets]
+        self.shape = (world.num_states, world.num_states)
+        self.ends = world.absorbing.astype(float)
+        self.inner, self.sources, self.targets = going[~last], sources[~last], targets[~last]
+        self.final, self.before = going[last], sources[last]
+        draws = np.random.default_rng(0).normal(size=(3, member.costs.shape[1]))
+        mixed = (np.cos(member.costs[self.inner] @ draws[0]) + np.cos(self.targets * 0.7 + 0.1),
+                 member.costs[self.inner] @ draws[1])  # fmt: skip
+        self.marks = np.array([np.bincount(self.sources, one, world.num_states) for one in mixed])
 
-    def matrix(self, cost: FloatArray) -> SparseMatrix:
-        parts = (np.exp(-cost[self.going]), (self.sources, self.targets))
-        return sparse.csr_array(sparse.coo_array(parts, shape=(self.num_states,) * 2))
+    def system(self, cost: FloatArray) -> tuple[SparseMatrix, FloatArray]:
+        """M without the ends of all members, and what z is on the right-hand side."""
+        parts = (np.exp(-cost[self.inner]), (self.sources, self.targets))
+        right = np.bincount(self.before, np.exp(-cost[self.final]), self.shape[0])
+        return sparse.csr_array(sparse.coo_array(parts, shape=self.shape)), right + self.ends
 
     def differing(self, other: "_Rows") -> IntArray | None:
-        """The states whose steps or costs differ; None where they are many."""
-        if self.num_states != other.num_states:
+        """The states whose steps seem to differ; None where they are many. Those that are missed
+        show in the residual."""
+        if self.shape != other.shape:
             return None
-        tables = [np.column_stack([one.sources, one.targets, one.costs]) for one in (self, other)]
-        if np.array_equal(tables[0], tables[1]):
-            return np.zeros(0, dtype=np.int64)
-        both = np.vstack(tables)
-        _, inverse, counts = np.unique(both, axis=0, return_inverse=True, return_counts=True)
-        odd = both[counts[np.ravel(inverse)] % 2 == 1, 0]
-        states = np.unique(odd).astype(np.int64)
+        states = np.flatnonzero((self.marks != other.marks).any(axis=0))
         return states if states.size <= MOST_DIFFERING else None
 
 
@@ -460,7 +427,7 @@ class _Scaled:
         left = right - matrix @ x
         size = np.abs(left).sum()
         for _ in range(3):
-            if size <= 1e-14 * np.abs(right).sum():
+            if size <= 1e-12 * np.abs(right).sum():
                 break
             there = x + self._once(left, transposed)
             remaining = right - matrix @ there
@@ -479,29 +446,29 @@ class _Scaled:
 
 
 def network_soft(
-    member: _Member, cost: FloatArray, factor: Any, update: _Update | None
-) -> _Soft | None:
-    """None where there is no positive z, or float64 cannot hold it."""
-    world, pairs = member.world, member.world.pairs
-    z = factor.solve(world.absorbing.astype(float))
+    member: _Member, cost: FloatArray, right: FloatArray, factor: Any, update: _Update | None
+) -> _Soft | bool:
+    """True where float64 cannot hold z, False where there is no positive one."""
+    world = member.world
+    z = factor.solve(right)
     if update is not None:
         z = update.corrected(z, False)
-    if not (np.isfinite(z).all() and (z > SMALLEST).all()):
-        return None
+    if not (np.isfinite(z).all() and (z >= 0).all()):
+        return False
+    if not (z > SMALLEST).all():
+        return True
     values, best = np.where(world.absorbing, 0.0, -np.log(z)), np.inf
     while True:
-        backup = member.backup(cost, values)
-        law = log_softmax(pairs, -backup)
-        new = np.where(world.absorbing, 0.0, pairs.smallest(backup) - pairs.smallest(-law))
+        change, law = soft_change(world, cost, values)
         chain = averaging(world, np.exp(law)) @ world.continuation
         system = _Scaled(np.exp(-values), chain, factor, update)
-        left, unit = float(np.abs(new - values).max()), 1.0 + float(np.abs(values).max())
+        left, unit = float(np.abs(change).max()), 1.0 + float(np.abs(values).max())
         if left <= 1e-13 * unit:
             return _Soft(values, law, system)
         if not left < best / 2:
-            return _Soft(values, law, system) if left <= CLOSE * unit else None
+            return _Soft(values, law, system) if left <= CLOSE * unit else False
         best = left
-        values = values + system.solve((new - values)[:, np.newaxis])[:, 0]
+        values = values + system.solve(change[:, np.newaxis])[:, 0]
 
 
 SMALLEST = 1e-280
@@ -541,7 +508,8 @@ class _Sample:
             if network is not None:
                 some = network.soft(weights, known)
             else:
-                one = self.members[places[0]].soft(weights, None if known is None else known[0])
+                member = self.members[places[0]]
+                one = member.soft(member.costs @ weights, None if known is None else known[0])
                 some = None if one is None else [one]
             if some is None:
                 return None
@@ -722,7 +690,7 @@ class _Search:
                     return point
                 scale *= 2.0
         raise InvalidProblem(
-            "with discount 1 no soft-optimal policy was found to start from: where a step costs "
+            "with discount 1 no soft-optimal policy was found to start from: where steps cost "
             "little, the entropy of going round for ever is worth more than it costs",
             "Give start= weights that make every step expensive enough, or a world with a discount "
             "below 1",
@@ -736,9 +704,11 @@ class _Search:
             if self.watch.must_stop or not spread.identified.size:
                 break
             drawn = spread.expanded(rng.normal(size=(spread.identified.shape[1],)))
-            start = self.sample.at(self.first.weights + drawn)
-            if start is not None:
-                found.append(self._climb(start))
+            for length in NEARER:
+                start = self.sample.at(self.first.weights + length * drawn)
+                if start is not None:
+                    found.append(self._climb(start))
+                    break
         best = max(found, key=lambda one: one.point.value)
         self.tried = len(found)
         near = [abs(one.point.value - best.point.value) <= SAME_MAXIMUM for one in found]
@@ -781,7 +751,10 @@ class _Search:
     def _settled(self, found: _Found) -> _Found:
         """The same maximum without a part of what is not identified; whether it is one at all."""
         point, null = found.point, self._never_identified(found.point)
-        plain = self.sample.at(point.weights - null @ (null.T @ point.weights), point)
+        if null.shape[1]:
+            plain = self.sample.at(point.weights - null @ (null.T @ point.weights), point)
+        else:
+            plain = None
         if plain is not None and abs(plain.value - point.value) <= SAME_MAXIMUM:
             found = _Found(plain, found.status)
         ended = found.status in (Status.CONVERGED, Status.INACCURATE)
@@ -841,14 +814,14 @@ class _Search:
 def positive_direction(members: Sequence[_Member]) -> FloatArray | None:
     """Weights under which every step that does not lead to an end costs at least 1, if any."""
     rows = [one.costs[one.world.continuation @ (~one.world.absorbing) > 0] for one in members]
-    table = np.unique(np.vstack(rows), axis=0)
+    table = np.vstack(rows)
     sizes = np.abs(table).max(axis=0)
     scaled = table / np.where(sizes > 0, sizes, 1.0)
     simple = scaled.sum(axis=1)
     if not (scaled.min() >= 0 and simple.min() > 1e-3):
         from scipy.optimize import linprog
 
-        count = scaled.shape[1]
+        scaled, count = np.unique(scaled, axis=0), scaled.shape[1]
         found = linprog(
             np.append(np.zeros(count), -1.0),
             A_ub=np.column_stack([-scaled, np.ones(len(scaled))]),
