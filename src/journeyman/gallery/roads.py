@@ -31,6 +31,7 @@ from journeyman.costs import CostBasis
 from journeyman.errors import InvalidWorld
 from journeyman.gallery.example import Example
 from journeyman.policy import soft_plan
+from journeyman.policy.planning import NoSoftPolicy
 from journeyman.world import World
 
 NAMES = ("length", "left turn", "u-turn", "crossing")
@@ -92,7 +93,13 @@ def road_network(
         steps_at_most=steps_at_most,
     )
     basis = CostBasis(costs, NAMES)
-    return Example(world, basis, soft_plan(world, costs @ theta).policy)
+    try:
+        return Example(world, basis, soft_plan(world, costs @ theta).policy)
+    except NoSoftPolicy:
+        raise InvalidWorld(
+            "with these weights it would be worth driving on for ever",
+            "Give larger weights, or a discount below 1",
+        ) from None
 
 
 class _Roads(NamedTuple):

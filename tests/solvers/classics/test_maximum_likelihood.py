@@ -8,6 +8,7 @@ from journeyman.policy.policy_evaluation import factorise
 from journeyman.solvers.classics import maximum_likelihood
 from journeyman.solvers.classics.maximum_likelihood import _Member, _Sample
 from journeyman.testing import Shape, check_solver, random_world
+from naive.horizon import backward_values
 from naive.likelihood import estimate, log_laws, log_likelihood, soft_values
 
 ENDED = (jm.Status.CONVERGED, jm.Status.OPTIMAL)
@@ -368,6 +369,20 @@ def test_soft_plans_with_discount_one_or_a_refusal():
     np.testing.assert_allclose(warm.values, again.values, atol=1e-10)
 
 
+def test_maximum_entropy_is_for_discounts_below_one():
+    problem = jm.Apprenticeship(*members_of(1)[0])
+    with pytest.raises(jm.errors.InvalidProblem, match="MaximumEntropy is for worlds"):
+        jm.solve(problem, jm.solvers.MaximumEntropy())
+
+
+def test_one_world_to_a_goal_is_solved_as_every_problem():
+    problem = jm.Apprenticeship(*members_of(1)[0])
+    answer = jm.solve(problem, jm.solvers.MaximumLikelihood())
+    assert answer.status in ENDED
+    assert answer.lower_bound <= answer.value
+    assert answer.likelihood.weights.tolist() == answer.recovered.tolist()
+
+
 def test_members_are_refused_by_their_place():
     members = members_of(1)
     world, basis, demos = members[1]
@@ -393,3 +408,59 @@ def test_the_scale_of_costs_does_not_matter(factor):
     assert other.status in ENDED
     np.testing.assert_allclose(other.recovered * scales, one.recovered, rtol=1e-6)
     np.testing.assert_allclose(other.likelihood.t_values, one.likelihood.t_values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.7])
+@pytest.mark.parametrize("shape", [Shape.RAGGED, Shape.ABSORBING])
+def test_horizons_without_any_reduction(shape, discount):
+    rng = np.random.default_rng(3)
+    base = random_world(rng, shape, num_states=5)
+    basis = jm.CostBasis(rng.uniform(-1, 1, (base.num_pairs, 2)))
+    world = base.with_horizon(6, discount=discount)
+    expert = jm.policy.soft_plan(world, basis.on(world) @ [1.0, -2.0]).policy
+    demos = jm.record(world, expert, trajectories=150, horizon=6, seed=0)
+    answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.MaximumLikelihood())
+    found = answer.likelihood
+    assert answer.status in ENDED
+    steps = demos.step_states // base.num_states
+    at = demos.step_states % base.num_states
+    taken = base.pairs.index(at, demos.actions)
+
+    def naive(weights):
+        cost = basis.on(base) @ weights
+        values = backward_values(
+            base.transition.toarray(), base.pairs.offsets, cost, 6, discount, temperature=1.0
+        )
+        later = np.vstack([values[1:], np.zeros(base.num_states)])
+        ahead = cost + discount * later @ base.transition.T
+        return (values[steps, at] - ahead[steps, taken]).sum()
+
+    assert naive(found.weights) == pytest.approx(found.log_likelihood, abs=1e-8)
+    eye = np.eye(2)
+    for direction in eye:
+        ahead, behind = (naive(found.weights + s * 1e-4 * direction) for s in (1, -1))
+        assert abs(ahead - behind) / 2e-4 < 1e-3
+    curvature = [
+        [
+            sum(
+                s * r * naive(found.weights + 1e-3 * (s * one + r * other))
+                for s in (1, -1)
+                for r in (1, -1)
+            )
+            / -4e-6
+            for one in eye
+        ]
+        for other in eye
+    ]
+    errors = np.sqrt(np.diag(np.linalg.inv(curvature)))
+    np.testing.assert_allclose(found.standard_errors, errors, rtol=1e-3)
+
+
+def test_records_that_came_to_rest_before_the_horizon_are_over():
+    base = jm.World([[0, 1], [0, 1], [0, 1], [0, 1]], [1, 0], 0.9)
+    basis = jm.CostBasis([[1.0], [0.0], [0.0], [0.0]])
+    demos = jm.Demonstrations([0, 1] * 8, [0, 1, 1, 0, 1, 1, 1, 1], np.arange(9), [True] * 8)
+    problem = jm.Apprenticeship(base.with_horizon(4), basis, demos)
+    found = jm.solve(problem, jm.solvers.MaximumLikelihood()).likelihood
+    assert found.num_decisions == 8
+    assert found.weights[0] == pytest.approx(np.log(3), abs=1e-6)

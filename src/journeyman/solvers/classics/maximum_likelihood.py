@@ -19,7 +19,9 @@ E = B - discount P, E_pi = I - discount P_pi, and Cov(x) = sum_a pi_w(a | x) A(x
 
 This follows from V = -log sum_a exp(-Q), whose second derivative is E_pi[Q''] - Cov, so that
 V'' = -E_pi^{-1} Cov, and L'' = <E' n, V''>. One evaluation takes a soft plan and one linear system
-with a right-hand side per cost; J takes one more system.
+with a right-hand side per cost; J takes one more system. In a world with a horizon layers have
+temperatures of their own (`soft_scales`): there A is in units of its layer's, n is divided by it in
+E' n, and y multiplied.
 
 *Method.* Newton's with J where it is positive definite and Fisher scoring elsewhere, shortened
 until L rises; from several starts, because L need not be concave. Combinations of costs that change
@@ -71,6 +73,7 @@ from journeyman.policy.planning import (
     require_free_ends,
     soft_change,
     soft_plan,
+    soft_scales,
 )
 from journeyman.policy.policy_evaluation import (
     DiscountedSystem,
@@ -247,13 +250,25 @@ class _Member:
         self.world = world
         self.costs = np.asarray(dense(basis.on(world)), dtype=float)
         require_free_ends(world, self.costs, "a cost")
-        taken = demos.pairs_in(world)
-        if world.has_goal:
-            taken = taken[~world.absorbing[world.pairs.states[taken]]]
+        temperatures = soft_scales(world)
+        self.temperatures = np.where(temperatures > 0, temperatures, 1.0)
+        taken = demos.on(world).pairs_in(world)
+        taken = taken[~self._resting[world.pairs.states[taken]]]
         self.counts = np.bincount(taken, minlength=world.num_pairs).astype(float)
         self.visits = world.pairs.total(self.counts)
-        self.flow = world.flow.apply(self.counts)
+        self.flow = world.flow.apply(self.counts / world.pairs.spread(self.temperatures))
         self.taken = np.flatnonzero(self.counts)
+
+    @property
+    def _resting(self) -> BoolArray:
+        """States in which an episode is over: what is recorded there is no decision."""
+        world, layers = self.world, self.world.layers
+        if layers is None:
+            return world.absorbing if world.has_goal else np.zeros(world.num_states, dtype=bool)
+        first = self.costs[world.pairs.offsets[world.pairs.states]]
+        alike = world.pairs.smallest(-np.abs(self.costs - first).max(axis=1)) == 0
+        over = np.append(np.tile(layers.base.absorbing, layers.horizon), True)
+        return np.asarray(alike & over)
 
     @cached_property
     def systems(self) -> PolicySystems:
@@ -267,7 +282,8 @@ class _Member:
             plan = soft_plan(world, cost, warm_start=start, systems=self.systems)
         except NoSoftPolicy:
             return None
-        law = log_softmax(world.pairs, -self.backup(cost, plan.values))
+        spread = world.pairs.spread(self.temperatures)
+        law = log_softmax(world.pairs, -self.backup(cost, plan.values) / spread)
         return _Soft(plan.values, law, _Factored(self.systems.of(plan.policy)))
 
     def backup(self, cost: FloatArray, values: FloatArray) -> FloatArray:
@@ -283,7 +299,9 @@ class _Member:
         values = soft.system.solve(pairs.total(law[:, np.newaxis] * self.costs))
         backup = self.backup(self.costs, values)
         centred = backup - pairs.spread(pairs.total(law[:, np.newaxis] * backup))
+        centred /= pairs.spread(self.temperatures)[:, np.newaxis]
         shadow = soft.system.solve(self.flow[:, np.newaxis], transposed=True)[:, 0]
+        shadow = shadow * self.temperatures
         seen = law * pairs.spread(self.visits)
         used = np.flatnonzero(seen)
         return _Derivatives(
