@@ -383,6 +383,15 @@ def test_one_world_to_a_goal_is_solved_as_every_problem():
     assert answer.likelihood.weights.tolist() == answer.recovered.tolist()
 
 
+def test_a_family_by_its_members_or_as_one_problem():
+    family = jm.problem.Family(members_of(1))
+    solver = jm.solvers.MaximumLikelihood()
+    apart, together = solver.estimate(family), jm.solve(family.problem(), solver)
+    assert together.status in ENDED
+    assert together.likelihood.log_likelihood == pytest.approx(apart.log_likelihood, abs=1e-8)
+    np.testing.assert_allclose(together.recovered, apart.weights, rtol=1e-6)
+
+
 def test_members_are_refused_by_their_place():
     members = members_of(1)
     world, basis, demos = members[1]

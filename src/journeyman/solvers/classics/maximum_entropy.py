@@ -83,7 +83,6 @@ from journeyman.solvers.running import (
     require_positive,
     require_time_limit,
 )
-from journeyman.world.levels import require_discounted
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,6 @@ class MaximumEntropy:
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         require_suitable(problem, type(self).__name__)
-        require_discounted(problem.world, type(self).__name__)
         dual = EntropyDual(problem)
         path = RidgePath(dual, self.tolerance, watch, self.max_iterations)
         try:

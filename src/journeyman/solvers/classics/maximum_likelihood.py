@@ -48,7 +48,7 @@ Karlström, "A link based network route choice model with unrestricted choice se
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -82,7 +82,7 @@ from journeyman.policy.policy_evaluation import (
     factorise,
 )
 from journeyman.policy.table import log_softmax
-from journeyman.problem import Apprenticeship
+from journeyman.problem import Apprenticeship, Family
 from journeyman.progress import Observer
 from journeyman.solvers.answer import Answer, LikelihoodEstimate, Work
 from journeyman.solvers.classics.answering import (
@@ -129,6 +129,8 @@ class MaximumLikelihood:
     max_iterations: int = 200
     seed: int = 0
     time_limit: float | None = None
+    reaches_goals: ClassVar[bool] = True
+    """It works with discount 1 (`solvers.solve`)."""
 
     def __post_init__(self) -> None:
         require_positive("tolerance", self.tolerance, below=1)
@@ -161,17 +163,19 @@ class MaximumLikelihood:
 
     def estimate(
         self,
-        members: Iterable[tuple[World, CostBasis, Demonstrations]],
+        members: Family | Iterable[tuple[World, CostBasis, Demonstrations]],
         *,
         observer: Observer | None = None,
     ) -> LikelihoodEstimate:
-        """One cost for several worlds, each with its costs (the same in number) and records.
+        """One cost for several worlds, each with its costs (of the same names) and records.
 
         Trips to different destinations, patients of different groups: L is the sum over members.
         Where every step is certain and the discount is 1 (a road network), members that differ in
-        their destination only share one factorisation.
+        their destination only share one factorisation. The answer has no policy and no bounds; for
+        these solve `Family(members).problem()`, or one member's problem.
         """
-        given = [Member(*one) for one in members]
+        parts = members.members if isinstance(members, Family) else members
+        given = [Member(*one) for one in parts]
         if not given:
             raise InvalidProblem("there are no members", "Give (world, basis, demonstrations), ...")
         for place, (world, basis, demos) in enumerate(given):
