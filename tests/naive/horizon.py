@@ -14,7 +14,8 @@ def backward_values(P, offsets, costs, steps, discount, temperature=0.0):
         rows = [ahead[first:last] for first, last in pairwise(offsets)]
         if temperature:
             values = np.array([
-                -temperature * np.log(np.exp(-row / temperature).sum()) for row in rows
+                row.min() - temperature * np.log(np.exp((row.min() - row) / temperature).sum())
+                for row in rows
             ])  # fmt: skip
         else:
             values = np.array([row.min() for row in rows])

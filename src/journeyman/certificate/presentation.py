@@ -7,7 +7,7 @@ and numbers from here as well.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from textwrap import wrap
@@ -30,6 +30,7 @@ from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import Rational
 from journeyman.world.estimation import observed_support
+from journeyman.world.layers import Layers
 from journeyman.world.levels import Level
 
 ROUNDING = 1e-10
@@ -381,7 +382,7 @@ def table(certificate: Certificate) -> str:
         ]
     regret = certificate.regret
     known = best.terms if regret is None or not regret.valid else (*best.terms, *regret.terms)
-    words = symbols_in_words(known, [way.kind for way in certificate.combinations])
+    words = symbols_of(certificate, known, [way.kind for way in certificate.combinations])
     if words:
         wrapped = wrap(words, WIDTH - 2, break_on_hyphens=False)
         lines += ["", "symbols", *(f"  {line}" for line in wrapped)]
@@ -499,6 +500,21 @@ def kinds(names: Iterable[str]) -> dict[str, str]:
     """Letters of the ways to evaluate a policy, and what they stand for."""
     letters = {re.split("[, ]", name)[0] for name in names}
     return {letter: words for letter, words in KINDS.items() if letter in letters}
+
+
+def symbols_of(certificate: Certificate, terms: Sequence[Term], kinds: Sequence[str]) -> str:
+    """`symbols_in_words` of the world at hand: with a horizon, h is the time of an episode."""
+    words, layers = symbols_in_words(terms, kinds), layers_of(certificate.problem)
+    if layers is None:
+        return words
+    return words.replace(
+        f"h: {SYMBOLS['h']}", "h: 1/(1 - discount), at least the discounted steps of an episode"
+    )
+
+
+def layers_of(problem: Any) -> Layers | None:
+    """Of a world with a horizon."""
+    return getattr(problem.world, "layers", None)
 
 
 def symbols_in_words(terms: Iterable[Term], ways: Iterable[str]) -> str:

@@ -61,6 +61,14 @@ TerminalState = Annotated[
     int | None,
     typer.Option(help="Where terminated episodes end, instead of their last state.", min=0),
 ]
+Horizon = Annotated[
+    int | None,
+    typer.Option(help="Every episode ends after so many steps, whatever happens.", min=1),
+]
+StepDiscount = Annotated[
+    float | None,
+    typer.Option(help="With --horizon: a step at time t counts this^t; 1 if all count the same."),
+]
 Rewards = Annotated[
     bool | None,
     typer.Option("--rewards/--no-rewards", help="Whether the features are rewards, or costs."),

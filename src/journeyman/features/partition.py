@@ -218,6 +218,7 @@ def partition(
     chosen = Hats() if membership is None else membership
     if not isinstance(chosen, Membership):
         raise InvalidCosts(f"membership is {chosen!r}", "Give a value, for example Hats()")
+    demos = None if demos is None else demos.on(world)
     return blended(world, demos, [chosen.over(cells)], base=base, heuristics=heuristics)
 
 

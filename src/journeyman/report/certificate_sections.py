@@ -13,11 +13,12 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.consistency import NAME
 from journeyman.certificate.evaluation import BudgetCertificate
 from journeyman.certificate.presentation import (
+    layers_of,
     numbers_beside,
     percent,
     premises_of_the_regret,
     regret_in_words,
-    symbols_in_words,
+    symbols_of,
 )
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus
 from journeyman.problem import cost_ranges
@@ -128,8 +129,11 @@ def _badges(data: ReportData) -> list[tuple[str, str]]:
 def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
     """What else is known, each number with its name and its meaning; rounding is shown as zero."""
     certificate, discount = data.certificate, 1 - 1 / data.horizon
+    per_step = f"the bound times 1 − {discount:.6g}"
+    if layers_of(certificate.problem) is not None:
+        per_step = f"the bound over {data.horizon:.6g} discounted steps of an episode"
     entries: list[tuple[str, float, str]] = [
-        ("per step", certificate.normalised_bound, f"the bound times 1 − {discount:.6g}"),
+        ("per step", certificate.normalised_bound, per_step),
         ("failure probability", certificate.failure_probability, "of the bound, at most"),
     ]
     if certificate.is_exact:
@@ -159,7 +163,8 @@ def terms(data: ReportData, prefix: str) -> Section:
     content = {
         "introduction": _introduction(data), "waterfall": _waterfall(best, f"{prefix}waterfall"),
         "terms": rows, "sum": last,
-        "symbols": symbols_in_words(best.terms, [way.kind for way in ways]), **_other_ways(data),
+        "symbols": symbols_of(certificate, best.terms, [way.kind for way in ways]),
+        **_other_ways(data),
     }  # fmt: skip
     return Section("terms", "What the bound is made of", content, link="Terms")
 

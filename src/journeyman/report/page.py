@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+from journeyman.certificate.presentation import layers_of
 from journeyman.report.certificate_sections import (
     budgets,
     premises,
@@ -108,14 +109,18 @@ def sections(data: ReportData, wanted: Iterable[Builder], prefix: str = "") -> l
 
 def _size(data: ReportData) -> str:
     """World, discount, costs and demonstrations in one line."""
-    problem = data.certificate.problem
-    size = f"{int(problem.world.num_states):,} states, " if problem.has_states else ""
+    problem, layers = data.certificate.problem, layers_of(data.certificate.problem)
+    there = problem.world if layers is None else layers.base
+    size = f"{int(there.num_states):,} states, " if problem.has_states else ""
     if data.world is not None:
-        size += f"{data.world.num_pairs:,} state-action pairs, "
+        size += f"{there.num_pairs:,} state-action pairs, "
+    counted = f"discount {number(1 - 1 / data.horizon)}"
+    if layers is not None:
+        counted = f"episodes of {layers.horizon:,} steps, discount {number(layers.discount)}"
     kind = "rewards" if problem.basis.rewards else "costs"
     costs = f"{problem.basis.num_costs:,} {kind}"
     if data.certificate.agreement is not None:
         costs = "every cost in a range"
     demos = data.demonstrations
     seen = f", {len(demos):,} demonstrations" if demos is not None else ""
-    return f"{size}discount {number(1 - 1 / data.horizon)}, {costs}{seen}"
+    return f"{size}{counted}, {costs}{seen}"

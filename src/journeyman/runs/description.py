@@ -5,6 +5,8 @@
     demonstrations = "demos.csv"
     truncated_at = 200             if a time limit of 200 steps ended episodes, however marked
     terminal_state = 16            where terminated episodes end, if their records do not say it
+    horizon = 50                   if every episode ends after 50 steps, whatever happens; a step
+    step_discount = 1.0            at time t then counts step_discount^t, by default the world's
     cost_class = "infinity-ball"   or another name, or a .json file with a name and numbers
     expert_is = "rational:0.01"    what is declared about the expert, separated by commas
     failure_probability = 0.05
@@ -88,6 +90,10 @@ class RunDescription:
     """The time limit that ended episodes of this length, however they are marked."""
     terminal_state: int | None = None
     """Where terminated episodes end, instead of their last state."""
+    horizon: int | None = None
+    """Steps of an episode, in a world where all end after as many."""
+    step_discount: float | None = None
+    """Of these steps; by default that of the world."""
     cost_class: str = "infinity-ball"
     expert_is: str = ""
     """Premises about the expert, such as "rational:0.01, deterministic"."""
@@ -109,10 +115,23 @@ class RunDescription:
         _require_cost_class(self.cost_class)
         premises_in(self.expert_is)
         _require_choice("solver.name", self.solver.name, SOLVERS)
-        for name, least in (("seed", 0), ("truncated_at", 1), ("terminal_state", 0)):
+        for name, least in (
+            ("seed", 0),
+            ("truncated_at", 1),
+            ("terminal_state", 0),
+            ("horizon", 1),
+        ):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise wrong_setting(name, value, f"Give a whole number from {least}")
+        if self.step_discount is not None and self.horizon is None:
+            raise wrong_setting(
+                "step_discount", self.step_discount, "Give a horizon, the steps that it counts"
+            )
+        if self.step_discount is not None and not 0 < self.step_discount <= 1:
+            raise wrong_setting(
+                "step_discount", self.step_discount, "Give a number above 0 and up to 1"
+            )
         if not 0 < self.failure_probability < 1:
             raise wrong_setting(
                 "failure_probability",

@@ -21,7 +21,7 @@ from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
 from journeyman.runs.interruption import Stop
 from journeyman.runs.run_directory import Metrics, RunDirectory
-from journeyman.runs.run_inputs import Inputs, world_digest, world_from
+from journeyman.runs.run_inputs import Inputs, with_horizon_of, world_digest, world_from
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
 from journeyman.solvers.reduced.descent import SCHEMA_VERSION
@@ -124,7 +124,8 @@ def _inputs(place: RunDirectory, description: RunDescription) -> Inputs:
     except InvalidInput:
         if place.was_begun and description.world:
             world = world_from(description.world, description.world_options)
-            place.require_same({"world": world_digest(world)})
+            there = with_horizon_of(description, world)
+            place.require_same({"world": world_digest(there)})
         raise
 
 

@@ -49,7 +49,8 @@ class Inputs:
         demos = demonstrations_from(description, world)
         budgets = tuple(_budget(one, basis, world) for one in description.budgets)
         return cls(
-            world, basis, demos, cost_class_of(description.cost_class), budgets,
+            with_horizon_of(description, world), basis, demos,
+            cost_class_of(description.cost_class), budgets,
             tuple(premises_in(description.expert_is)),
         )  # fmt: skip
 
@@ -71,6 +72,14 @@ class Inputs:
             "budgets": digest([(one.cost, one.at_most, one.name) for one in self.budgets]),
             "premises": digest([repr(one) for one in self.expert_is]),
         }
+
+
+def with_horizon_of(description: RunDescription, world: World) -> World:
+    """The world of the problem: with a horizon where the description has one. Costs, budgets and
+    demonstrations are read, and given to the problem, as those of the world without it."""
+    if description.horizon is None:
+        return world
+    return world.with_horizon(description.horizon, description.step_discount)
 
 
 def world_digest(world: World) -> str:
