@@ -238,6 +238,7 @@ def icu_sepsis(*, discount: float = 0.99) -> ClinicalExample:
         choice_offsets=np.append(0, np.cumsum(choices)),
         state_names=[*(f"patients {group}" for group in range(PATIENTS)), *ENDS],
         observed_actions=np.append(np.nonzero(offered)[1], np.zeros_like(ends)),
+        sink=SURVIVAL if discount == 1 else None,
     )
     return ClinicalExample(world, CostBasis(_costs(files), COSTS), _clinicians(files, world))
 
