@@ -52,6 +52,21 @@ def test_honest_runs_pass(tmp_path, more):
     jm.audit(tmp_path / "run").require()
 
 
+@pytest.mark.parametrize("horizon", [1, 2, 7])
+def test_honest_runs_with_a_horizon_pass(tmp_path, horizon):
+    problem = certified().problem
+    world, demos = problem.world.with_horizon(horizon, discount=1), problem.demonstrations
+    cut = [slice(first, first + horizon) for first in demos.offsets[:-1]]
+    states = [demos.episode(j)[0][: horizon + 1] for j in range(len(demos))]
+    episodes = jm.Demonstrations.from_arrays(states, [demos.actions[part] for part in cut])
+    certificate = jm.learn(world, problem.basis, episodes).certificate
+    assert certificate.valid
+    names = [one.name for one in certificate.premises]
+    assert ("pairs of a group share one law of outcomes" in names) == (horizon > 1)
+    save_run(certificate, tmp_path / "run", seeds={"solver": 0})
+    jm.audit(tmp_path / "run").require()
+
+
 def test_a_run_whose_pairs_do_not_share_a_law_is_refuted_and_the_audit_says_so(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.integers(BINS - 2, size=3000)

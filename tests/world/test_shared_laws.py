@@ -207,3 +207,14 @@ def test_a_world_whose_laws_do_not_follow_from_its_groups_is_refused():
     ):
         with pytest.raises(InvalidWorld, match="share"):
             jm.World(**{"transition": world.transition} | facts | changes)
+
+
+def test_layers_of_a_horizon_share_the_laws_of_the_world():
+    from journeyman.certificate.model_error import transition_radii
+
+    world = learned([0, 1, 2, 0] * 50, [0, 0, 1, 1] * 50, [1, 1, 2, 1] * 50)
+    layered = world.with_horizon(3, discount=1)
+    assert layered.shared.num_groups == 1
+    assert layered.shared.group_tallies.tolist() == world.shared.group_tallies.tolist()
+    once, often = (transition_radii(one, 0.05).transition for one in (world, layered))
+    assert np.array_equal(often, np.concatenate([once, once, np.zeros(10 + 2)]))

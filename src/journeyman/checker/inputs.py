@@ -115,6 +115,22 @@ class Groups:
         places = (pair, self.target[pair, outcome])
         return sparse.coo_array((entries, places), shape=(self.label.size, num_states)).tocsr()
 
+    def over(self, steps: int, num_states: int, last: int) -> "Groups | None":
+        """The same in every layer but the last of a world with a horizon, and none at its end."""
+        if steps < 2:
+            return None
+        none, width = self.label.size + last, self.target.shape[1]
+        moved = [
+            np.where(self.target < 0, -1, self.target + (t + 1) * num_states)
+            for t in range(steps - 1)
+        ]
+        others = np.zeros(((steps - 2) * len(self.tally), width), dtype=np.int64)
+        return Groups(
+            np.append(np.tile(self.label, steps - 1), np.full(none, -1)),
+            np.vstack([*moved, np.full((none, width), -1)]),
+            np.tile(self.declared, steps - 1), np.vstack([self.tally, others]), self.outcomes,
+        )  # fmt: skip
+
     def divergences(self, level: float) -> Floats:
         """Of every pair; infinite where it has no group, 0 where its next state is certain."""
         count = self.outcomes.size
@@ -507,8 +523,6 @@ def _layers(base: StoredWorld, steps: Any, discount: Any) -> StoredWorld:
         raise Refused(f"its horizon is {steps!r}")
     if type(discount) is not float or not 0 < discount <= 1:
         raise Refused(f"the discount of its steps is {discount!r}")
-    if base.knowledge.groups is not None:
-        raise Refused("it has a horizon and shared laws")
     widths, known = np.diff(base.first), base.knowledge
     counted = np.arange(base.num_pairs) - base.first[base.state_of]
     same = bool((widths == widths[0]).all()) and np.array_equal(base.numbers, counted)
@@ -541,6 +555,7 @@ def _layers(base: StoredWorld, steps: Any, discount: Any) -> StoredWorld:
     knowledge = replace(
         known, error=along(error), counts=along(known.counts), actions=numbers,
         support=None if known.support is None else over(known.support),
+        groups=None if known.groups is None else known.groups.over(steps, base.num_states, last),
     )  # fmt: skip
     reduced = min(discount, 1 - 1 / max(steps, 2))
     initial = np.append(base.initial, np.zeros(end + 1 - base.num_states))

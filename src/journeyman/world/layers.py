@@ -157,12 +157,6 @@ def layered(world: "World", horizon: int, discount: float | None) -> "World":
             f"this world has a horizon of {world.layers.horizon} steps already",
             "Give another one to the world it was made of, world.layers.base",
         )
-    if world.shared is not None:
-        raise InvalidWorld(
-            "pairs of this world share laws, and layers of them have no account of that",
-            "Estimate the laws without shared=, or declare their errors: "
-            "World(..., transition_error=...)",
-        )
     own = world.discount if discount is None else discount
     if not (isinstance(own, int | float | np.floating) and 0 < own <= 1):
         raise InvalidWorld(
@@ -238,6 +232,7 @@ def _knowledge(world: "World", layers: Layers, pairs: Pairs) -> dict[str, Any]:
         "initial_error": world.initial_error,
         "initial_count": world.initial_count,
         "support": None if support is None else _laws(support, layers, pairs),
+        "shared": None if world.shared is None else world.shared.in_layers(layers.horizon),
     }
 
 

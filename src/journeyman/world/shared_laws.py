@@ -275,6 +275,26 @@ class SharedLaws:
         )  # fmt: skip
         return SharedLaws(labels, places, counts)
 
+    def in_layers(self, horizon: int) -> "SharedLaws | None":
+        """The same groups in every layer of a world with a horizon, whose last layer leads to the
+        end with certainty; None where no other layer is left."""
+        count, moving = self.num_states, horizon - 1
+        if moving < 1:
+            return None
+
+        def layered(table: IntArray, fill: int, shift: int, times: int) -> IntArray:
+            whole = np.full((horizon * count + 1, *table.shape[1:]), fill, dtype=np.int64)
+            for t in range(times):
+                part = np.where(table < 0, NONE, table + (t + 1) * shift)
+                whole[t * count : (t + 1) * count] = part
+            return whole
+
+        counted = self.tallies if self.tallies is not None else np.zeros_like(self.targets)
+        return SharedLaws(
+            layered(self.groups, NONE, 0, moving), layered(self.targets, NONE, count, moving),
+            layered(counted, 0, 0, 1),
+        )  # fmt: skip
+
     def _require_declared(
         self, states: IntArray, actions: IntArray, ends: IntArray, where: Callable[[int], str]
     ) -> None:
