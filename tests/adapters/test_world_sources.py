@@ -51,7 +51,8 @@ def test_an_environment_by_name_is_the_environment_itself(name, options, argumen
     ("source", "options", "message"),
     [
         ("gym:FrozenLake-v1", {}, r"no discount\. Give one, for example discount=0\.95"),
-        ("gym:FrozenLake-v1", {"discount": "1"}, "not strictly between 0 and 1"),
+        ("gym:FrozenLake-v1", {"discount": "1.5"}, "not strictly between 0 and 1"),
+        ("gym:FrozenLake-v1", {"discount": "1"}, "a policy can avoid the ends"),
         ("gym:FrozenLake-v1", {"discount": "most"}, "'most' is not a number"),
         ("gym:Taxi-v3", DISCOUNT, "Please use `Taxi-v4` instead"),
         ("gym:CliffWalking-v0", DISCOUNT, "Please use `CliffWalking-v1` instead"),

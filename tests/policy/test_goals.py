@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from tests.naive.episodes_to_goals import (
+
+import journeyman as jm
+from journeyman.policy.planning import attainable_ranges, potential
+from journeyman.policy.policy_evaluation import value_functions
+from journeyman.problem.bounds import least_cost_bound
+from naive.consensus_protocol import consensus
+from naive.episodes_to_goals import (
     as_world,
     deterministic_laws,
     is_proper,
@@ -11,11 +17,6 @@ from tests.naive.episodes_to_goals import (
     times,
     visits,
 )
-
-import journeyman as jm
-from journeyman.policy.planning import attainable_ranges, potential
-from journeyman.policy.policy_evaluation import value_functions
-from journeyman.problem.bounds import least_cost_bound
 
 TRAP = [[0.99, 0.01], [1, 0], [0, 1], [0, 1]]
 """State 0: leave with probability 1 %, or go round; state 1 is the goal."""
@@ -178,3 +179,21 @@ def test_what_is_not_proven_with_discount_1_is_refused(cycle, solver):
     problem = jm.Apprenticeship(cycle, jm.CostBasis([1.0, 0, 0, 0]), jm.ExpertExpectation([9.0]))
     with pytest.raises(jm.errors.InvalidProblem, match="discount below 1"):
         jm.solve(problem, solver)
+
+
+@pytest.mark.parametrize(
+    ("processes", "constant", "least", "most"), [(2, 2, 48, 75), (2, 4, 192, 243)]
+)
+def test_randomised_consensus(processes, constant, least, most):
+    """Published expected steps under the best and the worst scheduler."""
+    world, cost = consensus(processes, constant)
+    assert world.initial @ jm.plan(world, cost).values == pytest.approx(least, abs=1e-6)
+    assert world.initial @ jm.plan(world, -cost).values == pytest.approx(-most, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_published_size_of_randomised_consensus():
+    world, cost = consensus(4, 4)
+    assert world.num_states == 43_136
+    assert world.initial @ jm.plan(world, cost).values == pytest.approx(768, abs=1e-6)
+    assert world.initial @ jm.plan(world, -cost).values == pytest.approx(-1083, abs=1e-6)

@@ -18,8 +18,10 @@ from scipy import sparse
 
 from journeyman.adapters.npz_arrays import NpzArrays, open_npz
 from journeyman.adapters.source_options import (
+    GOAL,
     Options,
     discount_of,
+    goal_of,
     initial_law,
     memory_limit,
     refuse_unknown,
@@ -32,7 +34,7 @@ from journeyman.world import World
 from journeyman.world.conversions import untrusted_rows
 from journeyman.world.laws import ROW_SUM_TOLERANCE
 
-OPTIONS = ("discount", "initial", "layout")
+OPTIONS = ("discount", "initial", "layout", *GOAL)
 TRANSITION = ("transition", "transitions", "transition_matrix", "transition_probabilities", "P")
 INITIAL = ("initial", "initial_state_dist", "initial_state_distrib", "initial_distribution")
 DISCOUNT = ("discount", "gamma")
@@ -59,6 +61,7 @@ def read_npz_world(path: str, options: Options) -> World:
             _initial(arrays, options, rows.shape[1]),
             _discount(arrays, options),
             choice_offsets=offsets,
+            **goal_of(options),
         )
         return remembering(world, error)
 

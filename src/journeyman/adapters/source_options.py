@@ -44,6 +44,20 @@ def discount_of(source: str, options: Options) -> float:
     return real_number("discount", options["discount"])
 
 
+GOAL = ("sink", "steps_at_most")
+"""Options of sources that can have discount 1."""
+
+
+def goal_of(options: Options) -> dict[str, Any]:
+    """Arguments of a `World` that discount 1 asks for."""
+    found: dict[str, Any] = {}
+    if "sink" in options:
+        found["sink"] = whole_number("sink", options["sink"])
+    if "steps_at_most" in options:
+        found["steps_at_most"] = real_number("steps_at_most", options["steps_at_most"])
+    return found
+
+
 def real_number(name: str, text: str) -> float:
     try:
         return float(text)

@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from journeyman.adapters.source_options import (
+    GOAL,
     MEMORY_LIMIT,
     Options,
     discount_of,
+    goal_of,
     initial_law,
     memory_limit,
     refuse_unknown,
@@ -240,7 +242,7 @@ def _refuse(path: str, what: str) -> NoReturn:
     raise InvalidFile(f"{path}: {what}", "Do not open files of doubtful origin")
 
 
-OPTIONS = ("discount", "initial")
+OPTIONS = ("discount", "initial", *GOAL)
 INDEX, INITIAL = "index.json", "state-is-initial.bin"
 CHOICES, BRANCHES = "state-to-choices.bin", "choice-to-branches.bin"
 TARGETS, PROBABILITIES = "branch-to-target.bin", "branch-to-probability.bin"
@@ -288,6 +290,7 @@ def read_umb_world(path: str, options: Options) -> World:
         _initial(path, parts, counts, options),
         discount_of(path, options),
         choice_offsets=offsets,
+        **goal_of(options),
     )
 
 

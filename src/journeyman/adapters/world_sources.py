@@ -32,6 +32,7 @@ from journeyman.adapters.source_options import (
     Options,
     arguments_for,
     discount_of,
+    goal_of,
     memory_limit,
     require_memory,
     world_bytes,
@@ -109,14 +110,18 @@ def _require_size(source: str, function: Any, arguments: dict[str, Any], limit: 
 
 
 GYMNASIUM = "gym:"
+STEPS = "steps_at_most"
+OWN = ("discount", STEPS, *EVERYWHERE)
+"""Options that are not those of an environment."""
 
 
 def read_gymnasium_world(source: str, options: Options) -> World:
     """The world behind the table `P` of an environment; its options are the arguments."""
     discount = discount_of(source, options)
+    steps = {name: text for name, text in options.items() if name == STEPS}
     environment = make_environment(source.removeprefix(GYMNASIUM), options)
     try:
-        return World.from_gymnasium(environment, discount)
+        return World.from_gymnasium(environment, discount, **goal_of(steps))
     finally:
         environment.close()
 
@@ -127,7 +132,9 @@ def make_environment(name: str, options: Options) -> Any:
     That runs the code of the environment's package, which the user has named; a name `module:Id-v0`
     has Gymnasium import that module first.
     """
-    given = {key: text for key, text in options.items() if key not in ("discount", *EVERYWHERE)}
+    given = {
+        key: text for key, text in options.items() if key not in ("discount", STEPS, *EVERYWHERE)
+    }
     try:
         import gymnasium
     except ImportError:

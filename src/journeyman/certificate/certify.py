@@ -63,7 +63,7 @@ from journeyman.costs import CostBasis, Simplex
 from journeyman.demonstrations import ExpertExpectation
 from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
-from journeyman.policy import Policy, extract, occupancy
+from journeyman.policy import Occupancy, Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from journeyman.certificate.consistency import Consistency
     from journeyman.certificate.regret import Regret
 
+STEPS_ROUNDING = 1e-12
+"""Relative, of the expected steps of a policy."""
 NEARLY = 1e-9
 """A measure whose policy is further off than rounding belongs to another policy."""
 
@@ -120,7 +122,6 @@ def certify(
     (True, True)
     """
     _require_problem(problem)
-    require_discounted(problem.world, "certify")
     delta = require_probability(failure_probability)
     if problem.level is Level.RECORDED:
         _refuse_more(witness=witness, measure=measure, evaluation=evaluation)
@@ -155,8 +156,11 @@ def certify(
         )  # fmt: skip
     assert isinstance(policy, Policy)
     visits, vector = occupancy(problem.world, policy), None
+    if problem.world.has_goal:
+        _require_exact(problem, visits, evaluation)
     if evaluation is None:
-        vector = _measure(problem, policy, answer, measure)
+        goal = problem.world.has_goal
+        vector = None if goal else _measure(problem, policy, answer, measure)
         evaluations = [exact_evaluation(problem, visits)]
         evaluations += [] if vector is None else measure_evaluations(problem, policy, vector)
     else:
@@ -197,6 +201,20 @@ def certify(
         consistency=consistent,
         regret=regret,
     )
+
+
+def _require_exact(problem: Apprenticeship, visits: Occupancy, evaluation: Any) -> None:
+    """What is certified with discount 1: exact evaluation in an exact world, within M steps."""
+    if evaluation is not None or problem.world.is_estimated:
+        what = "an evaluation by draws" if evaluation is not None else "the error of a model"
+        require_discounted(problem.world, what)
+    most = problem.world.effective_horizon
+    if visits.steps > most * (1 + STEPS_ROUNDING):
+        raise InvalidProblem(
+            f"the policy expects {visits.steps:.6g} steps, more than the {most:.6g} that are "
+            "allowed for, so that nothing bounds its gap to policies that keep to them",
+            "Give the world a larger steps_at_most",
+        )
 
 
 def _refuse_more(**given: Any) -> None:

@@ -13,7 +13,7 @@ Few samples, and many directions at once, are for bets: `certificate.betting_mea
 import math
 
 from journeyman.arrays import require_between
-from journeyman.costs.cost_class import Rate
+from journeyman.costs.cost_class import Rate, Totals
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
 from journeyman.world.layers import time_left
@@ -35,7 +35,11 @@ def empirical_bernstein_radius(
 
 
 def radii(
-    problem: Apprenticeship, failure_probability: float, *, two_sided: bool = True
+    problem: Apprenticeship,
+    failure_probability: float,
+    *,
+    two_sided: bool = True,
+    totals: Totals | None = None,
 ) -> tuple[Rate, ...]:
     """Every radius s(m, failure_probability) known for the problem's class; none is needed, and
     none returned, when the cost is known.
@@ -43,7 +47,8 @@ def radii(
         P( gap_W(+-(estimate - truth)) > s(m, delta) ) <= delta         s = scale(delta)/sqrt(m)
 
     for the mean of m independent trajectories; each cost class has its own (`CostClass.rates`). A
-    comparison of two policies needs both signs, a certificate of one policy only the first.
+    comparison of two policies needs both signs, a certificate of one policy only the first. What
+    is known of `totals` is what the problem says, by default.
 
     Records that stop after H steps lose at most N h discount^H, whatever made them stop; the radii
     are for complete trajectories, so the two errors add.
@@ -55,7 +60,8 @@ def radii(
     *Reference*: Hoeffding (1963); McDiarmid (1989).
     """
     delta = require_probability(failure_probability)
-    return problem.cost_class.rates(problem.totals, delta, two_sided=two_sided)
+    known = problem.totals if totals is None else totals
+    return problem.cost_class.rates(known, delta, two_sided=two_sided)
 
 
 def truncation(problem: Apprenticeship, recorded_length: int | None = None) -> float:

@@ -17,6 +17,10 @@ All are deterministic: the smallest may be taken. D holds for any policy, wherev
 the others also where no linear system can be solved. Evaluations by sampling are in `rollouts` and
 `sampled_rows`: they fail with a probability, and keep the statistics they rest on.
 
+With discount 1 there is kind D only, and h is what the policy's expected steps from any state it
+gets to are proven not to exceed (`Occupancy.horizon`): neither the mass of a measure nor how far a
+residual is carried is known without the policy.
+
 *Why*: mu_pi - u' = sum_t discount^t (..)^t r' for every u' = s(x) pi(a|x), so the 1-norm of the
 difference is at most h |r'|_1.
 """
@@ -38,10 +42,11 @@ TINY = 1e-100
 
 def exact_evaluation(problem: Apprenticeship, visits: Occupancy) -> PolicyEvaluation:
     """Kind D, from the occupancy measure of the policy."""
-    residual = largest_cost(problem) * problem.world.effective_horizon * visits.residual
+    residual = largest_cost(problem) * visits.horizon * visits.residual
+    mass = float(np.abs(visits.measure).sum())
     terms = (
         Term("evaluation", above(residual), "N h |initial - (B - discount P)' mu|_1", "residual"),
-        _rounding(problem, visits.measure),
+        rounding(problem, mass, horizon=visits.horizon),
     )
     return PolicyEvaluation("D", _expectations(problem, visits.measure), terms)
 
@@ -132,10 +137,13 @@ def _rounding(problem: Apprenticeship, measure: FloatArray) -> Term:
     return rounding(problem, float(np.abs(measure).sum()))
 
 
-def rounding(problem: Apprenticeship, mass: float, num_features: int = 0) -> Term:
+def rounding(
+    problem: Apprenticeship, mass: float, num_features: int = 0, horizon: float | None = None
+) -> Term:
     """Of expectations under a measure of the given mass, a sum over features if there are any."""
     formula = "2 eps (pairs + branches + 8) (1 + |u|_1) N h"
-    return rounding_term(problem.world, mass, largest_cost(problem), formula, num_features)
+    size = largest_cost(problem)
+    return rounding_term(problem.world, mass, size, formula, num_features, horizon)
 
 
 # Where single expectations lie: the expert's in probability, the apprentice's by the laws of the
@@ -256,8 +264,8 @@ def budget_certificates(
         spent = float(visits.measure @ budget.on(problem.world))
         terms = [
             Term("spent", spent, "<mu, d>", "evaluation"),
-            _residual_term(problem, budget, residual),
-            _rounding_term(problem, budget, visits.measure),
+            _residual_term(budget, residual, visits.horizon),
+            _rounding_term(problem, budget, visits),
         ]
         every = (*terms, *model_terms[j : j + 1])
         found.append(
@@ -272,14 +280,14 @@ def _is_never_spent(problem: Apprenticeship, policy: Policy, budget: Budget) -> 
     return bool((cost >= 0).all() and not policy.on(problem.world)[cost > 0].any())
 
 
-def _residual_term(problem: Apprenticeship, budget: Budget, residual: FloatArray) -> Term:
+def _residual_term(budget: Budget, residual: FloatArray, horizon: float) -> Term:
     lost, made = np.maximum(residual, 0.0).sum(), np.maximum(-residual, 0.0).sum()
     value = float(budget.cost.max() * lost - budget.cost.min() * made)
-    value = max(0.0, value) * problem.world.effective_horizon
+    value = max(0.0, value) * horizon
     return Term("evaluation", above(value), "h (max d |r+|_1 - min d |r-|_1)", "residual")
 
 
-def _rounding_term(problem: Apprenticeship, budget: Budget, measure: FloatArray) -> Term:
+def _rounding_term(problem: Apprenticeship, budget: Budget, visits: Occupancy) -> Term:
     formula = "2 eps (pairs + branches + 8) (1 + |mu|_1) max|d| h"
-    mass = float(np.abs(measure).sum())
-    return rounding_term(problem.world, mass, budget.size, formula)
+    mass = float(np.abs(visits.measure).sum())
+    return rounding_term(problem.world, mass, budget.size, formula, horizon=visits.horizon)

@@ -9,6 +9,13 @@ the class costs (`certificate.betting_means`), and shaped totals with such bets.
 delta of its own. Bets have an order: that of digests of the episodes, so that the order in which
 they were recorded, or sorted, decides nothing.
 
+*With discount 1* no length bounds what an episode costs. Every episode is cut after
+L = M max(1, log(m)/2) steps, which depends on no record, and completed in thought by what the
+expert expects to cost from there on, given all that happened: at most M steps by the premise. Such
+totals are independent, have the expert's expectations as their mean and at most L + M steps, so the
+radii and bets below hold with L + M for h; records that were cut off, or were too long, lack up to
+M of them.
+
 Truncated records: with complete trajectories the radii are for, the recorded means are off by at
 most N h mean discount^T, pathwise, however the records were cut off. Where centring makes N smaller
 the tails are taken to cost the middle of each range.
@@ -115,7 +122,9 @@ _LATEST: WeakKeyDictionary[Demonstrations, Any] = WeakKeyDictionary()
 
 def _estimates(problem: Apprenticeship, delta: float) -> tuple[ExpertEstimate, ...]:
     mean = PlainMean.of(problem)
-    shapeable = problem.level is Level.EXPLICIT and not problem.world.is_estimated
+    shapeable = problem.level is Level.EXPLICIT and not (
+        problem.world.is_estimated or problem.world.has_goal
+    )
     parts = shares(mean.count, shaped=shapeable, round_class=problem.cost_class.is_round)
     independent, plain, shaped = (part * delta for part in parts)
     found = [mean.independent(independent), mean.betting(plain)]
@@ -131,6 +140,24 @@ def expert_totals(problem: Apprenticeship) -> EpisodeTotals:
     assert demos is not None
     totals = discounted_totals(demos, problem.cost_functions, discount)
     return EpisodeTotals(totals, discount**demos.lengths * problem.effective_horizon)
+
+
+LEAST_CUT, GROWING_CUT = 1.0, 0.5
+"""Of M, and of M times the logarithm of the number of episodes: where these are cut. An expert
+whose episodes last M steps on average, with geometric lengths, is then cut in one of sqrt(m)."""
+
+
+def cut_length(most: float, count: int) -> int:
+    """L: after how many steps an episode is cut with discount 1, whatever it shows."""
+    return math.ceil(most * max(LEAST_CUT, GROWING_CUT * math.log(count)))
+
+
+def total_horizon(problem: Apprenticeship, count: int) -> float:
+    """What time a total counts; with discount 1 L + M for `count` episodes."""
+    if not getattr(problem.world, "has_goal", False):
+        return problem.total_time
+    most = problem.effective_horizon
+    return cut_length(most, count) + most
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +181,10 @@ class PlainMean:
     def of(cls, problem: Apprenticeship) -> "PlainMean":
         """Of the expert's episodes."""
         if problem.level is Level.EXPLICIT and problem.demonstrations is not None:
-            matrix = problem.cost_matrix
-            return cls.with_costs(problem, problem.demonstrations, matrix, "demonstrations")
+            matrix, demos = problem.cost_matrix, problem.demonstrations
+            if problem.world.has_goal:
+                demos = demos.until(cut_length(problem.effective_horizon, len(demos)))
+            return cls.with_costs(problem, demos, matrix, "demonstrations")
         records = expert_totals(problem)
         return cls(problem, records.totals, records.unrecorded, "demonstrations")
 
@@ -177,6 +206,11 @@ class PlainMean:
         """Widths of the ranges of one complete total, cost by cost."""
         basis = self._known.basis
         return np.asarray((basis.highest - basis.lowest) * self._known.horizon)
+
+    @property
+    def horizon(self) -> float:
+        """How much time one complete total can be made of: h, or with discount 1 L + M."""
+        return total_horizon(self.problem, self.count)
 
     @cached_property
     def spread(self) -> FloatArray:
@@ -263,7 +297,9 @@ class PlainMean:
 
     @property
     def _known(self) -> Totals:
-        return self.problem.totals
+        if not getattr(self.problem.world, "has_goal", False):
+            return self.problem.totals
+        return Totals(self.problem.basis, self.horizon)
 
     @cached_property
     def _samples(self) -> FloatArray:
@@ -295,7 +331,7 @@ class PlainMean:
     def _rates(self, failure_probability: float) -> tuple[Rate, ...]:
         """The radii of the class; that of one cost where the cost is known."""
         if not self.problem.cost_class.is_known:
-            return radii(self.problem, failure_probability, two_sided=False)
+            return radii(self.problem, failure_probability, two_sided=False, totals=self._known)
         width = self.problem.cost_class.scaling(1)[0] * self.ranges[0]
         scale = float(width) * math.sqrt(math.log(1 / failure_probability) / 2)
         return (Rate("one cost", scale, "R sqrt(log(1/delta)/(2m))"),)

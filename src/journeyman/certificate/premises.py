@@ -112,6 +112,8 @@ def world_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premi
             ),
         )
     world, found = problem.world, []
+    if getattr(world, "steps_at_most", None) is not None:
+        found.append(declared(IN_TIME, in_time(world.effective_horizon)))
     if problem.expectation.is_declared:
         found.append(_laws(world))
     if getattr(world, "support", None) is not None:
@@ -119,6 +121,17 @@ def world_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premi
     if getattr(world, "shared", None) is not None:
         found.append(_one_law(world, level))
     return tuple(found)
+
+
+IN_TIME = "no more steps are expected than declared"
+
+
+def in_time(steps: float) -> str:
+    """What steps_at_most says, in words."""
+    return (
+        f"wherever the expert has got to, also where a record of it was cut off, it is taken to "
+        f"expect at most {steps:g} further steps"
+    )
 
 
 def _laws(world: World) -> Premise:

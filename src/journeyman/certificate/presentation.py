@@ -88,7 +88,7 @@ def summary(certificate: Certificate) -> str:
         )
         return _paragraphs([first, *_unobserved(certificate)], regret_in_words(certificate))
     first = (
-        f"{_claim(certificate)} ({certificate.normalised_bound:.4g} per step), "
+        f"{_claim(certificate)} ({_in_units(certificate, certificate.bound, 4)}), "
         f"{worth(certificate)}{_beside(certificate)}."
     )
     parts = (_broken, _kept, _unobserved, _premises_by_name, _doubts)
@@ -99,6 +99,19 @@ def summary(certificate: Certificate) -> str:
 def _paragraphs(*paragraphs: list[str]) -> str:
     """Sentences, each claim in a line of its own."""
     return "\n".join(" ".join(sentences) for sentences in paragraphs if sentences)
+
+
+def has_goal(problem: Any) -> bool:
+    """Whether totals are those of episodes, undiscounted until they end."""
+    return bool(getattr(problem.world, "has_goal", False))
+
+
+def _in_units(certificate: Certificate, value: float, digits: int = 6) -> str:
+    """What a total is per step; with discount 1 that it is one of an episode."""
+    if has_goal(certificate.problem):
+        return "per episode"
+    per_step = f"{value / certificate.problem.total_time:.{digits}g}"
+    return f"{per_step} per step" if digits < 6 else f"per step {per_step}"
 
 
 def _regret_in_short(certificate: Certificate) -> str:
@@ -339,7 +352,7 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
 
 def table(certificate: Certificate) -> str:
     """Terms, alternatives, budgets and premises, and the symbols in words."""
-    best, horizon = certificate.best, certificate.problem.total_time
+    best = certificate.best
     of_what = "cost" if certificate.known_cost else "gap"
     strength = f"   {certificate.strength}" if certificate.strength else ""
     failed = "NOT VALID: a premise has failed; only the trivial bound holds"
@@ -347,14 +360,14 @@ def table(certificate: Certificate) -> str:
     reduced = certificate.reduced
     lines = [
         *([] if certificate.valid else [failed]),
-        f"{'upper bound on the ' + of_what:<30}{certificate.bound:>12.6g}   per step "
-        f"{certificate.normalised_bound:.6g}{strength}",
+        f"{'upper bound on the ' + of_what:<30}{certificate.bound:>12.6g}   "
+        f"{_in_units(certificate, certificate.bound)}{strength}",
         *(
             f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]"
             for term in best.terms
         ),
-        f"{'trivial bound':<30}{certificate.trivial_bound:>12.6g}   per step "
-        f"{certificate.trivial_bound / horizon:.6g}, no policy has a larger {of_what}",
+        f"{'trivial bound':<30}{certificate.trivial_bound:>12.6g}   "
+        f"{_in_units(certificate, certificate.trivial_bound)}, no policy has a larger {of_what}",
         *(f"{name:<30}{value:>12.6g}   {meaning}" for name, value, meaning in beside),
     ]
     if reduced is not None:
@@ -486,14 +499,27 @@ KINDS: Mapping[str, str] = {
 """Ways to evaluate a policy, by the letter before their first comma or blank."""
 
 
-def symbols(terms: Iterable[Term]) -> dict[str, str]:
-    """Symbols in the formulas of `terms`, and what they stand for.
+WITH_GOAL: Mapping[str, str] = {
+    "h": "steps: of the policy the longest expected time from where it gets to, proven; of the "
+    "expert M, what it is declared or proven to expect at most",
+    "mu": "expected visits of the policy",
+    "T": "recorded length; discount^T is 0 where an episode came to its end within L steps",
+    "total": "costs of an episode, cut after L steps, and M more",
+    "R": "range of a total: L + M steps",
+    "R_i": "range of the total of cost i: L + M steps",
+}
+"""What symbols stand for with discount 1."""
+
+
+def symbols(terms: Iterable[Term], *, goal: bool = False) -> dict[str, str]:
+    """Symbols in the formulas of `terms`, and what they stand for; with discount 1 if `goal`.
 
     >>> symbols([Term("truncation", 0.1, "N h mean discount^T", "recorded lengths")])["T"]
     'recorded length'
     """
     found = {word for term in terms for word in SYMBOL.findall(term.formula)}
-    return {symbol: words for symbol, words in SYMBOLS.items() if symbol in found}
+    meanings = {**SYMBOLS, **WITH_GOAL} if goal else SYMBOLS
+    return {symbol: words for symbol, words in meanings.items() if symbol in found}
 
 
 def kinds(names: Iterable[str]) -> dict[str, str]:
@@ -503,8 +529,10 @@ def kinds(names: Iterable[str]) -> dict[str, str]:
 
 
 def symbols_of(certificate: Certificate, terms: Sequence[Term], kinds: Sequence[str]) -> str:
-    """`symbols_in_words` of the world at hand: with a horizon, h is the time of an episode."""
-    words, layers = symbols_in_words(terms, kinds), layers_of(certificate.problem)
+    """`symbols_in_words` of the world at hand: with a horizon, h is the time of an episode; with
+    discount 1 it bounds expected steps."""
+    goal, layers = has_goal(certificate.problem), layers_of(certificate.problem)
+    words = symbols_in_words(terms, kinds, goal=goal)
     if layers is None:
         return words
     return words.replace(
@@ -517,9 +545,9 @@ def layers_of(problem: Any) -> Layers | None:
     return getattr(problem.world, "layers", None)
 
 
-def symbols_in_words(terms: Iterable[Term], ways: Iterable[str]) -> str:
+def symbols_in_words(terms: Iterable[Term], ways: Iterable[str], *, goal: bool = False) -> str:
     """The symbols of formulas and ways in one sentence; empty where there are none."""
-    found = symbols(terms) | kinds(ways)
+    found = symbols(terms, goal=goal) | kinds(ways)
     return "; ".join(f"{symbol}: {meaning}" for symbol, meaning in found.items())
 
 

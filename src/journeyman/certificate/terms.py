@@ -141,8 +141,9 @@ EPSILON = float(np.finfo(float).eps)
 
 
 def rounding_term(
-    world: World, mass: float, size: float, formula: str, num_features: int = 0
-) -> Term:
+    world: World, mass: float, size: float, formula: str, num_features: int = 0,
+    horizon: float | None = None,
+) -> Term:  # fmt: skip
     """The term for a measure of the given mass |u|_1 and costs of the given size.
 
     A sum of n products is off by at most n eps/2 times the sum of their sizes, in whatever order it
@@ -151,8 +152,12 @@ def rounding_term(
     most a size:
 
         2 eps (pairs + branches + features + 8) (1 + |u|_1) size h
+
+    where h is the world's, or the `horizon` of the policy that is evaluated.
     """
     branches = int(np.diff(world.transition.indptr).max())
     terms = world.num_pairs + branches + num_features + 8
-    value = 2 * EPSILON * terms * (1.0 + mass) * size * world.effective_horizon
+    value = 2 * EPSILON * terms * (1.0 + mass) * size * (
+        world.effective_horizon if horizon is None else horizon
+    )  # fmt: skip
     return Term("rounding", value, formula, "double precision")

@@ -47,9 +47,9 @@ class Chain:
     """Solves for the values of one policy."""
 
     def __init__(self, world: StoredWorld, policy: Floats) -> None:
-        entries = np.diff(world.rows.indptr)
-        flow = world.rows.data * policy.repeat(entries)
-        places = (world.state_of.repeat(entries), world.rows.indices)
+        entries = np.diff(world.kept.indptr)
+        flow = world.kept.data * policy.repeat(entries)
+        places = (world.state_of.repeat(entries), world.kept.indices)
         moved = sparse.coo_array((flow, places), shape=(world.num_states, world.num_states))
         self.system = (sparse.eye_array(world.num_states) - world.discount * moved).tocsc()
         self.world, self.policy = world, policy

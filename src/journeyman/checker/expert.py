@@ -77,7 +77,8 @@ class Estimate:
 @dataclass(frozen=True, eq=False)
 class EpisodeTails:
     """What follows the record of every episode: whether it is known, its discounted time
-    discount^T/(1 - discount), and its costs per step (zero where it is not known)."""
+    discount^T/(1 - discount), with discount 1 what is expected at most, and its costs per step
+    (zero where it is not known, and at ends)."""
 
     known: Bools
     time: Floats
@@ -87,7 +88,7 @@ class EpisodeTails:
 
     @classmethod
     def of(cls, world: StoredWorld, matrix: Any, records: Records) -> "EpisodeTails":
-        time = world.discount ** records.lengths.astype(float) / (1 - world.discount)
+        time = world.discount ** records.lengths.astype(float) * world.horizon
         known, resting = records.terminated.copy(), np.zeros((len(records), matrix.shape[1]))
         for state in np.unique(records.ends[records.terminated]):
             rows = dense(matrix[world.first[state] : world.first[state + 1]])
@@ -236,6 +237,15 @@ def _variance_of_model(world: StoredWorld, records: Records, V: Floats) -> Float
 # Estimates with their errors
 
 
+def cut(world: StoredWorld, records: Records) -> tuple[float, Records]:
+    """How much time a complete total is made of, and the records that count. With discount 1 those
+    of L = M max(1, log(m)/2) steps, to which M expected ones may have to be added."""
+    if not world.has_goal:
+        return world.total_time, records
+    length = math.ceil(world.horizon * max(1.0, math.log(len(records)) / 2))
+    return length + world.horizon, records.until(length)
+
+
 def plain_estimates(
     costs: Costs, horizon: float, totals: Floats, missing: Floats, shares: tuple[float, float],
     names: set[str], order: Ints, *, centred: bool,
@@ -327,7 +337,7 @@ def intervals(
     """Both ends of the expert's interval for every cost, none where no total can be."""
     if records is None:
         return problem.target, problem.target
-    costs, h = problem.step_costs, world.total_time
+    costs, (h, records) = problem.step_costs, cut(world, records)
     totals, missing = (part[order_of(records)] for part in recorded(world, problem.matrix, records))
     room, level = ROOM * h * costs.norms, delta / (2 * costs.norms.size)
     least, most = (end * h for end in costs.ends)
@@ -337,6 +347,7 @@ def intervals(
     width = np.where(room > 0, upper - lower, 1.0)
     up = lower + width * lower_means(np.maximum((lowest - lower) / width, 0.0), level)
     down = upper - width * lower_means(np.maximum((upper - highest) / width, 0.0), level)
+    least, most = (end * world.total_time for end in costs.ends)
     return np.clip(up, least, most), np.clip(down, least, most)
 
 

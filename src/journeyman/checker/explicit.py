@@ -38,6 +38,7 @@ from journeyman.checker.draws import Sample, Way, samples_of, stated_ways
 from journeyman.checker.expert import (
     Estimate,
     check_target,
+    cut,
     intervals,
     order_of,
     parts_of,
@@ -79,6 +80,8 @@ BUDGET_PARTS = ["failure_probability", "is_kept", "limit", "name", "spent", "ter
 FAILED = "failed"
 WEAK = 0.5
 """Of the trivial bound: a bound above it is weak."""
+STEPS_ROUNDING = 1e-9
+"""Relative, of the expected steps of a policy."""
 ROUNDING_STEPS = 256
 """Operations per step of the horizon: a possible gap below their rounding is none."""
 SUMMANDS = 64
@@ -169,10 +172,11 @@ class ExplicitRun:
         if self.records is None:
             raise Refused("the expert's expectations were estimated from nothing")
         first, second, _ = self._estimate_parts
+        time, records = cut(self.world, self.records)
         found = plain_estimates(
-            self.problem.step_costs, self.world.total_time,
-            *recorded(self.world, self.problem.matrix, self.records), (first, second),
-            {way.estimate for way in self.ways}, order_of(self.records),
+            self.problem.step_costs, time,
+            *recorded(self.world, self.problem.matrix, records), (first, second),
+            {way.estimate for way in self.ways}, order_of(records),
             centred=self.evidence.centred,
         )  # fmt: skip
         return found if self.shaped is None else [*found, self.shaped]
@@ -190,7 +194,7 @@ class ExplicitRun:
     def _estimate_parts(self) -> tuple[float, float, float]:
         """Of the failure probability, for every estimate of the expert."""
         count = 0 if self.records is None else len(self.records)
-        known = not self.world.knowledge.is_estimate
+        known = not (self.world.knowledge.is_estimate or self.world.has_goal)
         first, second, third = parts_of(self.problem.costs, count, shapeable=known)
         return self.parts[0] * first, self.parts[0] * second, self.parts[0] * third
 
@@ -406,12 +410,21 @@ class Least:
     def total(self, cost: Floats, values: Floats) -> float:
         """What no policy totals less of `cost` than, by the potential `values`."""
         world = self.run.world
+        if world.has_goal:
+            return self._until_end(cost, np.where(world.rests, 0.0, values))
         start, ahead = float(world.initial @ values), np.asarray(world.rows @ values)
         if self.distances is not None:
             steps, starts = balls(world, self.distances)
             start, ahead = float(starts.least(values)[0]), steps.least(values)
         slack = cost + world.discount * ahead - values[world.state_of]
         return start + float(slack.min()) * world.horizon
+
+    def _until_end(self, cost: Floats, values: Floats) -> float:
+        """With discount 1: the mass in states that can be reached is between 0 and M."""
+        world = self.run.world
+        slack = cost + world.kept @ values - values[world.state_of]
+        least = float(slack[world.reached()[world.state_of]].min())
+        return float(world.initial @ values) + min(0.0, least) * world.horizon
 
     def rounding(self, size: float) -> float:
         """Of the search for least means, for values of the given size."""
@@ -578,6 +591,12 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     if findings.equal("the number of expectations", len(stated), own.size):
         for name, value, derived, size in zip(run.problem.names, stated, own, sizes, strict=True):
             findings.near(f"the expectation of {name!r}", value, float(derived), float(size))
+    if run.world.has_goal:
+        steps = math.fsum(run.evaluated.state_visits[~run.world.rests])
+        findings.check(
+            steps <= h * (1 + STEPS_ROUNDING),
+            f"the policy expects {steps!r} steps, more than {h!r}",
+        )
     missed = math.fsum(np.abs(run.evaluated.residual))
     findings.check(
         missed <= EXACT, f"the visits of the policy leave {missed!r} of its flow unexplained"

@@ -294,6 +294,10 @@ class StoredWorld:
     steps: int | None = None
     """Of an episode, in a world with a horizon."""
     step_discount: float = 1.0
+    steps_at_most: float | None = None
+    """With discount 1: the declared bound on expected further steps."""
+    times: Floats | None = None
+    """With discount 1: expected steps that no policy exceeds, where none are declared."""
 
     @cached_property
     def factors(self) -> Floats:
@@ -305,6 +309,8 @@ class StoredWorld:
     def time_after(self, lengths: Any) -> Floats:
         """Discounted time behind so many steps: all there is, or what is left of an episode."""
         taken = np.asarray(lengths, dtype=float)
+        if self.has_goal:
+            return np.full(taken.shape, self.horizon)
         if self.steps is None:
             return np.asarray(self.discount**taken / (1 - self.discount))
         every = self.step_discount ** np.arange(self.steps, dtype=float)
@@ -325,8 +331,58 @@ class StoredWorld:
 
     @property
     def horizon(self) -> float:
-        """1/(1 - discount)."""
-        return 1 / (1 - self.discount)
+        """1/(1 - discount); with discount 1 what expected further steps do not exceed."""
+        if not self.has_goal:
+            return 1 / (1 - self.discount)
+        if self.steps_at_most is not None:
+            return self.steps_at_most
+        return float(self.times.max()) if self.times is not None else math.inf
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether nothing is discounted, and episodes end in states of rest."""
+        return self.discount == 1
+
+    @cached_property
+    def kept(self) -> Any:
+        """The rows as far as anything follows: with discount 1 none at states of rest."""
+        if not self.has_goal:
+            return self.rows
+        going = (~self.rests)[self.state_of].astype(float)
+        found = self.rows.copy()
+        found.data = found.data * going.repeat(np.diff(found.indptr))
+        found.eliminate_zeros()
+        return found
+
+    def require_times(self) -> None:
+        """Whether w - K w >= 1 at every pair off the states of rest, for w >= 0."""
+        if self.steps_at_most is not None:
+            return
+        w = self.times
+        if w is None or w.size != self.num_states or (w < 0).any():
+            raise Refused("with discount 1 it bounds no expected steps")
+        going = ~self.rests[self.state_of]
+        slack = (w[self.state_of] - self.kept @ w)[going]
+        room = 8 * 2.0**-52 * (self.branches + 8) * (1 + float(w.max()))
+        if (slack < 1 - room).any():
+            raise Refused("the expected steps that it states are exceeded by some policy")
+
+    def reached(self, weights: Floats | None = None) -> Bools:
+        """States that a policy (pairs of positive weight; any policy without) can get to."""
+        used = np.ones(self.num_pairs) if weights is None else weights
+        rows = self.kept.tocoo()
+        positive = used[rows.coords[0]] > 0
+        ways = (self.state_of[rows.coords[0][positive]], rows.coords[1][positive])
+        found, frontier = self.initial > 0, np.flatnonzero(self.initial > 0)
+        order = np.argsort(ways[0], kind="stable")
+        first = np.searchsorted(ways[0][order], np.arange(self.num_states + 1))
+        while frontier.size:
+            counts = first[frontier + 1] - first[frontier]
+            starts = np.repeat(first[frontier] - np.cumsum(counts) + counts, counts)
+            ahead = np.unique(ways[1][order[starts + np.arange(counts.sum())]])
+            frontier = ahead[~found[ahead]]
+            found[frontier] = True
+        return np.asarray(found)
 
     @property
     def branches(self) -> int:
@@ -391,8 +447,8 @@ class StoredWorld:
 
     def residual(self, measure: Floats, initial: Floats | float | None = None) -> Floats:
         """initial - (B - discount P)' measure."""
-        entries = measure.repeat(np.diff(self.rows.indptr)) * self.rows.data
-        entering = np.bincount(self.rows.indices, entries, minlength=self.num_states)
+        entries = measure.repeat(np.diff(self.kept.indptr)) * self.kept.data
+        entering = np.bincount(self.kept.indices, entries, minlength=self.num_states)
         given = self.initial if initial is None else initial
         return np.asarray(given - self.per_state(measure) + self.discount * entering)
 
@@ -415,6 +471,18 @@ class Records:
 
     def __len__(self) -> int:
         return self.lengths.size
+
+    def until(self, most: int) -> "Records":
+        """The first steps of every episode; one that has more is not terminated then."""
+        steps, long = self.time < most, self.lengths > most
+        ends = self.ends.copy()
+        last = np.flatnonzero((self.time == most - 1) & long[self.episode])
+        ends[self.episode[last]] = self.next_state[last]
+        return Records(
+            self.state[steps], self.action[steps], self.next_state[steps], self.episode[steps],
+            self.time[steps], self.starts, ends, np.minimum(self.lengths, most),
+            self.terminated & ~long, self.pair[steps],
+        )  # fmt: skip
 
     def only(self, chosen: Bools) -> "Records":
         """Some of the episodes, in their order."""
@@ -498,8 +566,11 @@ def read_world(data: bytes) -> StoredWorld:
     header, arrays = archive(data, "world", 1, 2, TIMED)
     initial, first = reals(arrays, "initial", 1), wholes(arrays, "choice_offsets")
     discount = header.get("discount")
-    if not isinstance(discount, float) or not 0 < discount < 1:
+    if not isinstance(discount, float) or not 0 < discount <= 1:
         raise Refused(f"its discount is {discount!r}")
+    steps = header.get("steps_at_most")
+    if steps is not None and not (isinstance(steps, float) and 0 < steps < math.inf):
+        raise Refused(f"steps_at_most = {steps!r} is no number of steps")
     if first.size != initial.size + 1 or first[0] != 0 or (np.diff(first) < 1).any():
         raise Refused("its choice offsets do not give every state an action")
     require_law("the initial law", initial, np.array([0]))
@@ -509,11 +580,17 @@ def read_world(data: bytes) -> StoredWorld:
     require_law("a transition law", rows.data, rows.indptr[:-1])
     known = _read_knowledge(header, arrays, rows, first)
     _check_counts(known, rows, initial)
-    world = StoredWorld(rows, first, initial, discount, known)
+    times = reals(arrays, "longest_times", 1) if "longest_times" in arrays else None
+    world = StoredWorld(rows, first, initial, discount, known, steps_at_most=steps, times=times)
     if header["version"] == TIMED:
         return _layers(world, header.get("horizon"), header.get("step_discount"))
     if known.is_estimate != (header["version"] == 2):
         raise Refused("its version and what it says about the errors of its laws do not agree")
+    if not world.has_goal:
+        return world
+    world.require_times()
+    if known.is_estimate:
+        raise Refused("with discount 1 the errors of its laws cannot be audited")
     return world
 
 

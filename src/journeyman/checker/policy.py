@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.checker.archives import Floats, Ints, archive, dense, reals
-from journeyman.checker.chain import EPSILON, worst_ends
+from journeyman.checker.chain import EPSILON, Chain, worst_ends
 from journeyman.checker.costs import smaller_radii
 from journeyman.checker.draws import (
     TOO_MANY,
@@ -118,7 +118,27 @@ class Evaluated:
         """Of a measure of the given mass, each entry of which has so many more summands."""
         terms = self.world.num_pairs + self.world.branches + summands + 8
         size = self.problem.costs.plain if size is None else size
-        return 2 * EPSILON * terms * (1 + mass) * size * self.world.horizon
+        return 2 * EPSILON * terms * (1 + mass) * size * self.horizon
+
+    @cached_property
+    def horizon(self) -> float:
+        """How often a residual can count: h, with discount 1 the longest time that the policy
+        expects from a state that it gets to, by w - K_pi w >= theta there."""
+        world = self.world
+        if not world.has_goal:
+            return world.horizon
+        inside = world.reached(self.policy)
+        law = np.where(inside[world.state_of], self.policy, 0.0)
+        counted = inside & ~world.rests
+        if not counted.any():
+            return 0.0
+        chain = Chain(world, law)
+        w = np.maximum(chain.values(counted[world.state_of].astype(float))[:, 0], 0.0)
+        theta = float((chain.system @ w)[counted].min())
+        theta -= EPSILON * (world.branches + 4) * (1 + float(w.max()))
+        if not theta > 0:
+            raise Refused("nothing bounds the steps that the policy expects")
+        return float(w.max()) / theta
 
     def exact(self) -> Evaluation:
         """Kind D."""
@@ -156,7 +176,7 @@ class Evaluated:
     ) -> Evaluation:
         """The error of a measure without negative entries, by its residual."""
         missing = math.fsum(np.abs(self.world.residual(measure)))
-        error = self.problem.costs.plain * self.world.horizon * missing
+        error = self.problem.costs.plain * self.horizon * missing
         return self._of(
             kind, self.expected(measure), measure, DerivedTerm(name, formula, error, source)
         )
@@ -193,7 +213,7 @@ class Evaluated:
         terms = (
             DerivedTerm("spent", "<mu, d>", used, "evaluation"),
             DerivedTerm(
-                "evaluation", "h (max d |r+|_1 - min d |r-|_1)", error * self.world.horizon,
+                "evaluation", "h (max d |r+|_1 - min d |r-|_1)", error * self.horizon,
                 "residual",
             ),
             DerivedTerm("rounding", formula, hidden, "double precision"),

@@ -58,6 +58,7 @@ FRESH_ROLLOUTS = "fresh rollouts are independent of the policy"
 FRESH_ROWS = "fresh rows are independent of the coefficients"
 SUPPORT = "support of q: every row that counts can be drawn"
 ALARM = "a policy of this world can have made the demonstrations"
+IN_TIME = "no more steps are expected than declared"
 RANGES = "costs lie in their declared range"
 POSSIBLE_STARTS, POSSIBLE_STEPS = "start states are possible", "steps are possible"
 SIMULATOR = "the simulator is the world the expert acted in"
@@ -69,6 +70,7 @@ SEPARATE = "rollouts are independent of one another"
 ONE_LAW_A_GROUP = "pairs of a group share one law of outcomes"
 DECLARATIONS = {
     GIVEN, INDEPENDENT, MODEL, FRESH_ROLLOUTS, FRESH_ROWS, EXACT_LAWS, NEAR_LAWS, KNOWN_SUPPORT,
+    IN_TIME,
 }  # fmt: skip
 PARTS = {"name", "status", "detail", "level"}
 
@@ -111,6 +113,8 @@ TEXTS = [
      "in the model break this premise"),
     *((AGREES, outcome, "<never seen>closest to the limit is <place>: # draws at distance #, # is "
        "allowed") for outcome in (TESTED, FAILED)),
+    (IN_TIME, DECLARED, "wherever the expert has got to, also where a record of it was cut off, it "
+     "is taken to expect at most <most steps> further steps"),
     (EXACT_LAWS, DECLARED, "they were given, and nothing here tests them"),
     (NEAR_LAWS, DECLARED, "<near>"),
     (KNOWN_SUPPORT, DECLARED, "<support>"),
@@ -229,6 +233,7 @@ def _given(facts: dict[str, Any], run: ExplicitRun) -> dict[str, Any]:
     found: dict[str, Any] = {
         "untested": " and ".join(untested), "support": _support_text(world),
         "alarm": _alarm_text(facts["lower_bounds"]), "never seen": "",
+        "most steps": f"{world.steps_at_most or 0:g}",
         "near": "what was counted is taken to be independent draws of one law per pair, with no "
         "more states than are known" if counted else "the distances of the true laws were declared",
     }  # fmt: skip
@@ -300,8 +305,9 @@ def _names(run: ExplicitRun) -> list[str]:
     if run.problem.estimated:
         found = [INDEPENDENT, COPIED, *[STARTS] * known.exact_starts, *[STEPS] * known.exact_steps]
         found += [MODEL, AGREES] * known.is_estimate
-    else:
-        found = [GIVEN] * (run.problem.expectation.get("kind") == "declared")
+    found += [IN_TIME] * (run.world.steps_at_most is not None)
+    if not run.problem.estimated:
+        found = [GIVEN] * (run.problem.expectation.get("kind") == "declared") + found
         found.append(NEAR_LAWS if known.is_estimate else EXACT_LAWS)
     if known.support is not None:
         found.append(KNOWN_SUPPORT)

@@ -116,6 +116,7 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bterminal_state=", "--terminal-state"),
     (r"\bmemory_limit=(\d+)", _gigabytes),
     (r"(?<!--option )\bmemory_gb=", "--option memory_gb="),
+    (r"(?<!--option )\b(sink|steps_at_most)=", r"--option \1="),
     (r"written in with format=:", "written in with --format:"),
     (r"with format=:", "with --demonstrations-format:"),
     (r"\bLinearProgram\(\)", "--solver linear-program"),

@@ -44,6 +44,7 @@ def facts_of(world: jm.World) -> dict[str, Any]:
         "action_numbers": _action_numbers(world),
         "transitions": int(world.transition.nnz),
         "discount": world.discount,
+        "steps_at_most": world.steps_at_most,
         "absorbing_states": int(world.absorbing.sum()),
         "sink": world.sink,
         "starts": int((world.initial > 0).sum()),
@@ -88,7 +89,7 @@ def check_world(
 ) -> None:
     """Check a world; with --env, also against a simulator.
 
-    Reading refuses laws that do not sum to one, wrong ids, a discount outside (0, 1) and the like.
+    Reading refuses laws that do not sum to one, wrong ids, discount 1 without a goal and the like.
     """
     from journeyman.adapters.world_check import check_transitions
     from journeyman.runs.run_inputs import world_from

@@ -266,6 +266,21 @@ class Demonstrations:
             assign(part, _possible=(checked_in, read_only(pairs[steps])))
         return part._coming_from(None if self.origin is None else self.origin.subset(chosen))
 
+    def until(self, most: int) -> Self:
+        """The first `most` steps of every episode; longer ones are not terminated then."""
+        if (self.lengths <= most).all():
+            return self
+        lengths = np.minimum(self.lengths, most)
+        kept = self.step_times < most
+        visited = np.repeat(self.offsets[:-1] + np.arange(len(self)), lengths + 1)
+        starts = np.concatenate([[0], np.cumsum(lengths + 1)])[:-1]
+        visited += np.arange(visited.size) - np.repeat(starts, lengths + 1)
+        return type(self)(
+            self.states[visited], self.actions[kept], np.concatenate([[0], np.cumsum(lengths)]),
+            self.terminated & (self.lengths <= most), choice_offsets=self.pairs,
+            probabilities=None if self.probabilities is None else self.probabilities[kept],
+        )  # fmt: skip
+
     def __len__(self) -> int:
         return self.offsets.size - 1
 

@@ -463,7 +463,8 @@ class ExpertExpectation:
 
         `method` is `Blend()` by default. `executor` adds up tasks of trajectories; no bit depends
         on it. Where tails were completed, values outside of what policies attain are `clipped`
-        to it, unless the cost class does not bear that (`CostClass.bears_clipping`).
+        to it, unless the cost class does not bear that (`CostClass.bears_clipping`) or the discount
+        is 1.
         """
         chosen = Blend() if method is None else method
         if not isinstance(chosen, MonteCarlo | ControlVariate | Blend):
@@ -476,7 +477,7 @@ class ExpertExpectation:
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
         found = cls.from_totals(totals, unrecorded, chosen, demos)
         completed = isinstance(chosen, MonteCarlo) and chosen.completed
-        moved = clipped and (completed or isinstance(chosen, Blend))
+        moved = clipped and not world.has_goal and (completed or isinstance(chosen, Blend))
         return found.attainable(basis, world) if moved else found
 
     @classmethod

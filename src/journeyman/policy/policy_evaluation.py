@@ -81,6 +81,12 @@ class Occupancy:
     any state it gets to, proven. The residual counts so many times."""
 
     @property
+    def steps(self) -> float:
+        """The mass off the ends of a world of discount 1: the expected number of steps."""
+        mass = self.of_states
+        return float(mass[~self.world.absorbing].sum() if self.world.has_goal else mass.sum())
+
+    @property
     def of_states(self) -> FloatArray:
         """The mass of each state."""
         return self.world.pairs.total(self.measure)

@@ -54,7 +54,7 @@ from journeyman.demonstrations import Blend, Demonstrations, ExpertExpectation, 
 from journeyman.demonstrations.simulation import EpisodeTotals, Simulator, WorldSimulator
 from journeyman.demonstrations.stepped_control_variate import blended_totals, discounted_totals
 from journeyman.errors import InvalidCosts, InvalidDemonstrations, InvalidProblem
-from journeyman.policy import Occupancy, Policy, occupancy
+from journeyman.policy import Occupancy, Plan, Policy, occupancy
 from journeyman.policy.planning import attainable_ranges, plan, require_free_ends
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
 from journeyman.problem.expert_premises import ExpertPremise, premises_of
@@ -225,8 +225,7 @@ class Apprenticeship:
         require_free_ends(self.world, abs(self.cost_matrix).sum(axis=1), "a cost")
         for budget in self.constraints:
             require_free_ends(self.world, budget.on(self.world), f"the budget {budget.name!r}")
-        steps = (~self.world.absorbing[self.world.pairs.states]).astype(float)
-        least = float(self.world.initial @ plan(self.world, steps).values)
+        least = float(self.world.initial @ self.fastest.values)
         if least > self.world.effective_horizon * (1 + 1e-9):
             raise InvalidProblem(
                 f"steps_at_most = {self.world.effective_horizon:g}, but every policy expects "
@@ -253,6 +252,11 @@ class Apprenticeship:
                 )
         explicit = self.level is Level.EXPLICIT
         return tuple(one.fitted(self.world) if explicit else one for one in budgets)
+
+    @cached_property
+    def fastest(self) -> Plan:
+        """With discount 1: the way to an end in the fewest expected steps, from every state."""
+        return plan(self.world, ~self.world.absorbing[self.world.pairs.states] * 1.0)
 
     @property
     def num_costs(self) -> int:

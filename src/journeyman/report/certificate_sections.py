@@ -13,6 +13,7 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.consistency import NAME
 from journeyman.certificate.evaluation import BudgetCertificate
 from journeyman.certificate.presentation import (
+    has_goal,
     layers_of,
     numbers_beside,
     percent,
@@ -132,6 +133,8 @@ def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
     per_step = f"the bound times 1 − {discount:.6g}"
     if layers_of(certificate.problem) is not None:
         per_step = f"the bound over {data.horizon:.6g} discounted steps of an episode"
+    if has_goal(certificate.problem):
+        per_step = f"the bound over {data.horizon:g}, what steps are bounded by"
     entries: list[tuple[str, float, str]] = [
         ("per step", certificate.normalised_bound, per_step),
         ("failure probability", certificate.failure_probability, "of the bound, at most"),
@@ -179,6 +182,11 @@ def _introduction(data: ReportData) -> str:
         "In cost units: expected cost, discounted and summed over all future steps. Per step: "
         "the same times 1 − discount."
     )
+    if has_goal(certificate.problem):
+        words = (
+            "In cost units: expected cost of an episode, summed until its end. Per step: the same "
+            f"over {data.horizon:g}, what the expected number of steps is bounded by."
+        )
     if not certificate.valid:
         return f"A premise failed, so this sum proves nothing; the trivial bound holds. {words}"
     if certificate.best.bound > certificate.trivial_bound:

@@ -156,7 +156,8 @@ def maps(data: ReportData, prefix: str) -> Section | None:
 def of_policy(layout: GridLayout, policy: Policy) -> Behaviour:
     """The exact occupancy of a policy."""
     world = layout.world
-    visits = occupancy(world, policy).of_states / world.effective_horizon
+    found = occupancy(world, policy)
+    visits = np.where(world.has_goal & world.absorbing, 0.0, found.of_states) / found.steps
     everywhere = np.maximum(visits, 1e-300)
     arrows = layout.arrows(policy.on(world), everywhere)
     return Behaviour(layout.total(visits), arrows, layout.inhabited())
@@ -177,6 +178,8 @@ def recorded_visits(world: World, demos: Demonstrations) -> FloatArray:
     """The share of the recorded discounted time that was spent in each state."""
     weights = world.discount**demos.step_times
     found = np.bincount(demos.step_states, weights=weights, minlength=world.num_states)
+    if world.has_goal:
+        return np.asarray(found / found.sum())
     ended = demos.terminated
     tails = world.discount ** demos.lengths[ended] * world.effective_horizon
     found += np.bincount(demos.last_states[ended], weights=tails, minlength=world.num_states)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from journeyman.certificate.presentation import layers_of
+from journeyman.certificate.presentation import has_goal, layers_of
 from journeyman.report.certificate_sections import (
     budgets,
     premises,
@@ -123,4 +123,6 @@ def _size(data: ReportData) -> str:
         costs = "every cost in a range"
     demos = data.demonstrations
     seen = f", {len(demos):,} demonstrations" if demos is not None else ""
+    if has_goal(problem):
+        counted = f"discount 1, at most {number(data.horizon)} expected steps"
     return f"{size}{counted}, {costs}{seen}"

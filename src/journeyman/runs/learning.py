@@ -212,6 +212,11 @@ class ResumableSolver:
     def time_limit(self) -> float | None:
         return self.solver.time_limit
 
+    @property
+    def reaches_goals(self) -> bool:
+        """Whether the solver's answers hold with discount 1."""
+        return getattr(self.solver, "reaches_goals", False)
+
     def keep(self) -> None:
         """Look for a new state; to be called now and then while the solver runs."""
         if self._checkpoints is not None:

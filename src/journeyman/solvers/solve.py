@@ -47,7 +47,8 @@ PATIENCE_FOR_SURPLUS = 2
 class Solver(Protocol):
     """A value that holds hyperparameters and can be run on a problem.
 
-    One that works below the level `EXPLICIT` says so by a member `needs` (`world.levels`).
+    One that works below the level `EXPLICIT` says so by a member `needs` (`world.levels`), one
+    whose answers hold with discount 1 by `reaches_goals = True`.
     """
 
     @property
@@ -97,7 +98,7 @@ def _check(problem: object, solver: object, observer: object) -> None:
     if observer is not None and not callable(observer):
         raise InvalidSolver(f"observer = {observer!r}", "Give a function that takes an Event")
     if solver is not None and not getattr(solver, "reaches_goals", False):
-        require_discounted(problem.world, type(solver).__name__)
+        require_discounted(problem.world, type(getattr(solver, "solver", solver)).__name__)
     if solver is not None:
         needed = getattr(solver, "needs", Level.EXPLICIT)
         require_level(problem, needed, type(solver).__name__)
@@ -140,8 +141,9 @@ def default_solver(problem: Apprenticeship) -> Choice:
         return Choice(RationalProgram(), "a premise about the expert's own cost is declared")
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
-    if pairs <= factor * SMALL:
-        return Choice(LinearProgram(), f"a small world of {pairs} pairs")
+    if pairs <= factor * SMALL or problem.world.has_goal:
+        kind = "world with discount 1" if problem.world.has_goal else "small world"
+        return Choice(LinearProgram(), f"a {kind} of {pairs} pairs")
     if pairs <= factor * NARROW * _size_of_starts(problem) and is_narrow(problem.world):
         reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
         return Choice(LinearProgram(), reason)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
+from journeyman.arrays import BoolArray, FloatArray, IntArray, SparseMatrix, read_only
 from journeyman.errors import InvalidWorld
 from journeyman.world.pairs import Pairs
 
@@ -36,6 +36,7 @@ MOST_NAMED = 10
 """States that a message lists."""
 MOST_ITERATIONS = 1000
 EPSILON = float(np.finfo(float).eps)
+TINY = float(np.finfo(float).tiny)
 
 
 def named(states: BoolArray) -> str:
@@ -43,7 +44,7 @@ def named(states: BoolArray) -> str:
     ids = np.flatnonzero(states)
     shown = ", ".join(str(state) for state in ids[:MOST_NAMED])
     more = f", ... ({ids.size} in all)" if ids.size > MOST_NAMED else ""
-    return f"state{'s' * (ids.size > 1)} {shown}{more}"
+    return f"state{'s' * (ids.size > 1)} {shown}{more}" if ids.size else ""
 
 
 def reachable(chain: SparseMatrix, starts: BoolArray) -> BoolArray:
@@ -125,7 +126,7 @@ def require_goal(world: "World") -> None:
     """Refuse a world of discount 1 in which an episode need not, or cannot, come to an end."""
     if world.sink is None:
         raise InvalidWorld(
-            "discount = 1 and no goal is given",
+            f"discount = 1 and no goal is given; absorbing is {named(world.absorbing) or 'none'}",
             "Name an absorbing state by sink=..., or give a discount below 1, for example 0.99",
         )
     able = leading_to(steps_of(world.transition, world.pairs), world.absorbing)
@@ -148,8 +149,9 @@ def require_goal(world: "World") -> None:
         )
 
 
-def longest_time(world: "World") -> float:
-    """No policy expects more steps than this from any state; refused where that is not proven."""
+def longest_times(world: "World") -> FloatArray:
+    """w >= 0 with w - K w >= 1 off the ends: no policy expects more than w(x) steps from x. Refused
+    where that is not proven."""
     from scipy.sparse.linalg import splu
 
     kept, pairs, moving = world.continuation, world.pairs, ~world.absorbing
@@ -175,7 +177,7 @@ def longest_time(world: "World") -> float:
             "no bound on them",
             "Give steps_at_most=M: the expert never expects more than M further steps",
         )
-    return bound
+    return read_only(times * (bound / max(float(times.max()), TINY)))
 
 
 def proven_time(

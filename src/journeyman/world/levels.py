@@ -85,6 +85,6 @@ def require_discounted(world: Any, by_whom: str) -> None:
         raise InvalidProblem(
             f"{by_whom} is for worlds with a discount below 1: with discount 1 nothing bounds how "
             "far a small error is carried, for the policy decides how long an episode lasts",
-            "With discount 1 work plan, occupancy, expected_cost, LinearProgram() and exact "
-            "certificates; or give the world a discount below 1, or World.with_horizon(steps)",
+            "With discount 1 use LinearProgram() and exact evaluation; or give the world a "
+            "discount below 1",
         )

@@ -242,7 +242,14 @@ class World:
         policies: the mass off the ends is at most M."""
         if not self.has_goal:
             return 1.0 / (1.0 - self.discount)
-        return goals.longest_time(self) if self.steps_at_most is None else self.steps_at_most
+        if self.steps_at_most is not None:
+            return self.steps_at_most
+        return float(self._longest_times.max())
+
+    @cached_property
+    def _longest_times(self) -> FloatArray:
+        """What proves M where it is not declared."""
+        return goals.longest_times(self)
 
     @property
     def has_goal(self) -> bool:
@@ -506,6 +513,8 @@ class World:
         }  # fmt: skip
         if self.coordinates is not None:
             arrays["coordinates"] = self.coordinates
+        if self.has_goal and self.steps_at_most is None:
+            arrays["longest_times"] = self._longest_times
         estimates, facts = estimation.stored(vars(self))
         version = ESTIMATED if self.is_estimated else EXACT
         if horizon is not None:

@@ -13,6 +13,10 @@ Guarantee. The value returned is the gap of the returned policy by exact evaluat
 follows from the returned witness by weak duality. OPTIMAL means that they differ by at most
 `tolerance` times 2N/(1 - discount), and that budgets are kept as exactly.
 
+With discount 1 the measures are those of at most M expected steps (`occupancy_program`), and the
+lower bound is about policies that expect no more. The least gap may be approached only, by policies
+that hardly ever enter a cycle and then go round very often: INACCURATE is then the right word.
+
 Cost. One row per state, cost and budget; one column per pair. Seconds up to some 10^4 states, after
 which memory and time of any general engine grow steeply.
 
@@ -24,13 +28,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, require_between
 from journeyman.demonstrations import clone
 from journeyman.errors import InvalidSolver
-from journeyman.policy import Policy, extract
+from journeyman.policy import Policy
 from journeyman.problem import (
     Apprenticeship,
     Witness,
@@ -53,6 +58,7 @@ from journeyman.solvers.exact.occupancy_program import (
     dual_point,
     exact_program,
     normed_rows,
+    policy_of,
 )
 from journeyman.solvers.exact.relaxation import relax
 from journeyman.solvers.exact.second_stage import second_stage_of
@@ -153,6 +159,7 @@ class LinearProgram:
         tolerance: asked-for difference of value and lower bound, relative to 2N/(1 - discount).
     """
 
+    reaches_goals: ClassVar[bool] = True
     engine: Engine | None = None
     threads: int = 1
     time_limit: float | None = None
@@ -204,7 +211,7 @@ class LinearProgram:
         if status is Status.INFEASIBLE:
             return self._infeasible(problem, candidate, watch)
         if status in (Status.OPTIMAL, Status.INACCURATE):
-            policy = extract(problem.world, candidate.measure)
+            policy = policy_of(problem, candidate.measure)
             solution = Solution.of(problem, policy, candidate.witness(problem))
             if not self._keeps_budgets(problem, solution):
                 return self._infeasible(problem, candidate, watch)
@@ -223,7 +230,10 @@ class LinearProgram:
         Without budgets every world has a policy, and an engine that finds none is wrong.
         """
         relaxation = None
-        if problem.constraints and not watch.must_stop:
+        if problem.world.has_goal:
+            if problem.constraints and infeasibility_margin(problem, candidate.prices) > 0:
+                return _answer(problem, Status.INFEASIBLE, candidate, None)
+        elif problem.constraints and not watch.must_stop:
             relaxation = relax(problem, self.tolerance, watch, MOST_CALLS)
         if relaxation is not None and infeasibility_margin(problem, relaxation.prices) > 0:
             return _answer(problem, Status.INFEASIBLE, candidate, None, relaxation)
@@ -283,10 +293,11 @@ def _answer(
 
 def _best_at_hand(problem: Apprenticeship, measure: FloatArray, witness: Witness) -> Solution:
     """The best of an unfinished measure's policy, the cloned one and the uniform one."""
-    candidates = [Policy.uniform(problem.world)]
+    goal = problem.world.has_goal
+    candidates = [problem.fastest.policy if goal else Policy.uniform(problem.world)]
     if problem.demonstrations is not None:
         candidates.append(clone(problem.demonstrations, problem.world))
     if measure.size == problem.world.num_pairs and np.isfinite(measure).all():
-        candidates.append(extract(problem.world, measure))
+        candidates.append(policy_of(problem, measure))
     solutions = [Solution.of(problem, policy, witness) for policy in candidates]
     return min(solutions, key=lambda s: (max(s.overspending.max(initial=0.0), 0.0), s.value))

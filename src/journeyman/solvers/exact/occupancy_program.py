@@ -8,11 +8,17 @@ flow constraints, then the matching rows of the cost class, then the budgets:
     a hull   scale_i (psi_i' mu - target_i)/N <= t              min  t
     a ball   scale_i (psi_i' mu - target_i)/N = 0               with prices of norm at most 1
     others   (psi_i' mu - target_i)/m_i = z_i, and the rows of `WeightSet` over z
+    sum of mu off the ends <= M                                 with discount 1 only
     <mu, d_j>/|d_j| <= b_j/|d_j|                                one row per budget
 
 where m_i = max|psi_i| and N is the largest cost of the class: engines know absolute tolerances
 only, so whatever unit a user chose, they are given numbers of size one. `dual_point` undoes it. The
 centre of a class is a cost of the pairs, <mu, Psi centre>/N.
+
+With discount 1 measures may hold circulations, which no policy enters (`world.goals`): M bounds
+them, and states that cannot be reached have no mass. A policy that is read off a measure takes the
+shortest way out of states with next to no mass and of those that it would never leave
+(`policy_of`).
 
 A pair's column holds its row of B - discount P, of Psi and of the budget costs, so the matrix is
 stacked row by row from CSR parts without a transposition.
@@ -25,7 +31,10 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, SparseMatrix
 from journeyman.costs.cost_class import WeightSet
+from journeyman.policy import Policy, extract, occupancy
+from journeyman.policy.policy_evaluation import transition_under
 from journeyman.problem import Apprenticeship
+from journeyman.world.goals import leading_to
 
 INFINITY = float("inf")
 
@@ -101,13 +110,52 @@ def matching_rows(problem: Apprenticeship) -> slice:
     return slice(first, first + problem.basis.num_costs)
 
 
+def budget_rows(problem: Apprenticeship, num_rows: int) -> slice:
+    """The rows of the budgets, the last ones."""
+    return slice(num_rows - len(problem.constraints), num_rows)
+
+
+NEXT_TO_NOTHING = 1e-10
+"""Of M: with discount 1, states with less mass were not meant to be visited."""
+
+
+TINY, ROOM = 1e-300, 1e-9
+"""Against division by zero; of the share of the fastest policy, for rounding."""
+
+
+def policy_of(problem: Apprenticeship, measure: FloatArray) -> Policy:
+    """The policy that a measure defines; with discount 1 one that comes to an end."""
+    world, found = problem.world, extract(problem.world, measure)
+    if not world.has_goal:
+        return found
+    law, fast = found.on(world), problem.fastest.policy.on(world)
+    mass = world.pairs.total(np.maximum(measure, 0.0))
+    meant = mass > NEXT_TO_NOTHING * world.effective_horizon
+    law = np.where(meant[world.pairs.states], law, fast)
+    chain = transition_under(world, Policy(law, world.pairs))
+    endless = ~leading_to(chain, world.absorbing)
+    law = np.where(endless[world.pairs.states], fast, law)
+    return _in_time(problem, Policy(law, world.pairs))
+
+
+def _in_time(problem: Apprenticeship, policy: Policy) -> Policy:
+    """The policy, or a mixture with the fastest one that expects no more than M steps."""
+    world = problem.world
+    visits, most = occupancy(world, policy), world.effective_horizon
+    if visits.steps <= most:
+        return policy
+    fast = occupancy(world, problem.fastest.policy)
+    share = min(1.0, (visits.steps - most) / max(visits.steps - fast.steps, TINY) + ROOM)
+    return extract(world, (1 - share) * visits.measure + share * fast.measure)
+
+
 def dual_point(
     problem: Apprenticeship, row_duals: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Cost weights, values and budget prices behind the row duals of the exact program."""
     unit, chosen = problem.cost_unit, _weight_set(problem)
     priced = -row_duals[matching_rows(problem)]
-    prices = -row_duals[row_duals.size - len(problem.constraints) :]
+    prices = -row_duals[budget_rows(problem, row_duals.size)]
     if not chosen.size:
         weights = chosen.centre
     elif chosen.axes is not None:
@@ -241,6 +289,12 @@ def _assemble(problem: Apprenticeship, matching: Matching) -> LinearModel:
     world, units, limits = problem.world, problem.budget_units, problem.limits
     num_auxiliary, num_budgets = matching.auxiliary_cost.size, limits.size
     beside, below = [world.flow.matrix(), matching.pair_rows], [matching.auxiliary]
+    most, upper = np.zeros(0), np.full(world.num_pairs, INFINITY)
+    if world.has_goal:
+        most = np.array([world.effective_horizon])
+        beside.append(sparse.csr_array(~world.absorbing[world.pairs.states, np.newaxis] * 1.0))
+        below.append(sparse.csr_array((num_auxiliary, 1)))
+        upper[~world.reachable[world.pairs.states]] = 0.0
     if num_budgets:
         beside.append(sparse.csr_array(problem.budget_matrix / units))
         below.append(sparse.csr_array((num_auxiliary, num_budgets)))
@@ -249,12 +303,12 @@ def _assemble(problem: Apprenticeship, matching: Matching) -> LinearModel:
         no_flow = sparse.csr_array((num_auxiliary, world.num_states))
         parts.append(sparse.hstack([no_flow, *below], format="csr"))
     lower = np.concatenate([np.zeros(world.num_pairs), matching.auxiliary_lower])
-    unlimited = np.full(num_budgets, -INFINITY)
+    unlimited = np.full(most.size + num_budgets, -INFINITY)
     return LinearModel(
         columns=sparse.vstack(parts, format="csr") if num_auxiliary else parts[0],
         cost=np.concatenate([matching.pair_cost, matching.auxiliary_cost]),
         lower=lower,
-        upper=np.full(lower.size, INFINITY),
+        upper=np.concatenate([upper, np.full(num_auxiliary, INFINITY)]),
         row_lower=np.concatenate([world.initial, matching.row_lower, unlimited]),
-        row_upper=np.concatenate([world.initial, matching.row_upper, limits / units]),
+        row_upper=np.concatenate([world.initial, matching.row_upper, most, limits / units]),
     )

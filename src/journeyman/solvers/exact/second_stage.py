@@ -63,8 +63,10 @@ from journeyman.solvers.exact.dual_set import UnitProgram
 from journeyman.solvers.exact.engines import SMALL_PROGRAM, Effort, Engine, Result, run_engine
 from journeyman.solvers.exact.occupancy_program import (
     LinearModel,
+    budget_rows,
     dual_point,
     matching_rows,
+    policy_of,
     second_stage_program,
     tilted_program,
 )
@@ -257,7 +259,7 @@ def _tilted(
     if found.status not in (Status.OPTIMAL, Status.INACCURATE):
         return None
     measure = found.columns[: problem.world.num_pairs]
-    visits = occupancy(problem.world, extract(problem.world, measure))
+    visits = occupancy(problem.world, policy_of(problem, measure))
     gap, surplus = problem.gap(visits), total_surplus(problem, visits.measure)
     bound = _tilted_bound(problem, gap, share, found.row_duals)
     proven = bound - surplus <= effort.tolerance * problem.gap_scale * problem.basis.num_costs
@@ -298,7 +300,8 @@ def _sliced_bound(problem: Apprenticeship, gap: float, found: Result) -> float:
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     rows = matching_rows(problem)
     eta = np.maximum(-found.row_duals[rows], 0.0)
-    xi = np.maximum(-found.row_duals[rows.stop :], 0.0) * problem.cost_unit / problem.budget_units
+    duals = found.row_duals[budget_rows(problem, found.row_duals.size)]
+    xi = np.maximum(-duals, 0.0) * problem.cost_unit / problem.budget_units
     values = found.row_duals[: rows.start] * problem.cost_unit
     least = least_cost_bound(problem.world, priced_cost(problem, scale * (1 + eta), xi), values)
     rights = eta @ (scale * problem.target + gap) + xi @ problem.limits
