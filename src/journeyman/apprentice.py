@@ -71,9 +71,11 @@ class Apprentice:
             return
         from journeyman.certificate.saving import save_run
 
+        estimate = self.answer.likelihood
         save_run(
             self.certificate, directory, seeds={"solver": self.seed},
             bounds_trace=self.answer.bounds_trace, recovered=self.answer.recovered,
+            recovered_errors=None if estimate is None else estimate.standard_errors,
         )  # fmt: skip
 
     def report(self, path: PathLike) -> None:

@@ -16,7 +16,7 @@ from journeyman.report.saved_run import read_run
 FILE = "recovered.npz"
 INFERRING = [
     jm.solvers.MaximumEntropy(), jm.solvers.MaximumMarginPlanning(max_iterations=20),
-    jm.solvers.InverseProgram(),
+    jm.solvers.InverseProgram(), jm.solvers.MaximumLikelihood(),
     jm.solvers.PolicyMatching(max_iterations=20), jm.solvers.Projection(max_iterations=20),
 ]  # fmt: skip
 
@@ -126,3 +126,79 @@ def test_the_command_line_shows_and_stores_them(tmp_path):
     assert json.loads(again.stdout)["cost_weights"] == stored
     plain = [*call[:1], str(tmp_path / "plain"), *given, "--json"]
     assert json.loads(CliRunner().invoke(app, plain).stdout)["cost_weights"] is None
+
+
+def commanded(tmp_path, *more):
+    world, basis, expert = jm.gallery.engine_replacement(20, discount=0.95, weights=(40.0, 3.0))
+    world.save(tmp_path / "world.npz")
+    jm.record(world, expert, trajectories=50, horizon=60, seed=3).save(tmp_path / "demos.csv")
+    table = np.column_stack([basis.matrix, np.ones(len(basis.matrix))])
+    lines = [",".join([*basis.names, "rent"]), *(",".join(map(str, row)) for row in table)]
+    (tmp_path / "costs.csv").write_text("\n".join(lines) + "\n")
+    given = ["--world", str(tmp_path / "world.npz"), "--costs", str(tmp_path / "costs.csv")]
+    demos = ["--demonstrations", str(tmp_path / "demos.csv")]
+    run = str(tmp_path / "run")
+    shown = CliRunner().invoke(app, ["learn", run, *given, *demos, *more])
+    assert shown.exit_code == 0, shown.stderr
+    return run, given, shown.stdout
+
+
+def test_estimates_have_their_errors_on_screen_in_files_and_in_the_report(tmp_path):
+    _, _, shown = commanded(tmp_path, "--solver", "maximum-likelihood")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    wear, replacement, rent = result["cost_weights"]
+    assert 0 < wear["standard_error"] < 40
+    assert wear["t_value"] == pytest.approx(wear["weight"] / wear["standard_error"])
+    assert rent["standard_error"] is rent["t_value"] is None
+    assert f"+- {replacement['standard_error']:.6g}  t {replacement['t_value']:.2f}" in shown
+    assert "(not identified)" in shown
+    assert f"log-likelihood {result['likelihood']['log_likelihood']:.6f} of 3000" in shown
+    assert "not identified, no recorded decision depends on it: rent" in shown
+    kept = tmp_path / "run" / "certified"
+    with np.load(kept / FILE) as arrays:
+        assert arrays["standard_errors"][:2].tolist() == [
+            wear["standard_error"], replacement["standard_error"],
+        ]  # fmt: skip
+        assert arrays["standard_errors"][2] == np.inf
+    assert jm.audit(kept).passed
+    text = page(read_run(kept))
+    start = text.index('<section id="recovered"')
+    section = text[start : text.index("</section>", start)]
+    assert "standard error" in section
+    assert "not identified" in section
+    assert "two standard errors to either side" in section
+    change_arrays(kept / FILE, lambda header, arrays: arrays.update(
+        standard_errors=-arrays["standard_errors"]
+    ))  # fmt: skip
+    rehash(kept)
+    failed(kept, f"{FILE}: standard_errors are not one number")
+
+
+def test_an_inferred_cost_is_planned_with_elsewhere(tmp_path):
+    run, given, _ = commanded(tmp_path, "--solver", "maximum-likelihood")
+    other, basis, _ = jm.gallery.engine_replacement(20, discount=0.9, increments=(0.1, 0.5, 0.4))
+    other.save(tmp_path / "other.npz")
+    elsewhere = ["--world", str(tmp_path / "other.npz"), *given[2:]]
+    policy = tmp_path / "policy.npz"
+    call = ["transfer", run, *elsewhere, "--output", str(policy), "--json"]
+    shown = CliRunner().invoke(app, call)
+    assert shown.exit_code == 0, shown.stderr
+    result = json.loads(shown.stdout)
+    weights = [one["weight"] for one in result["costs"]]
+    cost = np.column_stack([basis.matrix, np.ones(len(basis.matrix))]) @ weights
+    best = jm.expected_cost(other, jm.plan(other, cost).policy, cost)
+    assert result["expected_cost"] == pytest.approx(best)
+    assert jm.expected_cost(other, jm.Policy.load(policy), cost) == pytest.approx(best)
+    soft = CliRunner().invoke(app, [*call[:-3], "--temperature", "1"])
+    assert "Expected total of the inferred cost" in soft.stdout
+    (tmp_path / "costs.csv").write_text("a,b,c\n" + "1,2,3\n" * 40)
+    wrong = CliRunner().invoke(app, call)
+    assert wrong.exit_code == 3
+    assert "by the same names" in wrong.stderr
+
+
+def test_a_run_without_an_inferred_cost_has_nothing_to_transfer(tmp_path):
+    run, given, _ = commanded(tmp_path)
+    shown = CliRunner().invoke(app, ["transfer", run, *given])
+    assert shown.exit_code == 3
+    assert "holds no inferred cost" in shown.stderr

@@ -15,7 +15,8 @@ In an explicit world also
                          values of what is consistent with a deterministic or stationary expert
     features.npz         features, coefficients and base measure, where rows of them were sampled
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
-    recovered.npz        the weights of the cost that the method inferred, where it infers one
+    recovered.npz        the weights of the cost that the method inferred, where it infers one, and
+                         their standard errors, where it knows them
     regret.npz           prices that prove the regret under the expert's own cost, where a premise
                          about it is declared
 
@@ -111,14 +112,15 @@ def save_run(
     code: Reference | Sequence[Reference] = (),
     bounds_trace: FloatArray | None = None,
     recovered: FloatArray | None = None,
+    recovered_errors: FloatArray | None = None,
 ) -> None:
     """Write a certificate and all it rests on into `directory`.
 
     The directory is made if need be. An earlier run in it is replaced; anything else in it is a
     reason to refuse. A certificate from sampled rows, or from rollouts of a mixture in rounds,
     needs the `evaluation` they came from; in a world of callables `code` names what made it, and
-    nothing is written if that cannot be found there. `bounds_trace` and `recovered` are the
-    answer's.
+    nothing is written if that cannot be found there. `bounds_trace`, `recovered` and
+    its standard errors are the answer's.
     """
     claims = certificate_facts(certificate, evaluation) | {"seeds": dict(seeds)}
     if certificate.agreement is not None:
@@ -128,12 +130,15 @@ def save_run(
         place, written = _write_explicit(certificate, directory, evaluation)
     else:
         place, written = _write_coded(certificate, directory, code)
-    for name, kind, part, array in (
-        (TRACE, "trace", "bounds", bounds_trace), (RECOVERED, "recovered", "weights", recovered),
-    ):  # fmt: skip
-        if array is not None and (name == TRACE or np.isfinite(array).all()):
-            save_arrays(place / name, kind, INPUT_VERSION, {part: array})
-            written.append(name)
+    if bounds_trace is not None:
+        save_arrays(place / TRACE, "trace", INPUT_VERSION, {"bounds": bounds_trace})
+        written.append(TRACE)
+    if recovered is not None and np.isfinite(recovered).all():
+        parts = {"weights": recovered}
+        if recovered_errors is not None:
+            parts["standard_errors"] = recovered_errors
+        save_arrays(place / RECOVERED, "recovered", INPUT_VERSION, parts)
+        written.append(RECOVERED)
     _finish(place, claims, written)
 
 

@@ -235,8 +235,14 @@ def _evidence(data: bytes, world: StoredWorld, problem: Problem) -> Evidence:
 
 
 def read_recovered(data: bytes, problem: Problem) -> Floats:
-    """The weights of a cost that a method inferred: one for every cost; nothing rests on them."""
-    return reals(archive(data, "recovered", 1)[1], "weights", 1, problem.target.size)
+    """The weights of a cost that a method inferred: one for every cost; nothing rests on them, nor
+    on their standard errors, which are infinite where a weight is not identified."""
+    arrays = archive(data, "recovered", 1)[1]
+    if "standard_errors" in arrays:
+        errors = np.asarray(arrays["standard_errors"])
+        if errors.shape != problem.target.shape or not (errors >= 0).all():
+            raise Refused("standard_errors are not one number from 0 for every cost")
+    return reals(arrays, "weights", 1, problem.target.size)
 
 
 def named(files: dict[str, bytes], name: str, read: Callable[[bytes], Any]) -> Any:

@@ -10,7 +10,7 @@ from journeyman.cli.compare_command import compare
 from journeyman.cli.demo import demo, doctor
 from journeyman.cli.learn import learn, requirements
 from journeyman.cli.output import TRACEBACK, Commands
-from journeyman.cli.run_commands import audit, certify, report
+from journeyman.cli.run_commands import audit, certify, report, transfer
 from journeyman.cli.world_commands import check_world, import_world, record, show_world
 
 app = typer.Typer(
@@ -60,7 +60,18 @@ app.add_typer(world)
 world.command("import")(import_world)
 world.command("check")(check_world)
 world.command("show")(show_world)
-for command in (record, learn, clone, compare, certify, audit, report, requirements, doctor):
+for command in (
+    record,
+    learn,
+    clone,
+    compare,
+    certify,
+    audit,
+    report,
+    transfer,
+    requirements,
+    doctor,
+):
     app.command()(command)
 
 

@@ -65,22 +65,42 @@ def certificate_text(result: Mapping[str, Any]) -> str:
     words = "\n".join(
         line for paragraph in result["summary"].splitlines() for line in wrap(paragraph, WIDTH)
     )
-    weights = _weights_text(result.get("cost_weights") or [])
+    weights = _weights_text(result.get("cost_weights") or [], result.get("likelihood"))
     parts = [words, result["table"], found, weights, result["advice"]]
     return "\n\n".join(part for part in parts if part)
 
 
-def _weights_text(weights: Sequence[Mapping[str, Any]]) -> str:
+def _weights_text(
+    weights: Sequence[Mapping[str, Any]], likelihood: Mapping[str, Any] | None
+) -> str:
     """The cost that the method has inferred, the largest weights first."""
     if not weights:
         return ""
     listed = sorted(weights, key=lambda one: -abs(one["weight"]))[:MOST_WEIGHTS]
     left = len(weights) - len(listed)
     width = max(len(one["name"]) for one in listed)
-    rows = "\n".join(f"{one['name']:<{width}}  {one['weight']: .6g}" for one in listed)
+    rows = "\n".join(
+        f"{one['name']:<{width}}  {one['weight']: .6g}{_error_text(one)}" for one in listed
+    )
     more = f"\n({left} smaller ones are in --json and result.json)" if left else ""
     heading = "Weights of the cost that the method has inferred, in its own scale:"
+    if likelihood is not None:
+        heading = "Weights of the cost by maximum likelihood, with standard errors and t-values:"
+        more += (
+            f"\nlog-likelihood {likelihood['log_likelihood']:.6f} of "
+            f"{likelihood['num_decisions']} decisions"
+        )
+        more += "".join(f"\n{one}" for one in likelihood["remarks"])
     return f"{heading}\n{rows}{more}"
+
+
+def _error_text(weight: Mapping[str, Any]) -> str:
+    """What is known of the error of a weight."""
+    if "standard_error" not in weight:
+        return ""
+    if weight["standard_error"] is None:
+        return "  (not identified)"
+    return f"  +- {weight['standard_error']:.6g}  t {weight['t_value']:.2f}"
 
 
 def require_level(

@@ -1,6 +1,7 @@
 """Commands on results: `journeyman certify` (a certificate for any policy, wherever it comes from),
 `journeyman audit` (every number of a run derived again, by code that shares none with it) and
-`journeyman report` (a run as one HTML page).
+`journeyman report` (a run as one HTML page) and `journeyman transfer` (the cost that a run has
+inferred, planned with in another world).
 """
 
 import json
@@ -32,7 +33,7 @@ from journeyman.cli.options import (
     parsed_options,
 )
 from journeyman.cli.output import certificate_text, failed_premises, require_level, show
-from journeyman.errors import NotCertified
+from journeyman.errors import InvalidCosts, InvalidProblem, NotCertified
 
 
 def certify(
@@ -204,3 +205,73 @@ def _found(place: Any) -> dict[str, str]:
     }
     elapsed = last_elapsed(place.metrics)
     return outcome if elapsed is None else outcome | {"solving": seconds(elapsed)}
+
+
+def transfer(
+    run: Annotated[Path, typer.Argument(help="The run directory of a method that infers costs.")],
+    world: WorldSource,
+    costs: CostsSource,
+    option: WorldOption = None,
+    temperature: Annotated[
+        float,
+        typer.Option(help="0 for the optimal policy, 1 for choices like the expert's.", min=0),
+    ] = 0.0,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="A file for the policy (NPZ).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan in another world with the cost that a run has inferred.
+
+    The costs of the new world are matched by name. What is known about the new policy is that it is
+    optimal for the inferred cost; nothing about the expert is certified there.
+    """
+    import numpy as np
+
+    from journeyman.report.saved_run import read_run
+    from journeyman.runs.run_directory import evidence_in
+    from journeyman.runs.run_inputs import costs_from, world_from
+
+    data = read_run(evidence_in(run))
+    if data.recovered is None:
+        raise InvalidProblem(
+            f"{run} holds no inferred cost",
+            "Learn with --solver maximum-likelihood, maximum-entropy or another inverse method",
+        )
+    known = data.certificate.problem.basis
+    options = parsed_options(option)
+    there = world_from(world, options)
+    basis = costs_from(costs, there, options if costs == world else {}, rewards=known.rewards)
+    if set(basis.names) != set(known.names):
+        raise InvalidCosts(
+            f"--costs has {', '.join(basis.names)}, and the cost of the run is one of "
+            f"{', '.join(known.names)}",
+            "Give the same costs, by the same names, for the new world",
+        )
+    weights = dict(zip(known.names, data.recovered.tolist(), strict=True))
+    own = np.array([weights[name] for name in basis.names])
+    cost = np.asarray(basis.on(there) @ own)
+    plan = (
+        jm.policy.soft_plan(there, cost, temperature=temperature)
+        if temperature
+        else jm.plan(there, cost)
+    )
+    if output is not None:
+        plan.policy.save(output)
+    totals = jm.occupancy(there, plan.policy).expectations(basis)
+    listed = [
+        {"name": name, "weight": weights[name], "expected": float(total)}
+        for name, total in zip(basis.names, totals, strict=True)
+    ]
+    result = {
+        "run": str(run), "costs": listed, "expected_cost": float(totals @ own),
+        "temperature": temperature, "policy": None if output is None else str(output),
+    }  # fmt: skip
+    width = max(len(name) for name in basis.names)
+    lines = [f"{'':<{width}}  {'weight':>12}  {'expected total':>14}"]
+    lines += [
+        f"{one['name']:<{width}}  {one['weight']:>12.6g}  {one['expected']:>14.6g}"
+        for one in listed
+    ]
+    lines.append(f"Expected total of the inferred cost: {result['expected_cost']:.6g}")
+    show(result, "\n".join(lines), as_json=as_json)

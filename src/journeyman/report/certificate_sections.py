@@ -438,6 +438,49 @@ def recovered(data: ReportData, prefix: str) -> Section | None:
     basis = data.certificate.problem.basis
     kind, direction = ("reward", "sought") if basis.rewards else ("cost", "avoided")
     order = np.argsort(-np.abs(weights), kind="stable")[:MOST_WEIGHTS]
-    rows = list(zip([basis.names[i] for i in order], exact_column(weights[order]), strict=True))
-    content = {"kind": kind, "direction": direction, "rows": rows, "all": int(weights.size)}
+    names, errors = [basis.names[i] for i in order], data.recovered_errors
+    shown, known = weights[order].tolist(), [] if errors is None else errors[order].tolist()
+    columns: list[Any] = [exact_column(weights[order])]
+    if known:
+        ratios = [
+            number(weight / error) if 0 < error < np.inf else ""
+            for weight, error in zip(shown, known, strict=True)
+        ]
+        columns += [[number(one) if one < np.inf else "not identified" for one in known], ratios]
+    content = {
+        "kind": kind,
+        "direction": direction,
+        "all": int(weights.size),
+        "known": bool(known),
+        "rows": list(zip(names, zip(*columns, strict=True), strict=True)),
+        "picture": _weights_picture(f"{prefix}weights", names, shown, known),
+    }
     return Section("recovered", f"The {kind} that the method has inferred", content, link="Weights")
+
+
+def _weights_picture(
+    name: str, names: list[str], weights: list[float], errors: list[float]
+) -> Markup:
+    """A bar for every weight, with a line over two standard errors to either side of its end."""
+    sides = [2 * one if np.isfinite(one) else 0.0 for one in errors] or [0.0] * len(weights)
+    low = [one - side for one, side in zip(weights, sides, strict=True)]
+    high = [one + side for one, side in zip(weights, sides, strict=True)]
+    scale, rows = Across.covering([*low, *high], zero=True), []
+    for index, (title, weight) in enumerate(zip(names, weights, strict=True)):
+        top = ROW * index + TEXT
+        left, right = min(weight, 0.0), max(weight, 0.0)
+        rows += [
+            label(shortened(title, LONGEST_NAME), "0%", top, cls="start over"),
+            tag("rect", x=scale.at(left), y=f"{top + 8}", width=scale.width(left, right),
+                height=f"{BAR}", cls="bar total"),
+        ]  # fmt: skip
+        if sides[index] > 0:
+            middle = f"{top + 8 + BAR / 2:g}"
+            ends = {"x1": scale.at(low[index]), "x2": scale.at(high[index])}
+            rows.append(tag("line", **ends, y1=middle, y2=middle, cls="zero"))
+    listed = "; ".join(f"{title}: {number(one)}" for title, one in zip(names, weights, strict=True))
+    words = "Weights, with two standard errors to either side" if errors else "Weights"
+    return picture(
+        name, words, f"{listed}.", ROW * len(names) + 24,
+        *axis(scale, len(names), ROW, TEXT + 4), *rows,
+    )  # fmt: skip

@@ -34,6 +34,8 @@ class SavedRun:
     """The weights of the cost that the method inferred, where it infers one."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Solver, status and time, where somebody has kept them beside the evidence."""
+    recovered_errors: FloatArray | None = None
+    """Standard errors of these weights, where the method knows them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,14 @@ class ReportData:
         if self.answer is not None:
             return self.answer.recovered
         return None if self.run is None else self.run.recovered
+
+    @property
+    def recovered_errors(self) -> FloatArray | None:
+        """Standard errors of these weights, where the method knows them."""
+        if self.answer is not None:
+            estimate = self.answer.likelihood
+            return None if estimate is None else estimate.standard_errors
+        return None if self.run is None else self.run.recovered_errors
 
     @property
     def software(self) -> dict[str, str]:

@@ -95,16 +95,18 @@ def _compare(place: Path, facts: dict[str, Any]) -> None:
 
 
 def _report_data(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -> ReportData:
-    def optional(kind: str, name: str) -> FloatArray | None:
+    def optional(kind: str, name: str, *, needed: bool = True) -> FloatArray | None:
         path = place / f"{kind}.npz"
         if path.name not in facts["inputs"]:
             return None
-        return take(path, load_arrays(path, kind, INPUT_VERSION)[1], name)
+        arrays = load_arrays(path, kind, INPUT_VERSION)[1]
+        return take(path, arrays, name) if needed or name in arrays else None
 
     trace, recovered = optional("trace", "bounds"), optional("recovered", "weights")
+    errors = optional("recovered", "standard_errors", needed=False)
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
-    run = SavedRun(name, facts["inputs"], software, trace, recovered, found)
+    run = SavedRun(name, facts["inputs"], software, trace, recovered, found, errors)
     kinds = {"explicit": _certificate, "recorded": _recorded_certificate}
     certificate = kinds.get(facts["world"], _coded_certificate)(place, facts)
     return ReportData(certificate, None, facts["seeds"], run)

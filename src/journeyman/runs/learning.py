@@ -141,6 +141,7 @@ def result_of(apprentice: Apprentice) -> dict[str, Any]:
         "reason": answer.reason,
         "target": None if apprentice.target is None else apprentice.target.reason,
         "cost_weights": _cost_weights(apprentice),
+        "likelihood": _likelihood(apprentice),
         "seed": apprentice.seed,
     }
 
@@ -150,10 +151,32 @@ def _cost_weights(apprentice: Apprentice) -> list[dict[str, Any]] | None:
     weights = apprentice.answer.recovered
     if weights is None or not np.isfinite(weights).all():
         return None
-    names = apprentice.problem.basis.names
-    return [
+    names, estimate = apprentice.problem.basis.names, apprentice.answer.likelihood
+    listed: list[dict[str, Any]] = [
         {"name": name, "weight": float(weight)} for name, weight in zip(names, weights, strict=True)
     ]
+    if estimate is not None:
+        known = zip(listed, estimate.standard_errors, estimate.t_values, strict=True)
+        for one, error, t in known:
+            found = np.isfinite(error)
+            one |= {
+                "standard_error": float(error) if found else None,
+                "t_value": float(t) if found else None,
+            }
+    return listed
+
+
+def _likelihood(apprentice: Apprentice) -> dict[str, Any] | None:
+    """What maximum likelihood has found beside the weights."""
+    found = apprentice.answer.likelihood
+    if found is None:
+        return None
+    return {
+        "log_likelihood": found.log_likelihood,
+        "uniform_log_likelihood": found.uniform_log_likelihood,
+        "num_decisions": found.num_decisions,
+        "remarks": list(found.remarks),
+    }
 
 
 def certificate_result(certificate: Certificate) -> dict[str, Any]:
