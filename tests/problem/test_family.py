@@ -163,9 +163,28 @@ def _estimated(world, basis, demos):
     return jm.World(world.transition, world.initial, 0.8, transition_error=0.1), basis, demos
 
 
+def _within_a_horizon(world, basis, demos):
+    return world.with_horizon(5), basis, demos
+
+
+def test_a_family_may_have_a_horizon():
+    one = family()
+    world = one.world.with_horizon(30, discount=1)
+    problem = jm.Apprenticeship(world, one.basis, one.demonstrations)
+    policy = jm.Policy.uniform(world)
+    parts = [
+        jm.occupancy(each.with_horizon(30, discount=1), jm.Policy.uniform(
+            each.with_horizon(30, discount=1))).expectations(basis)
+        for each, basis, _ in one.members
+    ]  # fmt: skip
+    found = jm.occupancy(world, policy).expectations(problem.basis)
+    np.testing.assert_allclose(found, np.array(SHARES) @ parts, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (_within_a_horizon, "member 1 has a horizon"),
         (_other_discount, "member 1 has discount 0.7"),
         (_other_names, "member 1 has the costs a, b, d"),
         (_estimated, "member 1 has estimated laws"),

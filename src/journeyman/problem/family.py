@@ -262,9 +262,15 @@ def _check_members(given: Sequence[Any]) -> None:
                 f"{', '.join(names)}",
                 "Give every member the same costs, by the same names",
             )
-        if world.is_estimated or getattr(world, "layers", None) is not None:
+        if world.layers is not None:
             raise InvalidWorld(
-                f"member {place} has {'estimated laws' if world.is_estimated else 'a horizon'}",
+                f"member {place} has a horizon",
+                "Make the family of the worlds without it, and give that one a horizon: "
+                "Apprenticeship(family.world.with_horizon(H), family.basis, family.demonstrations)",
+            )
+        if world.is_estimated:
+            raise InvalidWorld(
+                f"member {place} has estimated laws",
                 "Certify such members one by one, with failure_probability/K each",
             )
         demos.pairs_in(world)
