@@ -205,8 +205,8 @@ class NegativeCycle(InvalidCosts):
         super().__init__(
             f"with discount 1 this cost has no least total: between {named(states)} there is a "
             "cycle that costs less than nothing, and a policy can go round as often as it likes",
-            "Give the cost a price per step, limit the steps by a Budget in a Forward problem, or "
-            "give the world a discount below 1",
+            "Solve Forward(world, cost), whose policies expect at most M steps, or give the world "
+            "a discount below 1",
         )
 
 
