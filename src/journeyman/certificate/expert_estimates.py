@@ -64,6 +64,7 @@ from journeyman.policy import occupancy
 from journeyman.policy.planning import widest_ranges
 from journeyman.problem import Apprenticeship
 from journeyman.world import World
+from journeyman.world.layers import time_left
 from journeyman.world.levels import Level
 
 PLAIN_UP_TO = 20
@@ -493,6 +494,12 @@ class _Frame:
         bound = self.problem.cost_class.centred_bound(self.problem.basis)
         return 2 * bound * self.problem.world.effective_horizon
 
+    def furthest_apart(self, steps: IntArray | int) -> FloatArray:
+        """2 N times the time that an episode has left after so many steps, costs centred: the same
+        for what is still to come; in a world with a horizon N is that of its steps."""
+        bound = self.problem.cost_class.centred_bound(self.problem.totals.basis)
+        return np.asarray(2 * bound * time_left(self.problem.world, steps))
+
     def size(self, sums: FloatArray) -> FloatArray:
         """|S| of every row."""
         return np.asarray(np.sqrt((sums**2 / self.weights).sum(axis=-1)))
@@ -551,7 +558,11 @@ class _Frame:
         distances = np.array([distance(V[state], V[state]) for state in states])
         found = np.zeros(len(demos))
         found[open_] = world.discount ** stop[open_] * distances[place]
-        return found, distance(V.min(axis=0), V.max(axis=0))
+        most = distance(V.min(axis=0), V.max(axis=0))
+        if world.layers is None:
+            return found, most
+        found[open_] = np.minimum(found[open_], self.furthest_apart(stop[open_]))
+        return found, min(most, float(self.furthest_apart(0)))
 
     def _states_at(self, demos: Demonstrations, episodes: IntArray, stop: IntArray) -> IntArray:
         """Where the episodes are after `stop` steps."""

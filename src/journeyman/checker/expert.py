@@ -16,7 +16,8 @@ episode was stopped or ends after T steps; its error is at most
     max_w <w, mean S> - lower(<w, S>) + upper(G),       |<w, S>|^2 <= b^2 sum_i s_i w_i^2
 
 where G is 0 for complete episodes, and else discount^T times the largest difference between V(x_T)
-and what totals from there can be, up to 2 N h. Bets are made in the order of the digests.
+and what totals from there can be, up to 2 N h; in a world with a horizon up to 2 N times the time
+that an episode has left, N that of its steps. Bets are made in the order of the digests.
 """
 
 import math
@@ -484,7 +485,11 @@ class Frame:
             if state not in known:
                 known[state] = distance(V[state], V[state])
             found[k] = world.discount ** float(stop[k]) * known[state]
-        return found, distance(V.min(axis=0), V.max(axis=0))
+        furthest = distance(V.min(axis=0), V.max(axis=0))
+        if world.steps is None:
+            return found, furthest
+        left, unit = world.time_after(np.maximum(stop, 0)), 2 * self.problem.step_costs.smaller
+        return np.asarray(np.minimum(found, unit * left)), min(furthest, unit * world.total_time)
 
     def estimate(self, records: Records, order: Ints, delta: float) -> Estimate:
         """From the stopped sums of episodes that are read in this order."""

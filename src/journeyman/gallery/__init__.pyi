@@ -6,6 +6,7 @@ from journeyman.gallery.example import Example as Example
 from journeyman.gallery.example import PublishedExample as PublishedExample
 from journeyman.gallery.garnet_world import garnet as garnet
 from journeyman.gallery.grid_world import grid as grid
+from journeyman.gallery.inventory_world import inventory as inventory
 from journeyman.gallery.queue_network import EmptyStart as EmptyStart
 from journeyman.gallery.queue_network import QueueNetwork as QueueNetwork
 from journeyman.gallery.queue_network import QueuePlan as QueuePlan
