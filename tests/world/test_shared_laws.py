@@ -106,6 +106,13 @@ def test_numbers_without_a_group_can_be_dropped_where_nothing_leads():
         learned([0, 0], [0, 0], [0, 1], shared)
 
 
+def test_numbers_with_a_group_are_states_also_where_nothing_was_recorded():
+    groups = np.array([[0], [0], [1]])
+    targets = np.array([[[0, 1]], [[1, 0]], [[2, 0]]])
+    with pytest.raises(InvalidWorld, match="of group 1 no step was recorded"):
+        learned([0, 0], [0, 0], [0, 1], SharedLaws(groups, targets), drop_unseen=True)
+
+
 def test_a_step_may_stand_for_several():
     rows = {"state": [0, 1, 0], "action": [0, 0, 1], "next_state": [0, 3, 1], "count": [5, 2, 3]}
     from journeyman.world.estimation import empirical

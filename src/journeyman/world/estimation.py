@@ -365,7 +365,10 @@ def empirical(
         offers, reached = (np.append(x, here[known]), np.append(a, taken[known])), shared.reached
     seen = _Seen(size, offers[0], reached, ends, starts, law)
     if drop_unseen:
-        ends = np.union1d(ends, seen.nowhere)
+        nowhere = seen.nowhere
+        if shared is not None:
+            nowhere = nowhere[(shared.groups[nowhere] < 0).all(axis=1)]
+        ends = np.union1d(ends, nowhere)
     if shared is None:
         seen.require_actions(ends, drop_unseen, wording)
     else:
