@@ -6,6 +6,8 @@ from scipy.optimize import linprog
 
 import journeyman as jm
 from checker.forging import rehash
+from journeyman.certificate.expert_estimates import PlainMean, cut_length, expert_estimates
+from journeyman.certificate.terms import total
 from naive.episodes_to_goals import as_world, is_proper, random_goal_world, times, visits
 
 STATES, ACTIONS, COSTS = 6, 3, 2
@@ -168,8 +170,6 @@ def test_premises_and_draws_are_refused():
 
 def test_records_are_cut_where_no_record_decides():
     """Longer episodes count as cut off after L steps, and lack up to M more."""
-    from journeyman.certificate.expert_estimates import PlainMean, cut_length
-
     world = jm.World([[0.5, 0.5], [0, 1]], [1, 0], 1, sink=1)
     long = jm.Demonstrations.from_arrays([[0] * 40 + [1]], [[0] * 40], terminated=[True])
     problem = jm.Apprenticeship(world, jm.CostBasis([1.0, 0.0]), long)
@@ -179,3 +179,24 @@ def test_records_are_cut_where_no_record_decides():
     assert mean.totals.tolist() == [[np.ceil(most)]]
     assert mean.missing.tolist() == [most]
     assert mean.horizon == np.ceil(most) + most
+
+
+def test_a_clone_is_certified():
+    place = Setting(1, spare=3.0)
+    demos = place.record(0, count=200)
+    problem = jm.Apprenticeship(place.world, place.basis, demos)
+    answer = jm.solve(problem, jm.solvers.BehaviourCloning())
+    certificate = jm.certify(problem, answer)
+    assert certificate.bound >= np.abs(place.of(answer.policy) - place.truth).sum()
+    assert answer.value == pytest.approx(np.abs(place.of(answer.policy) - problem.target).sum())
+
+
+def test_what_follows_a_record_that_was_cut_off_is_paid_for():
+    """A step costs 1 and 10 are expected; records of one step miss nine of them."""
+    world = jm.World([[0.9, 0.1], [0, 1]], [1, 0], 1, sink=1)
+    demos = jm.Demonstrations.from_arrays([[0, 0]] * 500, [[0]] * 500, terminated=[False] * 500)
+    problem = jm.Apprenticeship(world, jm.CostBasis([1.0, 0.0]), demos)
+    for estimate in expert_estimates(problem, 0.05):
+        terms = {one.name: one.value for one in estimate.terms}
+        assert abs(estimate.values[0] - 10) <= total(estimate.terms)
+        assert abs(estimate.values[0] - 10) > terms["sampling"]

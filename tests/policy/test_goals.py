@@ -41,7 +41,7 @@ class TestDoor:
         with pytest.raises(jm.errors.InvalidWorld, match="from state 0 a policy can avoid"):
             jm.World(TRAP, [1, 0], 1, sink=1)
 
-    @pytest.mark.parametrize("steps", [0, -1, np.inf, np.nan])
+    @pytest.mark.parametrize("steps", [0, -1, np.inf, np.nan, "many", [3]])
     def test_refuses_a_bound_that_is_none(self, steps):
         with pytest.raises(jm.errors.InvalidWorld, match="steps_at_most"):
             jm.World(TRAP, [1, 0], 1, sink=1, steps_at_most=steps)
@@ -74,6 +74,14 @@ class TestAgainstAllPolicies:
         longest = max(times(P, law).max() for law in deterministic_laws(P))
         assert as_world(P, initial).effective_horizon == pytest.approx(longest, rel=1e-9)
         assert as_world(P, initial).effective_horizon >= longest * (1 - 1e-15)
+
+    def test_a_bound_is_asked_for_exactly_where_a_policy_never_ends(self, seed):
+        P, initial = random_goal_world(seed, states=4, loops=0.25, branches=2)
+        if all(is_proper(P, law) for law in deterministic_laws(P)):
+            assert as_world(P, initial).effective_horizon > 0
+        else:
+            with pytest.raises(jm.errors.InvalidWorld, match="steps_at_most"):
+                as_world(P, initial)
 
     def test_plan(self, seed):
         P, initial = random_goal_world(seed, loops=0.6)

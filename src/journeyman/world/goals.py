@@ -25,7 +25,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray, SparseMatrix, read_only
+from journeyman.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseMatrix,
+    read_only,
+    require_between,
+)
 from journeyman.errors import InvalidWorld
 from journeyman.world.pairs import Pairs
 
@@ -122,6 +129,14 @@ def nearing(world: "World") -> IntArray:
     return world.pairs.smallest(first).astype(np.int64)
 
 
+def number_of_steps(value: float | None) -> float | None:
+    """M as it was declared, if it was."""
+    if value is None:
+        return None
+    remedy = "Give a positive number of steps that the expert never expects to exceed"
+    return require_between("steps_at_most", value, 0.0, np.inf, InvalidWorld, remedy)
+
+
 def require_goal(world: "World") -> None:
     """Refuse a world of discount 1 in which an episode need not, or cannot, come to an end."""
     if world.sink is None:
@@ -142,11 +157,6 @@ def require_goal(world: "World") -> None:
                 f"discount = 1, and from {named(endless)} a policy can avoid the ends for ever",
                 "Give steps_at_most=M: the expert never expects more than M further steps",
             )
-    elif not (np.isfinite(world.steps_at_most) and world.steps_at_most > 0):
-        raise InvalidWorld(
-            f"steps_at_most = {world.steps_at_most!r}",
-            "Give a positive number of steps that the expert never expects to exceed",
-        )
 
 
 def longest_times(world: "World") -> FloatArray:

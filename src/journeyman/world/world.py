@@ -210,7 +210,7 @@ class World:
                 shared=shared,
             ),
             observed_actions=pairs.actions if numbered else None,
-            steps_at_most=None if steps_at_most is None else float(steps_at_most),
+            steps_at_most=goals.number_of_steps(steps_at_most),
             layers=None,
         )
         estimation.warn_of_observed_support(self)

@@ -165,6 +165,7 @@ class BehaviourCloning:
     ('CONVERGED', True)
     """
 
+    reaches_goals: ClassVar[bool] = True
     smoothing: float = 0.1
     features: Any = None
     ridge: float = 1e-6
