@@ -213,6 +213,9 @@ NOISE = 1e-11
 """Relative error of values, and so what rounding may show as information."""
 LONGEST = 4.0
 """A step changes no recorded decision's log-odds by more than this (to first order)."""
+BESIDE = 0.1
+"""Standard errors: a start that has come so near to a known maximum, and whose next step leads so
+near to it, is not followed to the end."""
 NEARER = (1.0, 0.3, 0.1)
 """Drawn starts without a soft-optimal policy are tried again, so much nearer to the first one."""
 SUFFICIENT, SHORTER, SHORTEST = 1e-4, 0.4, 1e-9
@@ -227,7 +230,8 @@ class _Soft(NamedTuple):
 
     values: FloatArray
     log_law: FloatArray
-    system: "_System"
+    system: "_System | None"
+    """None once derivatives have been taken: of hundreds of members they need much memory."""
 
 
 class _System(Protocol):
@@ -300,9 +304,11 @@ class _Member:
     def derivatives(self, soft: _Soft) -> "_Derivatives":
         """All of them at once: the table of advantages is large and is not kept."""
         pairs, law = self.world.pairs, np.exp(soft.log_law)
-        values = soft.system.solve(pairs.total(law[:, np.newaxis] * self.costs))
+        mean = averaging(self.world, law)
+        assert soft.system is not None
+        values = soft.system.solve(mean @ self.costs)
         backup = self.backup(self.costs, values)
-        centred = backup - pairs.spread(pairs.total(law[:, np.newaxis] * backup))
+        centred = backup - pairs.spread(mean @ backup)
         centred /= pairs.spread(self.temperatures)[:, np.newaxis]
         shadow = soft.system.solve(self.flow[:, np.newaxis], transposed=True)[:, 0]
         shadow = shadow * self.temperatures
@@ -408,7 +414,7 @@ class _Rows:
         return states if states.size <= MOST_DIFFERING else None
 
 
-MOST_DIFFERING = 8
+MOST_DIFFERING = 16
 """States in which members may differ and still share a factor."""
 
 
@@ -552,7 +558,7 @@ class _Point:
 
     sample: _Sample
     weights: FloatArray
-    soft: Sequence[_Soft]
+    soft: list[_Soft]
 
     @cached_property
     def value(self) -> float:
@@ -566,8 +572,10 @@ class _Point:
 
     @cached_property
     def _derivatives(self) -> _Derivatives:
-        pairs = zip(self.sample.members, self.soft, strict=True)
-        parts = [one.derivatives(soft) for one, soft in pairs]
+        parts = []
+        for place, one in enumerate(self.sample.members):
+            parts.append(one.derivatives(self.soft[place]))
+            self.soft[place] = self.soft[place]._replace(system=None)
         return _Derivatives(
             np.sum([one.gradient for one in parts], axis=0),
             np.sum([one.fisher for one in parts], axis=0),
@@ -729,7 +737,7 @@ class _Search:
             for length in NEARER:
                 start = self.sample.at(self.first.weights + length * drawn)
                 if start is not None:
-                    found.append(self._climb(start))
+                    found.append(self._climb(start, found[0]))
                     break
         best = max(found, key=lambda one: one.point.value)
         self.tried = len(found)
@@ -737,8 +745,8 @@ class _Search:
         self.agreeing = sum(near)
         return self._settled(best)
 
-    def _climb(self, point: _Point) -> _Found:
-        """Newton steps until the maximum is near, or a limit."""
+    def _climb(self, point: _Point, known: _Found | None = None) -> _Found:
+        """Newton steps until the maximum is near, or the known one, or a limit."""
         for _ in range(self.solver.max_iterations):
             self.iterations += 1
             step, distance = point.step
@@ -749,6 +757,10 @@ class _Search:
                 return _Found(point, Status.CONVERGED if point.is_concave else Status.INACCURATE)
             if must_stop:
                 return _Found(point, self.watch.stop_status)
+            if known is not None and known.status is Status.CONVERGED:
+                aside = point.weights + step - known.point.weights
+                if max(distance, float(aside @ point.fisher @ aside) ** 0.5) <= BESIDE:
+                    return known
             there = self._ahead(point, step)
             if there is None:
                 return _Found(point, Status.INACCURATE)
