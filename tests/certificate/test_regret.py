@@ -285,3 +285,24 @@ def test_a_share_of_what_policies_can_lose_is_named_where_it_is_known():
     assert found.trivial_bound < 0.5 * found.regret.trivial_bound
     share = min(found.regret.bound / found.trivial_bound, 1.0)
     assert f"{100 * share:.3g} % of what policies of this world can lose" in found.summary()
+
+
+@pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.Simplex()], ids=repr)
+@pytest.mark.parametrize("alike", [True, False])
+def test_where_all_policies_are_alike_nothing_is_refuted_though_another_premise_fails(
+    cost_class, alike, tmp_path
+):
+    """Starts of one's own choice; all actions have one law, and if `alike` one cost."""
+    world = jm.World(np.full((4, 2), 0.5), [1, 0], 0.9)
+    costs = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], dtype=float)
+    costs[1:3] += 0.0 if alike else 0.5
+    rng = np.random.default_rng(0)
+    states = [[1, *rng.integers(2, size=30).tolist()] for _ in range(40)]
+    actions = [rng.integers(2, size=30).tolist() for _ in range(40)]
+    demos = jm.Demonstrations.from_arrays(states, actions)
+    given = jm.Rational(regret_per_step=0)
+    found = jm.learn(world, jm.CostBasis(costs), demos, cost_class=cost_class, expert_is=given)
+    assert not found.certificate.valid
+    assert found.certificate.regret.valid == alike
+    found.save(tmp_path)
+    assert jm.audit(tmp_path).passed
