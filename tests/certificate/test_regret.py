@@ -79,7 +79,8 @@ def test_a_refuted_premise_certifies_nothing_about_the_cost(cost_class):
     assert certificate.valid, "the other bound does not rest on it"
     assert regret.bound == regret.trivial_bound
     assert regret.next_start() is None
-    assert "worst cost" not in certificate.table(), "what does not hold is not added up"
+    for shown in (certificate.table(), jm.report.as_html(apprentice)):
+        assert "worst cost" not in shown, "what does not hold is not added up"
     with pytest.raises(NotCertified, match="recorded steps suffice to show it"):
         certificate.require(regret=regret.trivial_bound)
     assert "Nothing is certified about the expert's own cost" in certificate.summary()
@@ -274,7 +275,7 @@ def test_the_advice_says_when_the_bound_is_what_was_declared():
     strict = nine_by_nine(50)[0].certificate
     assert "is the regret that was declared" not in strict.advice()
     loose = nine_by_nine(50, premise=jm.Rational(regret_per_step=0.01))[0].certificate
-    assert "of that bound is the regret that was declared" in loose.advice()
+    assert "is the regret that was declared" in loose.advice()
 
 
 def test_a_share_of_what_policies_can_lose_is_named_where_it_is_known():
