@@ -243,7 +243,7 @@ def transition_radii(world: World, failure_probability: float) -> ModelError:
     ...               transition_counts=1000, transition_error=[2, 2, 0],
     ...               support=[[1, 1, 0], [0, 1, 1], [0, 0, 1]])
     >>> transition_radii(world, 0.05).transition.round(3).tolist()
-    [0.125, 0.127, 0.0]
+    [0.13, 0.133, 0.0]
     """
     delta = require_probability(failure_probability)
     return radii_at(world, world.transition_counts, delta)
@@ -627,7 +627,7 @@ def agreement(world: World, demos: Demonstrations, level: float) -> Agreement:
 
     >>> world = World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
     >>> print(agreement(world, Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3))
-    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.434 is allowed
+    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.439 is allowed
     """
     starts_known = world.initial_error is None and world.initial_count is None
     steps_known = world.transition_error is None and world.transition_counts is None
