@@ -307,3 +307,17 @@ def test_where_all_policies_are_alike_nothing_is_refuted_though_another_premise_
     assert found.certificate.regret.valid == alike
     found.save(tmp_path)
     assert jm.audit(tmp_path).passed
+
+
+@pytest.mark.parametrize("seed", [0, 4, 7])
+def test_the_minimax_program_keeps_its_tolerance(seed):
+    """Where the quick search of the engine falls short, the careful one is asked."""
+    rng = np.random.default_rng(seed)
+    world, basis = grid(5, 4, rng)
+    weights = jm.Simplex().admit(rng.dirichlet(np.ones(4)))
+    demos = acted(world, optimum(world, basis.on(world) @ weights)[1], "optimal", rng, 5, 50)
+    strict = jm.Rational(regret_per_step=0)
+    problem = jm.Apprenticeship(world, basis, demos, jm.Simplex(), expert_is=strict)
+    answer = jm.solve(problem, jm.solvers.RationalProgram(slack=0))
+    assert answer.status is jm.Status.OPTIMAL
+    assert answer.regret.bound - answer.regret.lower_bound <= 1e-7 * problem.gap_scale

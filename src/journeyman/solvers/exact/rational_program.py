@@ -106,8 +106,15 @@ class RationalProgram:
         if not known and given.is_refuted:
             plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
             return replace(plainly, log=f"{REFUTED}\n{plainly.log}")
+        allowed = self.tolerance * problem.gap_scale
+        if least.bound - lower > allowed and not watch.must_stop:  # the quick search can fall short
+            with watch.engine():
+                finer = {**settings, "tolerance": SHARE**2 * settings["tolerance"]}
+                again = _candidate(given, given.solved(None, careful=True, **finer))
+            lower = max(lower, given.least_regret(again.member))
+            least = min(least, again, key=lambda one: one.bound)
         best = self._second_stage(given, least, settings, watch) if self.slack else least
-        close = least.bound - lower <= self.tolerance * problem.gap_scale
+        close = least.bound - lower <= allowed
         status = Status.OPTIMAL if close else Status.INACCURATE
         if watch.must_stop:
             status = watch.stop_status
