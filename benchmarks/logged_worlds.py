@@ -5,18 +5,34 @@ a slippery 10 x 10 grid. Each pair was recorded a given number of times; the exp
 are given, so that the excess of the bound over the true gap is what the model's error costs.
 Printed, for the policy that is optimal for a random cost in the model: bound, truth and excess in
 percent of 2N/(1 - discount), medians over seeds, where the possible next states are known and where
-they are not, and how many bounds were below the truth.
+they are not, and how many bounds were below the truth. The last column compares the excess with
+that of 1-norm balls, the worst laws within
+
+    err = sqrt(2 log((2^S - 2) K n (n + 1)/delta)/n)
+
+of the frequencies of n draws on S possible states, for K laws and all n (Weissman et al. 2003, as
+in journeyman 0.1), at the same delta.
 
     python -m benchmarks.logged_worlds --seeds 5
 """
 
 import argparse
+import math
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 import journeyman as jm
+from journeyman.certificate.model_error import (
+    MODEL_SHARE,
+    ModelError,
+    model_term,
+    robust_gap,
+    robust_ranges,
+    support_sizes,
+)
 
 COSTS, DISCOUNT = 4, 0.9
 
@@ -42,17 +58,19 @@ def _row(
     seeds: range,
 ) -> None:
     rows = np.array([_measured(make, count, known, seed) for seed in seeds])
-    bound, gap = 100 * np.median(rows, axis=0)
+    bound, gap, _ = 100 * np.median(rows, axis=0)
     excess = 100 * float(np.median(rows[:, 0] - rows[:, 1]))
+    before = 100 * float(np.median(rows[:, 2] - rows[:, 1]))
     false = int((rows[:, 0] < rows[:, 1]).sum())
     support = "known support" if known else "any next state"
     print(f"{name:12} {count:6} a pair, {support:15} bound {bound:6.2f}%  truth {gap:5.2f}%  "
-          f"excess {excess:6.2f}%  false {false}", flush=True)  # fmt: skip
+          f"excess {excess:6.2f}%  false {false}  1-norm balls {before:6.2f}%, ratio "
+          f"{excess / before:.2f}", flush=True)  # fmt: skip
 
 
 def _measured(
     make: Callable[[np.random.Generator], jm.World], count: int, known: bool, seed: int
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     rng = np.random.default_rng(seed)
     true = make(rng)
     basis = jm.CostBasis(rng.uniform(-1, 1, (true.num_pairs, COSTS)))
@@ -60,14 +78,32 @@ def _measured(
     laws = true.transition.toarray()
     drawn = np.array([rng.multinomial(count, law / law.sum()) for law in laws]) / count
     support = (laws > 0).astype(float) if known else None
-    model = jm.World(drawn, true.initial, DISCOUNT, transition_counts=count, support=support)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jm.errors.SupportWarning)
+        model = jm.World(drawn, true.initial, DISCOUNT, transition_counts=count, support=support)
     target = jm.policy.occupancy(true, expert).expectations(basis)
     problem = jm.Apprenticeship(model, basis, jm.ExpertExpectation(target), jm.InfinityBall())
     policy = jm.plan(model, basis.matrix @ rng.uniform(-1, 1, COSTS)).policy
     certificate = jm.certify(problem, policy)
     own = jm.policy.occupancy(true, policy).expectations(basis)
     gap = problem.cost_class.gap(own - target)
-    return certificate.bound / problem.gap_scale, gap / problem.gap_scale
+    before, trivial = _bound_by_one_norm(problem, policy, target, count), problem.gap_scale
+    return certificate.bound / trivial, gap / trivial, before / trivial
+
+
+def _bound_by_one_norm(
+    problem: jm.Apprenticeship, policy: jm.Policy, target: np.ndarray, count: int
+) -> float:
+    """The smaller of the bounds by worst laws and by visits."""
+    world, delta = problem.world, MODEL_SHARE * 0.05
+    sets = np.log(2.0 ** support_sizes(world) - 2)
+    needed = sets + math.log(world.num_pairs * count * (count + 1) / delta)
+    distances = np.minimum(np.sqrt(2 * needed / count), 2.0)
+    error = ModelError(distances, 0.0, delta)
+    visits = jm.policy.occupancy(world, policy)
+    own = problem.cost_class.gap(visits.expectations(problem.basis) - target)
+    worst = robust_gap(problem, robust_ranges(problem, policy, error), target)
+    return min(worst, own + model_term(problem, visits, error), problem.gap_scale)
 
 
 def _random(num_states: int) -> Callable[[np.random.Generator], jm.World]:

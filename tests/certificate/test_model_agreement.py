@@ -87,14 +87,15 @@ def test_demonstrations_of_the_true_world_are_not_refuted(grid):
 
 
 def test_the_limit_is_the_sum_of_both_radii():
-    """One pair on two states: sqrt(2 info) for either side, by Gamma functions."""
+    """One pair on two states: sqrt(2 info) for either side, by Gamma functions. Half of the model's
+    part of the level is for bets that have no distance."""
     world = jm.World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
     found = agreement(world, jm.Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3)
     radii = []
-    for n, k in ((1000, 500), (300, 300)):
+    for n, k, part in ((1000, 500, 2.5e-4), (300, 300, 5e-4)):
         bet = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5)
         likelihood = xlogy(k, k / n) + xlogy(n - k, 1 - k / n)
-        radii.append(np.sqrt(2 * (np.log(2 / 5e-4) + likelihood - bet) / n))
+        radii.append(np.sqrt(2 * (np.log(2 / part) + likelihood - bet) / n))
     assert found.allowed == pytest.approx(sum(radii))
     assert found.distance == pytest.approx(1.0)
     assert (found.draws, found.is_refuted) == (300, True)

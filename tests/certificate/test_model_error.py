@@ -16,6 +16,7 @@ import journeyman as jm
 from frequencies import frequencies, start_frequencies
 from journeyman.certificate.model_error import (
     INITIAL_SHARE,
+    Evidence,
     ModelError,
     budget_terms,
     distances_of,
@@ -314,6 +315,45 @@ def printed_radius(tally, size, laws, delta):
     return min(2.0, math.sqrt(2 * printed_information(tally, size, laws, delta)))
 
 
+PLAIN = 0.5
+"""Of the failure probability of laws, for divergences; bets centred at the law have the rest."""
+
+
+def printed_centred(tally, size, laws, delta):
+    """c, and how much is allowed: log(2 12 K/delta) less the wealth against the frequencies."""
+    n = sum(tally)
+    c = 4.0 ** (math.floor(math.log(n, 4)) - 1)
+    bet = math.lgamma(c + 1) - math.lgamma(n + c + 1)
+    for one in tally:
+        shape = c * one / n + 1 / size
+        bet += math.lgamma(one + shape) - math.lgamma(shape)
+        bet -= one * math.log(one / n) if one else 0.0
+    return c, (math.log(2 * 12 * laws / delta) - bet) / n
+
+
+@pytest.mark.parametrize("law", [(0.3, 0.1, 0.6), (0.05, 0.9, 0.05)])
+def test_centred_evidence_is_that_of_bets_one_after_the_other(law):
+    """Before its k-th draw a bet against p holds (times of y so far + c p(y) + 1/S)/(k + c) for
+    every y: its wealth reaches 2 12 K/delta where the excess of p reaches what is allowed."""
+    rng, size, n = np.random.default_rng(3), 3, 500
+    drawn = rng.choice(size, size=n, p=[0.3, 0.1, 0.6])
+    seen, wealth, law = np.zeros(size), 0.0, np.array(law)
+    c = 64.0
+    for k, y in enumerate(drawn, start=1):
+        wealth += math.log((seen[y] + c * law[y] + 1 / size) / (k + c) / law[y])
+        seen[y] += 1
+    _, found = Evidence.of(sparse.csr_array(seen[np.newaxis]), [size], 7, 0.1)
+    assert found.centring.tolist() == [c]
+    rows = sparse.csr_array(seen[np.newaxis] / n)
+    excess, slope, _ = found.at(rows, law)
+    surplus = (wealth - math.log(2 * 12 * 7 / 0.1)) / n
+    assert float(excess[0] - found.allowed[0]) == pytest.approx(surplus, abs=1e-11)
+    for y in range(size):
+        step = np.eye(size)[y] * 1e-6
+        ends = [found.at(rows, law + s * step)[0] for s in (1, -1)]
+        assert slope[y] == pytest.approx(float((ends[1] - ends[0])[0] / 2e-6), rel=1e-5, abs=1e-8)
+
+
 def test_the_information_is_that_of_bets_one_after_the_other():
     """Before its k-th draw the bet holds (times of y so far + a)/(k - 1 + S a) for every y."""
     drawn, size = [0, 2, 2, 0, 2, 1, 2, 2], 4
@@ -341,7 +381,7 @@ def test_radii_are_those_of_the_formula():
     facts = {"choice_offsets": [0, 2, 3, 4], "transition_counts": counts}
     world = jm.World(rows, [1, 0, 0], 0.9, **facts, support=known, initial_count=1000)
     found = transition_radii(world, 0.05)
-    share = (1 - INITIAL_SHARE) * 0.05
+    share = (1 - INITIAL_SHARE) * 0.05 * PLAIN
     tallies = [[50, 50, 0], [0, 500, 0], [0, 0, 7], [10**8] * 3]
     sizes = [3, 2, 1, 3]
     expected = [printed_radius(*both, 4, share) for both in zip(tallies, sizes, strict=True)]
@@ -349,17 +389,21 @@ def test_radii_are_those_of_the_formula():
     assert found.transition[3] == pytest.approx(expected[3], rel=1e-5)
     assert found.transition[2] == 0.0
     starts = [1000, 0, 0]
-    assert found.initial == pytest.approx(printed_radius(starts, 3, 1, INITIAL_SHARE * 0.05))
-    info = printed_information(starts, 3, 1, INITIAL_SHARE * 0.05)
-    assert found.initial_information == pytest.approx(info)
+    first = INITIAL_SHARE * 0.05
+    assert found.initial == pytest.approx(printed_radius(starts, 3, 1, first * PLAIN))
+    c, info = printed_centred(starts, 3, 1, first)
+    assert found.initial_evidence.allowed == pytest.approx([info])
+    assert found.initial_evidence.centring.tolist() == [c] == [64.0]
     assert found.failure_probability == 0.05
     unknown = jm.World(rows, [1, 0, 0], 0.9, **facts)
     found = transition_radii(unknown, 0.05)
-    expected = [printed_radius(tally, 3, 4, 0.05) for tally in tallies]
+    expected = [printed_radius(tally, 3, 4, 0.05 * PLAIN) for tally in tallies]
     assert found.transition == pytest.approx(expected, rel=1e-5)
-    assert found.information[:3] == pytest.approx(
-        [printed_information(tally, 3, 4, 0.05) for tally in tallies[:3]], rel=1e-9
-    )
+    assert found.evidence.centring[[1, 2]].tolist() == [64.0, 0.0]
+    assert found.evidence.allowed[[1, 2]] == pytest.approx(
+        [printed_centred(tallies[1], 3, 4, 0.05)[1],
+         printed_information(tallies[2], 3, 4, 0.05 * PLAIN)], rel=1e-9
+    )  # fmt: skip
     assert found.initial == 0.0
 
 
@@ -379,7 +423,7 @@ def test_actions_left_out_are_paid_for_and_absorbing_states_are_free():
         [0] * 500, [2] * 500, [0, 1] * 250, 0.9, initial=[1, 0], absorbing=[1]
     )
     found = transition_radii(world, 0.05)
-    assert found.transition == pytest.approx([printed_radius([250, 250], 2, 2 * 3 * 4, 0.05), 0.0])
+    assert found.transition == pytest.approx([printed_radius([250, 250], 2, 24, 0.025), 0.0])
 
 
 def test_very_large_supports_do_not_overflow():
@@ -414,10 +458,25 @@ def test_frequencies_leave_the_ball_as_rarely_as_promised(law, count):
         assert chances[apart > distances_of(info)].sum() <= delta
 
 
+@pytest.mark.parametrize("law", [(0.5, 0.5), (0.02, 0.98), (0.1, 0.3, 0.6)])
+def test_laws_leave_what_evidence_allows_as_rarely_as_promised(law):
+    """Exactly, by enumeration of all counts of 60 draws."""
+    size, count = len(law), 60
+    heads = product(range(count + 1), repeat=size - 1)
+    outcomes = np.array([(*head, count - sum(head)) for head in heads if sum(head) <= count])
+    chances = multinomial.pmf(outcomes, count, law)
+    tallies = sparse.csr_array(outcomes.astype(float))
+    laws = np.tile(law, (len(outcomes), 1))[outcomes > 0]
+    for delta in (0.9, 0.3, 0.05, 1e-3):
+        _, found = Evidence.of(tallies, np.full(len(outcomes), size), 1, delta)
+        excess, _, _ = found.at(sparse.csr_array(outcomes / count), laws)
+        assert chances[excess > found.allowed].sum() <= delta
+
+
 def test_radii_hold_for_all_pairs_at_the_moment_of_the_worst_count():
     """Recording stops for each pair when its frequencies look worst: the union over counts."""
     rng, delta, runs, longest = np.random.default_rng(0), 0.4, 400, 300
-    law, misses, fixed_misses = np.array([0.3, 0.3, 0.4]), 0, 0
+    law, misses, fixed_misses, centred_misses = np.array([0.3, 0.3, 0.4]), 0, 0, 0
     counts = np.arange(1, longest + 1)
     quantile = chi2.ppf(1 - delta, 2) / 2
     for _ in range(runs):
@@ -427,10 +486,27 @@ def test_radii_hold_for_all_pairs_at_the_moment_of_the_worst_count():
         apart = xlogy(seen, seen / law).sum(axis=1)
         info = information_radii(sparse.csr_array(tallies), np.full(longest, 3), 1, delta)
         misses += bool((apart > info).any())
+        bets = Evidence.of(sparse.csr_array(tallies), np.full(longest, 3), 1, delta)[1]
+        excess, _, _ = bets.at(sparse.csr_array(seen), np.tile(law, (longest, 1))[seen > 0])
+        centred_misses += bool((excess > bets.allowed).any())
         fixed_misses += bool((counts * apart > quantile)[30:].any())
     assert 0 < misses <= delta * runs
+    assert centred_misses <= delta * runs
     assert fixed_misses > delta * runs
     assert info[-1] < 0.04
+
+
+def test_centred_bets_hold_at_the_moment_of_the_worst_count():
+    rng, delta, runs, longest = np.random.default_rng(1), 0.4, 200, 600
+    law, misses = np.array([0.3, 0.2, 0.2, 0.15, 0.1, 0.05]), 0
+    for _ in range(runs):
+        tallies = np.cumsum(np.eye(6)[rng.choice(6, size=longest, p=law)], axis=0)[::5]
+        seen = tallies / tallies.sum(axis=1, keepdims=True)
+        bets = Evidence.of(sparse.csr_array(tallies), np.full(len(seen), 6), 1, delta)[1]
+        excess, _, _ = bets.at(sparse.csr_array(seen), np.tile(law, (len(seen), 1))[seen > 0])
+        misses += bool((excess > bets.allowed).any())
+    assert misses <= delta * runs
+    assert (bets.centring[-60:] > 0).all()
 
 
 @pytest.mark.filterwarnings("ignore::journeyman.errors.SupportWarning")
@@ -450,13 +526,14 @@ def test_true_worlds_lie_within_the_distances_of_their_records(known):
         )  # fmt: skip
         found = transition_radii(world, delta)
         apart = np.asarray(abs(world.transition - truth.transition).sum(axis=1)).ravel()
-        seen, law = world.transition.toarray(), truth.transition.toarray()
-        diverged = np.where(seen > 0, xlogy(seen, seen / np.where(seen > 0, law, 1.0)), 0.0)
+        pairs, following = world.transition.nonzero()
+        law = truth.transition.toarray()[pairs, following]
+        excess, _, _ = found.evidence.at(world.transition, law)
         assert world.pairs == truth.pairs
         misses += bool((apart > found.transition).any()) or (
             np.abs(world.initial - truth.initial).sum() > found.initial
         )
-        misses += bool((diverged.sum(axis=1) > found.information).any())
+        misses += bool((excess > found.evidence.allowed).any())
         assert (found.transition < (0.45 if known else 0.5)).all()
     assert misses <= 40 * delta
 

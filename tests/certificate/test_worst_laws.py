@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import journeyman as jm
-from journeyman.certificate.model_error import LawBall, ModelError, worst_total
+from journeyman.certificate.model_error import Evidence, LawBall, ModelError, worst_total
 from journeyman.testing.random_worlds import random_policy, random_world
 from journeyman.testing.strategies import seeds, worlds
 
@@ -79,7 +79,7 @@ def test_the_worst_law_within_a_divergence_is_that_of_the_convex_program(seed):
     possible = (row > 0) | (rng.random(size) < 0.5)
     ball = LawBall(
         sparse.csr_array(row[np.newaxis]), np.array([2.0]),
-        sparse.csr_array(possible[np.newaxis] * 1.0), np.array([info]),
+        sparse.csr_array(possible[np.newaxis] * 1.0), Evidence.divergence(np.array([info])),
     )  # fmt: skip
     highest = float(ball.highest(values)[0])
     worst = ball.worst_rows(values).toarray()[0]
@@ -94,6 +94,27 @@ def test_the_worst_law_within_a_divergence_is_that_of_the_convex_program(seed):
     others /= others.sum(axis=1, keepdims=True)
     diverged = (row[seen] * np.log(row[seen] / others[:, seen])).sum(axis=1)
     assert (others[diverged <= info] @ values <= highest + 1e-12 * np.abs(values).max()).all()
+
+
+@given(seeds)
+def test_the_worst_law_among_those_that_counts_allow_is_attained_and_not_exceeded(seed):
+    rng = np.random.default_rng(seed)
+    size, n = int(rng.integers(2, 7)), int(rng.choice([40, 500, 10**4, 10**6]))
+    tally = rng.multinomial(n, rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 5.0]))))
+    rows, seen = sparse.csr_array(tally[np.newaxis] / n), tally > 0
+    values = rng.normal(size=size) * rng.choice([1e-3, 1.0, 1e4]) + rng.choice([0.0, 1e3])
+    _, evidence = Evidence.of(sparse.csr_array(tally[np.newaxis] * 1.0), [size], 10, 0.05)
+    ball = LawBall(rows, np.array([2.0]), None, evidence)
+    highest = float(ball.highest(values)[0])
+    worst, span = ball.worst_rows(values).toarray()[0], float(np.ptp(values))
+    assert worst.sum() == pytest.approx(1.0, abs=1e-9)
+    assert worst @ values == pytest.approx(highest, abs=1e-5 * span + 1e-11 * abs(highest))
+    assert evidence.at(rows, np.maximum(worst[seen], 1e-12))[0] <= evidence.allowed * (1 + 1e-3)
+    aims = rng.dirichlet(np.full(size, 0.5), 300)
+    others = worst + rng.choice([1, 0.1, 0.01, 1e-3], (300, 1)) * (aims - worst)
+    for other in others:
+        if evidence.at(rows, np.maximum(other[seen], 1e-300))[0] <= evidence.allowed:
+            assert other @ values <= highest + 1e-12 * np.abs(values).max()
 
 
 @given(balls())

@@ -27,9 +27,18 @@ from checker.forging import (
     write_facts,
 )
 from frequencies import frequencies, start_frequencies
+from journeyman.certificate.model_error import Evidence, LawBall
 from journeyman.certificate.saving import save_run
 from journeyman.checker.chain import NearbyLaws, worst_total
-from journeyman.checker.inputs import Distances, Knowledge, StoredWorld, divergence, pinsker
+from journeyman.checker.inputs import (
+    Bets,
+    Distances,
+    Knowledge,
+    StoredWorld,
+    bets_on,
+    divergence,
+    pinsker,
+)
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from journeyman.testing.strategies import cost_classes, policies, seeds, worlds
 
@@ -348,6 +357,39 @@ def test_a_divergence_by_hand():
     assert pinsker(np.array([0.0, 0.02, 9.0, math.inf])).tolist() == [0.0, 0.2, 2.0, 2.0]
 
 
+def test_a_centred_bet_by_hand():
+    """Two states, seen 12 and 4 times, c = 4: on the frequencies it begins with 3.5 and 1.5."""
+    tally = sparse.csr_array([[12.0, 4.0]])
+    bet = math.prod(3.5 + k for k in range(12)) * math.prod(1.5 + k for k in range(4))
+    bet /= math.prod(5.0 + k for k in range(16))
+    expected = math.log(2 * 12 * 7 / 0.01 * (3 / 4) ** 12 * (1 / 4) ** 4 / bet) / 16
+    found = bets_on(tally, np.array([2]), np.array([9.0]), 7, 0.01)
+    assert found.allowed == pytest.approx([expected], rel=1e-12)
+    assert [one[0] for one in (found.counts, found.centring, found.smoothing)] == [16, 4, 0.5]
+    narrow = bets_on(tally, np.array([2]), np.array([expected]), 7, 0.01)
+    assert (narrow.allowed[0], narrow.centring[0]) == (expected, 0.0)
+
+
+@settings(max_examples=40, phases=QUICK)
+@given(seeds)
+def test_the_greatest_mean_that_counts_allow_is_attained_and_proved_by_both(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([50, 1000, 10**5]))
+    tally = rng.multinomial(n, rng.dirichlet(np.full(5, 0.5)))[np.newaxis] * 1.0
+    sizes, values = np.array([5]), rng.normal(size=5)
+    own = divergence(tally[tally > 0].tolist(), 5, 9, 0.02)
+    bets = bets_on(sparse.csr_array(tally), sizes, np.array([own]), 9, 0.04)
+    _, evidence = Evidence.of(sparse.csr_array(tally), sizes, 9, 0.04)
+    rows, far = sparse.csr_array(tally / n), np.array([2.0])
+    ball = NearbyLaws(rows, far, None, bets)
+    found = float(ball.greatest(values)[0])
+    left, top = ball.extreme(values)
+    attained = float((left @ values)[0] + (1 - left.sum()) * values[top[0]])
+    assert attained == pytest.approx(found, abs=1e-7)
+    claimed = LawBall(rows, far, None, evidence).highest(values)
+    assert float(claimed[0]) == pytest.approx(found, abs=1e-7)
+
+
 @settings(max_examples=40, phases=QUICK)
 @given(seeds)
 def test_the_greatest_mean_within_a_divergence_is_attained_and_never_exceeded(seed):
@@ -358,7 +400,8 @@ def test_the_greatest_mean_within_a_divergence_is_attained_and_never_exceeded(se
     law = law / law.sum() if law.any() else np.eye(5)[0]
     info = float(rng.choice([1e-5, 1e-2, 0.3, 4.0]))
     far = np.array([2.0])
-    ball = NearbyLaws(sparse.csr_array(law[np.newaxis]), far, None, np.array([info]))
+    plain = Bets(np.array([info]), *np.array([[1.0], [0.0], [1.0]]))
+    ball = NearbyLaws(sparse.csr_array(law[np.newaxis]), far, None, plain)
     found = float(ball.greatest(values)[0])
     left, top = ball.extreme(values)
     worst = left.toarray()[0] + (1 - left.sum()) * np.eye(5)[top[0]]

@@ -37,14 +37,29 @@ number of records at once (Ville), the true law p satisfies
 
     err(s) <= sqrt(2 info(s))    (Pinsker) and never more than 2
 
-where K counts the laws that might have been observed: the pairs of the world or, when it offers
-only what was observed, the states times A (A + 1) for A recorded actions, which pays for not
-knowing A in advance. An estimated initial law takes `INITIAL_SHARE` of delta. Declared distances
-are certain. Where pairs share laws of outcomes (`SharedLaws`) info is that of the group, from its
-outcomes, with K the number of groups: KL(f(p), f(q)) <= KL(p, q) for every map f of outcomes, so it
-holds for every pair of the group; a pair all of whose outcomes lead to one state has error 0.
+The mixture pays (S - 1)/2 log n for not knowing where the law is. A bet against p may begin at p:
 
-*Reference*: Krichevsky and Trofimov (1981) for the mixture; Filippi, Cappe and Garivier, Optimism
+    Q_c(p) = Gamma(c + 1)/Gamma(n + c + 1) prod_y Gamma(n_y + c p(y) + 1/S)/Gamma(c p(y) + 1/S)
+
+Its wealth against p is a martingale of mean one too. It pays (S - 1)/2 log(1 + n/c) only, and a
+share c/n of the draws for being held at p. Bets of the two kinds have half of delta each, and
+twelve c = 1, 4, 16, ... share theirs; of them the one with 4 <= n/c < 16 is looked at. Here
+log Q_c(p) - sum_y n_y log p(y) is convex in p: its second derivatives are n_y/p(y)^2 less n_y terms
+c^2/(c p(y) + 1/S + i)^2. So means over the laws it leaves are bounded by duality, like means over
+divergences (`Evidence`, `LawBall`). Pair by pair the narrower kind is taken. Neither looks at
+policies or values: what was planned or learned from the same records is held against all of them.
+
+K counts the laws that might have been observed: the pairs of the world or, when it offers only what
+was observed, the states times A (A + 1) for A recorded actions, which pays for not knowing A in
+advance. An estimated initial law takes `INITIAL_SHARE` of delta. Declared distances are certain.
+Where pairs share laws of outcomes (`SharedLaws`) info is that of the group, from its outcomes, with K
+the number of groups: KL(f(p), f(q)) <= KL(p, q) for every map f of outcomes, so it holds for every
+pair of the group; a pair all of whose outcomes lead to one state has error 0. No bets begin at the
+law tested there.
+
+*Reference*: Krichevsky and Trofimov (1981) for the mixture; Chowdhury, Saux, Maillard and Gopalan,
+Bregman deviations of generic exponential families (2023), for bets that begin at what they test;
+Filippi, Cappe and Garivier, Optimism
 in reinforcement learning and Kullback-Leibler divergence (2010).
 """
 
@@ -81,6 +96,8 @@ from journeyman.world.levels import Level
 
 INITIAL_SHARE = 0.1
 """Of the failure probability, for the initial law where both laws are estimated."""
+CENTRED_SHARE, NUM_CENTRINGS = 0.5, 12
+"""Of the failure probability of laws, for bets centred at the law tested; c = 1, 4, ..., 4^11."""
 MANY = 1 << 100
 """More transitions nobody has."""
 WORTHWHILE = 0.1
@@ -97,19 +114,128 @@ class ModelError:
     """err0."""
     failure_probability: float
     """With which the distances may fail: 0 when nothing was estimated from counts."""
-    information: FloatArray | None = None
-    """info(s) of every pair, infinite where it was not counted; None where none was."""
-    initial_information: float = math.inf
+    evidence: "Evidence | None" = None
+    """Of the counts of pairs, and of those of starts; None where none were counted."""
+    initial_evidence: "Evidence | None" = None
 
     def steps(self, world: World) -> "LawBall":
         """The laws that pairs may have in the true world."""
-        return LawBall(world.transition, self.transition, world.support, self.information)
+        return LawBall(world.transition, self.transition, world.support, self.evidence)
 
     def starts(self, world: World) -> "LawBall":
         """The initial laws of the true world."""
-        known = np.array([self.initial_information])
         rows = sparse.csr_array(world.initial[np.newaxis])
-        return LawBall(rows, np.array([self.initial]), None, known)
+        return LawBall(rows, np.array([self.initial]), None, self.initial_evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What counts say about the law p of every row: excess(p) <= allowed.
+
+        excess(p) = KL(row, p) + (1/n) sum_y ( G(n_y, c p(y) + a) - G(n_y, c row(y) + a) )
+
+    where G(k, x) = log Gamma(k + x)/Gamma(x) and n_y = n row(y). With c = 0 it is the divergence
+    alone. It is convex in p, and 0 at the row.
+    """
+
+    allowed: FloatArray
+    """Infinite for a row that was not counted."""
+    counts: FloatArray
+    """n."""
+    centring: FloatArray
+    """c."""
+    smoothing: FloatArray
+    """a > 0."""
+
+    @classmethod
+    def of(
+        cls, tallies: SparseMatrix, support_sizes: ArrayLike, num_laws: int, delta: float
+    ) -> "tuple[FloatArray, Evidence]":
+        """Distances of laws from the frequencies of their counts, and the evidence for them."""
+        S, rows = np.asarray(support_sizes, dtype=float), _Tallied(sparse.csr_array(tallies))
+        n, a = rows.totals, 1 / S
+        plain = information_radii(tallies, S, num_laws, (1 - CENTRED_SHARE) * delta)
+        c = 4.0 ** np.clip(np.floor(np.log2(np.maximum(n, 1.0)) / 2 - 1), 0, NUM_CENTRINGS - 1)
+        shapes = c[rows.row] * rows.frequencies + a[rows.row]
+        wealth, size = rows.log_mixture(shapes, c + S * a)
+        needed = math.log(num_laws * NUM_CENTRINGS / CENTRED_SHARE) - math.log(delta)
+        rounding = 32 * EPSILON * (size + np.abs(rows.log_likelihood) + needed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centred = (needed + rows.log_likelihood - wealth + rounding) / n
+            narrower = (n > 0) & (S > 1) & (centred * (1 + c / n) < plain)
+        allowed = np.where(narrower, centred, plain)
+        parts = allowed, n, np.where(narrower, c, 0.0), a
+        return distances_of(plain), cls(*(read_only(part) for part in parts))
+
+    def at(self, rows: SparseMatrix, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """excess(p) of every row and minus its derivative at every stored entry, for the `law` of
+        the stored entries; and the size of what excess(p) adds up."""
+        from scipy.special import gammaln, psi
+
+        def summed(entries: FloatArray) -> FloatArray:
+            return np.asarray(np.add.reduceat(entries, rows.indptr[:-1]))
+
+        mass = rows.data
+        found, slope = mass * np.log(mass / law), mass / law
+        size = np.abs(mass * np.log(mass)) + np.abs(mass * np.log(law))
+        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        at = np.flatnonzero((self.centring > 0)[row])
+        n, c, a = (part[row[at]] for part in (self.counts, self.centring, self.smoothing))
+        m, here, there = n * mass[at], c * law[at] + a, c * mass[at] + a
+        gains = gammaln(m + here), -gammaln(here), -gammaln(m + there), gammaln(there)
+        found[at] += sum(gains) / n
+        slope[at] -= c / n * (psi(m + here) - psi(here))
+        size[at] += sum(np.abs(gain) for gain in gains) / n
+        return summed(found), slope, summed(size)
+
+    def of_rows(self, chosen: IntArray) -> "Evidence":
+        parts = self.allowed, self.counts, self.centring, self.smoothing
+        return Evidence(*(part[chosen] for part in parts))
+
+    @classmethod
+    def divergence(cls, allowed: FloatArray) -> "Evidence":
+        """KL(row, p) <= allowed."""
+        return cls(allowed, np.ones(allowed.size), np.zeros(allowed.size), np.ones(allowed.size))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tallied:
+    """Rows of counts."""
+
+    counts: SparseMatrix
+
+    @cached_property
+    def row(self) -> IntArray:
+        """Of every stored entry."""
+        return np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
+
+    def summed(self, entries: FloatArray) -> FloatArray:
+        return np.bincount(self.row, entries, minlength=self.counts.shape[0]).astype(float)
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        return self.summed(self.counts.data)
+
+    @cached_property
+    def frequencies(self) -> FloatArray:
+        """Of every stored entry."""
+        return np.asarray(self.counts.data / np.maximum(self.totals, 1.0)[self.row])
+
+    @cached_property
+    def log_likelihood(self) -> FloatArray:
+        """log prod_y (n_y/n)^n_y."""
+        from scipy.special import xlogy
+
+        return self.summed(xlogy(self.counts.data, self.frequencies))
+
+    def log_mixture(self, shapes: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """log probability of every row under the Dirichlet mixture with these shapes, one for each
+        stored entry, `total` for all states; and the size of what was added up."""
+        from scipy.special import gammaln
+
+        each, whole = gammaln(self.counts.data + shapes), gammaln(self.totals + total)
+        found = gammaln(total) - whole + self.summed(each - gammaln(shapes))
+        return found, np.abs(whole) + self.summed(np.abs(each))
 
 
 def transition_radii(world: World, failure_probability: float) -> ModelError:
@@ -121,7 +247,7 @@ def transition_radii(world: World, failure_probability: float) -> ModelError:
     ...               transition_counts=1000, transition_error=[2, 2, 0],
     ...               support=[[1, 1, 0], [0, 1, 1], [0, 0, 1]])
     >>> transition_radii(world, 0.05).transition.round(3).tolist()
-    [0.125, 0.127, 0.0]
+    [0.13, 0.133, 0.0]
     """
     delta = require_probability(failure_probability)
     return radii_at(world, world.transition_counts, delta)
@@ -131,23 +257,13 @@ def information_radii(
     tallies: SparseMatrix, support_sizes: ArrayLike, num_laws: int, failure_probability: float
 ) -> FloatArray:
     """info of every row of counts, rounded up; infinite for a row without any."""
-    from scipy.special import gammaln, xlogy
-
-    S = np.asarray(support_sizes, dtype=float)
-    rows = sparse.csr_array(tallies)
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-
-    def summed(entries: FloatArray) -> FloatArray:
-        return np.bincount(row, entries, minlength=rows.shape[0]).astype(float)
-
-    n = summed(rows.data)
-    likelihood = summed(xlogy(rows.data, rows.data / np.maximum(n, 1.0)[row]))
+    S, rows = np.asarray(support_sizes, dtype=float), _Tallied(sparse.csr_array(tallies))
+    n, likelihood = rows.totals, rows.log_likelihood
     bets, sizes = [], np.abs(likelihood)
     for a in (np.full(S.size, 0.5), 1 / S):
-        each = gammaln(rows.data + a[row])
-        whole = gammaln(n + S * a)
-        bets.append(gammaln(S * a) - whole + summed(each - gammaln(a)[row]))
-        sizes = np.maximum(sizes, np.abs(whole) + summed(np.abs(each)))
+        bet, size = rows.log_mixture(a[rows.row], S * a)
+        bets.append(bet)
+        sizes = np.maximum(sizes, size)
     wealth = np.logaddexp(*bets) - math.log(2)
     needed = math.log(num_laws) - math.log(failure_probability)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -303,31 +419,28 @@ def radii_at(world: World, counts: ArrayLike | None, delta: float) -> ModelError
     starts = world.initial_count
     share = INITIAL_SHARE if counts is not None and starts is not None else 0.0
     rows = _declared(world.transition_error, counts is not None, world.num_pairs)
-    information, initial_information = None, math.inf
+    evidence = initial_evidence = None
     if counts is not None:
-        found = _information(world, np.asarray(counts, dtype=float), (1 - share) * delta)
-        information = read_only(found)
-        rows = np.minimum(rows, distances_of(information))
+        found, evidence = _evidence(world, np.asarray(counts, dtype=float), (1 - share) * delta)
+        rows = np.minimum(rows, found)
     initial = _declared(world.initial_error, starts is not None, 1)
     if starts is not None:
         tally, level = sparse.csr_array(world.initial[np.newaxis] * starts), (share or 1.0) * delta
-        found = information_radii(tally, [world.num_states], 1, level)
-        initial_information = float(found[0])
-        initial = np.minimum(initial, distances_of(found))
+        found, initial_evidence = Evidence.of(tally, [world.num_states], 1, level)
+        initial = np.minimum(initial, found)
     counted = counts is not None or starts is not None
     return ModelError(
-        read_only(rows), float(initial[0]), delta if counted else 0.0, information,
-        initial_information,
+        read_only(rows), float(initial[0]), delta if counted else 0.0, evidence, initial_evidence
     )  # fmt: skip
 
 
-def _information(world: World, counts: FloatArray, delta: float) -> FloatArray:
-    """info of every pair from its counts, or from those of the group whose law it shares."""
+def _evidence(world: World, counts: FloatArray, delta: float) -> tuple[FloatArray, Evidence]:
+    """Of every pair from its counts, or from those of the group whose law it shares."""
     laws, shared = world.transition, world.shared
     if shared is None:
         times = np.repeat(counts, np.diff(laws.indptr))
         tallies = sparse.csr_array((laws.data * times, laws.indices, laws.indptr), laws.shape)
-        return information_radii(tallies, support_sizes(world), num_laws(world), delta)
+        return Evidence.of(tallies, support_sizes(world), num_laws(world), delta)
     label = shared.of(world.pairs)
     members, first = np.unique(label, return_index=True)
     totals = np.zeros(shared.num_groups)
@@ -336,7 +449,8 @@ def _information(world: World, counts: FloatArray, delta: float) -> FloatArray:
     tallies *= (totals / np.maximum(tallies.sum(axis=1), 1.0))[:, np.newaxis]
     found = information_radii(sparse.csr_array(tallies), shared.outcomes, shared.num_groups, delta)
     found = np.append(found, np.inf)[label]
-    return np.where((label >= 0) & (support_sizes(world) <= 1), 0.0, found)
+    info = read_only(np.where((label >= 0) & (support_sizes(world) <= 1), 0.0, found))
+    return distances_of(info), Evidence.divergence(info)
 
 
 def _declared(error: FloatArray | float | None, counted: bool, size: int) -> FloatArray:
@@ -534,7 +648,7 @@ def agreement(world: World, demos: Demonstrations, level: float) -> Agreement:
 
     >>> world = World([[0.5, 0.5], [0.5, 0.5]], [1, 0], 0.9, transition_counts=1000)
     >>> print(agreement(world, Demonstrations([0] * 301, [0] * 300, [0, 300]), 1e-3))
-    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.434 is allowed
+    closest to the limit is state 0, action 0: 300 draws at distance 1, 0.439 is allowed
     """
     starts_known = world.initial_error is None and world.initial_count is None
     steps_known = world.transition_error is None and world.transition_counts is None
@@ -617,13 +731,16 @@ def true_world_trivial_bound(
 #
 # and any tau gives an upper bound: rounding while the worst law is sought cannot make it too small.
 #
-#     highest(s) = max { <p, V> : p a law, KL(row_s, p) <= info_s, p = 0 outside the support }
-#               <= V_top + t - exp(-info) prod_y (V_top + t - V(y))^row(y)          for every t >= 0
+#     highest(s) = max { <p, V> : p a law, excess_s(p) <= allowed_s, p = 0 outside the support }
 #
-# by the Lagrangian with multipliers of the divergence (eliminated) and of the mass (V_top + t). It
-# is convex in t; the best t is found by halving, and any t gives an upper bound. The worst law is
-# proportional to row(y)/(V_top + t - V(y)), what is left of one is at V_top. Of two balls around a
-# row the smaller bound holds.
+# with the convex excess of `Evidence`. For any law q (where the row is positive) and any scale > 0,
+# with g = -excess'(q), which is 0 outside the row, and T = max over the support of V + scale g,
+#
+#     <p, V> <= T - scale <g, p> <= T + scale (allowed - excess(q) - <g, q>)
+#
+# since excess(p) >= excess(q) - <g, p - q>. The best q has V + scale g = T where it is positive
+# outside of the top state, and excess(q) = allowed: `law_kernels` seeks it, and whatever it finds
+# gives an upper bound. Of two balls around a row the smaller bound holds.
 #
 # Robust policy evaluation is policy iteration of an adversary who chooses one law per pair. For any
 # values V, with T the adversary's Bellman operator under the policy,
@@ -640,8 +757,6 @@ def true_world_trivial_bound(
 
 EPSILON = float(np.finfo(float).eps)
 MAX_ITERATIONS = 100
-HALVINGS, NARROWEST = 30, 1e-9
-"""Of the logarithm of t, and its least value relative to the greatest that may be best."""
 LEAST_INFORMATION = 1e-15
 LEAST_GAIN = 1e-12
 """An iteration that lowers the bound by less than this share of the largest value is the last."""
@@ -660,7 +775,7 @@ class LawBall:
     rows: SparseMatrix
     error: FloatArray
     support: SparseMatrix | None = None
-    information: FloatArray | None = None
+    evidence: Evidence | None = None
 
     def highest(self, values: FloatArray) -> FloatArray:
         """max <p, values> over each ball, with a little added for rounding."""
@@ -670,7 +785,7 @@ class LawBall:
         gain = move.price * self.error / 2 + self._per_row(self.rows.data * beyond)
         mean = np.asarray(self.rows @ values)
         found = mean + np.where(self.error > 0, gain, 0.0) + self._rounding(values)
-        if self.information is None:
+        if self.evidence is None:
             return np.asarray(found)
         return np.minimum(found, _Tilt.towards(self, values, move).highest)
 
@@ -682,7 +797,7 @@ class LawBall:
         """Laws that attain `highest(values)`."""
         move = _Move.towards(self, values)
         left = self.rows.data - move.taken
-        if self.information is not None:
+        if self.evidence is not None:
             tilt, reached = (
                 _Tilt.towards(self, values, move),
                 self._per_row(left * values[self.rows.indices]),
@@ -697,7 +812,7 @@ class LawBall:
     def of(self, chosen: IntArray) -> "LawBall":
         """The balls of some rows."""
         support = None if self.support is None else self.support[chosen]
-        known = None if self.information is None else self.information[chosen]
+        known = None if self.evidence is None else self.evidence.of_rows(chosen)
         return LawBall(self.rows[chosen], self.error[chosen], support, known)
 
     @cached_property
@@ -750,7 +865,7 @@ class _Move:
 
 @dataclass(frozen=True, eq=False)
 class _Tilt:
-    """The worst laws within the divergences of a ball, and what they prove."""
+    """The worst laws that the evidence of a ball allows, and what they prove."""
 
     highest: FloatArray
     """An upper bound on the greatest mean of each row; infinite where nothing is known."""
@@ -759,37 +874,30 @@ class _Tilt:
 
     @classmethod
     def towards(cls, ball: LawBall, values: FloatArray, move: _Move) -> "_Tilt":
-        assert ball.information is not None
-        row, mass, top = ball._row, ball.rows.data, move.top_values
-        info = np.where(np.isfinite(ball.information), ball.information, 1.0)
+        from journeyman.certificate.law_kernels import tilt
+
+        evidence = ball.evidence
+        assert evidence is not None
+        known = np.isfinite(evidence.allowed)
+        allowed = np.where(known, evidence.allowed, 1.0)
+        row, top = ball._row, move.top_values
         below = np.maximum(top[row] - values[ball.rows.indices], 0.0)
         span = np.maximum.reduceat(below, ball.rows.indptr[:-1])
         unit = np.where(span > 0, span, 1.0)
         below = below / unit[row]
-        high = 1 / np.expm1(np.maximum(info, LEAST_INFORMATION))
-        low = high * NARROWEST
-        for _ in range(HALVINGS):
-            t = np.sqrt(low * high)
-            ratio = below / t[row]
-            slope = ball._per_row(mass * np.log1p(ratio))
-            slope = slope + np.log(ball._per_row(mass / (1 + ratio)))
-            rising = slope <= info
-            low, high = np.where(rising, low, t), np.where(rising, t, high)
-        ratio = below / high[row]
-        growth = ball._per_row(mass * np.log1p(ratio)) - info
-        inner = -high * np.expm1(growth)
-        with np.errstate(divide="ignore"):
-            edge = np.exp(ball._per_row(mass * np.log(below)) - info)
-        inside = inner <= -edge
-        share = np.where(inside[row], np.exp(growth)[row] / (1 + ratio), 1.0)
-        at_edge = ~inside[row] & (below > 0)
-        share[at_edge] = edge[row][at_edge] / below[at_edge]
-        left = mass * share
-        left = left / np.maximum(ball._per_row(left), 1.0)[row]
-        steps = int(np.diff(ball.rows.indptr).max()) + 16
-        bound = top + unit * np.where(inside, inner, -edge)
-        bound = bound + 2 * EPSILON * (steps * (unit + np.abs(top)) + 8 * unit * high)
-        return cls(np.where(np.isfinite(ball.information), bound, np.inf), left)
+        n, c, a = evidence.counts, evidence.centring, evidence.smoothing
+        law, scale = np.empty_like(ball.rows.data), np.empty(top.size)
+        least = np.maximum(allowed, LEAST_INFORMATION)
+        tilt(ball.rows.indptr, ball.rows.data, below, least, n, c, a, law, scale)
+        excess, slope, size = evidence.at(ball.rows, law)
+        price = np.maximum.reduceat(scale[row] * slope - below, ball.rows.indptr[:-1])
+        price = np.maximum(price, 0.0)
+        beyond = allowed - excess - ball._per_row(slope * law)
+        steps = int(np.diff(ball.rows.indptr).max()) + 32
+        sizes = unit * (price + scale * (1 + allowed + size)) + np.abs(top)
+        bound = top + unit * (price + scale * beyond) + 2 * EPSILON * steps * sizes
+        left = law / np.maximum(ball._per_row(law), 1.0)[row]
+        return cls(np.where(known, bound, np.inf), left)
 
 
 def worst_total(

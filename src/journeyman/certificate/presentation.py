@@ -44,6 +44,8 @@ MARKS = {
 }
 MOSTLY = 0.5
 """Of the bound on the regret: so much of what was declared is worth a word."""
+ALMOST = 0.9
+"""Of that bound: where so much was declared, demonstrations hardly matter."""
 LARGE = 0.1
 """Terms above this share of the bound are worth a word."""
 SAMPLING = {"sampling": 0.5, "outliers": 1.0}
@@ -591,14 +593,20 @@ def _about_the_regret(certificate: Certificate) -> list[str]:
     return [words for words in ways if words]
 
 
+def _declared_share(regret: Regret) -> float:
+    """How much of the bound on the regret is what was declared."""
+    part = sum(term.value for term in regret.terms if term.name == "declared")
+    return min(part / regret.bound, 1.0) if 0 < regret.bound < regret.trivial_bound else 0.0
+
+
 def _declared(regret: Regret) -> str:
     """That the bound is little more than what was declared."""
-    part = sum(term.value for term in regret.terms if term.name == "declared")
-    if regret.bound >= regret.trivial_bound or part < MOSTLY * regret.bound:
+    part = _declared_share(regret)
+    if part < MOSTLY:
         return ""
     return (
-        f"{percent(min(part / regret.bound, 1.0))} of that bound is the regret that was declared: "
-        "it falls with what is declared, if less is true, and hardly with more demonstrations."
+        f"{percent(part)} of the bound on the regret, {regret.bound:.4g}, is the regret that was "
+        "declared: it falls with what is declared, if less is true, and less with demonstrations."
     )
 
 
@@ -638,7 +646,7 @@ def _nothing_to_choose(problem: Apprenticeship) -> BoolArray:
 def _next_demonstration(regret: Regret) -> str:
     """From where a further demonstration promises most for the bound on the regret."""
     state = regret.next_start()
-    if state is None or regret.contributions is None:
+    if state is None or regret.contributions is None or _declared_share(regret) > ALMOST:
         return ""
     part = regret.contributions[state] / regret.contributions.sum()
     return (

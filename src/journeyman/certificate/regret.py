@@ -30,6 +30,8 @@ from journeyman.certificate.terms import (
     refuted,
     total,
 )
+from journeyman.policy import Policy, occupancy
+from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem import Apprenticeship
 from journeyman.problem.bounds import plain_bound
 from journeyman.problem.expert_premises import (
@@ -53,6 +55,8 @@ SAME_WORLD = "the expert acted for the costs of this world alone"
 FIXED_LENGTH = "the number of recorded steps was bounded before recording"
 NAMED = 6
 """Steps in contradiction that are named in words."""
+VISITED = 1e-12
+"""Discounted visits that are not just rounding."""
 LITTLE = 0.05
 """Of what is possible: so little regret of the uniform policy is worth a word."""
 
@@ -134,7 +138,9 @@ def regret_of(
 
     `estimates` and `premises` are those of the certificate: an expert who is declared nearly
     optimal is known by them. `possible` is its trivial bound: where that is nothing no policy
-    differs from another, and R of the uniform policy is small by itself.
+    differs from another, and R of the uniform policy is small by itself. Where a premise has failed
+    it is what bounded costs allow, and does not show whether policies differ; `largest_difference`
+    then does.
     """
     named = [one for one in problem.expert_is if isinstance(one, ABOUT_A_COST)]
     if not named:
@@ -147,7 +153,10 @@ def regret_of(
     trivial = plain_bound(problem, None)
     uniform, against = given.uniform_bound, np.zeros(0, dtype=int)
     example = given.example
-    is_refuted = uniform.computed <= next_to_nothing(problem) < possible and example is None
+    least = next_to_nothing(problem)
+    is_refuted = uniform.computed <= least < possible and example is None
+    if is_refuted and refuted(premises):
+        is_refuted = least < largest_difference(problem)
     if is_refuted:
         against = given.contradiction()
         uniform = _alone(given, against)
@@ -170,6 +179,21 @@ def regret_of(
         (*rows, *_beside(problem, given, premises)), float(spent), found.prices, uniform.prices,
         given.value_range, example, steps, None if is_refuted else given.openness(member),
     )  # fmt: skip
+
+
+def largest_difference(problem: Apprenticeship) -> float:
+    """What no two policies differ by more than, under any cost of the class; zero, but for
+    rounding, where all of them are alike.
+
+    With A the advantages of actions over the uniform policy, the cost of a policy differs from that
+    of the uniform one by <mu, A> for its occupancy mu, which lies in states that the uniform policy
+    visits too. Where A is not zero in one of them, taking a better action there lowers the cost.
+    """
+    world, uniform = problem.world, Policy.uniform(problem.world)
+    visited = occupancy(world, uniform).measure > VISITED
+    rows = advantages(world, uniform, problem.cost_matrix)[visited]
+    gaps = np.maximum(problem.cost_class.row_gaps(rows), problem.cost_class.row_gaps(-rows))
+    return float(2 * world.effective_horizon * gaps.max(initial=0.0))
 
 
 def regret_terms(given: RationalSet, found: RegretBound) -> tuple[Term, ...]:

@@ -7,24 +7,26 @@ GMRES, with a sparse factorisation as the last resort; what is missing is solved
 nothing improves.
 
 The greatest mean of values v within 1-norm distance err of a law p moves err/2 of mass from where v
-is least to the state where v is greatest among the possible ones; within a divergence it tilts the
-law (`NearbyLaws`). An adversary who picks such a law
-for every pair is improved step by step: the value of each of its choices is attained in an
-admissible world, so it bounds the worst case from below; one sweep of the optimality equation over
-it, with the largest excess over all states to come, bounds it from above. Upper bounds need not
-fall at every step: a claim that stops at the first one that is no better than those before holds.
+is least to the state where v is greatest among the possible ones; among the laws that bets on
+counts allow it tilts the law (`NearbyLaws`). An adversary who picks such a law for every pair is
+improved step by step: the value of each of its choices is attained in an admissible world, so it
+bounds the worst case from below; one sweep of the optimality equation over it, with the largest
+excess over all states to come, bounds it from above. Upper bounds need not fall at every step: a
+claim that stops at the first one that is no better than those before holds.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.special import gammaln, psi
 
 from journeyman.checker.archives import Floats, Ints, dense
-from journeyman.checker.inputs import Distances, Knowledge, StoredWorld
+from journeyman.checker.inputs import Bets, Distances, Knowledge, StoredWorld
 
 EPSILON = 2.0**-52
 DENSE_UP_TO = 1000
@@ -39,8 +41,10 @@ beyond what is attainable."""
 UNIMPROVED = 1e-13
 """Excess of a sweep, relative to the largest value, below which an adversary cannot improve."""
 TIE = 1e-12
-TILTS, SEARCHED = 60, 30.0
-"""Halvings of the range in which the logarithm of t is sought, and its length."""
+TILTS, SEARCHED = 45, 12.0
+"""Halvings of the range in which the logarithm of a scale is sought, and half its length."""
+PASSES, STILL = 40, 1e-13
+"""Of Newton's method for the law of a scale, and the relative change that ends it."""
 
 
 class Chain:
@@ -107,14 +111,14 @@ class NearbyLaws:
     rows: Any
     distance: Floats
     support: Any = None
-    information: Floats | None = None
-    """The largest divergences from the rows, where known."""
+    bets: Bets | None = None
+    """What was bet on the laws, where counted."""
 
     def greatest(self, values: Floats) -> Floats:
         """The greatest mean of `values` in every ball."""
         left, top = self._moved(values)
         found = np.asarray(left @ values) + (1 - _sums(left)) * values[top]
-        if self.information is None:
+        if self.bets is None:
             return found
         return np.minimum(found, self._tilted(values, top)[1])
 
@@ -124,7 +128,7 @@ class NearbyLaws:
     def extreme(self, values: Floats) -> tuple[Any, Ints]:
         """What the extreme laws leave of the rows, and the states that get the rest."""
         left, top = self._moved(values)
-        if self.information is None:
+        if self.bets is None:
             return left, top
         tilted, bound = self._tilted(values, top)
         smaller = bound < np.asarray(left @ values) + (1 - _sums(left)) * values[top]
@@ -132,43 +136,44 @@ class NearbyLaws:
         return (kept + sparse.diags_array(smaller.astype(float)) @ tilted).tocsr(), top
 
     def _tilted(self, values: Floats, top: Ints) -> tuple[Any, Floats]:
-        """The same within the divergences, and the greatest means.
+        """The same among the laws that bets allow, and the greatest means.
 
-        With d = greatest value - value the law row/(t + d), in its proportions, has the greatest
-        mean; t is where its divergence is the one allowed. If even t = 0 has less, what is left
-        of one belongs to the state with the greatest value.
+        With f the row, d = greatest value - value, psi = (log Gamma)', and
+        D(p) = c/n (psi(n f + c p + a) - psi(c p + a)), the law p with
+
+            f/p - D(p) = (t + d)/scale        sum p = 1, t >= 0; less than 1 where t = 0
+
+        has the greatest mean; the scale is where its excess is the one allowed. What is left of one
+        belongs to the state with the greatest value. What is allowed is convex, so the tangent at
+        any p proves a bound.
         """
-        assert self.information is not None
-        counts = np.diff(self.rows.indptr)
-        row = np.arange(counts.size).repeat(counts)
+        assert self.bets is not None
+        known = self.bets.allowed < math.inf
+        allowed = np.where(known, np.maximum(self.bets.allowed, 1e-15), 1.0)
+        row = np.arange(allowed.size).repeat(np.diff(self.rows.indptr))
 
         def per_row(entries: Floats) -> Floats:
             return np.asarray(np.add.reduceat(entries, self.rows.indptr[:-1]))
 
-        p, info = self.rows.data, np.where(self.information < math.inf, self.information, 1.0)
-        d = np.maximum(values[top][row] - values[self.rows.indices], 0.0)
+        f, d = self.rows.data, np.maximum(values[top][row] - values[self.rows.indices], 0.0)
         widest = np.maximum.reduceat(d, self.rows.indptr[:-1])
         unit = np.where(widest > 0, widest, 1.0)
         d = d / unit[row]
-        far = np.log(1 / np.expm1(np.maximum(info, 1e-15)))
-        near = far - SEARCHED
+        tilt = Tilt(f, d, row, per_row, self.bets)
+        square = per_row(f * d**2)
+        spread = np.maximum(square - per_row(f * d) ** 2, np.maximum(allowed * square, 1e-18))
+        middle = np.log((1 + tilt.ratio) * spread / allowed / 2) / 2
+        near, far = middle - SEARCHED, middle + SEARCHED
         for _ in range(TILTS):
-            middle = (near + far) / 2
-            x = d * np.exp(-middle)[row]
-            enough = per_row(p * np.log1p(x)) + np.log(per_row(p / (1 + x))) <= info
+            enough = tilt.moved_to(np.exp(middle)).excess() <= allowed
             near, far = np.where(enough, near, middle), np.where(enough, middle, far)
-        t = np.exp(far)
-        x = d / t[row]
-        grown = np.exp(per_row(p * np.log1p(x)) - info)
-        inner = t * (1 - grown)
-        with np.errstate(divide="ignore"):
-            outer = np.exp(per_row(p * np.log(d)) - info)
-        inside = inner <= -outer
-        at_edge = np.divide(outer[row], d, out=np.ones_like(d), where=d > 0)
-        left = p * np.where(inside[row], grown[row] / (1 + x), at_edge)
-        left = left / np.maximum(per_row(left), 1.0)[row]
-        bound = values[top] + unit * np.where(inside, inner, -outer)
-        bound = np.where(self.information < math.inf, bound, math.inf)
+            middle = (near + far) / 2
+        scale = np.exp(far)
+        slope = tilt.moved_to(scale).slope()
+        t = np.maximum(np.maximum.reduceat(scale[row] * slope - d, self.rows.indptr[:-1]), 0.0)
+        beyond = allowed - tilt.excess() - per_row(slope * tilt.law)
+        bound = np.where(known, values[top] + unit * (t + scale * beyond), math.inf)
+        left = tilt.law / np.maximum(per_row(tilt.law), 1.0)[row]
         return sparse.csr_array((left, self.rows.indices, self.rows.indptr), self.rows.shape), bound
 
     def _moved(self, values: Floats) -> tuple[Any, Ints]:
@@ -190,14 +195,60 @@ class NearbyLaws:
         return sparse.csr_array(parts, shape=self.rows.shape), top
 
 
+class Tilt:
+    """The law p of every row for a scale, by Newton's method for f/p and t; see `NearbyLaws`."""
+
+    def __init__(
+        self, f: Floats, d: Floats, row: Ints, per_row: Callable[[Floats], Floats], bets: Bets
+    ) -> None:
+        self.f, self.d, self.row, self.per_row = f, d, row, per_row
+        self.first = np.searchsorted(row, np.arange(bets.counts.size))
+        n = np.where(bets.counts > 0, bets.counts, 1.0)
+        self.ratio = bets.centring / n
+        self.n, self.c, self.a = n[row], bets.centring[row], bets.smoothing[row]
+        self.law, self.t = f, np.zeros(n.size)
+
+    def moved_to(self, scale: Floats) -> "Tilt":
+        weight = self.f / self.law
+        floor = scale[self.row] * (self.f - self._pull(np.ones_like(self.f))) - self.d
+        floor = np.maximum(np.maximum.reduceat(floor, self.first), 0.0)
+        self.t = np.maximum(self.t, floor)
+        for _ in range(PASSES):
+            near = self.c * self.law
+            stiff = 1 - near / (self.n * self.f + near + self.a)
+            aim = (self.t / scale)[self.row] + self.d / scale[self.row] + self._pull(self.law)
+            new = np.maximum(weight + (aim - weight) / stiff, np.maximum(weight / 4, self.f))
+            self.law = self.f / new
+            total = self.per_row(self.law)
+            change = total * (total - 1) * scale / self.per_row(self.law / (new * stiff))
+            change = np.maximum(change, floor - self.t)
+            self.t = self.t + change
+            still = np.abs(new - weight) <= STILL * new
+            weight = new
+            if still.all() and (np.abs(change) <= STILL * (self.t + STILL)).all():
+                break
+        return self
+
+    def excess(self) -> Floats:
+        here, there = self.c * self.law + self.a, self.c * self.f + self.a
+        seen = self.n * self.f
+        bet = gammaln(seen + here) - gammaln(here) - gammaln(seen + there) + gammaln(there)
+        return self.per_row(self.f * np.log(self.f / self.law) + bet / self.n)
+
+    def slope(self) -> Floats:
+        """Of the excess, downwards."""
+        return np.asarray(self.f / self.law - self._pull(self.law))
+
+    def _pull(self, law: Floats) -> Floats:
+        begun = self.c * law + self.a
+        return np.asarray(self.c / self.n * (psi(self.n * self.f + begun) - psi(begun)))
+
+
 def balls(world: StoredWorld, distances: Distances) -> tuple[NearbyLaws, NearbyLaws]:
     """Of the steps, and of the start."""
     start = sparse.csr_array(world.initial[np.newaxis])
-    steps = NearbyLaws(
-        world.rows, distances.transition, world.knowledge.support, distances.information
-    )
-    first = np.array([distances.initial_information])
-    return steps, NearbyLaws(start, np.array([distances.initial]), None, first)
+    steps = NearbyLaws(world.rows, distances.transition, world.knowledge.support, distances.bets)
+    return steps, NearbyLaws(start, np.array([distances.initial]), None, distances.initial_bets)
 
 
 def worst_total(
@@ -208,6 +259,7 @@ def worst_total(
     now, exact = world.per_state(cost * policy), replace(world, knowledge=Knowledge())
     low, here, largest = -np.inf, exact, float(np.abs(cost).max())
     above: list[float] = []
+    before = np.full(world.num_states, -np.inf)
     for _ in range(ROUNDS):
         values = Chain(here, policy).values(cost)[:, 0]
         ahead = world.per_state(policy * ball.greatest(values))
@@ -215,8 +267,10 @@ def worst_total(
         first = float(start.greatest(values)[0])
         low = max(low, first)
         above.append(first + max(excess, 0.0) * world.horizon)
-        if excess <= UNIMPROVED * max(largest, float(np.abs(values).max())):
+        improved = min(excess, float((values - before).max()))
+        if improved <= UNIMPROVED * max(largest, float(np.abs(values).max())):
             break
+        before = values
         left, top = ball.extreme(values)
         moved = (1 - _sums(left), top, np.arange(left.shape[0] + 1))
         here = replace(exact, rows=(left + sparse.csr_array(moved, shape=left.shape)).tocsr())

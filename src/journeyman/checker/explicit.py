@@ -619,7 +619,7 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     ends = [np.clip(own + sign * reach, least, most) for sign in (-1, 1)]
     hidden = run.rounding + run.evaluated.rounding(h) * costs.norms / (costs.plain or 1.0)
     if run.distances is not None:
-        hidden = hidden + run.distances.rounding(run.world.knowledge) * reach
+        hidden = hidden + run.distances.rounding * reach
     _check_intervals(findings, "apprentice", facts["apprentice_intervals"], run, hidden, *ends)
 
 

@@ -10,9 +10,18 @@ A world may be an estimate. Then its file holds declared distances of the true l
 bounds the divergence of a law on S states from the frequencies of its n observations, for K laws
 and every n at once, and sqrt(2 info) their distance in the 1-norm (`divergence`, `pinsker`). S
 counts the possible next states where they are known, all states otherwise; K the pairs, or the
-states times A (A + 1) where only what was observed under A action numbers is offered. Where pairs
-share laws of outcomes, info is that of the group's outcomes, and K the number of groups; what every
-outcome leads to then decides laws, counts and support, all of which are derived again.
+states times A (A + 1) where only what was observed under A action numbers is offered.
+
+That is for half of delta. The other half is for bets that begin at the law p tested: the mixture of
+laws is Dirichlet's with c p(y) + 1/S, where c is one of the numbers 1, 4, ..., 4^11. So for all p
+
+    log(2 12 K/delta) >= log of that mixture - sum_y n_y log p(y)
+
+too (`bets_on`). Of the two the narrower one is taken.
+
+Where pairs share laws of outcomes, info is that of the group's outcomes, K the number of groups,
+and no other bets are made; what every outcome leads to then decides laws, counts and support, all
+of which are derived again.
 
 A world with a horizon is stored as the world without it, the number H of steps and their discount
 g. Its states are t S + x for t < H, and the end; layers are made again here. An episode's total is
@@ -54,6 +63,8 @@ FURTHEST = 2.0
 MODEL_PART, STARTS_PART = 0.25, 0.1
 """Of delta, for the counts of an estimated world; of that, for the starts where steps were counted
 too. The rest is for expert and evaluation."""
+CENTRED_PART, CENTRINGS = 0.5, 12
+"""Of the part for laws, for bets that begin at the law tested; and how many numbers c share it."""
 SUMMED = 128 * 2.0**-52
 """What rounding makes of sums of logarithms of Gamma functions, relative to n log n."""
 
@@ -65,19 +76,19 @@ class Distances:
     transition: Floats
     initial: float
     part: float
-    information: Floats | None = None
-    """The largest divergence of the law of every pair from its frequencies, where counted."""
-    initial_information: float = math.inf
+    bets: "Bets | None" = None
+    """On the law of every pair, and on that of the start, where counted."""
+    initial_bets: "Bets | None" = None
 
-    def rounding(self, known: "Knowledge") -> float:
+    @property
+    def rounding(self) -> float:
         """Relative to a distance: what is left of sums of n log n is log(laws/delta) or more."""
         least = AGREEMENT
-        if self.information is not None and known.counts is not None:
-            counted = (self.information > 0) & (self.information < math.inf)
-            steps = np.log(known.counts[counted] + 2.0) / self.information[counted]
-            least = max(least, SUMMED * float(steps.max(initial=0.0)))
-        if known.starts is not None and 0 < self.initial_information < math.inf:
-            least = max(least, SUMMED * math.log(known.starts + 2.0) / self.initial_information)
+        for one in (self.bets, self.initial_bets):
+            if one is not None:
+                counted = (one.allowed > 0) & (one.allowed < math.inf)
+                steps = np.log(one.counts[counted] + 2.0) / one.allowed[counted]
+                least = max(least, SUMMED * float(steps.max(initial=0.0)))
         return least
 
     @property
@@ -177,6 +188,23 @@ def _likeliest(tally: list[int]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class Bets:
+    """Of every row: all laws p with
+
+        sum_y f(y) log(f(y)/p(y)) + (1/n) sum_y (g(y, p(y)) - g(y, f(y))) <= allowed
+
+    where f are the frequencies of n observations, g(y, x) = log Gamma(n f(y) + c x + a) - log
+    Gamma(c x + a), and n, c and a are `counts`, `centring` and `smoothing`. Where c = 0 only the
+    divergence is left.
+    """
+
+    allowed: Floats
+    counts: Floats
+    centring: Floats
+    smoothing: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Knowledge:
     """Declared errors, counts, possible next states and recorded action numbers, where given."""
 
@@ -214,38 +242,48 @@ class Knowledge:
         initial = 0.0 if self.starts is None else FURTHEST
         transition = transition if self.error is None else self.error
         initial = initial if self.initial_error is None else self.initial_error
-        information, first = None, math.inf
+        bets = first = None
         if self.counts is not None:
             level = part * (1 - (share or 0.0))
             times = sparse.diags_array(self.counts.astype(float)) @ rows
-            information = (
-                self.divergences(sparse.csr_array(times), level)
-                if self.groups is None
-                else self.groups.divergences(level)
-            )
-            transition = np.minimum(transition, pinsker(information))
+            tallies = sparse.csr_array(times)
+            if self.groups is None:
+                far = self.divergences(tallies, level * (1 - CENTRED_PART))
+                bets = bets_on(tallies, self._sizes(tallies), far, self._laws(tallies), level)
+            else:
+                far = self.groups.divergences(level)
+                none = np.zeros(num_pairs)
+                bets = Bets(far, self.counts.astype(float), none, none + 1)
+            transition = np.minimum(transition, pinsker(far))
         if self.starts is not None:
-            drawn = [one * self.starts for one in initial_law[initial_law > 0].tolist()]
-            first = divergence(drawn, num_states, 1, part * (share or 1.0))
-            initial = min(initial, float(pinsker(np.array([first]))[0]))
+            drawn = sparse.csr_array(initial_law[np.newaxis] * self.starts)
+            level = part * (share or 1.0)
+            one = divergence(drawn.data.tolist(), num_states, 1, level * (1 - CENTRED_PART))
+            initial = min(initial, float(pinsker(np.array([one]))[0]))
+            first = bets_on(drawn, np.array([num_states]), np.array([one]), 1, level)
         counted = self.counts is not None or self.starts is not None
-        return Distances(transition, initial, part if counted else 0.0, information, first)
+        return Distances(transition, initial, part if counted else 0.0, bets, first)
 
     def divergences(self, tallies: Any, level: float) -> Floats:
         """The largest divergence of the law of every pair from what was observed of it."""
-        shape = tallies.shape
-        sizes = np.full(shape[0], shape[1])
-        laws = shape[0]
-        if self.support is not None:
-            sizes = np.diff(self.support.indptr)
-        if self.groups is not None:
-            laws = int((self.groups.declared >= 0).sum())
-        elif self.actions is not None:
-            most = 1 + int(self.actions.max())
-            laws = shape[1] * most * (most + 1)
-        rows = np.split(tallies.data, tallies.indptr[1:-1])
-        both = zip(rows, sizes.tolist(), strict=True)
+        laws, rows = self._laws(tallies), np.split(tallies.data, tallies.indptr[1:-1])
+        both = zip(rows, self._sizes(tallies).tolist(), strict=True)
         return np.array([divergence(row.tolist(), size, laws, level) for row, size in both])
+
+    def _sizes(self, tallies: Any) -> Ints:
+        """How many next states are possible."""
+        if self.support is not None:
+            return np.asarray(np.diff(self.support.indptr))
+        return np.full(tallies.shape[0], tallies.shape[1])
+
+    def _laws(self, tallies: Any) -> int:
+        """How many laws might have been observed."""
+        if self.groups is not None:
+            return int((self.groups.declared >= 0).sum())
+        if self.actions is None:
+            return int(tallies.shape[0])
+        most = 1 + int(self.actions.max())
+        return int(tallies.shape[1]) * most * (most + 1)
 
     def observed_support(self, rows: Any) -> tuple[bool, int]:
         """Whether the support of all laws that were counted is where they were seen to lead, and
@@ -275,6 +313,30 @@ def divergence(tally: list[float], size: int, laws: int, delta: float) -> float:
     length = shortest - math.log(math.fsum(math.exp(shortest - one) for one in lengths) / 2)
     surprise = math.fsum(one * math.log(count / one) for one in tally if one > 0)
     return (math.log(laws / delta) + length - surprise) / count
+
+
+def bets_on(tallies: Any, sizes: Ints, plain: Floats, laws: int, delta: float) -> Bets:
+    """Of every row of counts the narrower of two: within the divergence `plain`, or the bet that
+    begins at the law tested, whose excess over the divergence shrinks distances by 1 + c/n."""
+    counts, allowed, centring = np.zeros(sizes.size), plain.copy(), np.zeros(sizes.size)
+    rows = np.split(tallies.data, tallies.indptr[1:-1])
+    price = math.log(laws * CENTRINGS / (CENTRED_PART * delta))
+    for k, (row, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
+        tally = row.tolist()
+        counts[k] = n = math.fsum(tally)
+        if size < 2 or not n > 0:
+            continue
+        power = min(max(math.floor(math.log2(n) / 2 - 1), 0), CENTRINGS - 1)
+        c, a = 4.0**power, 1 / size
+        bet = math.lgamma(c + 1) - math.lgamma(n + c + 1)
+        for one in tally:
+            if one > 0:
+                begun = c * one / n + a
+                bet += math.lgamma(one + begun) - math.lgamma(begun) - one * math.log(one / n)
+        centred = (price - bet) / n
+        if centred * (1 + c / n) < plain[k]:
+            allowed[k], centring[k] = centred, c
+    return Bets(allowed, counts, centring, 1 / sizes)
 
 
 def pinsker(information: Floats) -> Floats:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.checker.archives import Floats, Ints, archive, dense, reals
-from journeyman.checker.chain import EPSILON
+from journeyman.checker.chain import EPSILON, Chain
 from journeyman.checker.expert import Estimate
 from journeyman.checker.findings import DerivedTerm, Findings, Refused, number
 from journeyman.checker.inputs import StoredWorld
@@ -40,6 +40,7 @@ SHOWN, MISSED = 0.9e-9, 1.1e-3
 """As the certificate has them, but for rounding."""
 WORDS = 6
 """Of the steps in contradiction, so many are named."""
+VISITED = 1e-12
 BLOCK = 1 << 14
 STEPS_FOLLOW = "steps follow the transition law"
 OWN_COST = {
@@ -224,10 +225,11 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     _check_up(findings, "the bound on the regret", stated["bound"], least)
     share = stated["bound"] / trivial if trivial > 0 else 0.0
     findings.close("the share of the regret", stated["share"], share)
-    uniform = _check_uniform(findings, facts, run, sums, _prices(arrays, "uniform_", given, world),
-                             reals(arrays, "uniform_visits", 1, world.num_states))  # fmt: skip
+    visits = reals(arrays, "uniform_visits", 1, world.num_states)
+    prices = _prices(arrays, "uniform_", given, world)
+    uniform = _check_uniform(findings, facts, run, sums, prices, visits)
     shown = "weights" in arrays and _shows(run, sums, arrays, trivial)
-    _check_premises(findings, facts, run, given, (uniform, trivial), about, shown)
+    _check_premises(findings, facts, run, given, (uniform, trivial), about, shown, visits)
 
 
 def _shows(run: Any, sums: Sums, arrays: Any, trivial: float) -> bool:
@@ -295,7 +297,7 @@ def _check_uniform(
 
 def _check_premises(
     findings: Findings, facts: dict[str, Any], run: Any, given: Premises,
-    bounds: tuple[float, float], about: list[str], shown: bool,
+    bounds: tuple[float, float], about: list[str], shown: bool, visits: Floats,
 ) -> None:  # fmt: skip
     """Names, outcomes, words and levels of what the bound rests on."""
     stated = facts["regret"]["premises"]
@@ -305,6 +307,8 @@ def _check_premises(
     hidden = sum(number(one["value"]) for one in rows if one["name"] == "rounding")
     least = NOTHING * max(1.0, run.world.horizon / LONG) * trivial
     failed = uniform - hidden <= least < possible and not shown
+    if failed and not facts["valid"]:  # then the largest possible gap is that of bounded costs
+        failed = least < _largest_difference(run, visits)
     rest = [OWN_COST, SAME_WORLD]
     rest += [FIXED_LENGTH] if "SoftRational" in given.declared else []
     others = list(facts["premises"]) if given.averages else []
@@ -324,6 +328,22 @@ def _check_premises(
         wanted = _contradiction(run, steps) if failed else _detail(uniform, trivial, possible)
         untested = "" if failed or shown else UNTESTED
         findings.equal("its detail", row.get("detail"), f"{untested}{wanted}")
+
+
+def _largest_difference(run: Any, visits: Floats) -> float:
+    """What the costs of two policies differ by at most: 2 h times the largest advantage over the
+    uniform policy, in states that it visits."""
+    world, matrix = run.world, run.problem.matrix
+    law = 1.0 / np.bincount(world.state_of)[world.state_of]
+    values, largest = Chain(world, law).values(matrix), 0.0
+    visited = np.flatnonzero((law * visits[world.state_of]) > VISITED)
+    for at in range(0, visited.size, BLOCK):
+        some = visited[at : at + BLOCK]
+        ahead = world.discount * (world.rows[some] @ values)
+        rows = dense(matrix[some]) + ahead - values[world.state_of[some]]
+        for sign in (1.0, -1.0):
+            largest = max(largest, float(_row_gaps(run.problem.costs, sign * rows).max()))
+    return float(2 * world.horizon * largest)
 
 
 TESTED = "tested, not refuted"

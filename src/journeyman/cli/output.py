@@ -168,8 +168,8 @@ def _require_regret(known: Mapping[str, Any] | None, regret: float | None) -> No
 
     if known is None:
         raise NotCertified(
-            "No regret is certified: nothing is declared about the expert's own cost. Give "
-            "--expert-is, for example rational:0.01."
+            "No regret is certified: nothing is declared about the expert's own cost. Declare it "
+            "where the policy is learned or certified, for example with --expert-is rational:0.01."
         )
     if not known["valid"]:
         raise NotCertified(f"No regret is certified: a premise failed ({failed_premises(known)}).")

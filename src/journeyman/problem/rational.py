@@ -295,7 +295,7 @@ class RationalSet:
         """Prices, a member of K, and without expectations the measure of the minimax policy, or of
         the policy that minimises R and its own total of the cost `tilt` (per pair).
 
-        The tolerance is relative to 2N/(1 - discount); `careful` costs twice the time and finds
+        The tolerance is the engine's, for costs of size 1; `careful` costs twice the time and finds
         out that K is next to nothing.
         """
         program = _Program.of(self, expectations)
@@ -557,9 +557,8 @@ class _Program:
     rows: dict[str, slice]
 
     def solved(self, tolerance: float, stop: Stop, *, careful: bool) -> Found:
-        """What the engine finds, with a tolerance relative to 2N h."""
+        """What the engine finds."""
         settings = clarabel_settings(1, tolerance)
-        settings.tol_gap_abs = 2 * self.given.problem.effective_horizon * tolerance
         settings.equilibrate_enable, settings.verbose = careful, False
         settings.direct_solve_method = "qdldl"
         settings.iterative_refinement_max_iter = REFINEMENTS

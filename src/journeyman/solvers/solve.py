@@ -138,7 +138,7 @@ def default_solver(problem: Apprenticeship) -> Choice:
         return Choice(CrossFittedClone(), "records alone, which nothing but a clone is made of")
     require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
     if any(isinstance(one, ABOUT_A_COST) for one in problem.expert_is):
-        return Choice(RationalProgram(), "a premise about the expert's own cost is declared")
+        return Choice(RationalProgram(), "a declared premise about the expert's own cost")
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
     if pairs <= factor * SMALL or problem.world.has_goal:

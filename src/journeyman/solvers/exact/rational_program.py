@@ -46,7 +46,7 @@ from journeyman.solvers.answer import Answer, Details, RegretSolution, Solution
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.running import Status, Watch, require_not_negative, require_time_limit
 
-SHARE = 0.1
+SHARE = 0.01
 """Of the tolerance, asked of the engine: bound and lower bound then differ by less than it."""
 TILTS = (1.0, 0.3, 0.1)
 """Shares of the central cost, one try after the other."""
@@ -106,8 +106,15 @@ class RationalProgram:
         if not known and given.is_refuted:
             plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
             return replace(plainly, log=f"{REFUTED}\n{plainly.log}")
+        allowed = self.tolerance * problem.gap_scale
+        if least.bound - lower > allowed and not watch.must_stop:  # the quick search can fall short
+            with watch.engine():
+                finer = {**settings, "tolerance": SHARE * settings["tolerance"]}
+                again = _candidate(given, given.solved(None, careful=True, **finer))
+            lower = max(lower, given.least_regret(again.member))
+            least = min(least, again, key=lambda one: one.bound)
         best = self._second_stage(given, least, settings, watch) if self.slack else least
-        close = least.bound - lower <= self.tolerance * problem.gap_scale
+        close = least.bound - lower <= allowed
         status = Status.OPTIMAL if close else Status.INACCURATE
         if watch.must_stop:
             status = watch.stop_status
