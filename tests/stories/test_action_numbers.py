@@ -156,6 +156,7 @@ SOLVERS = {
         max_iterations=2, trajectories=5, horizon=10,
     ),
     "entropy": lambda world, demos, expert: jm.solvers.MaximumEntropy(),
+    "likelihood": lambda world, demos, expert: jm.solvers.MaximumLikelihood(max_iterations=30),
     "adversarial": lambda world, demos, expert: jm.solvers.AdversarialImitation(
         max_iterations=3, rollouts=10
     ),

@@ -630,7 +630,7 @@ def is_positive(matrix: FloatArray) -> bool:
     if not matrix.size:
         return True
     values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
-    return bool(values[0] > 1e-10 * max(abs(values[-1]), 1e-300))
+    return bool(values[0] > SAME * max(abs(values[-1]), 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
