@@ -52,7 +52,7 @@ policies or values: what was planned or learned from the same records is held ag
 K counts the laws that might have been observed: the pairs of the world or, when it offers only what
 was observed, the states times A (A + 1) for A recorded actions, which pays for not knowing A in
 advance. An estimated initial law takes `INITIAL_SHARE` of delta. Declared distances are certain.
-Where pairs share laws of outcomes (`SharedLaws`) info is that of the group, from its outcomes, with K
+Where pairs share laws of outcomes (`SharedLaws`) info is that of a group, by its outcomes, with K
 the number of groups: KL(f(p), f(q)) <= KL(p, q) for every map f of outcomes, so it holds for every
 pair of the group; a pair all of whose outcomes lead to one state has error 0. No bets begin at the
 law tested there.
