@@ -16,7 +16,9 @@ counted, journeyman's with the evaluation of its policy and both bounds. *iterat
 L-BFGS and Newton's method, or of Adam. *really* is the largest difference between the returned
 policy's expectations and the expert's by exact evaluation on the problem that was given, divided by
 the mass (about HORIZON): the share of time that is wrong in some macro cell; *believed* is the same
-number from what the method holds to be its visits. The peer is stopped at its limit of CPU seconds.
+number from what the method holds to be its visits. *laws within* is the largest difference of a
+probability of an action, at any time, from those of *journeyman, finite*. The peer is stopped at
+its limit of CPU seconds.
 """
 
 import argparse
@@ -173,8 +175,18 @@ def _peer(options: argparse.Namespace, instance: str, rate: float, discounted: b
         "iterations": int(result["iterations"]),
         "really": float(np.abs((reached - wanted) @ features).max() / weights.sum()),
         "believed": float(np.abs((result["believed"] - wanted) @ features).max() / weights.sum()),
-        "outcome": f"{stopped}, imitation {result['version']}",
+        "outcome": f"{stopped}, imitation {result['version']}"
+        + ("" if discounted else f", laws within {_apart(instance, result['policy']):.1e}"),
     }
+
+
+def _apart(instance: str, laws: Any) -> float:
+    """The largest difference of a probability, at any time, from those of journeyman, finite."""
+    example, horizon = _parts(instance)
+    policy = jm.solve(_finite(example, horizon), jm.solvers.MaximumEntropy()).policy
+    cells = np.arange(example.world.num_states)
+    own = np.array([policy.at_step(t).probabilities(cells) for t in range(horizon)])
+    return float(np.abs(own - laws[:horizon]).max())
 
 
 def _completed(command: Sequence[str]) -> str:
