@@ -41,8 +41,10 @@ def main(arguments: Sequence[str]) -> None:
         iterations += PORTION
         stopped = has_stopped(learner)
     seconds = time.process_time() - started
+    reward, laws = reward_and_laws(learner, torch.as_tensor(instance["features"]).float())
     np.savez(
-        options.result, policy=learner.policy.pi, believed=visits, seconds=seconds,
+        options.result, reward=reward, laws=laws, policy=learner.policy.pi, believed=visits,
+        seconds=seconds,
         iterations=iterations, stopped=stopped, version=version("imitation"),
     )  # fmt: skip
 
@@ -67,6 +69,14 @@ def learner_of(instance: dict[str, Any], rate: float) -> Any:
         instance["occupancy"], env, reward, rng=np.random.default_rng(0),
         optimizer_kwargs={"lr": rate}, discount=float(instance["discount"]), log_interval=None,
     )  # fmt: skip
+
+
+def reward_and_laws(learner: Any, features: Any) -> tuple[Any, Any]:
+    """The reward of every state as it is now, and the package's laws for it, time by time."""
+    algorithm: Any = import_module("imitation.algorithms.mce_irl")
+    reward = algorithm.squeeze_r(learner.reward_net(features, None, None, None))
+    found = reward.detach().numpy().astype(float)
+    return found, algorithm.mce_partition_fh(learner.env, reward=found)[2]
 
 
 def has_stopped(learner: Any) -> bool:

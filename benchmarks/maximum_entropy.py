@@ -16,7 +16,11 @@ counted, journeyman's with the evaluation of its policy and both bounds. *iterat
 L-BFGS and Newton's method, or of Adam. *really* is the largest difference between the returned
 policy's expectations and the expert's by exact evaluation on the problem that was given, divided by
 the mass (about HORIZON): the share of time that is wrong in some macro cell; *believed* is the same
-number from what the method holds to be its visits. The peer is stopped at its limit of CPU seconds.
+number from what the method holds to be its visits. *laws within* is the largest difference of a
+probability, at any time, between the peer's laws for the reward that it found and journeyman's for
+that reward and horizon. (The peer matches visits at times 0..HORIZON with laws that do not look at
+the last of them; *journeyman, finite* looks at all.) The peer is stopped at its limit of CPU
+seconds.
 """
 
 import argparse
@@ -173,8 +177,19 @@ def _peer(options: argparse.Namespace, instance: str, rate: float, discounted: b
         "iterations": int(result["iterations"]),
         "really": float(np.abs((reached - wanted) @ features).max() / weights.sum()),
         "believed": float(np.abs((result["believed"] - wanted) @ features).max() / weights.sum()),
-        "outcome": f"{stopped}, imitation {result['version']}",
+        "outcome": f"{stopped}, imitation {result['version']}"
+        + ("" if discounted else f", laws within {_apart(instance, result):.0e}"),
     }
+
+
+def _apart(instance: str, result: Numbers) -> float:
+    """The largest difference of a probability, at any time, between the peer's laws for the reward
+    that it found and journeyman's for the same reward."""
+    (world, _, _), horizon = _parts(instance)
+    found = jm.policy.soft_plan(world.with_horizon(horizon, 1.0), -result["reward"])
+    cells = np.arange(world.num_states)
+    own = np.array([found.policy.at_step(t).probabilities(cells) for t in range(horizon)])
+    return float(np.abs(own - result["laws"]).max())
 
 
 def _completed(command: Sequence[str]) -> str:

@@ -200,3 +200,17 @@ def test_what_follows_a_record_that_was_cut_off_is_paid_for():
         terms = {one.name: one.value for one in estimate.terms}
         assert abs(estimate.values[0] - 10) <= total(estimate.terms)
         assert abs(estimate.values[0] - 10) > terms["sampling"]
+
+
+def test_words_are_about_episodes_and_policies_in_time():
+    place = Setting(2)
+    problem = jm.Apprenticeship(place.world, place.basis, place.record(0, horizon=3))
+    certificate = jm.certify(problem, jm.solve(problem))
+    text = certificate.table() + certificate.summary() + certificate.advice()
+    assert "per episode" in text
+    assert "per step" not in text
+    assert f"no policy of at most {place.steps:.6g} steps has a larger gap" in text
+    assert "until episodes end" in text
+    assert "Hoeffding)" not in text
+    with pytest.raises(jm.errors.InvalidProblem, match="discount below 1"):
+        jm.certificate.demonstrations_needed(problem, 0.1, 0.05)

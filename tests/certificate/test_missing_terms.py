@@ -427,7 +427,7 @@ def test_the_residual_of_an_evaluation_is_needed():
     measure = np.array([0.9, 0.9])
     lacking = float(np.abs(world.flow.residual(measure)).sum())
     evaluation = exact_evaluation(
-        problem, jm.policy.Occupancy(world, measure, lacking, "early stop")
+        problem, jm.policy.Occupancy(world, measure, lacking, "early stop", world.effective_horizon)
     )
     gap = problem.cost_class.gap(evaluation.expectations)
     assert gap + total(evaluation.terms) == pytest.approx(2.0, abs=1e-12)

@@ -152,8 +152,9 @@ def test_what_is_left_of_the_residual_is_paid_for():
     visits = jm.occupancy(world, policy)
     half = visits.measure / 2
     rough = jm.policy.Occupancy(
-        world, half, float(np.abs(world.flow.residual(half)).sum()), "rough"
-    )
+        world, half, float(np.abs(world.flow.residual(half)).sum()), "rough",
+        world.effective_horizon,
+    )  # fmt: skip
     assert occupancy_distance(rough, error) >= (1 - EXACT) * occupancy_distance(visits, error)
 
 

@@ -176,3 +176,19 @@ def test_metrics_are_whole_lines_also_after_a_kill(tmp_path):
             metrics(Event("t", 0.1, iteration))
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["iteration"] for row in rows[3:]] == [0, 4]
+
+
+def test_a_horizon_is_part_of_the_description_and_of_the_run(call, files, tmp_path):
+    run = tmp_path / "run"
+    sources = [f"--{name}={files / file}" for name, file in (
+        ("world", "world.npz"), ("costs", "costs.csv"), ("demonstrations", "demos.csv"),
+    )]  # fmt: skip
+    shown = call("learn", run, *sources, "--horizon", "8", "--step-discount", "1", "--json")
+    assert shown.code == 0
+    assert json.loads(shown.out)["trivial_bound"] <= 16.0 + 1e-9
+    assert call("audit", run).code == 0
+    assert call("report", run).code == 0
+    assert "episodes of 8 steps" in (run / "report.html").read_text(encoding="utf-8")
+    alone = call("learn", tmp_path / "other", *sources, "--step-discount", "1")
+    assert alone.code == 2
+    assert "horizon" in alone.words

@@ -205,3 +205,30 @@ def test_the_published_size_of_randomised_consensus():
     assert world.num_states == 43_136
     assert world.initial @ jm.plan(world, cost).values == pytest.approx(768, abs=1e-6)
     assert world.initial @ jm.plan(world, -cost).values == pytest.approx(-1083, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_solved_or_refused_as_an_independent_program_says(seed):
+    """Cycles of every sign, and exits that are taken once in up to a million steps."""
+    rng = np.random.default_rng(seed)
+    states, actions = int(rng.integers(2, 8)), 3
+    branches = int(rng.integers(1, min(states, 3) + 1))
+    P, initial = random_goal_world(seed, states, actions, loops=0.8, branches=branches)
+    exits = np.argwhere(P[:states, :, states] > 0) if seed % 3 == 0 else []
+    for x, a in exits:
+        leave = 10.0 ** rng.uniform(-6, -1)
+        P[x, a, :states] *= (1 - leave) / P[x, a, :states].sum()
+        P[x, a, states] = leave
+    cost = rng.choice([-1.0, 0, 0, 0, 1, 2, 0.5], size=(states + 1, actions))
+    cost = np.abs(cost) if seed % 2 else cost
+    cost[-1] = 0
+    world = as_world(P, initial, steps_at_most=1e9)
+    flow = np.repeat(np.eye(states), actions, axis=0)
+    flow -= P[:states, :, :states].reshape(states * actions, states)
+    everywhere = np.full(states, 1 / states)
+    truth = linprog(cost[:states].ravel(), A_eq=flow.T, b_eq=everywhere, method="highs-ds")
+    if truth.status == 3:
+        with pytest.raises(jm.errors.InvalidCosts, match="costs less than nothing"):
+            jm.plan(world, cost)
+    else:
+        assert jm.plan(world, cost).values[:-1].mean() == pytest.approx(truth.fun, rel=1e-6)

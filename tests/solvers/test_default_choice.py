@@ -68,3 +68,15 @@ def grid_problem(discount, cost_class=None, initial=None):
     noise = np.random.default_rng(1).normal(size=seen.size) * 0.1
     expectation = jm.ExpertExpectation(seen + noise)
     return jm.Apprenticeship(world, basis, expectation, cost_class or jm.InfinityBall())
+
+
+def test_columns_are_taken_for_all_but_few_pairs_of_a_horizon():
+    world, basis, _ = jm.gallery.grid(8)
+    nobody = jm.ExpertExpectation(np.zeros(basis.num_costs))
+    few, many = (
+        default_solver(jm.Apprenticeship(world.with_horizon(steps, 1.0), basis, nobody))
+        for steps in (10, 40)
+    )
+    assert isinstance(few.solver, jm.LinearProgram)
+    assert isinstance(many.solver, jm.ColumnGeneration)
+    assert "horizon" in many.reason

@@ -251,7 +251,7 @@ def _beside(certificate: Certificate) -> str:
     there = _in_the_model(certificate)
     floor = ""
     if least > known + ROUNDING * problem.gap_scale:
-        floor = f"no policy can be below {_shown(certificate, least)}{there}"
+        floor = f"no policy{_in_time(problem)} can be below {_shown(certificate, least)}{there}"
     if certificate.known_cost or certificate.gap_on_data is None:
         return f"; {floor}" if floor else ""
     near = f"; on this data its gap{there} is {_shown(certificate, certificate.gap_on_data)}"
@@ -321,17 +321,27 @@ def numbers_beside(certificate: Certificate) -> list[tuple[str, float, str]]:
     if certificate.known_cost:
         return [
             ("expected cost", achieved, exactly),
-            ("lower bound on the cost", least, f"no policy is below{there}"),
+            (
+                "lower bound on the cost",
+                least,
+                f"no policy{_in_time(certificate.problem)} is below{there}",
+            ),
         ]
     return [
         ("gap on the data", achieved, exactly),
-        ("lower bound on the data", least, f"{_no_policy(least)}{there}"),
+        ("lower bound on the data", least, f"{_no_policy(least, certificate.problem)}{there}"),
     ]
 
 
-def _no_policy(least: float) -> str:
+def _no_policy(least: float, problem: Any) -> str:
     """What a lower bound on the gap says."""
-    return "no policy does better than the expert by more" if least < 0 else "no policy is below"
+    what = "does better than the expert by more" if least < 0 else "is below"
+    return f"no policy{_in_time(problem)} {what}"
+
+
+def _in_time(problem: Any) -> str:
+    """With discount 1, which policies bounds are about."""
+    return f" of at most {problem.effective_horizon:.6g} steps" if has_goal(problem) else ""
 
 
 def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
@@ -348,8 +358,9 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
         return []
     allowed = f", allowing for {' and '.join(errors)}, with the same probability"
     if certificate.known_cost:
-        return [("lower bound on the true cost", least, f"no policy is below{allowed}")]
-    return [("lower bound on the true gap", least, f"{_no_policy(least)}{allowed}")]
+        within = f"no policy{_in_time(problem)} is below{allowed}"
+        return [("lower bound on the true cost", least, within)]
+    return [("lower bound on the true gap", least, f"{_no_policy(least, problem)}{allowed}")]
 
 
 def table(certificate: Certificate) -> str:
@@ -369,7 +380,8 @@ def table(certificate: Certificate) -> str:
             for term in best.terms
         ),
         f"{'trivial bound':<30}{certificate.trivial_bound:>12.6g}   "
-        f"{_in_units(certificate, certificate.trivial_bound)}, no policy has a larger {of_what}",
+        f"{_in_units(certificate, certificate.trivial_bound)}, "
+        f"no policy{_in_time(certificate.problem)} has a larger {of_what}",
         *(f"{name:<30}{value:>12.6g}   {meaning}" for name, value, meaning in beside),
     ]
     if reduced is not None:
@@ -686,6 +698,8 @@ def _more(certificate: Certificate) -> str:
     while factor < MOST and _fallen(falling, factor) > allowed:
         factor *= 1.05
     sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
+    if has_goal(problem):
+        return sentence  # radii grow with where episodes are cut, and that with their number
     part = INDEPENDENT_SHARE * certificate.failure_probability
     rates = radii(problem, part, two_sided=False)
     try:
@@ -703,6 +717,8 @@ def _longer(certificate: Certificate) -> str:
     truncation = sum(term.value for term in certificate.terms if term.name == "truncation")
     if truncation < LARGE * certificate.best.bound:
         return ""
+    if has_goal(certificate.problem):
+        return "Records that go on until episodes end have less truncation, or none."
     length = recorded_length(certificate.problem, LARGE / 2 * certificate.best.bound)
     return f"Records of {length:,} steps make the truncation negligible."
 

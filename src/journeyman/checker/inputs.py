@@ -114,9 +114,8 @@ class Groups:
     def sums(self) -> Ints:
         """(groups x outcomes)"""
         found = np.zeros((self.outcomes.size, self.tally.shape[1]), dtype=np.int64)
-        for group, row in zip(self.declared.tolist(), self.tally, strict=True):
-            if group >= 0:
-                found[group] += row
+        grouped = self.declared >= 0
+        np.add.at(found, self.declared[grouped], self.tally[grouped])
         return found
 
     def rows(self, weights: Any, num_states: int) -> Any:
@@ -148,11 +147,10 @@ class Groups:
         both = zip(self.sums, self.outcomes.tolist(), strict=True)
         found = [divergence(row[row > 0].tolist(), size, count, level) for row, size in both]
         known = np.array([*found, math.inf])[self.label]
-        for pair in np.flatnonzero(self.label >= 0):
-            places = self.target[pair]
-            if np.unique(places[places >= 0]).size == 1:
-                known[pair] = 0.0
-        return known
+        ordered = np.sort(self.target, axis=1)
+        further = (np.diff(ordered, axis=1) > 0) & (ordered[:, 1:] >= 0)
+        places = (ordered[:, 0] >= 0) + further.sum(axis=1)
+        return np.where((self.label >= 0) & (places == 1), 0.0, known)
 
     def evidence(self) -> float:
         """The logarithm of the e-value against one law for each group: half on a law of its own

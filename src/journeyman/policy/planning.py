@@ -70,7 +70,7 @@ from journeyman.policy.policy_evaluation import (
 )
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
-from journeyman.world.goals import leading_to, named, nearing
+from journeyman.world.goals import leading_to, named, nearing, never_left
 from journeyman.world.layers import flattened
 from journeyman.world.levels import require_discounted
 
@@ -170,12 +170,13 @@ def require_free_ends(world: World, costs: FloatArray, what: str = "cost") -> No
 def _plan_to_end(world: World, costs: FloatArray, warm_start: Plan | None) -> Plan:
     """Policy iteration over proper policies."""
     require_free_ends(world, costs)
-    choice, everywhere = nearing(world), np.ones(world.num_states, dtype=bool)
+    values, choice, everywhere = np.zeros(world.num_states), None, np.ones(world.num_states, bool)
     if warm_start is not None:
         greedy = _greedy(world, _bellman(world, costs, warm_start.values)[0])
         if leading_to(world.continuation[greedy], world.absorbing).all():
-            choice = greedy
-    values = np.zeros(world.num_states)
+            values, choice = warm_start.values, greedy
+    if choice is None:
+        choice = nearing(world)
     iterations = 0
     while iterations < MAX_ITERATIONS:
         iterations += 1
@@ -185,8 +186,11 @@ def _plan_to_end(world: World, costs: FloatArray, warm_start: Plan | None) -> Pl
         rounding = _hidden(world, costs, values)
         improved = _greedy(world, backup, keep=choice, margin=2 * rounding)
         endless = ~leading_to(world.continuation[improved], world.absorbing)
-        if (change[endless] < -CLEARLY * (np.abs(values).max() + np.abs(costs).max())).any():
-            raise NegativeCycle(world, endless)
+        if endless.any():
+            rounds = never_left(world.continuation[improved]) & endless
+            clear = CLEARLY * (np.abs(values).max() + np.abs(costs).max())
+            if change[rounds].min() < -clear:
+                raise NegativeCycle(world, rounds)
         improved = np.where(endless, choice, improved)
         if np.array_equal(improved, choice):
             break
@@ -219,6 +223,8 @@ def _hidden(world: World, costs: FloatArray, values: FloatArray) -> float:
 
 PRICES = 40
 """Of a step, that are tried before the best of them is taken."""
+SHARPNESS = 1e-9
+"""Of the bound: what another price is not tried for."""
 
 
 def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None) -> FloatArray:
@@ -235,9 +241,9 @@ def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None
     if not world.has_goal:
         return plan(world, costs, warm_start=warm_start).values
     step = (~world.absorbing[world.pairs.states]).astype(float)
-    low = _priced(world, costs, step, 0.0)
+    low = _priced(world, costs, step, 0.0, warm_start)
     if low is not None and low.slope <= 0:
-        return low.values
+        return low.plan.values
     price = float(np.abs(costs).max()) or 1.0
     high = _priced(world, costs, step, price)
     for _ in range(PRICES):
@@ -249,20 +255,21 @@ def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None
         return read_only(np.zeros(world.num_states))
     best, bottom = high, 0.0
     for _ in range(PRICES):
-        price, most = (bottom + high.price) / 2, np.inf
+        price = (bottom + high.price) / 2
+        most = high.value + high.slope * (bottom - high.price)
         if low is not None:
             meeting = high.value - low.value + low.slope * low.price - high.slope * high.price
             price = meeting / (low.slope - high.slope)
             most = low.value + low.slope * (price - low.price)
-        if most - best.value <= 1e-12 * (1 + abs(best.value)):
+        if most - best.value <= SHARPNESS * (1 + abs(best.value)):
             break
-        found = _priced(world, costs, step, price)
+        found = _priced(world, costs, step, price, high.plan)
         if found is None:
             bottom = price
             continue
         best = max(best, found, key=lambda one: one.value)
         low, high = (found, high) if found.slope > 0 else (low, found)
-    return best.values
+    return best.plan.values
 
 
 class _Priced(NamedTuple):
@@ -271,18 +278,24 @@ class _Priced(NamedTuple):
     price: float
     value: float
     slope: float
-    values: FloatArray
+    plan: Plan
 
 
-def _priced(world: World, costs: FloatArray, step: FloatArray, price: float) -> _Priced | None:
+def _priced(
+    world: World,
+    costs: FloatArray,
+    step: FloatArray,
+    price: float,
+    warm_start: Plan | None = None,
+) -> _Priced | None:
     """None where a cycle still pays."""
     try:
-        found = _plan_to_end(world, costs + price * step, None)
+        found = _plan_to_end(world, costs + price * step, warm_start)
     except NegativeCycle:
         return None
     most, taken = world.effective_horizon, occupancy(world, found.policy).measure @ step
     value = float(world.initial @ found.values) - price * most
-    return _Priced(price, value, float(taken) - most, found.values)
+    return _Priced(price, value, float(taken) - most, found)
 
 
 def backward_values(world: World, costs: FloatArray) -> FloatArray:

@@ -30,6 +30,9 @@ EXACT_UP_TO = 1_000_000
 SMALL = 2_000
 NARROW = 18_000
 """Pairs up to which a linear program is taken in any world, and in a narrow one."""
+LAYERED = 4_000
+"""Pairs up to which it is taken in a world with a horizon: beyond, factors fill up, columns take
+one pass backward and one forward."""
 CONCENTRATED = 8
 """A narrow world may be larger by this when few states are started in: columns gain little there,
 since there are few starts to be treated apart."""
@@ -129,6 +132,10 @@ def default_solver(problem: Apprenticeship) -> Choice:
     | garnet 300, .99, 8 costs        | 1,200   | 0.075          | 0.09 to 0.11 |
     | garnet 500, .9, 8 costs         | 2,000   | 0.14           | 0.08 to 0.09 |
     | garnet 1,000, .99, 8 costs      | 4,000   | 0.4 to 0.5     | 0.2         |
+    | inventory, 12 steps, 4 costs    | 2,773   | 0.07           | 0.14        |
+    | grid 12x12, 40 steps, 16 costs  | 23,044  | 2.0            | 0.12        |
+    | the same, one start             | 23,044  | 9.4            | 2.4         |
+    | inventory of 40, 26 steps       | 22,387  | 1.7            | 0.5         |
 
     General engines live on sparse factors, which stay sparse in narrow worlds such as grids and
     fill up elsewhere; columns need neither. `python -m benchmarks.small_worlds` compares the
@@ -141,10 +148,15 @@ def default_solver(problem: Apprenticeship) -> Choice:
         return Choice(RationalProgram(), "a declared premise about the expert's own cost")
     pairs = problem.world.num_pairs
     factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
-    if pairs <= factor * SMALL or problem.world.has_goal:
+    layered = problem.world.layers is not None
+    if pairs <= factor * (LAYERED if layered else SMALL) or problem.world.has_goal:
         kind = "world with discount 1" if problem.world.has_goal else "small world"
         return Choice(LinearProgram(), f"a {kind} of {pairs} pairs")
-    if pairs <= factor * NARROW * _size_of_starts(problem) and is_narrow(problem.world):
+    if (
+        not layered
+        and pairs <= factor * NARROW * _size_of_starts(problem)
+        and is_narrow(problem.world)
+    ):
         reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
         return Choice(LinearProgram(), reason)
     if pairs > EXACT_UP_TO and problem.demonstrations is not None:
@@ -153,7 +165,9 @@ def default_solver(problem: Apprenticeship) -> Choice:
         features = partition(problem.world, problem.demonstrations)
         reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
         return Choice(ReducedProgram(features), reason)
-    return Choice(ColumnGeneration(tolerance=_tolerance(problem)), f"a large world, {pairs} pairs")
+    kind = "world with a horizon, which one pass plans in" if layered else "large world"
+    reason = f"a {kind}, {pairs} pairs"
+    return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)
 
 
 def _size_of_starts(problem: Apprenticeship) -> float:

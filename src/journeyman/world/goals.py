@@ -88,6 +88,17 @@ def leading_to(chain: SparseMatrix, ends: BoolArray) -> BoolArray:
     return reachable(sparse.csr_array(chain.T), ends)
 
 
+def never_left(chain: SparseMatrix) -> BoolArray:
+    """The states of classes that a chain does not leave once it is there."""
+    from scipy.sparse.csgraph import connected_components
+
+    count, label = connected_components(chain, directed=True, connection="strong")
+    steps, left = chain.tocoo(), np.zeros(count, dtype=bool)
+    leaving = label[steps.coords[0]] != label[steps.coords[1]]
+    left[label[steps.coords[0][leaving]]] = True
+    return np.asarray(~left[label])
+
+
 def avoiding(world: "World") -> BoolArray:
     """The states from which some policy never reaches an end."""
     moving, pairs = ~world.absorbing, world.pairs

@@ -213,7 +213,7 @@ NOISE = 1e-11
 """Relative error of values, and so what rounding may show as information."""
 LONGEST = 4.0
 """A step changes no recorded decision's log-odds by more than this (to first order)."""
-BESIDE = 0.1
+BESIDE = 0.5
 """Standard errors: a start that has come so near to a known maximum, and whose next step leads so
 near to it, is not followed to the end."""
 NEARER = (1.0, 0.3, 0.1)
@@ -445,24 +445,30 @@ class _Update:
 class _Scaled:
     """I - P_pi = diag(1/z) (I - M) diag(z) by a factor of I - M, refined."""
 
-    def __init__(self, z: FloatArray, chain: SparseMatrix, factor: Any, update: Any) -> None:
-        self.z, self.factor, self.update = z[:, np.newaxis], factor, update
-        self.matrix = sparse.eye_array(z.size, format="csr") - chain
+    def __init__(
+        self, world: World, values: FloatArray, law: FloatArray, factor: Any, update: Any
+    ) -> None:
+        self.z, self.factor, self.update = np.exp(-values)[:, np.newaxis], factor, update
+        self.mean, self.step = averaging(world, law), world.continuation
 
     def solve(self, right: FloatArray, *, transposed: bool = False) -> FloatArray:
-        matrix = self.matrix.T if transposed else self.matrix
         x = self._once(right, transposed)
-        left = right - matrix @ x
+        left = self._residual(right, x, transposed)
         size = np.abs(left).sum()
         for _ in range(3):
             if size <= 1e-12 * np.abs(right).sum():
                 break
             there = x + self._once(left, transposed)
-            remaining = right - matrix @ there
+            remaining = self._residual(right, there, transposed)
             if not np.abs(remaining).sum() < size:
                 break
             x, left, size = there, remaining, np.abs(remaining).sum()
         return x
+
+    def _residual(self, right: FloatArray, x: FloatArray, transposed: bool) -> FloatArray:
+        """What P_pi, which is the mean of the steps, leaves of the right-hand side."""
+        ahead = self.step.T @ (self.mean.T @ x) if transposed else self.mean @ (self.step @ x)
+        return np.asarray(right - x + ahead)
 
     def _once(self, right: FloatArray, transposed: bool) -> FloatArray:
         z = self.z
@@ -488,8 +494,7 @@ def network_soft(
     values, best = np.where(world.absorbing, 0.0, -np.log(z)), np.inf
     while True:
         change, law = soft_change(world, cost, values)
-        chain = averaging(world, np.exp(law)) @ world.continuation
-        system = _Scaled(np.exp(-values), chain, factor, update)
+        system = _Scaled(world, values, np.exp(law), factor, update)
         left, unit = float(np.abs(change).max()), 1.0 + float(np.abs(values).max())
         if left <= 1e-13 * unit:
             return _Soft(values, law, system)

@@ -123,6 +123,7 @@ class ColumnSearch:
         start_rows = self.pool.start_rows
         form = "core and exits" if start_rows.pairs.size else "start blocks"
         means = "LU" if self.chains.direct else "BiCGSTAB"
+        means = "substitution" if self.world.is_forward else means
         return f"column generation ({self.calls} calls, {start_rows.num_rows} {form}, {means})"
 
     @property
