@@ -42,8 +42,8 @@ def test_every_pair_has_the_error_of_its_group():
     tally = world.shared.group_tallies
     wanted = information_radii(sparse.csr_array(tally.astype(float)), [3], 1, 0.05)[0]
     inner = world.support.sum(axis=1) > 1
-    np.testing.assert_allclose(error.information[inner], wanted, rtol=1e-12)
-    assert (error.information[~inner] == 0).all()
+    np.testing.assert_allclose(error.evidence.allowed[inner], wanted, rtol=1e-12)
+    assert (error.evidence.allowed[~inner] == 0).all()
     assert (error.transition[~inner] == 0).all()
     np.testing.assert_allclose(error.transition[inner], math.sqrt(2 * wanted), rtol=1e-12)
 
@@ -61,7 +61,7 @@ def test_groups_and_not_pairs_share_the_failure_probability():
         log_q = np.logaddexp(*mixture) - math.log(2)
         likelihood = sum(c * math.log(c / n) for c in tally)
         wanted = (math.log(2 / 0.05) + likelihood - log_q) / n
-        found = transition_radii(world, 0.05).information[
+        found = transition_radii(world, 0.05).evidence.allowed[
             np.flatnonzero(world.shared.of(world.pairs) == k)[0]
         ]
         assert found == pytest.approx(wanted, rel=1e-10)
