@@ -46,7 +46,7 @@ def test_the_errors_of_all_groups_hold_together(name, delta, steps):
         shares = tally / tally.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = np.where(shares > 0, shares * np.log(shares / laws), 0.0).sum(axis=1)
-        information = transition_radii(world, delta).information
+        information = transition_radii(world, delta).evidence.allowed
         first = [int(np.argmax(world.shared.of(world.pairs) == group)) for group in (0, 1)]
         missed += bool((apart > information[first]).any())
         untrue += bool((apart > information[first] / 8).any())
