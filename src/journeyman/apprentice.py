@@ -135,8 +135,9 @@ def learn(
     if isinstance(expert, Demonstrations) and problem.level is Level.EXPLICIT:
         target = choose_target(problem, failure_probability)
         problem = Apprenticeship(
-            world, costs, target.expectation, cost_class, problem.constraints, problem.expert_is
-        )
+            world, problem.costs, target.expectation, problem.cost_class, problem.constraints,
+            problem.expert_is,
+        )  # fmt: skip
     chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
     answer = solve(problem, chosen, seed=seed, observer=observer)
     certificate = certify(problem, answer, failure_probability, evaluation=evaluation)

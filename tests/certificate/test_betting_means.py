@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from journeyman.certificate import betting_means
-from journeyman.certificate.betting_means import every_stake, lower_means, money, upper_mean
+from journeyman.certificate.betting_means import (
+    every_stake,
+    lower_means,
+    mean_in_ball,
+    money,
+    upper_mean,
+)
 from journeyman.errors import InvalidProblem
 
 
@@ -93,6 +99,70 @@ def test_coverage_of_laws(draw, mean, count, delta):
     allowed = delta + 3 * sqrt(delta / 3000)
     assert (lower_means(X, delta) > mean).mean() <= allowed
     assert (1 - lower_means(1 - X, delta) < mean).mean() <= allowed
+
+
+def ball_failure(corners, chances, n, delta):
+    """P(|v - mean| > r) for n draws among the corners, over all outcomes."""
+    corners, chances = np.array(corners), np.array(chances)
+    mean, failed = chances @ corners, 0.0
+    for drawn in product(range(len(corners)), repeat=n):
+        v, r = mean_in_ball(corners[list(drawn)], np.zeros(n), 1.0, delta)
+        failed += float(np.prod(chances[list(drawn)])) * (np.linalg.norm(v - mean) > r + 1e-12)
+    return failed
+
+
+BALLS = [
+    ([[1.0], [-1.0]], [p, 1 - p], n, delta)
+    for p in (0.02, 0.15, 0.5) for n in (1, 4, 9) for delta in (0.3, 0.05)
+] + [
+    ([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [0.05, 0.1, 0.85], 6, 0.3),
+]  # fmt: skip
+
+
+def test_exact_coverage_in_balls():
+    assert all(ball_failure(*case) <= case[-1] for case in BALLS)
+
+
+def test_coverage_in_balls_finds_a_missing_constant(monkeypatch):
+    """Without log(2/delta) the radius has nothing against chance."""
+    real = betting_means.math.log
+    with monkeypatch.context() as patch:
+        patch.setattr(betting_means.math, "log", lambda x: 0.1 * real(x))
+        assert any(ball_failure(*case) > case[-1] for case in BALLS)
+
+
+def test_the_supermartingale_of_a_ball():
+    """cosh|u + l y| exp(-f |y|^2) <= cosh|u| + l sinh|u| <u/|u|, y>, and not with a smaller f."""
+    rng = np.random.default_rng(0)
+    size, share, cosine = rng.exponential(2, 10**5), rng.random(10**5), rng.uniform(-1, 1, 10**5)
+    stake = 0.99 * rng.random(10**5)
+    f = -np.log1p(-stake) - stake
+    length = np.sqrt(
+        np.maximum(size**2 + 2 * stake * share * cosine * size + (stake * share) ** 2, 0)
+    )
+    right = np.cosh(size) + stake * share * cosine * np.sinh(size)
+    assert (np.cosh(length) * np.exp(-f * share**2) <= right * (1 + 1e-12)).all()
+    assert (np.cosh(length) * np.exp(-0.9 * f * share**2) > right * (1 + 1e-12)).any()
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.05])
+@pytest.mark.parametrize("count", [20, 100])
+def test_coverage_in_balls_of_rare_events_with_blur(count, delta):
+    """Events of the chance 1.5/n, each sample known up to a tenth in the worst direction."""
+    rng, failed = np.random.default_rng(count), 0
+    for _ in range(1000):
+        X = np.zeros((count, 4))
+        X[np.arange(count), rng.integers(4, size=count)] = rng.random(count) < 1.5 / count
+        values, error = mean_in_ball(X - 0.05, np.full(count, 0.1), 1.0, delta)
+        failed += np.linalg.norm(values - 1.5 / count / 4) > error
+    assert failed / 1000 <= delta + 3 * sqrt(delta / 1000)
+
+
+def test_a_mean_in_a_ball_is_told_in_its_units():
+    Y = np.random.default_rng(2).normal(size=(60, 3))
+    (v, r), (w, s) = (mean_in_ball(k * Y, k * np.ones(60) / 9, 4.0 * k, 0.1) for k in (1.0, 1e3))
+    assert (w, s) == (pytest.approx(1e3 * v), pytest.approx(1e3 * r))
+    assert mean_in_ball(np.zeros((3, 2)), np.full(3, 0.5), 0.0, 0.1)[1] == 0.5
 
 
 def test_money_falls_with_the_mean():

@@ -46,9 +46,27 @@ def test_directions_of_classes(name, num_costs):
     tops = rng.normal(size=len(mine))
     assert own.combined(tops) == pytest.approx(other.combined(list(tops)))
     assert (own.is_symmetric, own.is_round) == (other.symmetric, other.round)
-    low, high = Totals(jm.CostBasis(matrix), 1.0).ends_of(mine[0])
-    assert low == pytest.approx((matrix @ mine[0].T).min(axis=0))
-    assert np.array([low, high]) == pytest.approx(np.array(other.ends_of(mine[0])))
+    axes = [one for one in (own.axes(num_costs), other.axes()) if one is not None]
+    assert len(axes) == 2 * own.is_round
+    z = rng.normal(size=(1000, num_costs))
+    for one in axes:
+        largest = [own.combined(np.array([(z @ d.T).max() for d in mine])) for z in z[:, None]]
+        assert largest + np.linalg.norm(one * z, axis=1) == pytest.approx([own.gap(v) for v in z])
+    points = mine[0] if mine else np.eye(num_costs)
+    low, high = Totals(jm.CostBasis(matrix), 1.0).ends_of(points)
+    assert low == pytest.approx((matrix @ points.T).min(axis=0))
+    assert np.array([low, high]) == pytest.approx(np.array(other.ends_of(points)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 50])
+@pytest.mark.parametrize("delta", [0.3, 1e-6])
+def test_means_in_a_ball(count, delta):
+    rng = np.random.default_rng(count)
+    y, blur = rng.normal(size=(count, 3)), rng.random(count) / 10
+    values, error = betting.mean_in_ball(y, blur, 5.0, delta)
+    mine = betting_means.mean_in_ball(y, blur, 5.0, delta)
+    assert values == pytest.approx(mine[0])
+    assert error == pytest.approx(mine[1])
 
 
 @pytest.mark.parametrize("num_costs", [17, 40])

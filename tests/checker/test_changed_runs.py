@@ -185,7 +185,7 @@ def test_every_number_of_a_shaped_run_is_checked(tmp_path):
         k for k, way in enumerate(honest["combinations"]) if way["estimate"] == "control variate"
     ]
     assert shaped
-    for k in range(4):
+    for k in range(3):
         facts = copy.deepcopy(honest)
         term = facts["combinations"][shaped[0]]["terms"][-1 - k]
         term["value"] *= 0.999

@@ -59,9 +59,7 @@ def most_favoured(problem, exact, candidates):
 
 def on_the_data(way):
     """The bound of a combination without its statistical terms."""
-    return sum(
-        one.value for one in way.terms if one.name not in ("sampling", "outliers", "truncation")
-    )
+    return sum(one.value for one in way.terms if one.name not in ("sampling", "truncation"))
 
 
 def failures(certificate, true_gap, problem, place, optimum):

@@ -27,13 +27,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from journeyman.arrays import BoolArray, FloatArray, IntArray, Matrix
-from journeyman.certificate.betting_means import largest_error, lower_means, upper_mean
+from journeyman.arrays import FloatArray, IntArray, Matrix, dense
+from journeyman.certificate.betting_means import largest_error, lower_means, mean_in_ball
 from journeyman.certificate.concentration import (
     empirical_bernstein_radius,
     radii,
@@ -47,7 +47,7 @@ from journeyman.certificate.model_error import (
     true_world_trivial_bound,
 )
 from journeyman.certificate.terms import ExpertEstimate, Term, total
-from journeyman.costs import CostClass
+from journeyman.costs import CostBasis, CostClass, EuclideanBall
 from journeyman.costs.cost_class import Rate, Totals
 from journeyman.demonstrations import (
     Blend,
@@ -61,40 +61,35 @@ from journeyman.demonstrations.expectation import Shaping, Tails
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy
-from journeyman.policy.planning import widest_ranges
 from journeyman.problem import Apprenticeship
 from journeyman.world import World
-from journeyman.world.layers import time_left
 from journeyman.world.levels import Level
 
 PLAIN_UP_TO = 20
 """Trajectories up to which a shaped estimate cannot be worth a part of delta."""
 ROLLOUT_SHARES = (0.80, 0.20)
 """Parts of delta for data-independent radii and empirical Bernstein, of rollouts."""
-INDEPENDENT_SHARE, ROUND_SHARE = 0.05, 0.50
-"""Of delta for the data-independent radii; and with few trajectories, where no finite set of
-directions has all of the class."""
+INDEPENDENT_SHARE = 0.05
+"""Of delta for the data-independent radii."""
 LEAST_PLAIN = 0.30
 """What is left to bets on plain totals in the end: the shaped ones are better by then."""
 
 
-def shares(count: int, *, shaped: bool, round_class: bool) -> tuple[float, float, float]:
+def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
     """Parts of delta: data-independent radii, bets on plain totals, and the shaped estimate.
 
-    They depend on nothing but the class and the number of trajectories. A part that falls does so
+    They depend on nothing but the number of trajectories. A part that falls does so
     as 1/count, while its radius, a multiple of log(n/part delta)/count or of its root, goes on
     falling as long as log(n/part delta) > 1: so no step of the schedule makes a radius larger, and
     more data never cost anything.
 
-    >>> [shares(count, shaped=True, round_class=False)[1] for count in (20, 40, 100_000)]
+    >>> [shares(count, shaped=True)[1] for count in (20, 40, 100_000)]
     [0.95, 0.475, 0.3]
     """
-    few = min(1.0, PLAIN_UP_TO / count)
-    independent = max(INDEPENDENT_SHARE, ROUND_SHARE * few) if round_class else INDEPENDENT_SHARE
-    bets = plain = 1 - independent
+    bets = plain = 1 - INDEPENDENT_SHARE
     if shaped:
-        plain = max(LEAST_PLAIN, bets * few)
-    return independent, plain, bets - plain
+        plain = max(LEAST_PLAIN, bets * min(1.0, PLAIN_UP_TO / count))
+    return INDEPENDENT_SHARE, plain, bets - plain
 
 
 def expert_estimates(
@@ -126,7 +121,7 @@ def _estimates(problem: Apprenticeship, delta: float) -> tuple[ExpertEstimate, .
     shapeable = problem.level is Level.EXPLICIT and not (
         problem.world.is_estimated or problem.world.has_goal
     )
-    parts = shares(mean.count, shaped=shapeable, round_class=problem.cost_class.is_round)
+    parts = shares(mean.count, shaped=shapeable)
     independent, plain, shaped = (part * delta for part in parts)
     found = [mean.independent(independent), mean.betting(plain)]
     estimate = shaped_estimate(problem, shaped) if shaped > 0 else None
@@ -262,25 +257,24 @@ class PlainMean:
         without a record counts with the least one: whatever followed cost as much or more, so the
         bound holds however records were cut off.
         """
-        forward = self._error(1.0, failure_probability)
-        symmetric = self.problem.cost_class.is_symmetric
-        reverse = forward if symmetric else self._error(-1.0, failure_probability)
-        cut = replace(self.truncation, value=min(self.truncation.value, forward))
-        source = f"{self.count} {self.noun}, one after the other"
-        sampling = Term(
-            "sampling", forward - cut.value, "max_w <w, values> - lower(<w, total>)", source
-        )
-        return ExpertEstimate(
-            "plain mean, betting", self.values, (sampling, cut), failure_probability,
-            reverse=reverse,
-        )  # fmt: skip
-
-    def _error(self, sign: float, failure_probability: float) -> float:
-        """No gap_W(sign (values - e)) is larger."""
-        return directed_error(
-            self.problem.cost_class, sign, self.values, self._samples, self._ranges,
+        found = bounded_mean(
+            self.problem.cost_class, self.values, self._samples, self._ranges, self._in_ball,
             failure_probability,
         )  # fmt: skip
+        source = f"{self.count} {self.noun}, one after the other"
+        terms = found.terms(source, self.truncation)
+        return ExpertEstimate(
+            "plain mean, betting", found.values, terms, failure_probability, found.reverse
+        )
+
+    def _in_ball(self, axes: FloatArray) -> "InBall":
+        """Complete totals are h times costs that lie in a ball about zero or the middle."""
+        basis, h, ball = self.problem.basis, self.problem.effective_horizon, EuclideanBall(axes)
+        about_middle, missing = ball.bound_about_middle(basis), self.missing[self.order]
+        given = ball.pointwise_bound(basis.matrix)
+        centre = h * basis.centre * (about_middle < given)
+        totals = self.totals[self.order] + np.outer(missing, basis.centre)
+        return InBall(totals, centre, about_middle * missing, h * min(given, about_middle))
 
     def lower(self, directions: FloatArray, failure_probability: float) -> FloatArray:
         """A lower bound on <d, e> for each row d; each fails with this probability."""
@@ -344,14 +338,59 @@ Ranges: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatAr
 """Directions d to what samples are multiplied by, and the ends between which that lies."""
 
 
+class InBall(NamedTuple):
+    """Samples that a round class is to be told by: see `mean_in_ball`."""
+
+    samples: FloatArray
+    centre: FloatArray
+    blur: FloatArray
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedMean:
+    """Values, and errors that no gap_W of values - mean and of mean - values exceeds."""
+
+    values: FloatArray
+    forward: float
+    reverse: float
+
+    def terms(self, source: str, truncation: Term) -> tuple[Term, ...]:
+        """The error, with what unrecorded time can have to do with it apart."""
+        cut = replace(truncation, value=min(truncation.value, self.forward))
+        formula = "max_w <w, values> - lower(<w, total>)"
+        return Term("sampling", self.forward - cut.value, formula, source), cut
+
+
+def bounded_mean(
+    cost_class: CostClass, values: FloatArray, samples: FloatArray, ranges: Ranges,
+    in_ball: Callable[[FloatArray], InBall], failure_probability: float,
+) -> BoundedMean:  # fmt: skip
+    """Bets in all directions that the class probes, and on samples in a ball where it is round,
+    with half of the failure probability if it is both."""
+    axes, about, share = cost_class.axes(values.size), 0.0, failure_probability
+    if axes is not None:
+        given, alone = in_ball(axes), not cost_class.probes(values.size)
+        share = failure_probability / (1 if alone else 2)
+        moved = axes * (given.samples - given.centre)
+        found, about = mean_in_ball(moved, given.blur, given.radius, share)
+        values = given.centre + found / axes
+    forward = directed_error(cost_class, 1.0, values, samples, ranges, share)
+    symmetric = cost_class.is_symmetric
+    back = forward if symmetric else directed_error(
+        cost_class, -1.0, values, samples, ranges, share
+    )  # fmt: skip
+    return BoundedMean(values, forward + about, back + about)
+
+
 def directed_error(
     cost_class: CostClass, sign: float, values: FloatArray, samples: FloatArray, ranges: Ranges,
     failure_probability: float,
 ) -> float:  # fmt: skip
-    """No gap_W(sign (values - mean)) is larger, by bets in all directions that the class probes;
-    they share the failure probability evenly."""
+    """No gap_W(sign (values - mean)) is larger, but for what is round of the class, by bets in all
+    directions that it probes; they share the failure probability evenly."""
     groups = cost_class.probes(values.size)
-    share = failure_probability / sum(len(group) for group in groups)
+    share = failure_probability / max(1, sum(len(group) for group in groups))
     tops = []
     for group in groups:
         factors, low, high = ranges(sign * group)
@@ -366,8 +405,10 @@ def coordinatewise(cost_class: CostClass, radius: FloatArray) -> float:
 
 
 SMOOTHING = 0.1
-SAMPLING_SHARE, OUTLIER_SHARE = 0.8, 0.2
-"""Of the failure probability: d1, d2."""
+LIMIT = 0.5
+"""Of how far the sums of training trajectories went: beyond it plain costs are better bets."""
+MOST_STATES = 1 << 26
+"""States times directions, up to which the range of the potential is found in every direction."""
 LEAST_SPREAD = 1e-3
 """Of a cost's range: smaller spreads are not used when weights are chosen."""
 LEAST_LIMIT = 1e-9
@@ -378,48 +419,43 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Expe
     """The estimate, or None when the training trajectories do not allow one.
 
     A potential V is learned from some of the trajectories (see `ControlVariate`), the others are
-    measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c, a limit b and a length H
-    that the training trajectories decide, follow the partial sums
+    measured with it. In the norm |x|^2 = sum_i x_i^2/s_i, with a centre c and a limit b that the
+    training trajectories decide, follow the partial sums
 
         S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
 
-    of every trajectory and stop before the step that would lead out of the ball |S| <= b. The
-    estimate is c + mean of the stopped sums. A trajectory is *complete* when it was not stopped,
-    and its tail is known and added within the ball. The error is at most
+    of every trajectory, stop before the step that would lead out of the ball |S| <= b, at time T,
+    and go on with plain costs:
 
-        max_w <w, mean S_T> - lower(<w, S_T>)       bets on the stopped sums, |<w, S_T>| <= b |w|_s
-        + upper(G)                                  bets on the rest of what is not complete
+        X = S_T + discount^T (R_T - V(x_T)),        R_T = sum_{t>=T} discount^(t-T) psi(x_t, a_t)
 
-    with probability 1 - d1 - d2, where |w|_s^2 = sum_i s_i w_i^2, and G = discount^T F(x_T), or 0
-    where a trajectory is complete. F(x) = max_w <w, V(x)> - (least total from x) is at most 2 N h,
-    and at most the largest gap of V(x) and totals between h min psi_i and h max psi_i.
+    T is the length of the record where nothing was stopped. The estimate is c + mean of X, with
+    V behind records that are cut off, and its error is bounded by bets on X. In a direction w
 
-    *Why*: let T be the time where a trajectory was stopped, or where its record ends. S_{t+1} is
-    known before x_{t+1} is drawn, so T is a stopping time, provided that records end without
-    foresight. V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means, hence S_T +
-    discount^T (tail - V(x_T)) has expectation e - c (optional stopping). Its last part is zero for
-    a known tail, and <w, .> of it is at least -G for every w.
+        <w, X> >= -b |w|_s - max(0, max_x <w, V(x)> - h min <w, psi>),    |w|_s^2 = sum_i s_i w_i^2
+
+    where time without a record counts with its least cost, as in plain totals; and X is in a ball
+    of radius b + max_x max_pair |h psi - V(x)| where the class is round.
+
+    *Why*: S_{t+1} is known before x_{t+1} is drawn, so T is a stopping time, provided that records
+    end without foresight. V(x_0) and V(x_{t+1}), t < T, were replaced by their conditional means,
+    hence X has expectation e - c (optional stopping), whoever the expert is and whatever V, c and b
+    are. Shaped sums vary little and reach far, plain tails vary much and lie within 2 N h: the
+    sums are stopped early enough that the bets do not pay for their reach, and seldom enough that
+    they vary little. A lower bound by bets depends on a range only where its stakes are cut, at
+    CAP/(candidate - low): with many trajectories the rare stop costs nothing.
     """
     demos = problem.demonstrations
     assert demos is not None
     training, applied = (demos.subset(episodes) for episodes in split(demos, problem.world))
     if len(training) < 2 or len(applied) < 2:
         return None
-    frame = _Frame.learned(problem, training)
-    if frame is None:
-        return None
-    return frame.estimate(applied, failure_probability)
+    return _Frame.learned(problem, training).estimate(applied, failure_probability)
 
 
 def training_share(count: int) -> float:
     """Of the trajectories: a potential needs a few dozen of them, however many there are."""
     return 0.12 + 1 / math.sqrt(count)
-
-
-def margin(num_training: int) -> float:
-    """Of the limit over what the training trajectories reached: fresh ones go further, and the
-    further the fewer have been seen."""
-    return 1.25 + 2.2 / math.sqrt(num_training)
 
 
 def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
@@ -469,7 +505,7 @@ class _Frame:
     limit: float
 
     @classmethod
-    def learned(cls, problem: Apprenticeship, training: Demonstrations) -> "_Frame | None":
+    def learned(cls, problem: Apprenticeship, training: Demonstrations) -> "_Frame":
         world, matrix = problem.world, problem.cost_matrix
         shaping = Shaping.learned(training, matrix, world, SMOOTHING)
         totals = shaping.totals(training, matrix, world)
@@ -479,26 +515,13 @@ class _Frame:
         least = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
         weights, _ = problem.cost_class.quadratic_bound(np.where(ranges > 0, spread, least))
         frame = cls(problem, shaping, totals.mean(axis=0), weights, np.inf)
-        furthest = margin(len(training)) * float(frame.furthest(training).max())
         smallest = LEAST_LIMIT * float(frame.size(problem.basis.norms * world.effective_horizon))
-        frame = replace(frame, limit=max(furthest, smallest))
-        return frame if frame.size(frame.start) <= frame.limit else None
+        reached = LIMIT * float(frame.furthest(training).max())
+        return replace(frame, limit=max(reached, smallest, float(frame.size(frame.start))))
 
     @property
     def start(self) -> FloatArray:
         return np.asarray(self.shaping.baseline - self.centre)
-
-    @property
-    def trivial(self) -> float:
-        """2 N h, costs centred: two points of the hull of h Psi differ by no more."""
-        bound = self.problem.cost_class.centred_bound(self.problem.basis)
-        return 2 * bound * self.problem.world.effective_horizon
-
-    def furthest_apart(self, steps: IntArray | int) -> FloatArray:
-        """2 N times the time that an episode has left after so many steps, costs centred: the same
-        for what is still to come; in a world with a horizon N is that of its steps."""
-        bound = self.problem.cost_class.centred_bound(self.problem.totals.basis)
-        return np.asarray(2 * bound * time_left(self.problem.world, steps))
 
     def size(self, sums: FloatArray) -> FloatArray:
         """|S| of every row."""
@@ -506,90 +529,66 @@ class _Frame:
 
     def estimate(self, demos: Demonstrations, failure_probability: float) -> ExpertEstimate:
         """From episodes in the order in which bets are made."""
-        sums, stop, stopped = self.stopped_sums(demos)
-        values = self.centre + sums.mean(axis=0)
-        forward, symmetric = self._error(sums, 1.0, failure_probability), self._is_symmetric
-        reverse = forward if symmetric else self._error(sums, -1.0, failure_probability)
-        rest, most = self._rests(demos, stop, 1.0)
-        other, furthest = (rest, most) if symmetric else self._rests(demos, stop, -1.0)
-        share, count = OUTLIER_SHARE * failure_probability, len(demos)
-        outliers, back = upper_mean(rest, most, share), upper_mean(other, furthest, share)
-        cut = float(rest[~stopped].sum()) / count
-        source = f"{count} of the demonstrations, shaped by the others"
-        seen = f"{int(stopped.sum())} of {count} were stopped; more cannot be excluded"
-        terms = (
-            Term("sampling", forward, "max_w <w, values> - lower(<w, total>)", source),
-            Term("outliers", max(outliers - cut, 0.0), "upper(discount^T F)", seen),
-            Term("truncation", cut, "mean discount^T F", "recorded lengths"),
-        )
+        problem, world = self.problem, self.problem.world
+        X, stopped = self.completed(demos)
+        missing = Tails.of(demos, problem.cost_matrix, world).unrecorded
+        behind = missing[:, np.newaxis] / world.effective_horizon
+        whole = X + behind * self.shaping.potential[demos.last_states]
+        found = bounded_mean(
+            problem.cost_class, whole.mean(axis=0), np.column_stack([X, missing]), self._ranges,
+            lambda axes: self._in_ball(axes, whole, behind[:, 0]), failure_probability,
+        )  # fmt: skip
+        count = len(demos)
+        source = f"{count} of the demonstrations, shaped by the others; {stopped} were stopped"
+        lost = problem.cost_class.centred_bound(problem.basis) * float(missing.mean())
+        truncation = Term("truncation", lost, "N h mean discount^T", "recorded lengths")
         return ExpertEstimate(
-            "control variate", values, terms, failure_probability, reverse + back,
-            self.centre + sums,
+            "control variate", self.centre + found.values, found.terms(source, truncation),
+            failure_probability, found.reverse,
+            self.centre + whole,
         )  # fmt: skip
 
-    @property
-    def _is_symmetric(self) -> bool:
-        return self.problem.cost_class.is_symmetric
+    def _ranges(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Time without a record costs the least that a step can; ends have room for rounding."""
+        basis, h = self.problem.basis, self.problem.effective_horizon
+        reach = self.limit * np.sqrt(d**2 @ self.weights)
+        least, greatest = Totals(basis, h).ends_of(d)
+        potential = Totals(CostBasis(self.shaping.potential), h, MOST_STATES)
+        low, high = potential.ends_of(d)
+        below, above = np.maximum(high - h * least, 0.0), np.maximum(h * greatest - low, 0.0)
+        room = ROUNDING * (reach + h * (np.abs(d) @ basis.norms))
+        return np.column_stack([d, least]), -reach - below - room, reach + above + room
 
-    def _error(self, sums: FloatArray, sign: float, failure_probability: float) -> float:
-        """No gap_W(sign (mean of the sums - their expectation)) is larger."""
+    def _in_ball(self, axes: FloatArray, whole: FloatArray, behind: FloatArray) -> InBall:
+        """Weights of a round class are those of its ellipsoid, so that |axes S|_2 is |S| up to a
+        factor."""
+        basis, h, V = self.problem.basis, self.problem.effective_horizon, self.shaping.potential
+        factor = float((axes * np.sqrt(self.weights)).max())
+        middle = h * basis.centre
+        around = h * EuclideanBall(axes).bound_about_middle(basis)
+        away = np.linalg.norm(axes * (V - middle), axis=1)
+        radius = factor * self.limit + around + float(away.max())
+        return InBall(whole, np.zeros(axes.size), behind * (around + float(away.max())), radius)
 
-        def ranges(d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            reach = (1 + ROUNDING) * self.limit * np.sqrt(d**2 @ self.weights)
-            return d, -reach, reach
-
-        share = SAMPLING_SHARE * failure_probability
-        mean = sums.mean(axis=0)
-        return directed_error(self.problem.cost_class, sign, mean, sums, ranges, share)
-
-    def _rests(
-        self, demos: Demonstrations, stop: IntArray, sign: float
-    ) -> tuple[FloatArray, float]:
-        """G of every episode that is not complete after `stop` steps, and what none exceeds."""
-        world, V = self.problem.world, self.shaping.potential
-        least, greatest = widest_ranges(world, self.problem.basis)
-
-        def distance(low: FloatArray, high: FloatArray) -> float:
-            ends = (low - greatest, high - least) if sign > 0 else (least - high, greatest - low)
-            return max(0.0, min(self.trivial, self.problem.cost_class.largest_gap(*ends)))
-
-        open_ = np.flatnonzero(stop >= 0)
-        states, place = np.unique(self._states_at(demos, open_, stop), return_inverse=True)
-        distances = np.array([distance(V[state], V[state]) for state in states])
-        found = np.zeros(len(demos))
-        found[open_] = world.discount ** stop[open_] * distances[place]
-        most = distance(V.min(axis=0), V.max(axis=0))
-        if world.layers is None:
-            return found, most
-        found[open_] = np.minimum(found[open_], self.furthest_apart(stop[open_]))
-        return found, min(most, float(self.furthest_apart(0)))
-
-    def _states_at(self, demos: Demonstrations, episodes: IntArray, stop: IntArray) -> IntArray:
-        """Where the episodes are after `stop` steps."""
-        at_end = stop[episodes] == demos.lengths[episodes]
-        pairs = demos.pairs_in(self.problem.world)
-        before = np.minimum(demos.offsets[episodes] + stop[episodes], pairs.size - 1)
-        inside = self.problem.world.pairs.states[pairs[before]]
-        return np.where(at_end, demos.last_states[episodes], inside)
-
-    def stopped_sums(self, demos: Demonstrations) -> tuple[FloatArray, IntArray, BoolArray]:
-        """S of every episode where it was stopped or ends; after how many steps, -1 where it is
-        complete; and whether it was stopped."""
-        sums = np.tile(self.start, (len(demos), 1))
-        going, stop = np.ones(len(demos), dtype=bool), demos.lengths.copy()
+    def completed(self, demos: Demonstrations) -> tuple[FloatArray, int]:
+        """X of every episode, as far as it was recorded and its tail is known; and how many were
+        stopped."""
+        problem, world = self.problem, self.problem.world
+        pairs, matrix = demos.pairs_in(world), dense(problem.cost_matrix)
+        X, going = np.tile(self.start, (len(demos), 1)), np.ones(len(demos), dtype=bool)
+        stop, place = demos.lengths.copy(), demos.last_states.copy()
         for t, episodes, steps in self._steps(demos):
-            moved = sums[episodes] + steps
+            moved = X[episodes] + steps
             leaves = going[episodes] & (self.size(moved) > self.limit)
-            stop[episodes[leaves]] = t
-            going[episodes[leaves]] = False
+            here, at = episodes[leaves], pairs[demos.offsets[episodes] + t]
+            stop[here], place[here] = t, world.pairs.states[at[leaves]]
+            going[here] = False
             inside = going[episodes]
-            sums[episodes[inside]] = moved[inside]
-        known = Tails.of(demos, self.problem.cost_matrix, self.problem.world).known
-        ended = sums + self.shaping.tails(demos, self.problem.cost_matrix, self.problem.world)
-        complete = going & known & (self.size(ended) <= self.limit)
-        sums[complete] = ended[complete]
-        stopped = ~going | (known & ~complete)
-        return sums, np.where(complete, -1, stop), stopped
+            X[episodes[inside]] = moved[inside]
+            X[episodes[~inside]] += world.discount**t * matrix[at[~inside]]
+        X -= (world.discount**stop)[:, np.newaxis] * self.shaping.potential[place]
+        X += Tails.of(demos, matrix, world).known_totals
+        return X, int((~going).sum())
 
     def furthest(self, demos: Demonstrations) -> FloatArray:
         """The largest |S_t| of every episode."""
@@ -598,8 +597,7 @@ class _Frame:
         for _, episodes, steps in self._steps(demos):
             sums[episodes] += steps
             peaks[episodes] = np.maximum(peaks[episodes], self.size(sums[episodes]))
-        ended = sums + self.shaping.tails(demos, self.problem.cost_matrix, self.problem.world)
-        return np.maximum(peaks, self.size(ended))
+        return peaks
 
     def _steps(self, demos: Demonstrations) -> Iterator[tuple[int, IntArray, FloatArray]]:
         """Time, the episodes that go on and what their sums change by."""
@@ -683,7 +681,8 @@ def name_of(expectation: ExpertExpectation) -> str:
 def stopped_shaping(
     problem: Apprenticeship, estimates: tuple[ExpertEstimate, ...]
 ) -> ExpertExpectation | None:
-    """The values of the shaped one of the certificate's estimates; None where there is none."""
+    """The mean of the totals of the shaped one of the certificate's estimates; None where there is
+    none."""
     demos, world = problem.demonstrations, problem.world
     totals = next((one.totals for one in estimates if one.totals is not None), None)
     if totals is None or demos is None:

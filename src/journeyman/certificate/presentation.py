@@ -48,7 +48,7 @@ ALMOST = 0.9
 """Of that bound: where so much was declared, demonstrations hardly matter."""
 LARGE = 0.1
 """Terms above this share of the bound are worth a word."""
-SAMPLING = {"sampling": 0.5, "outliers": 1.0}
+SAMPLING = {"sampling": 0.5}
 """Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
 MOST = 1e12
 SAMPLED = (

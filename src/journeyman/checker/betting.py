@@ -59,6 +59,31 @@ def upper_mean(x: Floats, width: float, delta: float) -> float:
     return width * (1 - float(lower_means(below, delta)[0]))
 
 
+def mean_in_ball(y: Floats, blur: Floats, radius: float, delta: float) -> tuple[Floats, float]:
+    """Values and an error that |values - mean|_2 exceeds with the probability delta at most, for
+    rows x_i with |x_i| <= radius that are within blur_i of y_i.
+
+    For stakes l_i in [0, 1) and c_i from the past, r_i >= |x_i - c_i| and f(l) = -log(1 - l) - l,
+    cosh|sum_i (l_i/r_i) (x_i - mean)| exp(-sum_i f(l_i) |x_i - c_i|^2/r_i^2) is expected to fall.
+    Here c_i is the mean of y before i and a zero, r_i = radius + |c_i|, l = x/(1 + x) with
+    x = r_i sqrt(2 log(2/delta)/(n V_i)), V_i the mean of (|y - c| + blur)^2 before i and
+    radius^2/4.
+    """
+    if radius <= 0:
+        return y.mean(axis=0), float(blur.mean())
+    times, needed = np.arange(len(y)), math.log(2) - math.log(delta)
+    c = (np.cumsum(y, axis=0) - y) / (times + 1)[:, np.newaxis]
+    r = radius + np.sqrt(np.square(c).sum(axis=1))
+    far = np.square(np.sqrt(np.square(y - c).sum(axis=1)) + blur)
+    V = (radius**2 / 4 + np.cumsum(far) - far) / (times + 1)
+    x = r * np.sqrt(2 * needed / len(y) / V)
+    stakes = x / (1 + x)
+    w = stakes / r
+    loss = (np.log1p(x) - stakes) * far / r**2
+    error = (needed + math.fsum(loss) + math.fsum(w * blur)) / math.fsum(w)
+    return np.asarray(w @ y / math.fsum(w)), (1 + SLACK) * error
+
+
 def largest_error(
     factors: Floats, centre: Floats, samples: Floats, low: Floats, high: Floats, delta: float
 ) -> float:

@@ -732,7 +732,7 @@ def _estimates(run: CodedRun) -> list[Estimate]:
     if question.target is not None or run.totals is None:
         return [Estimate("declared", np.asarray(question.target), ())]
     share, count = _shares(run)[0], len(run.totals)
-    first, second, _ = parts_of(question.costs, count, shapeable=False)
+    first, second, _ = parts_of(count, shapeable=False)
     return plain_estimates(
         question.costs, question.horizon, run.totals, run.missing, (share * first, share * second),
         {way.estimate for way in run.ways}, order_of_totals(run.totals, run.missing),

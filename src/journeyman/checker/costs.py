@@ -90,11 +90,16 @@ class Costs(ABC):
 
     @abstractmethod
     def probes(self) -> list[Floats]:
-        """Groups of directions: if no <d, z> of group g is above t_g, gap(z) <= combined(t)."""
+        """Groups of directions: if no <d, z> of group g is above t_g, gap(z) <= combined(t), but
+        for what is round (`axes`)."""
 
     def combined(self, tops: list[float]) -> float:
         """One group: the vertices of the class."""
         return tops[0]
+
+    def axes(self) -> Floats | None:
+        """Of an ellipsoid that has no such directions: |axes z|_2 is added to `combined`."""
+        return None
 
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         """Weights s and a factor f with max_w |<w, x>| <= f sqrt(sum_i x_i^2/s_i) for all x."""
@@ -149,11 +154,11 @@ class Costs(ABC):
         few = self.matrix.shape[0] * self.matrix.shape[1] <= MOST_SORTED
         return np.unique(dense(self.matrix), axis=0) if few else self.matrix
 
-    def ends_of(self, points: Floats) -> tuple[Floats, Floats]:
+    def ends_of(self, points: Floats, most_products: int = MOST_PRODUCTS) -> tuple[Floats, Floats]:
         """min c_w and max c_w of every row w of `points`; where these are too many what costs of
         rows with such entries, absolute sums and norms cannot exceed."""
         rows = self.different_rows
-        if rows.shape[0] * len(points) > MOST_PRODUCTS:
+        if rows.shape[0] * len(points) > most_products:
             return self._wider_ends(points)
         low, high = np.full(len(points), math.inf), np.full(len(points), -math.inf)
         together = max(1, (BLOCK << 8) // len(points))
@@ -274,12 +279,12 @@ class BallCosts(Costs):
         return self.name == EUCLIDEAN
 
     def probes(self) -> list[Floats]:
-        """Patterns of signs, of up to 16 costs together; or both signs of every cost."""
+        """Patterns of signs, of up to 16 costs together; or both signs of every cost; or none."""
         points, count = np.diag(self.scale), self.scale.size
         if self.name == L1:
             return [np.vstack([points, -points])]
         if self.name == EUCLIDEAN:
-            return [np.vstack([point, -point]) for point in points]
+            return []
         parts = np.array_split(np.arange(count), -(-count // MOST_SIGNS))
         return [
             (2.0 * np.indices((2,) * part.size).reshape(part.size, -1).T - 1) @ points[part]
@@ -287,9 +292,10 @@ class BallCosts(Costs):
         ]
 
     def combined(self, tops: list[float]) -> float:
-        if self.name == INFINITY:
-            return math.fsum(tops)
-        return math.hypot(*(max(top, 0.0) for top in tops)) if self.name == EUCLIDEAN else tops[0]
+        return tops[0] if self.name == L1 else math.fsum(tops)
+
+    def axes(self) -> Floats | None:
+        return self.scale if self.name == EUCLIDEAN else None
 
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         if self.name != INFINITY:
@@ -394,6 +400,9 @@ class PriorCosts(Costs):
 
     def combined(self, tops: list[float]) -> float:
         return tops[0] + (self.radius * self.ball.combined(tops[1:]) if tops[1:] else 0.0)
+
+    def axes(self) -> Floats | None:
+        return self.radius * self.ball.scale if self.ball.round else None
 
     def quadratic(self, spread: Floats) -> tuple[Floats, float]:
         weights, factor = self.ball.quadratic(spread)

@@ -9,15 +9,18 @@ weights s and limit b. With
     S_t = <initial, V> - c + sum_{k<t} discount^k (psi + discount P V - V)(x_k, a_k)
     |S|^2 = sum_i S_i^2/s_i
 
-an episode is stopped before the step that would make |S_t| exceed b. It is complete when it was not
-stopped and its tail is known, with |S| <= b behind it. The estimate is c + mean S, S where an
-episode was stopped or ends after T steps; its error is at most
+an episode is stopped before the step that would make |S_t| exceed b, and goes on with plain costs:
 
-    max_w <w, mean S> - lower(<w, S>) + upper(G),       |<w, S>|^2 <= b^2 sum_i s_i w_i^2
+    X = S_T + discount^T (R_T - V(x_T)),    R_T = sum_{t>=T} discount^(t-T) psi(x_t, a_t)
 
-where G is 0 for complete episodes, and else discount^T times the largest difference between V(x_T)
-and what totals from there can be, up to 2 N h; in a world with a horizon up to 2 N times the time
-that an episode has left, N that of its steps. Bets are made in the order of the digests.
+with T the length of an episode that was not stopped. E X = e - c by optional stopping. Where a
+record ends without a known tail V stands for it in the estimate c + mean X, and the least cost of
+all pairs in bets. These know that, with h = 1/(1 - discount),
+
+    <w, X> >= -b |w|_s - max(0, max_x <w, V(x)> - h min <w, psi>),      |w|_s^2 = sum_i s_i w_i^2
+
+and for round classes that X is as far from zero as S and two totals can be. Bets are made in the
+order of the digests.
 """
 
 import math
@@ -28,21 +31,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from journeyman.checker.archives import Bools, Floats, Ints, dense
-from journeyman.checker.betting import largest_error, lower_means, reading_order, upper_mean
+from journeyman.checker.betting import largest_error, lower_means, mean_in_ball, reading_order
 from journeyman.checker.chain import Chain, attainable
 from journeyman.checker.costs import Costs
 from journeyman.checker.findings import AGREEMENT, DerivedTerm, Findings, Refused
 from journeyman.checker.inputs import Problem, Records, StoredWorld
 
-FIXED_PART, ROUND_PART = 0.05, 0.50
-"""Of delta, for data-independent radii, and with few demonstrations for those of round classes; the
-rest is for bets."""
+FIXED_PART = 0.05
+"""Of delta, for data-independent radii; the rest is for bets."""
 PLAIN_UP_TO, LEAST_PART = 20, 0.30
 """Demonstrations without a shaped estimate, which takes from the bets; what it leaves to them."""
-TRAINING_SHARE, MARGIN = (0.12, 1.0), (1.25, 2.2)
-"""a + b/sqrt(count): of the demonstrations for training; of the limit over what they reached."""
+TRAINING_SHARE, LIMIT = (0.12, 1.0), 0.5
+"""a + b/sqrt(count) of the demonstrations, for training; of what they reached, the limit."""
 SMOOTHING, LEAST_SPREAD = 0.1, 1e-3
-SAMPLING_PART, OUTLIER_PART = 0.8, 0.2
 LEAST_LIMIT = 1e-9
 """Of the largest totals."""
 ROOM = 1e-12
@@ -54,9 +55,13 @@ MOVED = ("blend", "completed mean", STOPPED)
 """Kinds of targets that are moved into the attainable ranges."""
 BLOCK = 1 << 22
 """Numbers in a block of episodes."""
+MOST_STATES = 1 << 26
+"""States times directions in which the potential's range is found."""
 EPSILON = float(np.finfo(float).eps)
 Ranges: TypeAlias = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """Directions to what samples are multiplied by, and the ends between which that lies."""
+Ball: TypeAlias = tuple[Floats, Floats, Floats, float]
+"""Samples, the centre of a ball that has them, how far off each may be, and its radius."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,8 @@ class Estimate:
     terms: tuple[DerivedTerm, ...]
     reverse: float | None = None
     """No gap of the expert to the values is larger; the terms where there is none."""
+    mean: Floats | None = None
+    """Of shaped totals, with equal weights."""
 
     @property
     def error(self) -> float:
@@ -146,7 +153,7 @@ def check_target(
     elif kind == STOPPED:
         if shaped is None:
             raise Refused("the target is a shaped estimate, and there is none")
-        derived = shaped.values
+        derived = shaped.mean
     else:
         derived = _target(world, problem, records)
     sizes = problem.costs.norms * world.horizon
@@ -269,14 +276,54 @@ def plain_estimates(
         room = ROOM * horizon * (np.abs(d) @ costs.norms)
         return np.column_stack([d, low]), horizon * low - room, horizon * high + room
 
-    own, reverse = both_errors(costs, mean, samples, ranges, shares[1])
-    short = min(lost, own)
-    bets = DerivedTerm("sampling", BETS, own - short, f"{sample}, one after the other")
-    rest = DerivedTerm("truncation", TRUNCATION, short, "recorded lengths")
+    def ball(axes: Floats) -> Ball:
+        """About zero or the middle; tails are at mid-range, and off by what costs are from it."""
+        sizes = [
+            costs.largest(lambda rows: np.linalg.norm(axes * rows, axis=1), centre)
+            for centre in (np.zeros(axes.size), costs.centre)
+        ]
+        centre = horizon * costs.centre if sizes[1] < sizes[0] else np.zeros(axes.size)
+        completed = (totals + np.outer(missing, costs.centre))[order]
+        return completed, centre, sizes[1] * missing[order], horizon * min(sizes)
+
+    bets = bounded(costs, mean, samples, ranges, ball, shares[1])
     return [
         Estimate(f"plain mean, {name}", mean, (fixed, cut)),
-        Estimate("plain mean, betting", mean, (bets, rest), reverse),
+        bets.estimate("plain mean, betting", lost, f"{sample}, one after the other"),
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Values, and what gaps of values - mean and of mean - values do not exceed."""
+
+    values: Floats
+    error: float
+    reverse: float
+
+    def estimate(self, name: str, lost: float, sample: str) -> Estimate:
+        """With what unrecorded time can have `lost` as a term of its own."""
+        short = min(lost, self.error)
+        terms = (
+            DerivedTerm("sampling", BETS, self.error - short, sample),
+            DerivedTerm("truncation", TRUNCATION, short, "recorded lengths"),
+        )
+        return Estimate(name, self.values, terms, self.reverse)
+
+
+def bounded(
+    costs: Costs, values: Floats, samples: Floats, ranges: Ranges, ball: Callable[[Floats], Ball],
+    delta: float,
+) -> Bounded:  # fmt: skip
+    """By bets in every direction, and in a ball for what is round; half of delta each if both."""
+    axes, about = costs.axes(), 0.0
+    if axes is not None:
+        delta = delta / 2 if costs.probes() else delta
+        rows, centre, blur, radius = ball(axes)
+        found, about = mean_in_ball(axes * (rows - centre), blur, radius, delta)
+        values = centre + found / axes
+    own, reverse = both_errors(costs, values, samples, ranges, delta)
+    return Bounded(values, own + about, reverse + about)
 
 
 def both_errors(
@@ -284,7 +331,7 @@ def both_errors(
 ) -> tuple[float, float]:
     """No gap of values - mean, and none of mean - values, is larger; each up to `delta`."""
     groups, found = costs.probes(), []
-    part = delta / sum(len(group) for group in groups)
+    part = delta / max(1, sum(len(group) for group in groups))
     for sign in (1.0,) if costs.symmetric else (1.0, -1.0):
         tops = []
         for group in groups:
@@ -310,15 +357,13 @@ def order_of_totals(totals: Floats, missing: Floats) -> Ints:
     return reading_order([row.tobytes() for row in np.column_stack([totals, missing])])
 
 
-def parts_of(costs: Costs, count: int, *, shapeable: bool) -> tuple[float, float, float]:
+def parts_of(count: int, *, shapeable: bool) -> tuple[float, float, float]:
     """Of delta: data-independent radii, bets on plain totals, and the shaped estimate, which needs
     laws that are known and takes from the second."""
-    few = PLAIN_UP_TO / count if count > PLAIN_UP_TO else 1.0
-    fixed = max(FIXED_PART, ROUND_PART * few) if costs.round else FIXED_PART
-    bets = plain = 1 - fixed
-    if shapeable:
-        plain = max(LEAST_PART, bets * few)
-    return fixed, plain, bets - plain
+    bets = plain = 1 - FIXED_PART
+    if shapeable and count > PLAIN_UP_TO:
+        plain = max(LEAST_PART, bets * PLAIN_UP_TO / count)
+    return FIXED_PART, plain, bets - plain
 
 
 def spread(costs: Costs, totals: Floats, missing: Floats) -> Floats:
@@ -391,8 +436,6 @@ def shaped_estimate(
     trains = np.zeros(len(records), dtype=bool)
     trains[order[:cut]] = True
     frame = Frame.learned(world, problem, records.only(trains))
-    if float(frame.size(frame.start)) > frame.limit:
-        return None
     place = (np.cumsum(~trains) - 1)[order[cut:]]
     return frame.estimate(records.only(~trains), place, delta)
 
@@ -418,10 +461,9 @@ class Frame:
         constant = (LEAST_SPREAD * float((scale * ranges).max()) or 1.0) / scale
         weights, _ = costs.quadratic(np.where(costs.ranges > 0, deviation, constant))
         rough = cls(world, problem, potential, totals.mean(axis=0), weights, math.inf)
-        margin = MARGIN[0] + MARGIN[1] / len(training) ** 0.5
-        furthest = margin * float(rough.sums(training)[3].max())
+        furthest = LIMIT * float(rough.sums(training)[2].max())
         least = LEAST_LIMIT * float(rough.size(costs.norms * world.horizon))
-        return replace(rough, limit=max(furthest, least))
+        return replace(rough, limit=max(furthest, least, float(rough.size(rough.start))))
 
     @property
     def start(self) -> Floats:
@@ -430,9 +472,9 @@ class Frame:
     def size(self, sums: Floats) -> Floats:
         return np.asarray(np.sqrt((np.square(sums) / self.weights).sum(axis=-1)))
 
-    def sums(self, records: Records) -> tuple[Floats, Ints, Bools, Floats]:
-        """S where an episode was stopped or ends; after how many steps, -1 where it is complete;
-        whether it was stopped; and the largest |S_t| it would have reached."""
+    def sums(self, records: Records) -> tuple[Floats, Ints, Floats]:
+        """S where an episode was stopped or ends; after how many steps it was stopped, -1 if it
+        was not; and the largest |S_t| it would have reached."""
         longest = int(records.lengths.max())
         together = max(1, BLOCK // (longest * self.centre.size))
         parts = [
@@ -440,13 +482,7 @@ class Frame:
             for first in range(0, len(records), together)
         ]
         last, steps, peaks = (np.concatenate(part) for part in zip(*parts, strict=True))
-        tails = EpisodeTails.of(self.world, self.problem.matrix, records)
-        ended = last + self.potential.tails(self.world, records, tails)
-        reached = np.maximum(peaks, self.size(ended))
-        complete = tails.known & (steps < 0) & (self.size(ended) <= self.limit)
-        stop = np.where(complete, -1, np.where(steps < 0, records.lengths, steps))
-        stopped = (steps >= 0) | (tails.known & ~complete)
-        return np.where(complete[:, np.newaxis], ended, last), stop, stopped, reached
+        return last, steps, peaks
 
     def _block(
         self, records: Records, first: int, stop: int, longest: int
@@ -466,50 +502,42 @@ class Frame:
         last = np.where(left < 0, longest, left)
         return running[np.arange(stop - first), last], left, sizes.max(axis=1)
 
-    def rests(self, records: Records, stop: Ints, sign: float) -> tuple[Floats, float]:
-        """G of every episode, and what none can exceed."""
-        world, costs, V = self.world, self.problem.costs, self.potential.values
-        slack = 4 * EPSILON * costs.norms
-        least, most = ((end + way * slack) * world.horizon for end, way in
-                       zip(costs.ends, (-1, 1), strict=True))  # fmt: skip
-        trivial, found = 2 * costs.smaller * world.horizon, np.zeros(len(records))
-
-        def distance(low: Floats, high: Floats) -> float:
-            ends = (low - most, high - least) if sign > 0 else (least - high, most - low)
-            return max(0.0, min(trivial, costs.largest_gap(*ends)))
-
-        firsts, known = np.cumsum(records.lengths) - records.lengths, {}
-        for k in np.flatnonzero(stop >= 0):
-            at_end = stop[k] == records.lengths[k]
-            state = int(records.ends[k] if at_end else records.state[firsts[k] + stop[k]])
-            if state not in known:
-                known[state] = distance(V[state], V[state])
-            found[k] = world.discount ** float(stop[k]) * known[state]
-        furthest = distance(V.min(axis=0), V.max(axis=0))
-        if world.steps is None:
-            return found, furthest
-        left, unit = world.time_after(np.maximum(stop, 0)), 2 * self.problem.step_costs.smaller
-        return np.asarray(np.minimum(found, unit * left)), min(furthest, unit * world.total_time)
-
     def estimate(self, records: Records, order: Ints, delta: float) -> Estimate:
-        """From the stopped sums of episodes that are read in this order."""
-        sums, stop, stopped, _ = self.sums(records)
-        costs, count, mean = self.problem.costs, len(sums), sums.mean(axis=0)
+        """From episodes that are read in this order."""
+        world, costs, V = self.world, self.problem.costs, self.potential.values
+        h, matrix, discount = world.horizon, self.problem.matrix, world.discount
+        sums, stop, _ = self.sums(records)
+        stopped, firsts = stop >= 0, np.cumsum(records.lengths) - records.lengths
+        later = stopped[records.episode] & (records.time >= stop[records.episode])
+        rest = discounted(records, discount, dense(matrix[records.pair]) * later[:, np.newaxis])
+        at = np.minimum(firsts + np.maximum(stop, 0), records.state.size - 1)
+        state = np.where(stopped, records.state[at], records.ends)
+        after = discount ** np.where(stopped, stop, records.lengths).astype(float)
+        tails = EpisodeTails.of(world, matrix, records)
+        X = sums + rest + tails.totals - after[:, np.newaxis] * V[state]
+        missing = np.where(tails.known, 0.0, tails.time)
+        behind = missing * (1 - discount)
+        whole = X + behind[:, np.newaxis] * V[records.ends]
 
         def ranges(d: Floats) -> tuple[Floats, Floats, Floats]:
-            reach = (1 + ROOM) * self.limit * np.sqrt(np.square(d) @ self.weights)
-            return d, -reach, reach
+            reach = self.limit * np.sqrt(np.square(d) @ self.weights)
+            least, most = costs.ends_of(d)
+            low, high = replace(costs, matrix=V).ends_of(d, MOST_STATES)
+            room = ROOM * (reach + h * (np.abs(d) @ costs.norms))
+            below, above = np.maximum(high - h * least, 0.0), np.maximum(h * most - low, 0.0)
+            return np.column_stack([d, least]), -reach - below - room, reach + above + room
 
-        own, reverse = both_errors(costs, mean, sums[order], ranges, SAMPLING_PART * delta)
-        ways = [self.rests(records, stop, sign) for sign in (1.0, -1.0)]
-        upper = [upper_mean(rest[order], most, OUTLIER_PART * delta) for rest, most in ways]
-        cut = math.fsum(ways[0][0][~stopped]) / count
-        sample = f"{count} of the demonstrations, shaped by the others"
-        seen = f"{int(stopped.sum())} of {count} were stopped; more cannot be excluded"
-        terms = (
-            DerivedTerm("sampling", BETS, own, sample),
-            DerivedTerm("outliers", "upper(discount^T F)", max(upper[0] - cut, 0.0), seen),
-            DerivedTerm("truncation", "mean discount^T F", cut, "recorded lengths"),
-        )
-        other = upper[0] if costs.symmetric else upper[1]
-        return Estimate(SHAPED, self.centre + mean, terms, reverse + other)
+        def ball(axes: Floats) -> Ball:
+            around = costs.largest(lambda rows: np.linalg.norm(axes * rows, axis=1), costs.centre)
+            away = float(np.linalg.norm(axes * (V - h * costs.centre), axis=1).max())
+            sums = self.limit * float((axes * np.sqrt(self.weights)).max())
+            apart = h * around + away
+            return whole[order], np.zeros(axes.size), behind[order] * apart, sums + apart
+
+        samples = np.column_stack([X, missing])[order]
+        found = bounded(costs, whole.mean(axis=0), samples, ranges, ball, delta)
+        lost = costs.smaller * math.fsum(missing) / len(missing)
+        sample = f"{len(records)} of the demonstrations, shaped by the others; "
+        known = found.estimate(SHAPED, lost, f"{sample}{int(stopped.sum())} were stopped")
+        mean = self.centre + whole.mean(axis=0)
+        return replace(known, values=self.centre + known.values, mean=mean)

@@ -195,7 +195,7 @@ class ExplicitRun:
         """Of the failure probability, for every estimate of the expert."""
         count = 0 if self.records is None else len(self.records)
         known = not (self.world.knowledge.is_estimate or self.world.has_goal)
-        first, second, third = parts_of(self.problem.costs, count, shapeable=known)
+        first, second, third = parts_of(count, shapeable=known)
         return self.parts[0] * first, self.parts[0] * second, self.parts[0] * third
 
 

@@ -282,6 +282,8 @@ class Totals:
 
     basis: CostBasis
     horizon: float
+    most_products: int = MOST_PRODUCTS
+    """Rows times points that are multiplied."""
 
     @property
     def num_costs(self) -> int:
@@ -309,7 +311,7 @@ class Totals:
         """
         rows = self._different_rows
         count, together = rows.shape[0], max(1, BLOCK**2 // (1024 * len(points)))
-        if count * len(points) <= MOST_PRODUCTS:
+        if count * len(points) <= self.most_products:
             low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
             for at in range(0, count, together):
                 costs = dense(rows[at : at + together]) @ points.T
@@ -457,11 +459,16 @@ class CostClass(ABC):
     @abstractmethod
     def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
         """Groups of finitely many directions that say enough about gaps: if no <d, z> over the rows
-        d of group g is above t_g, then gap(z) <= combined(t)."""
+        d of group g is above t_g, then gap(z) <= combined(t) + |axes z|_2, with `axes` where the
+        class is round, else without."""
 
     def combined(self, tops: FloatArray) -> float:
         """See `probes`; does not fall with any t_g. One group: the vertices of W."""
         return float(tops[0])
+
+    def axes(self, num_costs: int) -> FloatArray | None:
+        """Half-axes of the ellipsoid that no finite set of directions has all of; see `probes`."""
+        return None
 
     @abstractmethod
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
@@ -478,8 +485,10 @@ class CostClass(ABC):
 
     def extreme_weights(self, num_costs: int, most: int) -> FloatArray | None:
         """Points (weights x costs) whose hull is W, for classes with at most `most` of them."""
-        points, *others = self.probes(num_costs)
-        return None if self.is_round or others or len(points) > most else points
+        groups = self.probes(num_costs)
+        if self.is_round or len(groups) != 1 or len(groups[0]) > most:
+            return None
+        return groups[0]
 
     @abstractmethod
     def weight_set(self, num_costs: int) -> WeightSet:

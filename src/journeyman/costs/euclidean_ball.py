@@ -46,12 +46,14 @@ class EuclideanBall(Ball):
         return float(np.linalg.norm(matrix, ord=2))
 
     def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
-        """Both signs of one cost after the other; |z|_2 <= |t|_2 if no |z_i| is above t_i."""
-        points = np.diag(self.scaling(num_costs))
-        return tuple(np.vstack([point, -point]) for point in points)
+        """None: all of it is round."""
+        return ()
 
     def combined(self, tops: FloatArray) -> float:
-        return float(np.linalg.norm(np.maximum(tops, 0.0)))
+        return 0.0
+
+    def axes(self, num_costs: int) -> FloatArray:
+        return self.scaling(num_costs)
 
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """McDiarmid: a trajectory moves |error|_2 by at most 2 N2 h/m; its mean is below N2 h."""

@@ -162,7 +162,8 @@ class PriorBall(CostClass):
         return weights, float(np.sqrt((weights * self.prior**2).sum())) + self.radius * factor
 
     def probes(self, num_costs: int) -> tuple[FloatArray, ...]:
-        """Those of the ball, moved to the prior; where it has several groups, the prior apart."""
+        """Those of the ball, moved to the prior; where it has none or several groups, the prior
+        apart."""
         self.scaling(num_costs)
         groups = self.ball.probes(num_costs)
         if len(groups) == 1:
@@ -173,6 +174,10 @@ class PriorBall(CostClass):
         if tops.size == 1:
             return float(tops[0])
         return float(tops[0]) + self.radius * self.ball.combined(tops[1:])
+
+    def axes(self, num_costs: int) -> FloatArray | None:
+        round_part = self.ball.axes(num_costs)
+        return None if round_part is None else self.radius * round_part
 
     def rates(self, totals: Totals, delta: float, *, two_sided: bool) -> tuple[Rate, ...]:
         """Half of delta for the total under the prior, R_0 its range, by Hoeffding's inequality;

@@ -366,8 +366,13 @@ class Tails:
 
     @property
     def unknown_mass(self) -> FloatArray:
-        """Discounted time without a record, per episode."""
+        """Discounted time without a record, per episode, as an episode counts it."""
         return np.where(self.known, 0.0, self.left)
+
+    @property
+    def unrecorded(self) -> FloatArray:
+        """The same by the discount of the world, also where it has layers."""
+        return np.where(self.known, 0.0, self.mass)
 
 
 def _costs_alike(demos: Demonstrations, matrix: Matrix, world: World) -> BoolArray:

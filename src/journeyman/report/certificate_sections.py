@@ -62,7 +62,6 @@ MEANINGS = {
     "evaluation": "the policy's own costs, as exactly as the linear system was solved",
     "rounding": "what double precision can have hidden",
     "sampling": "the expert is known from a sample only",
-    "outliers": "trajectories beyond what the estimate allows for",
     "truncation": "what happens after the records end",
     "disagreement": "what the policy may cost after it has taken another action than the expert",
     "model": "the world is an estimate: in the true one the policy may cost more",
