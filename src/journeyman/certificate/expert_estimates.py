@@ -258,7 +258,7 @@ class PlainMean:
         bound holds however records were cut off.
         """
         found = bounded_mean(
-            self.problem.cost_class, self.values, self._samples, self._ranges, self._in_ball,
+            self.problem, self.values, self._samples, self._ranges, self._in_ball,
             failure_probability,
         )  # fmt: skip
         source = f"{self.count} {self.noun}, one after the other"
@@ -363,33 +363,42 @@ class BoundedMean:
 
 
 def bounded_mean(
-    cost_class: CostClass, values: FloatArray, samples: FloatArray, ranges: Ranges,
+    problem: Apprenticeship, values: FloatArray, samples: FloatArray, ranges: Ranges,
     in_ball: Callable[[FloatArray], InBall], failure_probability: float,
 ) -> BoundedMean:  # fmt: skip
     """Bets in all directions that the class probes, and on samples in a ball where it is round,
     with half of the failure probability if it is both."""
+    cost_class = problem.cost_class
     axes, about, share = cost_class.axes(values.size), 0.0, failure_probability
+    groups = _directions(problem)
     if axes is not None:
-        given, alone = in_ball(axes), not cost_class.probes(values.size)
+        given, alone = in_ball(axes), not groups
         share = failure_probability / (1 if alone else 2)
         moved = axes * (given.samples - given.centre)
         found, about = mean_in_ball(moved, given.blur, given.radius, share)
         values = given.centre + found / axes
-    forward = directed_error(cost_class, 1.0, values, samples, ranges, share)
+    forward = directed_error(cost_class, groups, 1.0, values, samples, ranges, share)
     symmetric = cost_class.is_symmetric
     back = forward if symmetric else directed_error(
-        cost_class, -1.0, values, samples, ranges, share
+        cost_class, groups, -1.0, values, samples, ranges, share
     )  # fmt: skip
     return BoundedMean(values, forward + about, back + about)
 
 
+def _directions(problem: Apprenticeship) -> tuple[FloatArray, ...]:
+    """Those that the class probes; such as differ in costs that are zero everywhere are one."""
+    groups, counts = problem.cost_class.probes(problem.num_costs), problem.basis.norms > 0
+    if counts.all():
+        return groups
+    return tuple(np.unique(group * counts, axis=0) for group in groups)
+
+
 def directed_error(
-    cost_class: CostClass, sign: float, values: FloatArray, samples: FloatArray, ranges: Ranges,
-    failure_probability: float,
+    cost_class: CostClass, groups: tuple[FloatArray, ...], sign: float, values: FloatArray,
+    samples: FloatArray, ranges: Ranges, failure_probability: float,
 ) -> float:  # fmt: skip
     """No gap_W(sign (values - mean)) is larger, but for what is round of the class, by bets in all
-    directions that it probes; they share the failure probability evenly."""
-    groups = cost_class.probes(values.size)
+    directions of the groups; they share the failure probability evenly."""
     share = failure_probability / max(1, sum(len(group) for group in groups))
     tops = []
     for group in groups:
@@ -535,7 +544,7 @@ class _Frame:
         behind = missing[:, np.newaxis] / world.effective_horizon
         whole = X + behind * self.shaping.potential[demos.last_states]
         found = bounded_mean(
-            problem.cost_class, whole.mean(axis=0), np.column_stack([X, missing]), self._ranges,
+            problem, whole.mean(axis=0), np.column_stack([X, missing]), self._ranges,
             lambda axes: self._in_ball(axes, whole, behind[:, 0]), failure_probability,
         )  # fmt: skip
         count = len(demos)

@@ -331,6 +331,8 @@ def both_errors(
 ) -> tuple[float, float]:
     """No gap of values - mean, and none of mean - values, is larger; each up to `delta`."""
     groups, found = costs.probes(), []
+    if (costs.norms == 0).any():  # directions that differ there only are one
+        groups = [np.unique(group * (costs.norms > 0), axis=0) for group in groups]
     part = delta / max(1, sum(len(group) for group in groups))
     for sign in (1.0,) if costs.symmetric else (1.0, -1.0):
         tops = []
