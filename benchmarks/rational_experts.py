@@ -180,7 +180,7 @@ def brown(seeds: range) -> None:
     print(f"violations {broken}")
 
 
-def scale(sizes: Sequence[int], tolerance: float) -> None:
+def scale(sizes: Sequence[int], tolerance: float, slack: float) -> None:
     for size in sizes:
         num_costs, discount = (64, 0.99) if size >= 32 else (16, 0.95)
         rng = np.random.default_rng([64, size])
@@ -192,7 +192,7 @@ def scale(sizes: Sequence[int], tolerance: float) -> None:
                 world, basis, demos, expert_is=jm.Rational(regret_per_step=0)
             )
             times = []
-            for solver in (jm.LinearProgram(), jm.solvers.RationalProgram(tolerance)):
+            for solver in (jm.LinearProgram(), jm.solvers.RationalProgram(tolerance, slack=slack)):
                 started = time.process_time()
                 answer = jm.solve(problem, solver)
                 times.append(time.process_time() - started)
@@ -260,10 +260,11 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 64])
     parser.add_argument("--tolerance", type=float, default=1e-7, help="of the rational program")
+    parser.add_argument("--slack", type=float, default=0.01, help="of the rational program")
     options = parser.parse_args(arguments)
     seeds = range(*options.seeds)
     if options.what == "scale":
-        scale(options.sizes, options.tolerance)
+        scale(options.sizes, options.tolerance, options.slack)
     else:
         {"tightness": tightness, "noise": noise, "brown": brown, "active": active}[options.what](
             seeds
