@@ -22,8 +22,9 @@ that the least bound, of the first stage, is above it by at most `tolerance` tim
 2N/(1 - discount).
 
 Cost. Two rows per pair, two variables per state and one per cost, solved twice: two to three times
-the exact program's time at 64 x 64 states with 64 costs, the test of the premise included. Where the premise is refuted, R is zero
-for every policy and says nothing; the exact program is solved in its place, and the log says so.
+the exact program's time at 64 x 64 states with 64 costs, the test of the premise included. Where
+the premise is refuted, R is zero for every policy and says nothing; the exact program is solved in
+its place, and the log says so.
 
 Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", 2000, for the rows of K;
 Syed and Schapire, "A game-theoretic approach to apprenticeship learning", 2007, for the game.
