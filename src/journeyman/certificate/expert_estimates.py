@@ -269,7 +269,7 @@ class PlainMean:
 
     def _in_ball(self, axes: FloatArray) -> "InBall":
         """Complete totals are h times costs that lie in a ball about zero or the middle."""
-        basis, h, ball = self.problem.basis, self.problem.effective_horizon, EuclideanBall(axes)
+        basis, h, ball = self._known.basis, self._known.horizon, EuclideanBall(axes)
         about_middle, missing = ball.bound_about_middle(basis), self.missing[self.order]
         given = ball.pointwise_bound(basis.matrix)
         centre = h * basis.centre * (about_middle < given)

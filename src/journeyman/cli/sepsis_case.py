@@ -324,10 +324,14 @@ def premises_in_words(certificate: jm.Certificate) -> str:
 
 def _terms(certificate: jm.Certificate) -> list[str]:
     return [
-        f"    {term.name:<20}{term.value:>9.4f}  {term.source}"
+        line
         for term in certificate.terms
         if abs(term.value) > NEGLIGIBLE
-    ]
+        for line in wrap(
+            f"{term.name:<20}{term.value:>9.4f}  {term.source}",
+            WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 35,
+        )
+    ]  # fmt: skip
 
 
 def _not_certified(case: SepsisCase) -> list[str]:
