@@ -114,7 +114,9 @@ class RationalProgram:
                 again = _candidate(given, given.solved(None, careful=True, **finer))
             lower = max(lower, given.least_regret(again.member))
             least = min(least, again, key=lambda one: one.bound)
-        best = self._second_stage(given, least, settings, watch) if self.slack else least
+        best = least
+        if self.slack and not watch.must_stop:
+            best = self._second_stage(given, least, settings, watch)
         close = least.bound - lower <= allowed
         status = Status.OPTIMAL if close else Status.INACCURATE
         if watch.must_stop:
@@ -134,7 +136,8 @@ class RationalProgram:
         """The policy that is best for the central cost among those of about the least bound."""
         problem = given.problem
         most = (1 + self.slack) * least.bound + self.tolerance * problem.gap_scale
-        central = problem.cost_of(given.central_weights())
+        with watch.engine(), watch.aside("second stage"):
+            central = problem.cost_of(given.central_weights(watch.report))
         for share in TILTS:
             if watch.must_stop:
                 break
