@@ -339,7 +339,7 @@ Ranges: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatAr
 
 
 class InBall(NamedTuple):
-    """Samples that a round class is to be told by: see `mean_in_ball`."""
+    """Samples for what is round of a class: see `mean_in_ball`."""
 
     samples: FloatArray
     centre: FloatArray
