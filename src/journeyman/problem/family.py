@@ -240,7 +240,8 @@ def _episodes(demos: Demonstrations) -> list[tuple[IntArray, IntArray]]:
     return [demos.episode(j)[:2] for j in range(len(demos))]
 
 
-def _check_members(given: Sequence[Any]) -> None:
+def require_members(given: Sequence[Any]) -> None:
+    """Refuse anything but (world, basis, demonstrations) with costs of the same names."""
     if not given:
         raise InvalidProblem("there are no members", "Give (world, basis, demonstrations), ...")
     for place, one in enumerate(given):
@@ -249,18 +250,24 @@ def _check_members(given: Sequence[Any]) -> None:
             raise InvalidProblem(
                 f"member {place} is no (World, CostBasis, Demonstrations)", "Give all three of each"
             )
-        world, basis, demos = one
-        first, names = given[0][0], given[0][1].names
-        if world.discount != first.discount:
-            raise InvalidWorld(
-                f"member {place} has discount {world.discount}, the first one {first.discount}",
-                "Give all members the same discount",
-            )
-        if basis.names != names or basis.rewards != given[0][1].rewards:
+        basis, first = one[1], given[0][1]
+        if basis.names != first.names or basis.rewards != first.rewards:
             raise InvalidProblem(
                 f"member {place} has the costs {', '.join(basis.names)}, the first one "
-                f"{', '.join(names)}",
+                f"{', '.join(first.names)}",
                 "Give every member the same costs, by the same names",
+            )
+
+
+def _check_members(given: Sequence[Any]) -> None:
+    """What members side by side ask for besides."""
+    require_members(given)
+    for place, (world, _, demos) in enumerate(given):
+        if world.discount != given[0][0].discount:
+            raise InvalidWorld(
+                f"member {place} has discount {world.discount}, the first one "
+                f"{given[0][0].discount}",
+                "Give all members the same discount",
             )
         if world.layers is not None:
             raise InvalidWorld(

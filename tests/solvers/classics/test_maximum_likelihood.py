@@ -398,7 +398,7 @@ def test_members_are_refused_by_their_place():
     solver = jm.solvers.MaximumLikelihood()
     with pytest.raises(jm.errors.InvalidProblem, match="no members"):
         solver.estimate([])
-    with pytest.raises(jm.errors.InvalidProblem, match="member 1 holds a CostBasis"):
+    with pytest.raises(jm.errors.InvalidProblem, match="member 1 is no \\(World"):
         solver.estimate([members[0], (basis, world, demos)])
     other = jm.CostBasis(basis.matrix, ["x", "y"])
     with pytest.raises(jm.errors.InvalidProblem, match="member 1 has the costs x, y"):

@@ -83,6 +83,7 @@ from journeyman.policy.policy_evaluation import (
 )
 from journeyman.policy.table import log_softmax
 from journeyman.problem import Apprenticeship, Family
+from journeyman.problem.family import require_members
 from journeyman.progress import Observer
 from journeyman.solvers.answer import Answer, LikelihoodEstimate, Work
 from journeyman.solvers.classics.answering import (
@@ -175,25 +176,11 @@ class MaximumLikelihood:
         these solve `Family(members).problem()`, or one member's problem.
         """
         parts = members.members if isinstance(members, Family) else members
-        given = [Member(*one) for one in parts]
-        if not given:
-            raise InvalidProblem("there are no members", "Give (world, basis, demonstrations), ...")
-        for place, (world, basis, demos) in enumerate(given):
-            for part, kind in ((world, World), (basis, CostBasis), (demos, Demonstrations)):
-                if not isinstance(part, kind):
-                    raise InvalidProblem(
-                        f"member {place} holds a {type(part).__name__}",
-                        "Give a (World, CostBasis, Demonstrations) for every member",
-                    )
-            if basis.names != given[0].basis.names:
-                raise InvalidProblem(
-                    f"member {place} has the costs {', '.join(basis.names)}, the first one "
-                    f"{', '.join(given[0].basis.names)}",
-                    "Give every member the same costs, by the same names",
-                )
+        given = tuple(parts)
+        require_members(given)
         watch = Watch(type(self).__name__, observer or (lambda event: None), self.time_limit)
         with one_blas_thread(), watch:
-            search = _Search(self, given, watch)
+            search = _Search(self, [Member(*one) for one in given], watch)
             return search.estimate(search.run())
 
 
