@@ -115,7 +115,7 @@ lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
 	$(COMPILE) --group build -o requirements/runtime.txt
 	$(COMPILE) --all-extras --group dev --excludes requirements/excluded.txt -o requirements/dev.txt
 	$(COMPILE) --extra ray --group ray-tests -o requirements/ray.txt
-	$(COMPILE) --extra icu --group browser-tests --excludes requirements/excluded.txt -o requirements/browser.txt
+	$(COMPILE) --extra icu --extra studio --extra gymnasium --group browser-tests --excludes requirements/excluded.txt --excludes requirements/excluded-browser.txt -o requirements/browser.txt
 	$(COMPILE) --group docs -o requirements/docs.txt
 	$(COMPILE) --extra gymnasium --group integration-tests --excludes requirements/excluded-integration.txt -o requirements/integration.txt
 	$(subst pyproject.toml,requirements/imitation.in,$(COMPILE)) --excludes requirements/excluded-integration.txt -o requirements/imitation.txt

@@ -12,8 +12,8 @@ import journeyman as jm
 from journeyman.report import write_report
 
 BROWSER = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-WIDTHS, SCHEMES = ("390", "1280"), ("light", "dark")
-"""Of a phone and a desktop."""
+WIDTHS, SCHEMES = ("390", "768", "1280"), ("light", "dark")
+"""Of a phone, a tablet and a desktop."""
 LONG = "the cost of everything that takes longer than anybody would have expected it to take"
 HOSTILE = ("<script>document.title='x'</script>", '🦊 & "quotes"', "שלום עולם", LONG)
 
@@ -87,15 +87,22 @@ def notebook(path):
     path.write_text(f"{head}{cells}</body></html>", encoding="utf-8")
 
 
+def few(path):
+    """Four demonstrations: nothing about the gap, and something about the regret."""
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=4, horizon=30, seed=0)
+    jm.learn(world, basis, demos, expert_is=jm.Rational(regret_per_step=0.01)).report(path)
+
+
 MAKERS = {
-    "grid": grid, "hostile": hostile, "large-numbers": large_numbers, "driving": driving,
-    "queues": queues, "notebook": notebook,
+    "grid": grid, "few": few, "hostile": hostile, "large-numbers": large_numbers,
+    "driving": driving, "queues": queues, "notebook": notebook,
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=product(MAKERS, WIDTHS, SCHEMES), ids="-".join)
 def shown(browser, pages, request):
-    """A page in a window, and what it asked for or complained about on the way."""
+    """A page in a window, all of it unfolded, and what it asked for or complained about."""
     name, width, scheme = request.param
     window = browser.new_context(
         viewport={"width": int(width), "height": 900}, color_scheme=scheme, offline=True
@@ -107,5 +114,6 @@ def shown(browser, pages, request):
     page.on("console", lambda message: page.complaints.append(message.text))
     page.on("pageerror", lambda fault: page.complaints.append(str(fault)))
     page.goto((pages / f"{name}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     yield page
     window.close()

@@ -1,4 +1,4 @@
-"""The report as a browser shows it: at both widths, in both schemes, by keyboard, on paper."""
+"""The report as a browser shows it: at three widths, in both schemes, by keyboard, on paper."""
 
 BOXES = """() => {
   // Every line of text with the box that it fills, and the boxes that may cut it off.
@@ -20,6 +20,14 @@ BOXES = """() => {
 }"""
 SMALLEST = 11.5
 """Pixels of the smallest text."""
+
+
+def test_a_weak_bound_has_no_tick(shown):
+    if shown.name == "few":
+        boxes = shown.locator(".bound")
+        assert boxes.count() == 2
+        assert "vacuous" in boxes.nth(0).inner_text()
+        assert "✓" not in boxes.nth(0).inner_text()
 
 
 def overlap(a, b):
@@ -133,3 +141,15 @@ def test_it_prints(shown):
     colour = shown.evaluate("getComputedStyle(document.querySelector('.jm')).color")
     levels = [int(part) for part in colour.strip("rgb()").split(",")[:3]]
     assert sum(levels) / 3 < 100  # dark ink, whatever the scheme
+
+
+def test_formulas_are_folded_away_and_open_by_keyboard(shown):
+    """The last one here, because the others look at everything, opened."""
+    shown.emulate_media(media="screen")
+    shown.reload()
+    folded = shown.locator("details").first
+    formula = folded.locator("code").first
+    assert not formula.is_visible()
+    folded.locator("summary").focus()
+    shown.keyboard.press("Enter")
+    assert formula.is_visible()

@@ -11,6 +11,7 @@ from journeyman.cli.demo import demo, doctor
 from journeyman.cli.learn import learn, requirements
 from journeyman.cli.output import TRACEBACK, Commands
 from journeyman.cli.run_commands import audit, certify, report, transfer
+from journeyman.cli.studio_command import studio
 from journeyman.cli.world_commands import check_world, import_world, record, show_world
 
 app = typer.Typer(
@@ -19,7 +20,7 @@ app = typer.Typer(
     help="Apprenticeship learning with guarantees: from demonstrations to a policy and a "
     "certificate of how far it can fall short of the expert, for every cost your features express.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -70,6 +71,7 @@ for command in (
     report,
     transfer,
     requirements,
+    studio,
     doctor,
 ):
     app.command()(command)

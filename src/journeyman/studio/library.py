@@ -1,0 +1,132 @@
+"""What lies in the chosen directory: sessions, runs and files that worlds and costs can come from;
+and what a session gives away: demonstrations, policy, certificate, run and report as files.
+"""
+
+import csv
+import io
+import json
+import re
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from journeyman.certificate.saving import CERTIFICATE
+from journeyman.studio.session import CERTIFIED, NOTE, REPORT, SESSION, Session
+from journeyman.studio.worlds import MOST_LISTED, WORLD_SUFFIXES, action_names, listed
+
+TITLE = re.compile(rb'"title": ("(?:[^"\\]|\\.){0,200}")')
+POLICY = "policy.npz"
+
+
+def contents(directory: Path) -> dict[str, Any]:
+    """Sessions, newest first; other runs; files."""
+    sessions, runs, files = [], [], []
+    for path in listed(directory):
+        name = path.relative_to(directory).as_posix()
+        if path.is_dir():
+            if (path / SESSION).is_file():
+                sessions.append(_session(path, name))
+            elif _is_run(path) and not (path.parent / SESSION).is_file():
+                runs.append(name)
+        elif path.suffix.lower() in WORLD_SUFFIXES and not _belongs_to_a_run(path, directory):
+            files.append(name)
+    sessions.sort(key=lambda one: -one["changed"])
+    return {
+        "directory": directory.name, "sessions": sessions[:MOST_LISTED],
+        "runs": runs[:MOST_LISTED], "files": files[:MOST_LISTED],
+    }  # fmt: skip
+
+
+def _session(path: Path, name: str) -> dict[str, Any]:
+    with (path / SESSION).open("rb") as stream:
+        found = TITLE.search(stream.read(4096))
+    title = json.loads(found[1]) if found else name
+    return {"name": name, "title": title, "changed": (path / SESSION).stat().st_mtime}
+
+
+def _is_run(path: Path) -> bool:
+    own = (path / CERTIFICATE).is_file() and path.name != CERTIFIED
+    return own or (path / CERTIFIED / CERTIFICATE).is_file()
+
+
+def _belongs_to_a_run(path: Path, directory: Path) -> bool:
+    place = path.parent
+    while place != directory:
+        if (place / CERTIFICATE).is_file() or (place / SESSION).is_file():
+            return True
+        place = place.parent
+    return False
+
+
+def demonstrations(session: Session, suffix: str) -> bytes:
+    """All recorded episodes as CSV or in the native format."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / f"demonstrations.{suffix}"
+        session.demonstrations().save(path)
+        return path.read_bytes()
+
+
+def policy_table(session: Session) -> bytes:
+    """The policy as CSV with names, one row for every action that is ever taken."""
+    from journeyman.policy import Policy, occupancy
+
+    world = session.world
+    policy = Policy.load(session.directory / CERTIFIED / POLICY)
+    law, visits = policy.on(world), occupancy(world, policy)
+    share = visits.of_states / visits.steps
+    names = action_names(world)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["state", "name", "action", "action_name", "probability", "visits"])
+    for pair in range(world.num_pairs):
+        if law[pair] > 0:
+            state, action = int(world.pairs.states[pair]), int(world.pairs.actions[pair])
+            table.writerow([
+                state, session.state_name(state), action, names[action], repr(float(law[pair])),
+                repr(float(share[state])),
+            ])  # fmt: skip
+    return text.getvalue().encode()
+
+
+def packed(session: Session) -> bytes:
+    """The run directory as a ZIP file, which `journeyman audit` reads once it is unpacked."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted((session.directory / CERTIFIED).iterdir()):
+            archive.write(path, f"{session.name}/{CERTIFIED}/{path.name}")
+        for name in (NOTE, REPORT):
+            if (session.directory / name).exists():
+                archive.write(session.directory / name, f"{session.name}/{name}")
+    return stream.getvalue()
+
+
+def replay(session: Session, states: tuple[int, ...], draw: int) -> dict[str, Any]:
+    """An episode of the apprentice from the start of a recorded one, as long as it at most."""
+    import numpy as np
+
+    from journeyman.policy import Policy
+
+    policy = Policy.load(session.directory / CERTIFIED / POLICY)
+    world, rng = session.world, np.random.default_rng([session.seed, draw, states[0]])
+    law = policy.on(world)
+    visited, actions = [states[0]], list[int]()
+    while len(actions) < len(states) - 1 and not world.absorbing[visited[-1]]:
+        state = visited[-1]
+        first, behind = int(world.pairs.offsets[state]), int(world.pairs.offsets[state + 1])
+        pair = first + _drawn(law[first:behind], rng.random())
+        rows = world.transition
+        inner = slice(int(rows.indptr[pair]), int(rows.indptr[pair + 1]))
+        reached = rows.indices[inner][_drawn(rows.data[inner], rng.random())]
+        actions.append(int(world.pairs.actions[pair]))
+        visited.append(int(reached))
+    ended = bool(world.absorbing[visited[-1]]) and len(actions) > 0
+    return {"states": visited, "actions": actions, "terminated": ended}
+
+
+def _drawn(weights: Any, uniform: float) -> int:
+    import numpy as np
+
+    sums = np.cumsum(weights)
+    at = int(np.searchsorted(sums, uniform * sums[-1], side="right"))
+    return min(at, len(sums) - 1)
