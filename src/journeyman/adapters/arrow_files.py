@@ -25,12 +25,16 @@ from numpy.typing import NDArray
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.errors import InvalidFile, MissingExtra, TooLarge
 from journeyman.execution import ONE_THREAD
+from journeyman.tables import Table, csv_table, frame_table, is_frame, plain_name
 
 WORKER = Path(__file__).with_name("arrow_worker.py")
 LONGEST_LINE = 1 << 26
 """Bytes of a line of the worker's: names of columns, or texts of a batch."""
 KEPT_SECONDS = 5.0
 """How long an idle worker is used again; it leaves by itself after twice that time."""
+BYTES_PER_TEXT_ROW, BYTES_PER_CELL = 150, 70
+"""What a row of text takes, and each of its cells."""
+PARQUET = (".parquet", ".pq")
 DOUBTFUL = "Write it again, and do not open files of doubtful origin"
 
 
@@ -79,6 +83,8 @@ class ArrowFile:
     """Columns whose numbers need not be whole."""
     nested: list[str] = field(default_factory=list)
     """Columns that hold lists of lists: observations of several numbers, for instance."""
+    words: list[str] = field(default_factory=list)
+    """Columns that hold texts or moments."""
     texts: list[str] = field(default_factory=list)
     """The texts that have come so far, by their numbers."""
 
@@ -159,11 +165,64 @@ def open_arrow(
         try:
             facts = worker.heard(file)
             file.names, file.num_rows = list(facts["names"]), facts["rows"]
-            file.nested = list(facts["nested"])
+            file.nested, file.words = list(facts["nested"]), list(facts["words"])
             yield file
         finally:
             if worker.is_busy:
                 worker.end()
+
+
+def parquet_header(path: Path, memory: int) -> tuple[list[str], list[str]]:
+    """The columns of a Parquet file, and those that hold texts or moments."""
+    with open_arrow(path, "Parquet", memory=memory) as file:
+        return file.names, file.words
+
+
+def parquet_table(path: Path, memory: int, wanted: Callable[[str], bool]) -> Table:
+    """A Parquet file as rows of text, as a CSV file would have them; of the columns that are wanted
+    by their plain names, in memory as a whole.
+
+    Tables of numbers are read faster as numbers; this is for names and timestamps.
+    """
+    header, words = parquet_header(path, memory)
+    names = [name for name in header if wanted(plain_name(name))]
+    for name in names:
+        if header.count(name) > 1:
+            raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
+    reals = [name for name in names if name not in words]
+    rows: list[tuple[int, list[str]]] = []
+    with open_arrow(path, "Parquet", memory=memory, texts=words, reals=reals) as file:
+        need = (file.num_rows or 0) * (BYTES_PER_TEXT_ROW + BYTES_PER_CELL * len(names))
+        if need > memory:
+            raise TooLarge(
+                f"{path} would take about {need / 1e6:,.0f} MB of memory, more than the "
+                f"{memory / 1e6:,.0f} MB it is allowed",
+                "Raise the limit on memory, or write numbers of states and actions, and t",
+            )
+        for batch in file.batches(names):
+            cells = [_cells(batch.columns[name], file.texts) for name in names]
+            rows += [(batch.first + k, list(row)) for k, row in enumerate(zip(*cells, strict=True))]
+    return Table(str(path), [name.strip() for name in names], iter(rows), "row")
+
+
+def open_table(source: Any, memory: int, wanted: Callable[[str], bool]) -> Table:
+    """A CSV or Parquet file, or a data frame, as rows of text."""
+    if isinstance(source, Table):
+        return source
+    if is_frame(source):
+        return frame_table(source)
+    if str(source).lower().endswith(PARQUET):
+        return parquet_table(Path(source), memory, wanted)
+    return csv_table(source)
+
+
+def _cells(column: Column, texts: list[str]) -> list[str]:
+    if column.is_text:
+        return [texts[code].strip() for code in column.values]
+    values = [repr(value) for value in column.values.tolist()]
+    if column.empty is None:
+        return values
+    return ["" if is_empty else value for value, is_empty in zip(values, column.empty, strict=True)]
 
 
 class _Worker:

@@ -7,8 +7,9 @@ journeyman so that it starts quickly, and they exchange lines of JSON:
 
     in      {"path", "format", "texts", "lists",            a file
              "reals", "memory"}
-    out     {"names", "rows", "nested"}                     its columns; rows, or null if unknown;
-                                                            columns of lists of lists
+    out     {"names", "rows", "nested", "words"}            its columns; rows, or null if unknown;
+                                                            columns of lists of lists; columns of
+                                                            texts and moments
     in      [name, ...]                                     the columns to read
     out     {"rows", "columns", "texts"}, then bytes        a batch: see `packed`
     out     {"end": true}                                   or what is wrong: {"what", "remedy",
@@ -87,7 +88,8 @@ def answer(request: dict[str, Any], out: Any) -> None:
                 request["path"], stack
             )
             names = [name[:200] for name in file.names]
-            send({"names": names, "rows": file.num_rows, "nested": file.nested})
+            facts = {"names": names, "rows": file.num_rows, "nested": file.nested}
+            send(facts | {"words": file.words})
             names, numbers, first = json.loads(sys.stdin.buffer.readline()), TextNumbers(), 0
             if names:
                 for batch in file.batches(names):
@@ -120,6 +122,7 @@ class ParquetTable:
         self._file = stack.enter_context(opened)
         self.names = [str(name) for name in self._file.schema_arrow.names]
         self.nested = nested_in(self._file.schema_arrow)
+        self.words = words_in(self._file.schema_arrow)
         self.num_rows: int | None = self._file.metadata.num_rows
 
     def batches(self, names: list[str]) -> Iterator[Any]:
@@ -145,6 +148,7 @@ class ArrowTable:
         self._open = ipc.open_file if is_file else ipc.open_stream
         schema = self._opened(ipc.IpcReadOptions()).schema
         self.names, self.nested = [str(name) for name in schema.names], nested_in(schema)
+        self.words = words_in(schema)
         self.num_rows: int | None = None
 
     def _opened(self, options: Any) -> Any:
@@ -167,6 +171,24 @@ def nested_in(schema: Any) -> list[str]:
     return [one.name[:200] for one in schema if is_list(one.type) and is_list(one.type.value_type)]
 
 
+def words_in(schema: Any) -> list[str]:
+    """Columns that hold texts or moments."""
+    return [one.name[:200] for one in schema if is_word(plain_type(one.type))]
+
+
+def plain_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_word(kind: Any) -> bool:
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_text or is_view(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def is_view(kind: Any) -> bool:
+    return bool(getattr(pa.types, "is_string_view", lambda _: False)(kind))
+
+
 class TextNumbers:
     """Texts as numbers, in the order in which they come."""
 
@@ -174,7 +196,9 @@ class TextNumbers:
         self._numbers: dict[str, int] = {}
 
     def of(self, column: Any, name: str, first: int) -> Any:
-        """A number for every text, none of which may be missing."""
+        """A number for every text; a missing one is empty, and the name of no episode."""
+        if column.null_count and name != "episode":
+            column = column.fill_null("")
         if column.null_count:
             row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise Unusable(f"{name} is empty", "Fill it in", row)
@@ -222,6 +246,8 @@ def packed(
                 if not width.all() or (width != width[:1]).any():
                     what = f"{name} holds lists of {width.min()} and of {width.max()} numbers"
                     raise Unusable(what, "Give all observations one shape")
+        if is_word(column.type) and name in request["texts"]:
+            column = column.cast(pa.string())
         is_text = kind.is_string(column.type) or kind.is_large_string(column.type)
         if is_text and name in request["texts"]:
             values, empty = numbers.of(column, name, first), None

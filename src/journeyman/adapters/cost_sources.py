@@ -39,25 +39,33 @@ from journeyman.adapters.world_sources import (
 from journeyman.arrays import FloatArray, IntArray, first_true
 from journeyman.costs import CostBasis
 from journeyman.costs.basis import KEYS, numbers_rows
-from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidCosts, InvalidFile, JourneymanError
-from journeyman.storage import PathLike
+from journeyman.tables import (
+    FRAME,
+    Column,
+    Known,
+    WorldNames,
+    csv_table,
+    frame_table,
+    is_frame,
+)
 from journeyman.world import World, expected_rewards
 from journeyman.world.pairs import LARGEST_NUMBER, MOST_NAMED
 
 REWARDS = "rewards:"
 
 
-def read_costs(
-    source: PathLike, world: World, *, options: Mapping[str, str] = NO_OPTIONS
-) -> CostBasis:
-    """The cost features that `source` names, one row per state or pair of `world`.
+def read_costs(source: Any, world: World, *, options: Mapping[str, str] = NO_OPTIONS) -> CostBasis:
+    """The cost features that `source` names, one row per state or pair of `world`; a data frame is
+    read as a CSV file is.
 
     >>> from journeyman.adapters.world_sources import read_world
     >>> grid = read_world("gallery:grid", options={"size": "8"})
     >>> read_costs("macro-cells:2", grid).names
     ('cell 0,0', 'cell 0,1', 'cell 1,0', 'cell 1,1')
     """
+    if is_frame(source):
+        return _from_table(source, world)
     source = os.fspath(source)
     if source.startswith(REWARDS):
         given = read_costs(source.removeprefix(REWARDS), world, options=options)
@@ -102,16 +110,19 @@ def _from_file(source: str, world: World) -> CostBasis | None:
     if suffix == ".umb":
         return CostBasis(*read_umb_costs(source, world))
     if source.lower().endswith(".csv"):
-        return _from_csv(source, world)
+        return _from_table(source, world)
     return _from_npz(source, world) if source.lower().endswith(".npz") else None
 
 
-def _from_csv(path: str, world: World) -> CostBasis:
-    table = read_csv_costs(path, world)
+def _from_table(source: Any, world: World) -> CostBasis:
+    table = read_cost_table(source, world)
     try:
-        return CostBasis(table.values, table.names).noted(table.note)
+        basis = CostBasis(table.values, table.names).noted(table.note)
+        basis.on(world)
     except InvalidCosts as fault:
-        raise InvalidCosts(f"{path}: {fault.what}", fault.remedy) from None
+        where = FRAME if is_frame(source) else source
+        raise InvalidCosts(f"{where}: {fault.what}", fault.remedy) from None
+    return basis
 
 
 def _from_npz(path: str, world: World) -> CostBasis:
@@ -199,27 +210,33 @@ class CostTable:
     note: str
 
 
-def read_csv_costs(path: str, world: World) -> CostTable:
-    """One row per state or pair, and the names of the costs, which stand in the first line.
+def read_cost_table(source: Any, world: World) -> CostTable:
+    """One row per state or pair, and the names of the costs, which stand in the first line of a CSV
+    file, or are those of the columns of a data frame.
 
-    Columns called `state` and `action` say which row is whose, in any order, by the numbers that
-    states and actions have in the world; without them rows are taken in the order of the world's
-    states or pairs, or of all states and action numbers. Rows of actions that a state does not
-    offer are left out. A column that numbers the rows (`id`, `machine_id`, `index`, or the nameless
-    first column that data frames write) is not a cost. The end that a world has added for
+    Columns called `state` and `action` say which row is whose, in any order, by the numbers or the
+    names that states and actions have in the world; without them rows are taken in the order of the
+    world's states or pairs, or of all states and action numbers. Rows of actions that a state does
+    not offer are left out. A column that numbers the rows (`id`, `machine_id`, `index`, or the
+    nameless first column that data frames write) is not a cost. The end that a world has added for
     terminated episodes, and numbers that occur nowhere in a log, cost nothing if the table has no
     row for them: who wrote it may not know of them.
     """
-    header, rows = csv_rows(path)
-    require_memory(path, PER_BYTE * Path(path).stat().st_size, MEMORY_LIMIT)
+    given = frame_table(source) if is_frame(source) else csv_table(source)
+    if not is_frame(source):
+        require_memory(source, PER_BYTE * Path(source).stat().st_size, MEMORY_LIMIT)
+    table, known = given.knowing(KEYS), WorldNames.of(world)
+    keys = {"state": (known.states, Column("state")), "action": (known.actions, Column("action"))}
     lines: list[int] = []
-    table: list[list[float]] = []
-    for line, row in rows:
-        table.append(_numbers(path, line, row, header))
+    values: list[list[float]] = []
+    for line, row in table.rows:
+        values.append(_numbers(table.at(line), row, table.header, keys))
         lines.append(line)
-    if not table:
-        raise InvalidFile(f"{path} holds no costs", "Give a line with names, then a row per state")
-    return _Reading(path, header, np.array(table), lines).on(world)
+    if not values:
+        raise InvalidFile(
+            f"{table.name} holds no costs", "Give a line with names, then a row per state"
+        )
+    return _Reading(table.name, table.header, np.array(values), lines, table.unit).on(world)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +247,12 @@ class _Reading:
     header: list[str]
     values: FloatArray
     lines: list[int]
+    unit: str
+    """What is counted: lines of a file, rows of a data frame."""
+
+    def at(self, row: int) -> str:
+        """The place of a row, for messages."""
+        return f"{self.path}, {self.unit} {self.lines[row]}"
 
     def on(self, world: World) -> CostTable:
         keys = {name: place for place, name in enumerate(self.header) if name.lower() in KEYS}
@@ -265,7 +288,7 @@ class _Reading:
         wrong = (column != np.floor(column)) | (column < 0) | (column >= LARGEST_NUMBER)
         if (row := first_true(wrong)) is not None:
             raise InvalidCosts(
-                f"{self.path}, line {self.lines[row]}: {self.header[place]} is {column[row]:g}, "
+                f"{self.at(row)}: {self.header[place]} is {column[row]:g}, "
                 "not a whole number from 0",
                 "Number states and actions as the world does",
             )
@@ -278,7 +301,7 @@ class _Reading:
         if wrong.any() and not np.isnan(column).any():
             row = int(np.argmax(wrong))
             raise InvalidCosts(
-                f"{self.path}, line {self.lines[row]}: {self.header[place]!r} is {column[row]:g}, "
+                f"{self.at(row)}: {self.header[place]!r} is {column[row]:g}, "
                 f"after {column[row - 1]:g}: the rows do not stand in the order of their numbers",
                 "Call the column state if it says whose costs these are, and add a column action "
                 "if they differ by action; if it does not, leave it out",
@@ -292,8 +315,8 @@ class _Reading:
         if rows not in (world.num_states, world.num_pairs, complete):
             also = "" if world.pairs.is_complete else f" ({complete} with all action numbers)"
             raise InvalidCosts(
-                f"{self.path} has {rows} rows of costs, the last in line {self.lines[-1]}; the "
-                f"world has {world.num_states} states and {world.num_pairs} state-action pairs"
+                f"{self.path} has {rows} rows of costs, the last in {self.unit} {self.lines[-1]}; "
+                f"the world has {world.num_states} states and {world.num_pairs} state-action pairs"
                 f"{also}",
                 "Give one row per state, or one per pair; columns state and action say which is "
                 "whose",
@@ -327,7 +350,7 @@ class _Reading:
         if (row := first_true(counts != 1)) is not None:
             where = world.describe_pair(row) if "action" in keys else f"state {row}"
             found = [self.lines[k] for k in np.flatnonzero(known & (rows == row))[:2]]
-            there = f" (lines {found[0]} and {found[1]})" if len(found) > 1 else ""
+            there = f" ({self.unit}s {found[0]} and {found[1]})" if len(found) > 1 else ""
             missing = int((counts == 0).sum())
             also = f"; {missing} {what} have none" if missing > 1 else ""
             raise InvalidCosts(
@@ -342,8 +365,7 @@ class _Reading:
     def _require_states(self, states: IntArray, world: World) -> None:
         if (row := first_true(states >= world.num_states)) is not None:
             raise InvalidCosts(
-                f"{self.path}, line {self.lines[row]}: state is {states[row]}, outside "
-                f"0..{world.num_states - 1}",
+                f"{self.at(row)}: state is {states[row]}, outside 0..{world.num_states - 1}",
                 "Number states as the world does",
             )
 
@@ -354,7 +376,7 @@ class _Reading:
         possible = actions < pairs.width if not pairs.is_complete else known
         if (row := first_true(~known & ~possible & (world.observed_actions is None))) is not None:
             raise InvalidCosts(
-                f"{self.path}, line {self.lines[row]}: action is {actions[row]}, but state "
+                f"{self.at(row)}: action is {actions[row]}, but state "
                 f"{states[row]} has {pairs.actions_in_words(int(states[row]))}",
                 "Number actions as the world does",
             )
@@ -411,25 +433,32 @@ def _stored_names(path: str, arrays: NpzArrays) -> Sequence[str] | None:
     return [str(name) for name in arrays.read(NAMES).ravel()]
 
 
-def _numbers(path: str, line: int, row: list[str], header: list[str]) -> list[float]:
+def _numbers(
+    where: str, row: list[str], header: list[str], keys: Mapping[str, tuple[Known, Column]]
+) -> list[float]:
+    """The cells of a row as numbers; names of states and actions as theirs."""
     if len(row) != len(header):
         raise InvalidFile(
-            f"{path}, line {line}: {len(row)} cells, the first line names {len(header)}",
+            f"{where}: {len(row)} cells, the first line names {len(header)}",
             "Give one cell for each column",
         )
     numbers = []
     for place, (name, cell) in enumerate(zip(header, row, strict=True)):
+        text = cell.strip()
+        if text and name in keys and keys[name][1].is_name(text, where):
+            numbers.append(float(keys[name][0].number(text, f"{where}: {name}")))
+            continue
         value = _number(cell)
         if numbers_rows(name, first=place == 0):
             value = math.nan if value is None else value
         elif value is None:
-            found = repr(cell.strip()[:40]) if cell.strip() else "empty"
+            found = repr(text[:40]) if text else "empty"
             raise InvalidFile(
-                f"{path}, line {line}: {name} is {found}, expected a number", "Give plain numbers"
+                f"{where}: {name} is {found}, expected a number", "Give plain numbers"
             )
         elif not math.isfinite(value):
             raise InvalidCosts(
-                f"{path}, line {line}: {name} is {value}, which is not finite", "Give finite costs"
+                f"{where}: {name} is {value}, which is not finite", "Give finite costs"
             )
         numbers.append(value)
     return numbers

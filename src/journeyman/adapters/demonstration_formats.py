@@ -15,6 +15,7 @@ estimated how much a file will take.
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from journeyman.adapters.demonstration_reading import (
     MEMORY_LIMIT,
@@ -36,6 +37,7 @@ from journeyman.demonstrations import Demonstrations, files
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.storage import PathLike
+from journeyman.tables import FRAME, NO_WORLD, WorldNames, frame_table, is_frame
 from journeyman.world import World
 
 BYTES_PER_ITEM = 24
@@ -57,8 +59,16 @@ def write_npz(demonstrations: Demonstrations, path: Path) -> None:
 
 def read_csv(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a CSV file of either layout."""
-    *parts, logged = files.read_csv(path, allowance.require)
-    return Demonstrations(*parts, probabilities=logged).read_from(files.source(path))
+    *parts, logged, source = files.read_csv(path, allowance.require, allowance.names)
+    return Demonstrations(*parts, probabilities=logged).read_from(source)
+
+
+def read_frame(frame: Any, allowance: Allowance) -> Demonstrations:
+    """The demonstrations in a data frame with the columns of a CSV file."""
+    *parts, logged, source = files.read_table(
+        frame_table(frame), allowance.require, allowance.names
+    )
+    return Demonstrations(*parts, probabilities=logged).read_from(source)
 
 
 def write_csv(demonstrations: Demonstrations, path: Path) -> None:
@@ -78,7 +88,7 @@ SIGNS = {"metadata.json": "minari", "data/metadata.json": "minari", "state.json"
 
 
 def read_demonstrations(
-    path: PathLike,
+    path: PathLike | Any,
     *,
     format: str | None = None,  # noqa: A002
     world: World | None = None,
@@ -89,12 +99,14 @@ def read_demonstrations(
     """Read demonstrations in any format journeyman knows.
 
     Args:
-        path: a file, or the directory of a data set.
+        path: a file, the directory of a data set, or a data frame (pandas, polars, pyarrow) with
+            the columns of a CSV file.
         format: npz, csv, parquet, minari or imitation; None goes by the suffix of a file and by
             what lies in a directory.
         world: every step is checked to be possible in it, and the first that is not is named by its
             place in the file. Terminated episodes whose last step it does not have are given its
             sink as their last state, if it has one (records of Gymnasium name the state before).
+            Tables may use the names that it has for its states and actions.
         truncated_at: the time limit under which the episodes were recorded. Those of this length
             are truncated, whatever they are marked, except where `world` shows that they have come
             to rest; a longer one is refused. For recorders that mark every end as terminated.
@@ -108,11 +120,15 @@ def read_demonstrations(
     >>> read_demonstrations(path)
     Demonstrations(1 episodes, 2 steps, 0 terminated)
     """
-    source = _path(path)
     _require_kinds(world, memory_limit)
-    chosen = _known(format) if format is not None else _recognised(source)
-    read, _ = FORMATS[chosen]
-    demos = read(source, Allowance(path, memory_limit))
+    names = NO_WORLD if world is None else WorldNames.of(world)
+    if is_frame(path):
+        path, demos = FRAME, read_frame(path, Allowance(FRAME, memory_limit, names))
+    else:
+        source = _path(path)
+        chosen = _known(format) if format is not None else _recognised(source)
+        read, _ = FORMATS[chosen]
+        demos = read(source, Allowance(path, memory_limit, names))
     require_ids(demos)
     if world is not None:
         ended = fitted(demos, world, truncated_at, terminal_state)
@@ -163,7 +179,9 @@ def write_demonstrations(
 
 def _path(given: object) -> Path:
     if not isinstance(given, str | os.PathLike):
-        raise InvalidInput(f"path is a {type(given).__name__}", "Give the name of a file")
+        raise InvalidInput(
+            f"path is a {type(given).__name__}", "Give the name of a file, or a data frame"
+        )
     return Path(given)
 
 

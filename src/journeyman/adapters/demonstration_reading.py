@@ -19,6 +19,7 @@ from journeyman.demonstrations.demonstrations import at_limit, whole
 from journeyman.demonstrations.files import Source
 from journeyman.errors import InvalidDemonstrations, InvalidFile, TooLarge
 from journeyman.storage import PathLike, read_json
+from journeyman.tables import NO_WORLD, WorldNames
 from journeyman.world import World
 
 MEMORY_LIMIT = 300_000_000
@@ -31,10 +32,11 @@ JSON_LIMIT = 4 << 20
 
 @dataclass(frozen=True)
 class Allowance:
-    """Memory that the file at `path` may take."""
+    """Memory that the file at `path` may take, and the names that its steps may be given by."""
 
     path: PathLike
     limit: int = MEMORY_LIMIT
+    names: WorldNames = NO_WORLD
 
     def require(self, num_bytes: int) -> None:
         """Refuse to take more than the limit, before it is taken."""

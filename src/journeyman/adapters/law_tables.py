@@ -8,19 +8,21 @@ is the option `initial` (a state, `uniform`, or a file with the columns state,pr
 column `initial`, in some row of a state the probability that an episode starts there.
 
 States are numbered from 0, and every one has a row. Actions are numbers too, which may differ from
-state to state. States that are never left need no rows if the option `absorbing` names them.
+state to state. Either may have names instead, which the world keeps: they are numbered in the order
+of the names, and an action name means the same action in all states. States that are never left
+need no rows if the option `absorbing` names them.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 
-from journeyman.adapters.arrow_files import open_arrow
+from journeyman.adapters.arrow_files import PARQUET, open_arrow, open_table, parquet_header
 from journeyman.adapters.logged_worlds import read_logged_world
 from journeyman.adapters.source_options import (
     Options,
@@ -29,12 +31,23 @@ from journeyman.adapters.source_options import (
     memory_limit,
     refuse_unknown,
     require_memory,
-    whole_numbers,
+    states_in,
     world_bytes,
 )
 from journeyman.arrays import FloatArray, IntArray, first_true
-from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidFile
+from journeyman.tables import (
+    NO_WORLD,
+    Column,
+    Known,
+    Labels,
+    Table,
+    csv_table,
+    frame_table,
+    is_frame,
+    is_number,
+    plain_header,
+)
 from journeyman.world import World
 from journeyman.world.laws import ROW_SUM_TOLERANCE
 
@@ -49,11 +62,16 @@ PER_NUMBER = 40
 TABLES = (".csv", ".parquet")
 
 
-def read_table(path: str, options: Options) -> World:
-    """The world in a table: of known laws where it has a column of probabilities, else of a log."""
-    names = _header(path, memory_limit(options))
+def read_table(source: Any, options: Options) -> World:
+    """The world in a table: of known laws where it has a column of probabilities, else of a log.
+
+    A table is a CSV or Parquet file, or a data frame.
+    """
+    source = frame_table(source) if is_frame(source) else source
+    path, header = _header(source, memory_limit(options))
+    names = plain_header(header, (*IDS, PROBABILITY, *OF_LOGS))
     if PROBABILITY not in names or "next_state" not in names:
-        return read_logged_world(path, options)
+        return read_logged_world(source, options)
     for name in OF_LOGS:
         if name in names:
             raise InvalidFile(
@@ -61,10 +79,10 @@ def read_table(path: str, options: Options) -> World:
                 "row for every possible step, a log one for every observed step",
                 f"Leave out {PROBABILITY} if these are observed steps, else {name}",
             )
-    return read_law_table(path, options)
+    return read_law_table(source, options)
 
 
-def read_law_table(path: str, options: Options) -> World:
+def read_law_table(source: Any, options: Options) -> World:
     """The world whose laws stand in a table.
 
     >>> import tempfile
@@ -76,9 +94,11 @@ def read_law_table(path: str, options: Options) -> World:
     >>> world.transition.toarray().tolist(), world.is_estimated
     ([[0.5, 0.5], [0.0, 1.0]], False)
     """
+    limit = memory_limit(options)
+    path = source.name if isinstance(source, Table) else str(source)
     refuse_unknown(path, options, OPTIONS)
-    discount, limit = discount_of(path, options), memory_limit(options)
-    table = _Table.read(path, (*IDS, PROBABILITY), (INITIAL,), limit)
+    discount = discount_of(path, options)
+    table = _Table.read(source, (*IDS, PROBABILITY), (INITIAL,), limit)
     here, action, after = (table.ids(name) for name in IDS)
     laws = table.probabilities(PROBABILITY)
     ends = _absorbing(table, options, here, after)
@@ -100,33 +120,47 @@ def read_law_table(path: str, options: Options) -> World:
     return World(
         matrix, _initial(table, here, size, options), discount, choice_offsets=offsets,
         observed_actions=None if plain else numbers,
+        state_names=table.states.names, action_names=table.actions.names,
     )  # fmt: skip
 
 
-def _header(path: str, limit: int) -> list[str]:
-    if path.lower().endswith(".parquet"):
-        with open_arrow(Path(path), "Parquet", memory=limit) as file:
-            return list(file.names)
-    return csv_rows(path)[0]
+def _header(source: Any, limit: int) -> tuple[str, list[str]]:
+    """What a table is called, and the names of its columns."""
+    if isinstance(source, Table):
+        return source.name, source.header
+    if str(source).lower().endswith(PARQUET):
+        return str(source), parquet_header(Path(source), limit)[0]
+    return str(source), csv_table(source).header
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Columns of numbers, nan in empty cells, and where in the file each row stands."""
+    """Columns of numbers, nan in empty cells, and where in the file each row stands.
+
+    Where states or actions have names, the numbers are those of the names in their order.
+    """
 
     path: str
     columns: Mapping[str, FloatArray]
     lines: IntArray | None
     """None in Parquet files, where rows are numbered."""
+    states: Known = NO_WORLD.states
+    actions: Known = NO_WORLD.actions
+    unit: str = "line"
 
     @classmethod
     def read(
-        cls, path: str, required: Sequence[str], optional: Sequence[str], limit: int
+        cls,
+        source: Any,
+        required: Sequence[str],
+        optional: Sequence[str],
+        limit: int,
+        states: Known | None = None,
     ) -> "_Table":
-        read = _from_parquet if path.lower().endswith(".parquet") else _from_csv
-        table: _Table = read(path, tuple(required), tuple(optional), limit)
+        """Names of states are those of the table itself, unless `states` says what they mean."""
+        table = _read(source, tuple(required), tuple(optional), limit, states)
         if not table.columns[required[0]].size:
-            raise InvalidFile(f"{path} holds no row", "Give one row for every possible step")
+            raise InvalidFile(f"{table.path} holds no row", "Give one row for every possible step")
         return table
 
     def refuse(self, row: int, what: str, remedy: str) -> NoReturn:
@@ -135,13 +169,22 @@ class _Table:
     def place(self, row: int) -> str:
         if self.lines is None:
             return f"{self.path}, row {row}"
-        return f"{self.path}, line {self.lines[row]}"
+        return f"{self.path}, {self.unit} {self.lines[row]}"
+
+    def state(self, state: int) -> str:
+        """What a state is called."""
+        return str(state) if self.states.names is None else repr(self.states.names[state])
+
+    def action(self, action: int) -> str:
+        """What an action is called."""
+        return str(action) if self.actions.names is None else repr(self.actions.names[action])
 
     def ids(self, name: str) -> IntArray:
         values = self.columns[name]
         wrong = ~((values >= 0) & (values < LARGEST_ID) & (values == np.floor(values)))
         if (row := first_true(wrong)) is not None:
-            self.refuse(row, f"{name} is {values[row]:g}", "Number states and actions from 0")
+            found = "empty" if np.isnan(values[row]) else f"{values[row]:g}"
+            self.refuse(row, f"{name} is {found}", "Number states and actions from 0")
         return values.astype(np.int64)
 
     def probabilities(self, name: str, *, may_be_empty: bool = False) -> FloatArray:
@@ -168,34 +211,69 @@ def _places(
     return [name for name in required + optional if name in names]
 
 
-def _from_csv(
-    path: str, required: tuple[str, ...], optional: tuple[str, ...], limit: int
+def _read(
+    source: Any,
+    required: tuple[str, ...],
+    optional: tuple[str, ...],
+    limit: int,
+    states: Known | None,
 ) -> _Table:
-    header, rows = csv_rows(path)
-    require_memory(path, PER_NUMBER / 2 * Path(path).stat().st_size, limit)
-    names = _places(path, header, required, optional)
-    at, found, lines = [header.index(name) for name in names], [], []
-    for line, row in rows:
+    known = (*required, *optional)
+    if isinstance(source, str) and source.lower().endswith(PARQUET):
+        header, words = parquet_header(Path(source), limit)
+        if plain_header(header, known) == header and not set(words) & set(IDS):
+            return _from_parquet(source, required, optional, limit)
+    elif not isinstance(source, Table):
+        source = csv_table(source)
+        require_memory(source.name, PER_NUMBER / 2 * Path(source.name).stat().st_size, limit)
+    table = open_table(source, limit, lambda name: name in known)
+    return _from_text(table.knowing(known), required, optional, states)
+
+
+def _from_text(
+    table: Table, required: tuple[str, ...], optional: tuple[str, ...], states: Known | None
+) -> _Table:
+    names = _places(table.name, table.header, required, optional)
+    at, found, lines = [table.header.index(name) for name in names], [], []
+    labels = {"state": Labels(), "action": Labels()}
+    columns = {"state": Column("state"), "action": Column("action")}
+    for line, row in table.rows:
         cells = [row[place].strip() if place < len(row) else "" for place in at]
-        try:
-            found.append([float(text) if text else math.nan for text in cells])
-        except ValueError:
-            wrong = next(text for text in cells if text and not _is_number(text))
-            raise InvalidFile(
-                f"{path}, line {line}: {wrong[:40]!r} is not a number",
-                "Give numbers: states and actions from 0, probabilities from 0 to 1",
-            ) from None
+        numbers = []
+        for name, text in zip(names, cells, strict=True):
+            kind = "state" if name == "next_state" else name
+            if not text:
+                numbers.append(math.nan)
+            elif kind in columns and columns[kind].is_name(text, table.at(line)):
+                given = states if kind == "state" else None
+                numbers.append(
+                    labels[kind].number(text, table.at(line)) - Labels.FIRST
+                    if given is None
+                    else given.number(text, f"{table.at(line)}: {name}")
+                )
+            elif is_number(text):
+                numbers.append(float(text))
+            else:
+                raise InvalidFile(
+                    f"{table.at(line)}: {text[:40]!r} is not a number",
+                    "Give numbers: states and actions from 0, or names; probabilities from 0 to 1",
+                )
+        found.append(numbers)
         lines.append(line)
-    table = np.array(found).reshape(len(lines), len(names))
-    return _Table(path, dict(zip(names, table.T, strict=True)), np.array(lines, dtype=np.int64))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    values = dict(zip(names, np.array(found).reshape(len(lines), len(names)).T, strict=True))
+    known = {}
+    for kind, one in labels.items():
+        ordered, places = one.in_order(kind)
+        known[kind] = Known(kind, ordered)
+        for name in (kind, f"next_{kind}"):
+            if ordered is not None and name in values:
+                empty = np.isnan(values[name])
+                codes = np.where(empty, 0, values[name]).astype(np.int64)
+                values[name] = np.where(empty, np.nan, places[codes])
+    return _Table(
+        table.name, values, np.array(lines, dtype=np.int64), known["state"], known["action"],
+        table.unit,
+    )  # fmt: skip
 
 
 def _from_parquet(
@@ -220,13 +298,14 @@ def _absorbing(table: _Table, options: Options, here: IntArray, after: IntArray)
     text = options.get("absorbing", "")
     if text.strip() == UNLEFT:
         return np.setdiff1d(after, here)
-    ends = np.unique(np.array(whole_numbers("absorbing", text), dtype=np.int64))
+    named = table.states.names
+    ends = np.unique(np.array(states_in("absorbing", text, named), dtype=np.int64))
     if ((ends < 0) | (ends >= LARGEST_ID)).any():
         raise InvalidFile(f"absorbing = {text} holds no numbers of states", "Count from 0")
     for state in ends:
         if (row := first_true(here == state)) is not None:
             table.refuse(
-                row, f"state {state} is declared absorbing, and has a law of its own",
+                row, f"state {table.state(state)} is declared absorbing, and has a law of its own",
                 "Leave it out of absorbing, or leave out its rows",
             )  # fmt: skip
     return ends
@@ -256,11 +335,13 @@ def _refuse_missing(table: _Table, states: IntArray, after: IntArray, size: int)
             f"{table.path}: there are states up to {size - 1}, and state {state} has no row",
             "Number states from 0 without gaps",
         )
+    name = str(state) if table.states.names is None else table.states.names[state]
+    action = "0" if table.actions.names is None else table.actions.names[0]
     table.refuse(
-        entered, f"it leads to state {state}, which has no row",
-        f"Give its laws; if it is never left, add the row {state},0,{state},1 or give the option "
-        f"absorbing={state} (absorbing={UNLEFT} for all such; on the command line --absorbing "
-        f"{state} with world import, --option absorbing={state} elsewhere)",
+        entered, f"it leads to state {table.state(state)}, which has no row",
+        f"Give its laws; if it is never left, add the row {name},{action},{name},1 or give the "
+        f"option absorbing={name} (absorbing={UNLEFT} for all such; on the command line "
+        f"--absorbing {name} with world import, --option absorbing={name} elsewhere)",
     )  # fmt: skip
 
 
@@ -271,7 +352,8 @@ def _refuse_sums(table: _Table, row_of: IntArray, weights: FloatArray, pairs: In
         state, action = divmod(int(pairs[wrong]), LARGEST_ID)
         table.refuse(
             int(np.argmax(row_of == wrong)),
-            f"the probabilities of state {state}, action {action} add up to {sums[wrong]:.9g}",
+            f"the probabilities of state {table.state(state)}, action {table.action(action)} "
+            f"add up to {sums[wrong]:.9g}",
             "Give every possible step, and probabilities with all their digits (double precision)",
         )
 
@@ -280,9 +362,9 @@ def _initial(table: _Table, here: IntArray, size: int, options: Options) -> Floa
     """The law of the first state: by option, from a file, or from the column."""
     text = options.get(INITIAL, "")
     if text.lower().endswith(TABLES):
-        return _law_in(text, size, memory_limit(options))
+        return _law_in(text, size, memory_limit(options), table.states)
     if text or INITIAL not in table.columns:
-        return initial_law(table.path, options, size, np.ones(size))
+        return initial_law(table.path, options, size, np.ones(size), table.states.names)
     stated = table.probabilities(INITIAL, may_be_empty=True)
     rows = np.flatnonzero(~np.isnan(stated))
     law = np.zeros(size)
@@ -290,15 +372,16 @@ def _initial(table: _Table, here: IntArray, size: int, options: Options) -> Floa
     if (at := first_true(law[here[rows]] != stated[rows])) is not None:
         row = int(rows[at])
         table.refuse(
-            row, f"initial is {stated[row]:g}, and another row of state {here[row]} has "
-            f"{law[here[row]]:g}",
+            row,
+            f"initial is {stated[row]:g}, and another row of state "
+            f"{table.state(int(here[row]))} has {law[here[row]]:g}",
             "Give the probability that an episode starts in the state, once or always the same",
         )  # fmt: skip
     return law
 
 
-def _law_in(path: str, size: int, limit: int) -> FloatArray:
-    table = _Table.read(path, ("state", PROBABILITY), (), limit)
+def _law_in(path: str, size: int, limit: int, known: Known) -> FloatArray:
+    table = _Table.read(path, ("state", PROBABILITY), (), limit, known)
     states, law = table.ids("state"), np.zeros(size)
     if (row := first_true(states >= size)) is not None:
         table.refuse(row, f"state {states[row]} is outside 0..{size - 1}", "Give a known state")

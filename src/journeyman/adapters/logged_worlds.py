@@ -9,9 +9,10 @@ marked `terminated` leads to an added absorbing state, the sink, because the sam
 entered with and without an end.
 
 Rows of an episode have to follow one another: t = 0, 1, 2, ..., each from where the one before it
-led. A gap in t is refused, unless `gaps=allow` declares that what is missing does not depend on
-what happened there; then every row is a step of its own, and the start of an episode without t = 0
-is not known.
+led. Another column may order the rows instead of t: step, timestamp, time, ... (`tables.ORDERS`).
+States and actions may have names, which the world keeps. A gap in t is refused, unless `gaps=allow`
+declares that what is missing does not depend on what happened there; then every row is a step of
+its own, and the start of an episode without t = 0 is not known.
 
 Some recorders mark a step terminated also where a time limit stops the episode. `truncated_at`
 names that limit. Whether an episode has ended by its last possible step is then not known, whatever
@@ -23,7 +24,6 @@ grow in a step, the same law everywhere, `resets=1:0` that action 1 first sets i
 names an NPZ file with the tables `groups` and `targets` of other groups and outcomes.
 """
 
-import re
 import warnings
 from array import array
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.arrow_files import open_arrow
+from journeyman.adapters.arrow_files import PARQUET, open_arrow, open_table, parquet_header
 from journeyman.adapters.npz_arrays import open_npz
 from journeyman.adapters.source_options import (
     Options,
@@ -42,14 +42,25 @@ from journeyman.adapters.source_options import (
     memory_limit,
     refuse_unknown,
     require_memory,
+    states_in,
     truth_value,
     whole_number,
     whole_numbers,
 )
 from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.demonstrations.demonstrations import warn_of_limit
-from journeyman.demonstrations.files import csv_rows
 from journeyman.errors import InvalidFile, InvalidWorld
+from journeyman.tables import (
+    ORDERS,
+    WHOLE,
+    Column,
+    Labels,
+    Order,
+    Table,
+    csv_table,
+    order_column,
+    plain_header,
+)
 from journeyman.world import SharedLaws, World, estimation
 from journeyman.world.pairs import MOST_NAMED
 
@@ -57,54 +68,42 @@ EPISODE = "episode"
 
 
 class Columns(dict[str, IntArray]):
-    """Columns by their names, and the names of episodes that are no numbers."""
+    """Columns by their names; the names of episodes that are no numbers, and those of states and
+    actions, None where they are numbers."""
 
     def __init__(
-        self, columns: Mapping[str, IntArray], episodes: "EpisodeNames | None" = None
+        self,
+        columns: Mapping[str, IntArray],
+        episodes: Labels | None = None,
+        states: tuple[str, ...] | None = None,
+        actions: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(columns)
-        self.episodes = EpisodeNames() if episodes is None else episodes
+        self.episodes = Labels() if episodes is None else episodes
+        self.states, self.actions = states, actions
 
     def changed(self, columns: Mapping[str, IntArray]) -> "Columns":
         """Other columns of the same episodes."""
-        return Columns(columns, self.episodes)
+        return Columns(columns, self.episodes, self.states, self.actions)
 
     def episode_name(self, row: int) -> str:
         """What the episode of a row is called in its file."""
         return self.episodes.name(int(self[EPISODE][row]))
 
-
-class EpisodeNames:
-    """Numbers for names of episodes, beyond all whole numbers that a file may hold."""
-
-    FIRST, PER_NAME = 1 << 62, 200
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self.num_bytes = 0
-
-    def number(self, name: str) -> int:
-        if name not in self._numbers:
-            self._numbers[name] = self.FIRST + len(self._numbers)
-            self.num_bytes += self.PER_NAME + len(name)
-        return self._numbers[name]
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def name(self, number: int) -> str:
-        if number < self.FIRST:
-            return str(number)
-        return list(self._numbers)[number - self.FIRST][:40]
+    def state_name(self, name: str, row: int) -> str:
+        """What a cell of the column `name` says."""
+        state = int(self[name][row])
+        return str(state) if self.states is None else repr(self.states[state][:40])
 
 
 TRUE, FALSE = {"true", "yes"}, {"false", "no", ""}
-WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
 COLUMN_LIMIT = 1000
 PER_ENTRY = 24
 """Bytes of an entry on its way from a file to an array."""
 REQUIRED = ("state", "action", "next_state")
 OPTIONAL = ("count", "episode", "t", "terminated")
+KNOWN = (*REQUIRED, *OPTIONAL, *ORDERS)
+CHECKED_ROWS = 4096
 LARGEST_ID = 1 << 31
 LINE, ROW = "line", "row"
 """Besides its columns a table has the line, or else the number, of every row."""
@@ -112,18 +111,69 @@ FLAGS = ("terminated",)
 """Columns of truth values; in the others an empty cell is an error."""
 
 
-def read_csv_columns(path: str, limit: int) -> Columns:
-    """The columns of a log that is a CSV file, whose first line names them; others are ignored."""
-    header, rows = csv_rows(path)
-    require_memory(path, PER_ENTRY / 2 * Path(path).stat().st_size, limit)
-    places = places_of(path, header)
-    kept = {name: array("q") for name in (*places, LINE)}
-    episodes = EpisodeNames()
-    for line, row in rows:
-        _keep(path, line, row, places, kept, episodes)
+def read_columns(source: Any, limit: int) -> Columns:
+    """The columns of a log: a CSV file, a Parquet file or a data frame."""
+    if isinstance(source, str) and source.lower().endswith(PARQUET):
+        header, words = parquet_header(Path(source), limit)
+        named = set(words) & set(REQUIRED + ORDERS)
+        if plain_header(header, KNOWN) == header and not named and _order(header) in (None, "t"):
+            return read_parquet_columns(source, limit)
+    if isinstance(source, str) and not source.lower().endswith(PARQUET):
+        table = csv_table(source)
+        require_memory(source, PER_ENTRY / 2 * Path(source).stat().st_size, limit)
+    else:
+        table = open_table(source, limit, lambda name: name in KNOWN)
+    return read_text_columns(table.knowing(KNOWN), limit)
+
+
+def read_text_columns(table: Table, limit: int) -> Columns:
+    """The columns of a log of text, whose first line names them; others are ignored."""
+    places = places_of(table.name, table.header)
+    column = _order(table.header)
+    if column is not None:
+        places["t"] = table.header.index(column)
+    reading = _Reading(table, Order(column or "t"))
+    kept: dict[str, Any] = {name: array("q") for name in (*places, LINE)}
+    kept["t"] = []
+    for line, row in table.rows:
+        reading.keep(line, row, places, kept)
         kept[LINE].append(line)
+        if line % CHECKED_ROWS == 0:
+            require_memory(table.name, reading.num_bytes, limit)
+    moments = np.array(kept.pop("t"))
     columns = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
-    return Columns(columns, episodes)
+    if table.unit == ROW:
+        columns[ROW] = columns.pop(LINE)
+    found = reading.named(columns)
+    if column is not None:
+        found["t"] = moments if reading.order.counts_steps else _ranks(table, found, moments)
+        found["t"] = found["t"].astype(np.int64)
+    return found
+
+
+def _order(header: Sequence[str]) -> str | None:
+    """The column that orders rows; without episodes nothing but t means something."""
+    if EPISODE in header:
+        return order_column(header)
+    return "t" if "t" in header else None
+
+
+def _ranks(table: Table, columns: Columns, moments: Any) -> IntArray:
+    """How many rows of its episode come before every row."""
+    order = np.lexsort([moments, columns[EPISODE]])
+    episodes, times = columns[EPISODE][order], moments[order]
+    again = (np.diff(episodes) == 0) & (np.diff(times) == 0)
+    if (step := first_true(again)) is not None:
+        row, other = int(order[step + 1]), int(order[step])
+        earlier = place_of(table.name, columns, other).removeprefix(table.name).lstrip(",: ")
+        raise InvalidFile(
+            f"{place_of(table.name, columns, row)} has the same {_order(table.header)} as "
+            f"{earlier}, in episode {columns.episode_name(row)}",
+            "Give the rows of an episode different moments, or number them by a column t",
+        )
+    ranks = np.empty(order.size, dtype=np.int64)
+    ranks[order] = np.arange(order.size) - np.searchsorted(episodes, episodes)
+    return ranks
 
 
 def read_parquet_columns(path: str, limit: int) -> Columns:
@@ -135,7 +185,7 @@ def read_parquet_columns(path: str, limit: int) -> Columns:
         needed = PER_ENTRY * file.num_rows * len(REQUIRED + OPTIONAL)
         require_memory(f"{path}, with {file.num_rows} rows,", needed, limit)
         parts: dict[str, list[IntArray]] = {name: [] for name in names}
-        episodes = EpisodeNames()
+        episodes = Labels()
         for batch in file.batches(names):
             for name in file.texts[len(episodes) :]:
                 episodes.number(name)
@@ -143,7 +193,7 @@ def read_parquet_columns(path: str, limit: int) -> Columns:
             for name in names:
                 values = batch.filled(name)
                 is_text = batch.columns[name].is_text
-                parts[name].append(values + EpisodeNames.FIRST if is_text else values)
+                parts[name].append(values + Labels.FIRST if is_text else values)
     columns = {name: np.concatenate(parts[name]) for name in names}
     return Columns({**columns, ROW: np.arange(file.num_rows)}, episodes)
 
@@ -179,44 +229,68 @@ def places_of(path: str, header: list[str]) -> dict[str, int]:
     return {name: names.index(name) for name in REQUIRED + OPTIONAL if name in names}
 
 
-def _keep(
-    path: str,
-    line: int,
-    row: list[str],
-    places: Mapping[str, int],
-    kept: Mapping[str, Any],
-    episodes: EpisodeNames,
-) -> None:
-    for name, place in places.items():
-        if place >= len(row):
-            raise InvalidFile(f"{path}, line {line}: {name} is missing", "Complete the row")
-        text = row[place].strip()
+class _Reading:
+    """Reads the cells of a log."""
+
+    def __init__(self, table: Table, order: Order) -> None:
+        self.table, self.order = table, order
+        self.episodes, self.states, self.actions = Labels(), Labels(), Labels()
+        self.kinds = {"state": Column("state"), "action": Column("action")}
+        self.kinds["next_state"] = self.kinds["state"]
+
+    @property
+    def num_bytes(self) -> int:
+        return self.episodes.num_bytes + self.states.num_bytes + self.actions.num_bytes
+
+    def keep(
+        self, line: int, row: list[str], places: Mapping[str, int], kept: Mapping[str, Any]
+    ) -> None:
+        """Add the cells of a row."""
+        for name, place in places.items():
+            if place >= len(row):
+                raise InvalidFile(f"{self.table.at(line)}: {name} is missing", "Complete the row")
+            kept[name].append(self._number(line, name, row[place].strip()))
+
+    def _number(self, line: int, name: str, text: str) -> Any:
         if name in FLAGS and text.lower() in TRUE | FALSE:
-            kept[name].append(text.lower() in TRUE)
-        elif WHOLE.fullmatch(text):
-            kept[name].append(_allowed(path, line, name, int(text.partition(".")[0])))
-        elif name == EPISODE:
+            return text.lower() in TRUE
+        where = self.table.at(line)
+        if name == "t" and text:
+            return self.order.number(text, where)
+        if name in self.kinds and text and self.kinds[name].is_name(text, where):
+            labels = self.actions if name == "action" else self.states
+            return labels.number(text, where)
+        if WHOLE.fullmatch(text):
+            return _allowed(where, name, int(text.partition(".")[0]))
+        if name == EPISODE:
             if not text:
                 raise InvalidFile(
-                    f"{path}, line {line}: episode is empty",
-                    "Give every row the name of its episode",
+                    f"{where}: episode is empty", "Give every row the name of its episode"
                 )
-            kept[name].append(episodes.number(text))
-        else:
-            raise InvalidFile(
-                f"{path}, line {line}: {name} is {text[:40]!r}, expected a whole number",
-                "Number states and actions from 0",
-            )
+            return self.episodes.number(text)
+        raise InvalidFile(
+            f"{where}: {name} is {text[:40]!r}, expected a whole number",
+            "Number states and actions from 0, or give them names",
+        )
+
+    def named(self, columns: dict[str, IntArray]) -> Columns:
+        """The columns with numbers for names, in the order of the names."""
+        states, places = self.states.in_order("state")
+        actions, action_places = self.actions.in_order("action")
+        if states is not None:
+            for name in ("state", "next_state"):
+                columns[name] = places[columns[name] - Labels.FIRST]
+        if actions is not None:
+            columns["action"] = action_places[columns["action"] - Labels.FIRST]
+        return Columns(columns, self.episodes, states, actions)
 
 
-def _allowed(path: str, line: int, name: str, value: int) -> int:
+def _allowed(where: str, name: str, value: int) -> int:
     """A number that may be an id, where one is expected."""
     if name not in REQUIRED or 0 <= value < LARGEST_ID:
         return value
     wrong = "expected an id from 0" if value < 0 else f"too large: ids are below {LARGEST_ID}"
-    raise InvalidFile(
-        f"{path}, line {line}: {name} is {value}, {wrong}", "Number states and actions from 0"
-    )
+    raise InvalidFile(f"{where}: {name} is {value}, {wrong}", "Number states and actions from 0")
 
 
 INCREMENTS, RESETS, SHARED = "increments", "resets", "shared"
@@ -227,6 +301,7 @@ OPTIONS = (
 UNLEFT, ALLOW = "unleft", "allow"
 """Values of absorbing, for every state that was reached and never left, and of gaps."""
 TRUNCATED_AT = "truncated_at"
+ENDED_NAME = "ended"
 ENDED = "nowhere, unless as the next state of a step marked terminated, which leads to the sink"
 LEFT_OUT = "nowhere, unless in a step that truncated_at leaves out"
 LIMIT_OPTION = "the option truncated_at={0} (on the command line --option truncated_at={0})"
@@ -237,11 +312,13 @@ PER_ROW, PER_STATE = 200, 100
 """Bytes that a row of the log, and a state, take while frequencies are computed."""
 
 
-def read_logged_world(path: str, options: Options) -> World:
-    """The world whose laws are the frequencies in a log, a CSV or Parquet file."""
-    is_parquet, limit = path.lower().endswith(".parquet"), memory_limit(options)
-    columns = (read_parquet_columns if is_parquet else read_csv_columns)(path, limit)
+def read_logged_world(source: Any, options: Options) -> World:
+    """The world whose laws are the frequencies in a log: a CSV or Parquet file, or a table."""
+    limit = memory_limit(options)
+    path = source.name if isinstance(source, Table) else str(source)
+    columns = read_columns(source, limit)
     refuse_unknown(path, options, OPTIONS)
+    _refuse_numbers_of_names(path, columns, options)
     discount = discount_of(path, options)
     rows = _counted(path, columns, options)
     shared = _shared_tables(path, options, limit)
@@ -256,7 +333,7 @@ def read_logged_world(path: str, options: Options) -> World:
         following = np.where(rows["terminated"] != 0, sink, following)
         if given["initial"] is not None:
             given["initial"] = np.append(given["initial"], 0.0)
-    ends = _absorbing(options, rows["state"], following, sink)
+    ends = _absorbing(options, rows, following, sink)
     if shared is None:
         shared = _increments(path, options, size, int(rows["action"].max()) + 1, sink)
     steps = (rows["state"], rows["action"], following)
@@ -265,7 +342,25 @@ def read_logged_world(path: str, options: Options) -> World:
         drop_unseen=_drops(options), times=rows["count"], shared=shared,
         wording=_wording(path, rows, sink, TRUNCATED_AT in options),
     )  # fmt: skip
-    return World(**arguments, discount=discount, sink=sink)
+    names = rows.states if sink is None or rows.states is None else with_end(rows.states)
+    return World(
+        **arguments, discount=discount, sink=sink, state_names=names, action_names=rows.actions
+    )
+
+
+def with_end(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of states, and one for the added end of episodes."""
+    return (*names, ENDED_NAME if ENDED_NAME not in names else f"{ENDED_NAME} (added)")
+
+
+def _refuse_numbers_of_names(path: str, columns: Columns, options: Options) -> None:
+    """Options that speak of numbers of states."""
+    for option in ("num_states", INCREMENTS, RESETS, SHARED):
+        if option in options and columns.states is not None:
+            raise InvalidWorld(
+                f"{path} has names of states, and the option {option} is for numbers of states",
+                f"Leave {option} out, or number the states from 0",
+            )
 
 
 def _shared_tables(path: str, options: Options, limit: int) -> SharedLaws | None:
@@ -316,19 +411,20 @@ def _increments(
     return SharedLaws.increments(size, steps, num_actions=actions, resets=resets)
 
 
-def _absorbing(options: Options, here: IntArray, following: IntArray, sink: int | None) -> IntArray:
+def _absorbing(options: Options, rows: Columns, following: IntArray, sink: int | None) -> IntArray:
     """The states that are declared never to be left, and the sink."""
     text = options.get("absorbing", "")
     if text.strip() == UNLEFT:
-        return np.setdiff1d(following, here)
-    ends = whole_numbers("absorbing", text)
+        return np.setdiff1d(following, rows["state"])
+    ends = states_in("absorbing", text, rows.states)
     return np.array(ends if sink is None else [*ends, sink], dtype=np.int64)
 
 
 def _wording(path: str, rows: Columns, sink: int | None, limited: bool) -> estimation.RecordWording:
     def declare(states: Sequence[int]) -> str:
         few = len(states) <= MOST_NAMED
-        value = ",".join(str(state) for state in states) if few else UNLEFT
+        names = [str(one) if rows.states is None else rows.states[one] for one in states]
+        value = ",".join(names) if few else UNLEFT
         return f"the option absorbing={value} (on the command line --option absorbing={value})"
 
     return estimation.RecordWording(
@@ -393,7 +489,7 @@ def _number_of_states(rows: Columns, options: Options, shared: SharedLaws | None
 def _starts(path: str, rows: Columns, options: Options, states: FloatArray) -> dict[str, Any]:
     """A known law, which may be uniform over `states`, or the observed first states."""
     if "initial" in options or "episode" not in rows:
-        law = initial_law(path, options, states.size, states)
+        law = initial_law(path, options, states.size, states, rows.states)
         return {"initial": law, "initial_states": None}
     first = _first_rows(path, rows, allowed=_allow_gaps(options))
     return {"initial": None, "initial_states": rows["state"][first]}
@@ -558,8 +654,8 @@ def _broken(path: str, columns: Columns, before: int, after: int) -> InvalidFile
             f"gaps={ALLOW} (on the command line --option gaps={ALLOW})",
         )
     return InvalidFile(
-        f"{where} is from state {columns['state'][after]}, but {earlier} leads to state "
-        f"{columns['next_state'][before]}",
+        f"{where} is from state {columns.state_name('state', after)}, but {earlier} leads to state "
+        f"{columns.state_name('next_state', before)}",
         "Give every step its own row; next_state is the state of the next row"
         + ("" if timed else ", and rows of an episode are in order, or numbered by a column t"),
     )

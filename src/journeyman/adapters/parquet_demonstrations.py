@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.adapters.arrow_files import ArrowFile, open_arrow
+from journeyman.adapters.arrow_files import (
+    ArrowFile,
+    open_arrow,
+    parquet_header,
+    parquet_table,
+)
 from journeyman.adapters.demonstration_reading import Allowance
 from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.demonstrations import Demonstrations
@@ -20,12 +25,15 @@ from journeyman.demonstrations.files import (
     NEXT_STATE,
     PROBABILITY,
     Source,
+    known_columns,
+    read_table,
     require_columns,
     state_columns,
     wrong_time,
 )
 from journeyman.errors import InvalidFile, MissingExtra
 from journeyman.storage import write_atomically
+from journeyman.tables import order_column, plain_header
 
 BYTES_PER_ROW = 112
 """What a row takes at the peak: the columns, the flat arrays, and those of the value."""
@@ -138,12 +146,30 @@ NAME_BYTES = 200
 
 def read_parquet(path: Path, allowance: Allowance) -> Demonstrations:
     """The demonstrations in a Parquet file."""
+    header, words = parquet_header(path, allowance.limit)
+    if _is_read_as_text(header, words):
+        table = parquet_table(path, allowance.limit, _is_wanted)
+        *parts, logged, source = read_table(table, allowance.require, allowance.names)
+        return Demonstrations(*parts, probabilities=logged).read_from(source)
     reals = [f"{name}_{k}" for name in ("state", NEXT_STATE) for k in range(MOST_AXES)]
     with open_arrow(
         path, "Parquet", memory=allowance.limit, texts=[EPISODE], reals=[*reals, PROBABILITY]
     ) as file:
         require_columns(path, file.names)
         return _table(file, allowance).demonstrations()
+
+
+def _is_read_as_text(header: list[str], words: list[str]) -> bool:
+    """Whether columns hold names or moments, or have other names than those of numbers."""
+    used = {"state", "action", NEXT_STATE, "t"}
+    if used & set(words):
+        return True
+    plain = plain_header(header, known_columns(header))
+    return plain != header or ("t" not in header and order_column(header) is not None)
+
+
+def _is_wanted(name: str) -> bool:
+    return name in known_columns([name])
 
 
 def _table(file: ArrowFile, allowance: Allowance) -> DemonstrationTable:

@@ -7,13 +7,14 @@ would take for true.
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from journeyman.arrays import FloatArray
 from journeyman.errors import InvalidInput, InvalidWorld, TooLarge
+from journeyman.tables import Known, is_number
 
 Options: TypeAlias = Mapping[str, str]
 
@@ -77,6 +78,22 @@ def whole_numbers(name: str, text: str) -> list[int]:
     return [whole_number(name, part) for part in text.split(",") if part.strip()]
 
 
+def states_in(option: str, text: str, names: Sequence[str] | None) -> list[int]:
+    """States separated by commas, by their numbers or, where they have some, by their names."""
+    if names is None:
+        return whole_numbers(option, text)
+    known = Known("state", names)
+    whole = text.strip()
+    parts = [whole] if whole in names else [part.strip() for part in text.split(",")]
+    return [
+        whole_number(option, part)
+        if is_number(part)
+        else known.number(part, f"the option {option}")
+        for part in parts
+        if part
+    ]
+
+
 def truth_value(name: str, text: str) -> bool:
     word = text.strip().lower()
     if word not in TRUE | FALSE:
@@ -84,7 +101,13 @@ def truth_value(name: str, text: str) -> bool:
     return word in TRUE
 
 
-def initial_law(source: str, options: Options, num_states: int, uniform: FloatArray) -> FloatArray:
+def initial_law(
+    source: str,
+    options: Options,
+    num_states: int,
+    uniform: FloatArray,
+    names: Sequence[str] | None = None,
+) -> FloatArray:
     """The law of the first state by the option `initial`: a state, or uniform over `uniform`."""
     text = options.get("initial")
     if text is None:
@@ -96,7 +119,7 @@ def initial_law(source: str, options: Options, num_states: int, uniform: FloatAr
         )
     if text == "uniform":
         return np.asarray(uniform / uniform.sum())
-    state = whole_number("initial", text)
+    state = whole_number("initial", text) if names is None else _one("initial", text, names)
     if not 0 <= state < num_states:
         raise InvalidWorld(
             f"initial = {state} is outside 0..{num_states - 1}",
@@ -105,6 +128,13 @@ def initial_law(source: str, options: Options, num_states: int, uniform: FloatAr
     law = np.zeros(num_states)
     law[state] = 1.0
     return law
+
+
+def _one(option: str, text: str, names: Sequence[str]) -> int:
+    found = states_in(option, text, names)
+    if len(found) != 1:
+        raise InvalidWorld(f"{option} = {text!r} is not one state", "Give the name of one state")
+    return found[0]
 
 
 def arguments_for(source: str, function: Callable[..., Any], options: Options) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from journeyman.costs import CostBasis
 from journeyman.errors import InvalidInput, InvalidWorld, MissingExtra
 from journeyman.gallery import Queues
 from journeyman.storage import PathLike
+from journeyman.tables import is_frame
 from journeyman.world import World
 from journeyman.world.conversions import state_major
 
@@ -207,8 +208,9 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 ICU_SEPSIS = "icu-sepsis"
 
 
-def read_world(source: PathLike, *, options: Mapping[str, str] = NO_OPTIONS) -> World:
-    """The world that `source` names, a file or one of the names above.
+def read_world(source: PathLike | Any, *, options: Mapping[str, str] = NO_OPTIONS) -> World:
+    """The world that `source` names, a file or one of the names above; or a data frame (pandas,
+    polars, pyarrow) with the columns of a table of laws or of a log.
 
     >>> world = read_world("gym:FrozenLake-v1", options={"discount": "0.95", "map_name": "8x8"})
     >>> world.num_states, world.sink
@@ -216,6 +218,8 @@ def read_world(source: PathLike, *, options: Mapping[str, str] = NO_OPTIONS) -> 
     >>> read_world("gallery:grid", options={"size": "4"}).num_pairs
     64
     """
+    if is_frame(source):
+        return read_table(source, options)
     source = os.fspath(source)
     if source == ICU_SEPSIS:
         return read_gallery_world(f"{GALLERY}icu_sepsis", options)
@@ -250,4 +254,5 @@ SUFFIXES: Mapping[str, Reader] = {
     ".umb": read_umb_world,
     ".csv": read_table,
     ".parquet": read_table,
+    ".pq": read_table,
 }

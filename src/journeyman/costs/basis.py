@@ -106,30 +106,26 @@ class CostBasis:
 
     def on(self, world: World) -> Matrix:
         """The basis with one row per pair of `world`."""
-        if world.layers is not None and world.layers.is_base_shaped(self.matrix.shape):
-            base = world.layers.base.pairs
-            return cast(
-                Matrix,
-                world.layers.lifted(
-                    base.per_pair("cost basis", self.matrix, InvalidCosts), world.pairs
-                ),
-            )
+        made = world.reduction
+        if made is not None and made.is_base_shaped(self.matrix.shape):
+            rows = made.base.pairs.per_pair("cost basis", self.matrix, InvalidCosts)
+            return cast(Matrix, made.lifted(rows, world.pairs))
         return world.pairs.per_pair("cost basis", self.matrix, InvalidCosts)
 
     def fitted(self, world: World) -> "CostBasis":
         """The same basis without rows of pairs that `world` does not offer, if it has such rows; in
-        a world with a horizon, with rows for all of its layers."""
-        if world.layers is not None:
-            return self._in_layers(world)
+        a world that was made of another, as costs of that one."""
+        if world.reduction is not None:
+            return self._reduced(world)
         rows, pairs = self.matrix.shape[0], world.pairs
         if pairs.is_complete or rows in (len(pairs), world.num_states):
             return self
         return self._with_matrix(self.on(world))
 
-    def _in_layers(self, world: World) -> "CostBasis":
-        assert world.layers is not None
+    def _reduced(self, world: World) -> "CostBasis":
+        assert world.reduction is not None
         rows = self.on(world)
-        if abs(rows[world.pairs.offsets[world.layers.end] :]).max() > 0:
+        if abs(rows[world.pairs.offsets[world.reduction.end] :]).max() > 0:
             raise InvalidCosts(
                 "the basis has costs at the end of an episode, behind its last step",
                 "Give zeros there, or the costs of the world without the horizon",

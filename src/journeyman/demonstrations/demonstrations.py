@@ -36,6 +36,7 @@ from journeyman.demonstrations import files
 from journeyman.demonstrations.files import Origin, Source
 from journeyman.errors import InvalidDemonstrations
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.tables import is_csv
 from journeyman.world import Pairs, World
 
 FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
@@ -359,6 +360,12 @@ class Demonstrations:
         [0, 3, 5, 6]
         """
         layers = world.layers
+        if world.averages is not None and self.terminated.any():
+            raise InvalidDemonstrations(
+                f"{self.where(int(np.argmax(self.terminated)))} is marked as terminated, and a "
+                "world of average costs has no end",
+                "Mark episodes as cut off: their records end, their lives do not",
+            )
         if layers is None:
             return self
         self.require_ids("a world with a horizon")
@@ -395,12 +402,12 @@ class Demonstrations:
         return bool((self.next_states[self.offsets[:-1]] >= num_states).all())
 
     def pairs_in(self, world: World) -> IntArray:
-        """The pair of `world` behind every step; every step is checked to be possible there, once
-        for the world that was asked for last."""
+        """The pair of `world` behind every step; every step is checked to be possible there (or in
+        the world that one of averages was made of), once for the world that was asked for last."""
         self.require_ids("a world")
         checked_in, pairs = vars(self).get("_possible", (None, None))
         if checked_in is None or checked_in() is not world:
-            pairs = read_only(possible_pairs(self, world))
+            pairs = read_only(possible_pairs(self, world.of_records))
             assign(self, _possible=(weakref.ref(world), pairs))
         return np.asarray(pairs)
 
@@ -409,7 +416,7 @@ class Demonstrations:
 
     def save(self, path: PathLike) -> None:
         """Write to a file: comma-separated text for `*.csv`, otherwise the native format."""
-        if files.is_csv(path):
+        if is_csv(path):
             files.write_csv(
                 path, self.states, self.actions, self.offsets, self.terminated, self.probabilities
             )
@@ -446,15 +453,15 @@ class Demonstrations:
         """
         demos = cls._load(path, memory_limit)
         ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
-        if truncated_at is None and files.is_csv(path):
+        if truncated_at is None and is_csv(path):
             warn_of_limit(demos, path, stacklevel=2)
         return ended
 
     @classmethod
     def _load(cls, path: PathLike, memory_limit: int | None) -> Self:
-        if files.is_csv(path):
-            *parts, logged = files.read_csv(path)
-            return cls(*parts, probabilities=logged).read_from(files.source(path))
+        if is_csv(path):
+            *parts, logged, source = files.read_csv(path)
+            return cls(*parts, probabilities=logged).read_from(source)
         files.refuse_foreign(path)
         _, arrays = load_arrays(path, "demonstrations", SCHEMA_VERSION, memory_limit=memory_limit)
         columns = ("states", "actions", "offsets", "terminated")

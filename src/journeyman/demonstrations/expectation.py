@@ -323,8 +323,11 @@ def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatA
 
 
 def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
-    """sum_t discount^t psi(x_t, a_t) of every episode: (episodes x costs)."""
+    """sum_t discount^t psi(x_t, a_t) of every episode, in a world of averages the mean of its
+    steps: (episodes x costs)."""
     weights = world.discount ** demos.step_times.astype(float)
+    if world.averages is not None:
+        weights = world.averages.times[demos.step_states] / np.repeat(demos.lengths, demos.lengths)
     visits = sparse.csr_array(
         (weights, demos.pairs_in(world), demos.offsets), shape=(len(demos), world.num_pairs)
     )
@@ -337,7 +340,9 @@ class Tails:
     """What comes after the record of each episode.
 
     A terminated episode whose absorbing state costs the same under each of its actions has a known
-    tail, psi(x_T) discount^T/(1 - discount). Nothing is known about any other tail.
+    tail, psi(x_T) discount^T/(1 - discount). Nothing is known about any other tail. In a world of
+    averages 2 D/T stands for the time without a record: the expected mean of T steps is off by at
+    most half of a cost's range times it (`world.averages`).
     """
 
     known: BoolArray
@@ -352,6 +357,9 @@ class Tails:
     @classmethod
     def of(cls, demos: Demonstrations, matrix: Matrix, world: World) -> "Tails":
         resting = matrix[world.pairs.offsets[demos.last_states]]
+        if world.averages is not None:
+            missing = np.asarray(2.0 * world.averages.memory / demos.lengths)
+            return cls(np.zeros(len(demos), dtype=bool), missing, missing, dense(resting))
         return cls(
             demos.terminated & _costs_alike(demos, matrix, world),
             np.asarray(world.discount**demos.lengths * world.effective_horizon),
@@ -466,12 +474,18 @@ class ExpertExpectation:
     ) -> Self:
         """Discounted means over the trajectories of `demos`, checked against `world`.
 
-        `method` is `Blend()` by default. `executor` adds up tasks of trajectories; no bit depends
-        on it. Where tails were completed, values outside of what policies attain are `clipped`
-        to it, unless the cost class does not bear that (`CostClass.bears_clipping`) or the discount
-        is 1.
+        `method` is `Blend()` by default, the mean of steps with average costs. `executor` adds up
+        tasks of trajectories; no bit depends on it. Where tails were completed, values outside of
+        what policies attain are `clipped` to it, unless the cost class does not bear that
+        (`CostClass.bears_clipping`) or the discount is 1.
         """
-        chosen = Blend() if method is None else method
+        usual = Blend() if world.averages is None else MonteCarlo()
+        chosen = usual if method is None else method
+        if world.averages is not None and chosen != usual:
+            raise InvalidDemonstrations(
+                f"method is {method!r}, and the world has average costs",
+                "Leave it out: the mean of the recorded steps is taken",
+            )
         if not isinstance(chosen, MonteCarlo | ControlVariate | Blend):
             raise InvalidDemonstrations(
                 f"method is {method!r}", "Give Blend(), ControlVariate() or MonteCarlo()"

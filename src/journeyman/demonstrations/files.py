@@ -16,27 +16,45 @@ read from the last step of an episode:
 Observations have a column for each number, state_0,state_1,... instead of state, and in a log
 next_state_0,next_state_1,... A column `expert_probability`, if there is one, says how likely the
 expert took each action. Flags are 1/0, true/false or yes/no; empty means truncated. Columns may
-stand in any order and further columns are ignored; rows of an episode must be consecutive, with t
-counting from 0. Rows are read one at a time, and kept as flat arrays.
+stand in any order, with capitals and blanks in their names, and further columns are ignored. Rows
+of an episode must be consecutive, with t counting from 0; they are read one at a time, and kept as
+flat arrays. Without t, or where it holds timestamps, rows of an episode are sorted by their order
+column (`journeyman.tables`), wherever they stand.
+
+States and actions are numbers, or names that the world has for them.
 """
 
 import csv
 import io
 import math
+import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Self, TextIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.errors import InvalidFile
 from journeyman.storage import PathLike, write_atomically
+from journeyman.tables import (
+    NO_WORLD,
+    ORDERS,
+    Column,
+    Order,
+    Table,
+    WorldNames,
+    csv_table,
+    is_moment,
+    order_column,
+    plain_name,
+    require_commas,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +112,9 @@ class Origin:
         return f"{source.path}, {source.place(int(self.episodes[episode]), step)}: "
 
 
-LONGEST_ROW = 1 << 20
-"""Characters of a row; a file without line ends is refused before it fills the memory."""
 ROWS_BETWEEN_CHECKS = 4096
 FOREIGN_SUFFIXES = {".parquet", ".pq", ".hdf5", ".h5", ".arrow"}
 """Formats that `read_demonstrations` knows and `Demonstrations.load` does not."""
-
-
-def is_csv(path: PathLike) -> bool:
-    return Path(path).suffix.lower() == ".csv"
 
 
 def refuse_foreign(path: PathLike) -> None:
@@ -149,20 +161,95 @@ def no_limit(num_bytes: int) -> None:
     """Allow any amount of memory."""
 
 
-def read_csv(path: PathLike, allow: Callable[[int], None] = no_limit) -> tuple[Any, ...]:
-    """(states, actions, offsets, terminated, probabilities); the first wrong line is named.
+def read_csv(
+    path: PathLike, allow: Callable[[int], None] = no_limit, names: WorldNames = NO_WORLD
+) -> tuple[Any, ...]:
+    """(states, actions, offsets, terminated, probabilities, source); the first wrong line is named.
 
     `allow` is called now and then with the bytes that the demonstrations take, and may raise.
     """
-    header, rows = csv_rows(path, strict=False)
-    is_log = NEXT_STATE in header or f"{NEXT_STATE}_0" in header
-    reader = (Log if is_log else Visits)(path, header)
-    for count, (line, row) in enumerate(rows, 1):
+    return read_table(csv_table(path, strict=False), allow, names, path)
+
+
+def read_table(
+    table: Table,
+    allow: Callable[[int], None] = no_limit,
+    names: WorldNames = NO_WORLD,
+    path: PathLike | None = None,
+) -> tuple[Any, ...]:
+    """The same of any table; `path` is that of a file whose lines can be found again."""
+    table = table.knowing(known_columns(table.header))
+    ordered = _in_order(table, allow)
+    is_log = NEXT_STATE in table.header or f"{NEXT_STATE}_0" in table.header
+    kept = path is None or ordered is not table
+    reader = (Log if is_log else Visits)(ordered, names, keeps_lines=kept)
+    for count, (line, row) in enumerate(ordered.rows, 1):
         reader.take(line, row)
         if count % ROWS_BETWEEN_CHECKS == 0:
             allow(reader.num_bytes)
     allow(reader.num_bytes)
-    return reader.finish()
+    parts = reader.finish()
+    if path is not None and not kept:
+        return *parts, source(path)
+    place = partial(_kept_line, table.unit, np.array(reader.lines), parts[2], is_log)
+    return *parts, Source(table.name, place)
+
+
+def known_columns(header: Sequence[str]) -> list[str]:
+    """Names of columns that mean something here."""
+    axes = [name for name in map(plain_name, header) if AXIS.fullmatch(name)]
+    return [*COLUMNS, NEXT_STATE, PROBABILITY, *ORDERS, *axes]
+
+
+def _in_order(table: Table, allow: Callable[[int], None]) -> Table:
+    """The table as it is where a column t counts steps; otherwise its rows sorted by their order
+    column, episode by episode, with t."""
+    column = order_column(table.header)
+    if column is None or "episode" not in table.header or table.header.count(column) > 1:
+        return table
+    place = table.header.index(column)
+    first = next(table.rows, None)
+    rows = chain([] if first is None else [first], table.rows)
+    text = first[1][place].strip() if first is not None and place < len(first[1]) else ""
+    if column == "t" and not is_moment(text):
+        return Table(table.name, table.header, rows, table.unit)
+    header = ["t", *(f"{name} as given" if name == "t" else name for name in table.header)]
+    return Table(table.name, header, _sorted(table, rows, place, allow), table.unit)
+
+
+def _sorted(
+    table: Table,
+    rows: Iterable[tuple[int, list[str]]],
+    place: int,
+    allow: Callable[[int], None],
+) -> Iterator[tuple[int, list[str]]]:
+    order, at = Order(table.header[place]), table.header.index("episode")
+    episodes: dict[str, list[tuple[float, int, list[str]]]] = {}
+    for count, (line, row) in enumerate(rows, 1):
+        episode, text = ("".join(row[k : k + 1]).strip() for k in (at, place))
+        if not text:
+            raise InvalidFile(f"{table.at(line)}: {order.column} is empty", "Fill it in")
+        moment = order.number(text, table.at(line))
+        episodes.setdefault(episode, []).append((moment, line, row))
+        if count % ROWS_BETWEEN_CHECKS == 0:
+            allow(BYTES_PER_HELD_ROW * count)
+    for episode, visits in episodes.items():
+        visits.sort(key=lambda visit: visit[0])
+        for t, (moment, line, row) in enumerate(visits):
+            if t and visits[t - 1][0] == moment:
+                raise InvalidFile(
+                    f"{table.at(line)}: {order.column} is that of {table.unit} "
+                    f"{visits[t - 1][1]} too, in episode {episode[:40]}",
+                    "Give the rows of an episode different moments, or number them by a column t",
+                )
+            yield line, [str(t), *row]
+
+
+def _kept_line(unit: str, lines: IntArray, offsets: IntArray, is_log: bool, e: int, t: int) -> str:
+    """The row of step t of episode e; behind the last one the row where the record ends."""
+    first, count = int(offsets[e]), int(offsets[e + 1] - offsets[e])
+    row = first + min(t, count - 1) if is_log else first + e + min(t, count)
+    return f"{unit} {lines[row]}"
 
 
 def source(path: PathLike) -> Source:
@@ -196,9 +283,9 @@ def line_of(path: PathLike, episode: int, step: int) -> int:
     The step behind the last one is the row where the record ends; a log has none, and shows it in
     the row of the last step.
     """
-    header, rows = csv_rows(path, strict=False)
-    place, before, found, number, t = header.index(COLUMNS[0]), None, 0, -1, 0
-    for line, row in rows:
+    table = csv_table(path, strict=False).knowing(COLUMNS)
+    place, before, found, number, t = table.header.index(COLUMNS[0]), None, 0, -1, 0
+    for line, row in table.rows:
         name = "".join(row[place : place + 1]).strip()
         number, t = (number, t + 1) if name == before else (number + 1, 0)
         before = name
@@ -209,78 +296,16 @@ def line_of(path: PathLike, episode: int, step: int) -> int:
     return found
 
 
-def csv_rows(
-    path: PathLike, *, strict: bool = True
-) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The names in the first line, and the rows below it that are not empty, with their lines.
-
-    Unless `strict`, there may be spaces behind a closing quote, as some systems write them.
-    """
-    rows = _rows(path, strict)
-    _, names = next(rows, (0, []))
-    header = [name.strip() for name in names]
-    require_commas(path, header)
-    if any(not character.isprintable() for name in header for character in name):
-        raise InvalidFile(
-            f"{path} is not text: its first line holds {header[0][:20]!r}",
-            "Export it as CSV; a spreadsheet or packed file is not turned into one by its name",
-        )
-    return header, rows
-
-
-def _rows(path: PathLike, strict: bool) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a file that are not empty, each with the number of its last line."""
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            lines = _Lines(stream)
-            rows = csv.reader(lines, skipinitialspace=True, strict=strict)
-            for row in rows:
-                lines.held = 0
-                if row:
-                    yield rows.line_num, row
-    except FileNotFoundError as fault:
-        raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
-
-
-class _Lines:
-    """The lines of a file, as long as a row is not too long."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self.held = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self.stream.readline(LONGEST_ROW)
-        self.held += len(line)
-        if not line:
-            raise StopIteration
-        if self.held >= LONGEST_ROW:
-            raise csv.Error(f"a row has more than {LONGEST_ROW - 1} characters")
-        return line
-
-
 COLUMNS = ("episode", "t", "state", "action", "terminated")
 REQUIRED = COLUMNS[:4]
 NEXT_STATE, PROBABILITY = "next_state", "expert_probability"
 TRUE = {"1", "true", "yes"}
 FALSE = {"", "0", "false", "no"}
+BYTES_PER_HELD_ROW = 700
+"""Of a row of text that is held until all rows are sorted."""
+AXIS = re.compile(r"(next_)?state_[0-9]+")
 BYTES_PER_STEP, BYTES_PER_EPISODE = 56, 240
 """What reading takes at its peak, together with the value that is built in the end."""
-
-
-def require_commas(path: PathLike, header: Sequence[str]) -> None:
-    """Refuse a table whose first line is separated by something else."""
-    signs = [sign for sign in (";", "\t") if len(header) == 1 and sign in header[0]]
-    if signs:
-        raise InvalidFile(
-            f"{path} separates its columns by {signs[0]!r}: the first line is {header[0][:80]!r}",
-            "Separate columns by commas, and write decimal points",
-        )
 
 
 def require_columns(path: PathLike, found: Sequence[str]) -> None:
@@ -350,9 +375,13 @@ class Visits:
 
     SHAPE = "A row is episode,t,state,action,terminated; the last row of an episode has no action"
 
-    def __init__(self, path: PathLike, header: Sequence[str]) -> None:
-        require_columns(path, header)
-        self.path, self.width = path, len(header)
+    def __init__(self, table: Table, names: WorldNames, *, keeps_lines: bool) -> None:
+        header = table.header
+        require_columns(table.name, header)
+        self.table, self.width, self.names = table, len(header), names
+        self.columns = {"state": Column("state"), "action": Column("action")}
+        self.columns[NEXT_STATE] = self.columns["state"]
+        self.lines = array("q") if keeps_lines else None
         self.places = {name: header.index(name) for name in header}
         self.axes = state_columns(header)
         self.states: array[Any] = array("d" if self.axes else "q")
@@ -388,11 +417,12 @@ class Visits:
         """The arrays, when the file has ended where it may."""
         if self.episode is not None:
             raise InvalidFile(
-                f"{self.path}: episode {self.episode[:40]} has no last row with an empty action",
+                f"{self.table.name}: episode {self.episode[:40]} has no last row with an empty "
+                "action",
                 "End each episode with the state where its record ends",
             )
         if not self.terminated:
-            raise InvalidFile(f"{self.path} holds no episode", "Give at least one")
+            raise InvalidFile(f"{self.table.name} holds no episode", "Give at least one")
         kind = np.float64 if self.axes else np.int64
         states, actions = np.frombuffer(self.states, kind), np.frombuffer(self.actions, np.int64)
         if self.axes:
@@ -404,11 +434,11 @@ class Visits:
     def _state(self, line: int, row: list[str], prefix: str) -> list[int] | list[float]:
         """An id, or the numbers of an observation."""
         if not self.axes:
-            return [self._integer(line, row, prefix)]
+            return [self._id(line, row, prefix)]
         return [self._number(line, row, f"{prefix}_{k}") for k in range(len(self.axes))]
 
     def _act(self, line: int, row: list[str]) -> None:
-        self.actions.append(self._integer(line, row, "action"))
+        self.actions.append(self._id(line, row, "action"))
         if self.is_logged:
             chance = self._number(line, row, PROBABILITY)
             if not 0 < chance <= 1:
@@ -431,6 +461,8 @@ class Visits:
             raise self._refuse(
                 line, f"the row has {len(row)} cells, the first line names {self.width} columns"
             )
+        if self.lines is not None:
+            self.lines.append(line)
         name = self._text(row, "episode")
         if not name:
             raise self._refuse(line, "episode is empty", "Give every row the name of its episode")
@@ -471,6 +503,14 @@ class Visits:
             raise self._refuse(line, f"terminated is {flag[:40]!r}, expected 1 or 0")
         return flag in TRUE
 
+    def _id(self, line: int, row: list[str], name: str) -> int:
+        """The number of a state or an action, or the one that the world has for its name."""
+        text, where = self._text(row, name), self.table.at(line)
+        if not text or not self.columns[name].is_name(text, where):
+            return self._integer(line, row, name)
+        known = self.names.actions if name == "action" else self.names.states
+        return known.number(text, f"{where}: {name}")
+
     def _integer(self, line: int, row: list[str], name: str) -> int:
         text = self._text(row, name)
         try:
@@ -484,7 +524,7 @@ class Visits:
         return value
 
     def _refuse(self, line: int, what: str, remedy: str | None = None) -> InvalidFile:
-        return InvalidFile(f"{self.path}, line {line}: {what}", remedy or self.SHAPE)
+        return InvalidFile(f"{self.table.at(line)}: {what}", remedy or self.SHAPE)
 
 
 class Log(Visits):
@@ -492,8 +532,8 @@ class Log(Visits):
 
     SHAPE = "A row is episode,t,state,action,next_state and, if you like, terminated"
 
-    def __init__(self, path: PathLike, header: Sequence[str]) -> None:
-        super().__init__(path, header)
+    def __init__(self, table: Table, names: WorldNames, *, keeps_lines: bool) -> None:
+        super().__init__(table, names, keeps_lines=keeps_lines)
         self.ended = False
 
     def take(self, line: int, row: list[str]) -> None:

@@ -27,7 +27,7 @@ def record(
     seed: Seed,
 ) -> Demonstrations:
     """Independent trajectories of at most `horizon` steps, which need not be given in a world that
-    has a horizon of its own.
+    has a horizon of its own. Of a world of average costs they are those of its base world.
 
     An episode that arrives in an absorbing state ends there as terminated; one that reaches
     `horizon` is truncated. The expert is a `Policy`, or a callable on the whole history so far. In
@@ -45,6 +45,9 @@ def record(
     rng = generator(seed)
     if not isinstance(world, World):
         return _in_large_world(world, expert, trajectories, horizon, rng)
+    if world.averages is not None and isinstance(expert, Policy):
+        expert = world.averages.policy(expert)
+    world = world.of_records
     if isinstance(expert, Policy):
         walks = walk(world, expert.on(world), trajectories, horizon, rng)
     elif callable(expert):
