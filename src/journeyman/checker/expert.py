@@ -50,6 +50,8 @@ ROOM = 1e-12
 """Relative to the largest totals, on both sides of their range."""
 BETS = "max_w <w, values> - lower(<w, total>)"
 TRUNCATION = "N h mean discount^T"
+BIAS, VECTORS = "2 N memory mean 1/T", "McDiarmid"
+"""Of means of steps; and the name of radii that hold for all directions at once."""
 SHAPED, STOPPED = "control variate", "stopped shaping"
 MOVED = ("blend", "completed mean", STOPPED)
 """Kinds of targets that are moved into the attainable ranges."""
@@ -124,7 +126,12 @@ def discounted(records: Records, discount: float, costs: Floats) -> Floats:
 
 
 def recorded(world: StoredWorld, matrix: Any, records: Records) -> tuple[Floats, Floats]:
-    """Totals of every episode with its known tail, and the time that has no record behind it."""
+    """Totals of every episode with its known tail, and the time that has no record behind it. With
+    average costs means of steps, and the time of their bias."""
+    if world.base is not None and world.times is not None:
+        costs = dense(matrix[records.pair]) * world.times[records.state][:, np.newaxis]
+        means = discounted(records, 1.0, costs) / records.lengths[:, np.newaxis]
+        return means, world.time_after(records.lengths)
     tails = EpisodeTails.of(world, matrix, records)
     steps = discounted(records, world.discount, dense(matrix[records.pair]))
     return steps + tails.totals, tails.unknown_time
@@ -256,10 +263,13 @@ def cut(world: StoredWorld, records: Records) -> tuple[float, Records]:
 
 def plain_estimates(
     costs: Costs, horizon: float, totals: Floats, missing: Floats, shares: tuple[float, float],
-    names: set[str], order: Ints, *, centred: bool,
+    names: set[str], order: Ints, *, centred: bool, lengths: Ints | None = None,
 ) -> list[Estimate]:  # fmt: skip
     """The plain mean with a data-independent radius, the one that is among the claimed `names` or
-    else the smallest, and with bets. `shares` are failure probabilities."""
+    else the smallest, and with bets. `shares` are failure probabilities; `lengths` are given where
+    totals are means of steps."""
+    if lengths is not None:
+        return step_estimates(costs, totals, missing, shares, names, order, lengths)
     count, unknown = len(totals), math.fsum(missing) / len(totals)
     mean = totals.mean(axis=0) + (costs.centre * unknown if centred else 0.0)
     sample, lost = f"{count} demonstrations", costs.of_tails(centred=centred) * unknown
@@ -291,6 +301,57 @@ def plain_estimates(
         Estimate(f"plain mean, {name}", mean, (fixed, cut)),
         bets.estimate("plain mean, betting", lost, f"{sample}, one after the other"),
     ]
+
+
+def step_estimates(
+    costs: Costs, means: Floats, missing: Floats, shares: tuple[float, float],
+    names: set[str], order: Ints, lengths: Ints,
+) -> list[Estimate]:  # fmt: skip
+    """The same for means of steps of a stationary policy, whose expectations are off by at most
+    half the range of a cost times `missing`, 2 D/T. All n steps together are as good as
+    n/(1 + D)^2 episodes, for radii that bound one direction at a time (Azuma)."""
+    count, steps = len(means), int(lengths.sum())
+    mean, sample = means.mean(axis=0), f"{count} demonstrations"
+
+    def bias(time: float) -> DerivedTerm:
+        return DerivedTerm("truncation", BIAS, costs.smaller * time, "recorded lengths")
+
+    short = bias(math.fsum(missing) / count)
+    radii = costs.radii(1.0, count, shares[0])
+    claimed = [one for one in radii if f"plain mean, {one}" in names]
+    name = claimed[0] if claimed else min(radii, key=lambda one: radii[one][0])
+    fixed = DerivedTerm("sampling", radii[name][1], radii[name][0], sample)
+    found = [Estimate(f"plain mean, {name}", mean, (fixed, short))]
+    memory = float(missing[0] * lengths[0]) / 2
+    worth = steps / (1 + memory) ** 2
+    for one, (radius, formula) in costs.radii(1.0, count, shares[0]).items():
+        if f"mean of all steps, {one}" in names and VECTORS not in one:
+            source = f"{steps} steps, as good as {worth:.6g} episodes"
+            error = DerivedTerm("sampling", formula, radius * math.sqrt(count / worth), source)
+            pooled = lengths @ means / steps
+            long = bias(2 * memory * count / steps)
+            found = [Estimate(f"mean of all steps, {one}", pooled, (error, long))]
+    samples = np.column_stack([means, missing])[order]
+
+    def ranges(d: Floats) -> tuple[Floats, Floats, Floats]:
+        low, high = costs.ends_of(d)
+        half = (high - low) / 2
+        room = ROOM * (np.abs(d) @ costs.norms) + half * float(missing.max())
+        return np.column_stack([d, -half]), low - room, high + room
+
+    def ball(axes: Floats) -> Ball:
+        about, given = (
+            costs.largest(lambda rows: np.linalg.norm(axes * rows, axis=1), centre)
+            for centre in (costs.centre, np.zeros(axes.size))
+        )
+        blur = about * missing[order]
+        centre = costs.centre if about < given else np.zeros(axes.size)
+        return means[order], centre, blur, min(given, about) + float(blur.max())
+
+    bets = bounded(costs, mean, samples, ranges, ball, shares[1])
+    betting = bets.estimate("plain mean, betting", short.value, f"{sample}, one after the other")
+    renamed = replace(betting, terms=(betting.terms[0], replace(betting.terms[1], formula=BIAS)))
+    return [*found, renamed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,9 +420,12 @@ def order_of_totals(totals: Floats, missing: Floats) -> Ints:
     return reading_order([row.tobytes() for row in np.column_stack([totals, missing])])
 
 
-def parts_of(count: int, *, shapeable: bool) -> tuple[float, float, float]:
+def parts_of(count: int, *, shapeable: bool, averages: bool = False) -> tuple[float, float, float]:
     """Of delta: data-independent radii, bets on plain totals, and the shaped estimate, which needs
-    laws that are known and takes from the second."""
+    laws that are known and takes from the second. With average costs the first begins at a half."""
+    if averages:
+        fixed = max(FIXED_PART, 0.5 * min(1.0, PLAIN_UP_TO / count)) if count else 0.5
+        return fixed, 1 - fixed, 0.0
     bets = plain = 1 - FIXED_PART
     if shapeable and count > PLAIN_UP_TO:
         plain = max(LEAST_PART, bets * PLAIN_UP_TO / count)
@@ -392,6 +456,10 @@ def intervals(
     lower, upper = least - room, most + room
     lowest = totals + np.outer(missing, costs.ends[0])
     highest = totals + np.outer(missing, costs.ends[1])
+    if world.base is not None:
+        off = np.outer(missing, costs.ranges / 2)
+        lowest, highest = totals - off, totals + off
+        lower, upper = lower - off.max(axis=0), upper + off.max(axis=0)
     width = np.where(room > 0, upper - lower, 1.0)
     up = lower + width * lower_means(np.maximum((lowest - lower) / width, 0.0), level)
     down = upper - width * lower_means(np.maximum((upper - highest) / width, 0.0), level)

@@ -178,6 +178,7 @@ class ExplicitRun:
             *recorded(self.world, self.problem.matrix, records), (first, second),
             {way.estimate for way in self.ways}, order_of(records),
             centred=self.evidence.centred,
+            lengths=None if self.world.base is None else records.lengths,
         )  # fmt: skip
         return found if self.shaped is None else [*found, self.shaped]
 
@@ -194,8 +195,10 @@ class ExplicitRun:
     def _estimate_parts(self) -> tuple[float, float, float]:
         """Of the failure probability, for every estimate of the expert."""
         count = 0 if self.records is None else len(self.records)
-        known = not (self.world.knowledge.is_estimate or self.world.has_goal)
-        first, second, third = parts_of(count, shapeable=known)
+        world = self.world
+        known = not (world.knowledge.is_estimate or world.has_goal)
+        averages = world.base is not None
+        first, second, third = parts_of(count, shapeable=known, averages=averages)
         return self.parts[0] * first, self.parts[0] * second, self.parts[0] * third
 
 

@@ -28,6 +28,14 @@ g. Its states are t S + x for t < H, and the end; layers are made again here. An
 the sum over t of g^t times the cost of a step, and that of a layer's pair is (g/d)^t times it, with
 d the discount of the world in layers: so totals range over H layers of costs of a step, weighted by
 g^t, and not over costs in layers times 1/(1 - d).
+
+A world of average costs is stored as the world itself, a restart law nu and times w. With
+s(x, a) = min P(y | x, a)/nu(y) over the states of nu and K = P - s nu, the reduction needs
+w - K w >= 1 at every pair. Its discount is 1 - 1/max w, it starts from nu~ = nu w/<nu, w>, leads
+to y with K(y | x, a) w(y)/w(x), to a state drawn from nu~ with (w - 1 - K w)(x, a)/w(x), both
+divided by the discount, and otherwise to an end; costs are those of a step divided by w(x). Means
+of T steps have expectations that are off by at most D/T times the range of a cost, D = max w or
+1/(1 - tau), tau half of the largest distance of two laws in the 1-norm.
 """
 
 import math
@@ -58,6 +66,8 @@ NUMBERED, TIMED = 2, 3
 worlds with a horizon and their policies."""
 MOST_LAYERED = 20_000_000
 """Pairs of all layers."""
+MOST_COMPARED = 1 << 29
+"""Numbers that are compared to find how far two laws are apart."""
 FURTHEST = 2.0
 """No two laws are further apart in the 1-norm."""
 MODEL_PART, STARTS_PART = 0.25, 0.1
@@ -357,18 +367,26 @@ class StoredWorld:
     steps_at_most: float | None = None
     """With discount 1: the declared bound on expected further steps."""
     times: Floats | None = None
-    """With discount 1: expected steps that no policy exceeds, where none are declared."""
+    """With discount 1: expected steps that no policy exceeds, where none are declared. With average
+    costs: to a restart, w."""
+    base: "StoredWorld | None" = None
+    """With average costs: the world whose steps are averaged."""
 
     @cached_property
     def factors(self) -> Floats:
         """By which costs of a step are multiplied in every pair; none at the end."""
+        if self.base is not None and self.times is not None:
+            return np.asarray(1 / self.times[self.base.state_of])
         states = (self.num_states - 1) // (self.steps or 1)
         layer = self.state_of[self.state_of < self.num_states - 1] // states
         return np.asarray((self.step_discount / self.discount) ** layer.astype(float))
 
     def time_after(self, lengths: Any) -> Floats:
-        """Discounted time behind so many steps: all there is, or what is left of an episode."""
+        """Discounted time behind so many steps: all there is, or what is left of an episode; with
+        average costs twice what the mean of so many steps remembers of its start."""
         taken = np.asarray(lengths, dtype=float)
+        if self.base is not None:
+            return np.asarray(2 * self.memory / taken)
         if self.has_goal:
             return np.full(taken.shape, self.horizon)
         if self.steps is None:
@@ -379,7 +397,24 @@ class StoredWorld:
 
     @cached_property
     def total_time(self) -> float:
-        return float(self.time_after(0))
+        return 1.0 if self.base is not None else float(self.time_after(0))
+
+    @property
+    def of_records(self) -> "StoredWorld":
+        """Where demonstrations were recorded."""
+        return self if self.base is None else self.base
+
+    @cached_property
+    def memory(self) -> float:
+        """D, with average costs."""
+        assert self.base is not None
+        assert self.times is not None
+        rows, longest = self.base.rows, float(self.times.max())
+        if rows.shape[0] ** 2 * rows.shape[1] > MOST_COMPARED:
+            return longest
+        laws = rows.toarray()
+        overlap = min(float(np.minimum(laws, law).sum(axis=1).min()) for law in laws)
+        return min(longest, 1 / (overlap - 1e-12)) if overlap > 1e-12 else longest
 
     @property
     def num_states(self) -> int:
@@ -642,6 +677,9 @@ def read_world(data: bytes) -> StoredWorld:
     _check_counts(known, rows, initial)
     times = reals(arrays, "longest_times", 1) if "longest_times" in arrays else None
     world = StoredWorld(rows, first, initial, discount, known, steps_at_most=steps, times=times)
+    if header["version"] == TIMED and "restart" in arrays:
+        restart, w = (reals(arrays, name, 1) for name in ("restart", "restart_times"))
+        return _averages(world, restart, w)
     if header["version"] == TIMED:
         return _layers(world, header.get("horizon"), header.get("step_discount"))
     if known.is_estimate != (header["version"] == 2):
@@ -652,6 +690,51 @@ def read_world(data: bytes) -> StoredWorld:
     if known.is_estimate:
         raise Refused("with discount 1 the errors of its laws cannot be audited")
     return world
+
+
+def _averages(base: StoredWorld, restart: Floats, w: Floats) -> StoredWorld:
+    """The world of average costs, if no policy avoids restarts longer than it says."""
+    if base.knowledge.is_estimate or base.has_goal:
+        raise Refused("average costs of such a world cannot be audited")
+    size = base.num_states
+    if restart.size != size or w.size != size or not (w >= 1).all():
+        raise Refused("it has not one restart probability and one time from 1 on for every state")
+    require_law("the restart law", restart, np.array([0]))
+    common = np.flatnonzero(restart)
+    share = (base.rows[:, common].toarray() / restart[common]).min(axis=1)
+    taken = sparse.csr_array(np.outer(share, restart[common]))
+    spread = sparse.csr_array(
+        (np.ones(common.size), (np.arange(common.size), common)), shape=(common.size, size)
+    )
+    kept = (base.rows - taken @ spread).tocsr()
+    kept.data = np.maximum(kept.data, 0.0)
+    own, longest = w[base.state_of], float(w.max())
+    slack = own - 1 - kept @ w
+    if (slack < -8 * 2.0**-52 * (base.branches + 8) * (1 + longest)).any():
+        raise Refused("some policy expects more steps to a restart than it states")
+    discount = max(1 - 1 / longest, 0.5)
+    start = restart * w / math.fsum(restart * w)
+    again = sparse.csr_array(np.maximum(slack, 0.0)[:, np.newaxis]) @ start[np.newaxis]
+    going = sparse.csr_array(kept.multiply(w[np.newaxis]) + sparse.csr_array(again))
+    going = sparse.csr_array(going.multiply(1 / (discount * own)[:, np.newaxis]))
+    rest = np.maximum(1 - np.asarray(going.sum(axis=1)).ravel(), 0.0)
+    widths = np.diff(base.first)
+    counted = np.arange(base.num_pairs) - base.first[base.state_of]
+    same = bool((widths == widths[0]).all()) and np.array_equal(base.numbers, counted)
+    last = int(widths[0]) if same else 1
+    rows = sparse.block_array(
+        [[going, rest[:, np.newaxis]], [sparse.csr_array((last, size)), np.ones((last, 1))]],
+        format="csr",
+    )
+    rows.data /= np.asarray(rows.sum(axis=1)).ravel().repeat(np.diff(rows.indptr))
+    numbers = base.knowledge.actions
+    if numbers is not None:
+        behind = np.arange(last) if same else numbers.min()
+        numbers = np.append(numbers, behind)
+    return StoredWorld(
+        rows, np.append(base.first, base.first[-1] + last), np.append(start, 0.0), discount,
+        replace(base.knowledge, actions=numbers), times=w, base=base,
+    )  # fmt: skip
 
 
 def _layers(base: StoredWorld, steps: Any, discount: Any) -> StoredWorld:
@@ -854,10 +937,11 @@ def read_episodes(data: bytes) -> tuple[Records, dict[str, Any], Arrays]:
 def read_records(data: bytes, world: StoredWorld) -> Records:
     """Demonstrations in an explicit world: every step is possible, every end rests."""
     records, header, arrays = read_episodes(data)
-    if max(records.state.max(), records.next_state.max()) >= world.num_states:
+    if max(records.state.max(), records.next_state.max()) >= world.of_records.num_states:
         raise Refused("it visits a state that the world lacks")
     if "choice_offsets" in arrays and np.array_equal(arrays["choice_offsets"], world.first):
         world.require_numbers(arrays, header["version"])
+    world = world.of_records
     pair, known = world.pairs_of(records.state, records.action), world.knowledge
     possible = world.rows if known.support is None and known.exact_steps else known.support
     steps = None if possible is None else np.asarray(possible[pair, records.next_state])
@@ -899,7 +983,7 @@ def _step_costs(
     world: StoredWorld, costs: Costs, matrix: Any, of_class: Any, vertices: Floats | None
 ) -> Costs:
     """The class over what single steps of an episode cost."""
-    if world.steps is None:
+    if world.steps is None and world.base is None:
         return costs
     count = world.factors.size
     if abs(matrix[count:]).max() > 0:

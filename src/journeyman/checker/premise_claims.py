@@ -58,6 +58,7 @@ FRESH_ROLLOUTS = "fresh rollouts are independent of the policy"
 FRESH_ROWS = "fresh rows are independent of the coefficients"
 SUPPORT = "support of q: every row that counts can be drawn"
 ALARM = "a policy of this world can have made the demonstrations"
+ONE_STATE = "the expert chooses by the present state alone"
 IN_TIME = "no more steps are expected than declared"
 RANGES = "costs lie in their declared range"
 POSSIBLE_STARTS, POSSIBLE_STEPS = "start states are possible", "steps are possible"
@@ -70,7 +71,7 @@ SEPARATE = "rollouts are independent of one another"
 ONE_LAW_A_GROUP = "pairs of a group share one law of outcomes"
 DECLARATIONS = {
     GIVEN, INDEPENDENT, MODEL, FRESH_ROLLOUTS, FRESH_ROWS, EXACT_LAWS, NEAR_LAWS, KNOWN_SUPPORT,
-    IN_TIME,
+    IN_TIME, ONE_STATE,
 }  # fmt: skip
 PARTS = {"name", "status", "detail", "level"}
 
@@ -115,6 +116,8 @@ TEXTS = [
        "allowed") for outcome in (TESTED, FAILED)),
     (IN_TIME, DECLARED, "wherever the expert has got to, also where a record of it was cut off, it "
      "is taken to expect at most <most steps> further steps"),
+    (ONE_STATE, DECLARED, "long-run averages are those of a stationary policy, and lengths of "
+     "records are taken to have been fixed beforehand; neither is tested"),
     (EXACT_LAWS, DECLARED, "they were given, and nothing here tests them"),
     (NEAR_LAWS, DECLARED, "<near>"),
     (KNOWN_SUPPORT, DECLARED, "<support>"),
@@ -210,7 +213,7 @@ def check_premises(findings: Findings, facts: dict[str, Any], run: ExplicitRun) 
         check_outcome(findings, stated[name], DECLARED, None)
     world, records = run.world, run.records
     if records is not None and INDEPENDENT in stated:
-        _check_record(findings, stated, world, records)
+        _check_record(findings, stated, world.of_records, records, anywhere=world.base is not None)
     groups = world.knowledge.groups
     if groups is not None:
         count = int(groups.tally.sum())
@@ -287,9 +290,10 @@ def _support_text(world: StoredWorld) -> str:
 
 
 def _check_record(
-    findings: Findings, stated: dict[str, Any], world: StoredWorld, records: Records
-) -> None:
-    check_copies(findings, stated[COPIED], copies_in(world, records))
+    findings: Findings, stated: dict[str, Any], world: StoredWorld, records: Records, *,
+    anywhere: bool,
+) -> None:  # fmt: skip
+    check_copies(findings, stated[COPIED], copies_in(world, records, anywhere=anywhere))
     if STARTS in stated:
         check_test(findings, stated[STARTS], starts_evidence(world, records), len(records))
     if STEPS in stated:
@@ -303,7 +307,9 @@ def _names(run: ExplicitRun) -> list[str]:
     """Which premises the run rests on, in their order."""
     known, found = run.world.knowledge, []
     if run.problem.estimated:
-        found = [INDEPENDENT, COPIED, *[STARTS] * known.exact_starts, *[STEPS] * known.exact_steps]
+        starts = known.exact_starts and run.world.base is None
+        found = [ONE_STATE] * (run.world.base is not None)
+        found += [INDEPENDENT, COPIED, *[STARTS] * starts, *[STEPS] * known.exact_steps]
         found += [MODEL, AGREES] * known.is_estimate
     found += [IN_TIME] * (run.world.steps_at_most is not None)
     if not run.problem.estimated:
@@ -463,10 +469,11 @@ class Copies:
     repeats: int
 
 
-def copies_in(world: StoredWorld, records: Records) -> Copies:
-    """Of a record in a world whose laws are known, or count as certain where they are not."""
+def copies_in(world: StoredWorld, records: Records, *, anywhere: bool = False) -> Copies:
+    """Of a record in a world whose laws are known, or count as certain where they are not; no law
+    is known of starts that may be `anywhere`."""
     known = world.knowledge
-    starts = world.initial[records.starts] if known.exact_starts else None
+    starts = world.initial[records.starts] if known.exact_starts and not anywhere else None
     steps = None
     if known.exact_steps:
         steps = np.asarray(world.rows[records.pair, records.next_state]).ravel()

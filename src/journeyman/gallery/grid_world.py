@@ -48,22 +48,14 @@ def grid(
     >>> world.num_states, world.num_pairs, basis.num_costs
     (16, 64, 4)
     """
-    if size < 1 or not 1 <= macro_cells <= size or not 0 <= slip <= 1:
+    if not 1 <= macro_cells <= size:
         raise InvalidWorld(
             f"grid(size={size}, macro_cells={macro_cells}, slip={slip})",
             "Take size >= macro_cells >= 1 and slip between 0 and 1",
         )
-    state_of = _numbered_cells(size, walls)
-    rows, columns = np.nonzero(state_of >= 0)
-    coordinates = np.column_stack([rows, columns]).astype(float)
-    actions = MOVES | STAY if stay else MOVES
-    world = World(
-        _transition(state_of, rows, columns, slip, tuple(actions.values())),
-        _initial(initial, state_of, rows.size),
-        discount,
-        coordinates=coordinates,
-        action_names=tuple(actions),
-    )
+    world = floor(size, slip=slip, discount=discount, walls=walls, initial=initial, stay=stay)
+    assert world.coordinates is not None
+    rows, columns = world.coordinates.astype(int).T
     cell = (rows * macro_cells // size) * macro_cells + columns * macro_cells // size
     indicators = sparse.csr_array(
         (np.ones(rows.size), cell, np.arange(rows.size + 1)), shape=(rows.size, macro_cells**2)
@@ -72,6 +64,60 @@ def grid(
     basis = CostBasis(indicators, names)
     expert = expert_of_hidden_cost(world, basis, generator(seed), randomness)
     return Example(world, basis, expert)
+
+
+def floor(
+    size: int,
+    *,
+    slip: float = 0.3,
+    discount: float = 0.95,
+    walls: Iterable[tuple[int, int]] = (),
+    goals: Iterable[tuple[int, int]] = (),
+    initial: ArrayLike | None = None,
+    stay: bool = False,
+) -> World:
+    """The world of `grid` without costs and expert.
+
+    Args:
+        goals: cells (row, column) in which an episode ends: they are absorbing.
+
+    >>> floor(3, walls=[(0, 0)], goals=[(2, 2)]).absorbing.tolist()
+    [False, False, False, False, False, False, False, True]
+    """
+    if size < 1 or not 0 <= slip <= 1:
+        raise InvalidWorld(
+            f"a grid with size={size}, slip={slip}",
+            "Take at least one cell and slip between 0 and 1",
+        )
+    state_of = _numbered_cells(size, walls)
+    rows, columns = np.nonzero(state_of >= 0)
+    actions = MOVES | STAY if stay else MOVES
+    transition = _transition(state_of, rows, columns, slip, tuple(actions.values())).tocsr()
+    resting = [_free_cell(state_of, "goal", *cell) for cell in goals]
+    if resting:
+        pairs = (np.array(resting)[:, np.newaxis] * len(actions) + np.arange(len(actions))).ravel()
+        kept = np.ones(transition.shape[0])
+        kept[pairs] = 0.0
+        loops = sparse.csr_array(
+            (np.ones(pairs.size), (pairs, pairs // len(actions))), shape=transition.shape
+        )
+        transition = sparse.diags_array(kept) @ transition + loops
+    return World(
+        transition,
+        _initial(initial, state_of, rows.size),
+        discount,
+        coordinates=np.column_stack([rows, columns]).astype(float),
+        action_names=tuple(actions),
+    )
+
+
+def _free_cell(state_of: NDArray[np.int64], what: str, row: int, column: int) -> int:
+    """The state of a cell that is not a wall."""
+    inside = 0 <= row < len(state_of) and 0 <= column < len(state_of)
+    if not inside or state_of[row, column] < 0:
+        remedy = "Start in a cell without a wall" if what == "start" else "Take a cell without one"
+        raise InvalidWorld(f"the {what} ({row}, {column}) is not a free cell", remedy)
+    return int(state_of[row, column])
 
 
 def _numbered_cells(size: int, walls: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
@@ -123,12 +169,6 @@ def _initial(
     law = np.asarray(initial, dtype=float)
     if law.shape != (2,) or num_states == 2:
         return law
-    row, column = int(law[0]), int(law[1])
-    inside = 0 <= row < len(state_of) and 0 <= column < len(state_of)
-    if not inside or state_of[row, column] < 0:
-        raise InvalidWorld(
-            f"the start ({row}, {column}) is not a free cell", "Start in a cell without a wall"
-        )
     start = np.zeros(num_states)
-    start[state_of[row, column]] = 1.0
+    start[_free_cell(state_of, "start", int(law[0]), int(law[1]))] = 1.0
     return start

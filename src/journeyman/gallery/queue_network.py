@@ -499,13 +499,43 @@ class Queues:
         """From state ids to lengths."""
         return self.world.radix
 
-    def explicit(self) -> tuple[World, CostBasis]:
-        """The same world and costs as arrays, for checks; refused when they are too large."""
+    def explicit(self, *, idling: bool = True) -> tuple[World, CostBasis]:
+        """The same world and costs as arrays; refused when they are too large.
+
+        Without `idling` a server that is sent to an empty queue while jobs wait in another of its
+        queues works on the longest of these instead. Then every policy empties the network again
+        and again, and average costs do not depend on the start (`World.with_average_cost`).
+        """
         require_few_pairs(self.world)
         lengths = self.radix.digits(np.arange(self.world.num_states))
         world = enumerate_world(self.world, coordinates=lengths)
-        values = self.costs.at(world.pairs.states, world.pairs.actions)
+        actions = world.pairs.actions
+        if not idling:
+            actions = self._working(lengths[world.pairs.states], world)
+            rows = world.pairs.index(world.pairs.states, actions, InvalidWorld)
+            world = World(
+                world.transition[rows], world.initial, world.discount, coordinates=lengths,
+                choice_offsets=world.pairs,
+            )  # fmt: skip
+        values = self.costs.at(world.pairs.states, actions)
         return world, CostBasis(values, self.costs.names)
+
+    def _working(self, lengths: IntArray, world: World) -> IntArray:
+        """The action of every pair, with servers at empty queues sent to their longest ones."""
+        plan, table = self.world.plan, ServerTable(self.world)
+        served = plan.serving[world.pairs.actions]
+        longest = plan.serving[Longer(table)(world.pairs.states)]
+        empty = np.take_along_axis(lengths, served, axis=1) == 0
+        chosen = np.where(empty, longest, served)
+        places = [list(own) for own in plan.servers]
+        own = np.column_stack([
+            np.searchsorted(np.sort(place), queue)
+            for place, queue in zip(places, chosen.T, strict=True)
+        ])  # fmt: skip
+        order = np.column_stack([
+            np.argsort(place)[queue] for place, queue in zip(places, own.T, strict=True)
+        ])  # fmt: skip
+        return np.asarray(order @ table.choices)
 
 
 @dataclass(frozen=True, eq=False)

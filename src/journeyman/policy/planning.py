@@ -553,11 +553,14 @@ class _SoftBellman:
 
 
 def soft_scales(world: World) -> FloatArray:
-    """By which a temperature is multiplied in every state: 1, or the factor of a layer's costs."""
+    """By which a temperature is multiplied in every state: 1, or the factor of costs in a world
+    that was made of another."""
     scales = np.ones(world.num_states)
     if world.layers is not None:
         scales = world.layers.state_factors.copy()
         scales[world.layers.end] = 0.0
+    if world.averages is not None:
+        scales = np.append(1.0 / world.averages.times, 0.0)
     return scales
 
 

@@ -35,7 +35,15 @@ FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
 first would return positions for actions. Policies that depend on time need version 3."""
 LARGEST_TABLE = 1 << 28
 """Entries of the largest table of laws."""
-SUM_TOLERANCE = 1e-8
+SUM_TOLERANCE, SINGLE_TOLERANCE = 1e-8, 1e-5
+"""How far probabilities may sum from 1, in double and in single precision; then they are
+normalised."""
+
+
+def sum_tolerance(given: object) -> float:
+    """Single precision is what networks return."""
+    kind = getattr(given, "dtype", None)
+    return SINGLE_TOLERANCE if str(kind).removeprefix("torch.") == "float32" else SUM_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -76,7 +84,8 @@ class Policy(Predicting):
             flat = real_array(
                 "probabilities", probabilities, ndim=1, size=len(pairs), refusal=InvalidPolicy
             )
-        assign(self, per_pair=_law(flat, pairs), pairs=pairs)
+        tolerance = sum_tolerance(probabilities)
+        assign(self, per_pair=_law(flat, pairs, tolerance), pairs=pairs)
 
     @classmethod
     def uniform(cls, world: World) -> Self:
@@ -149,10 +158,14 @@ class Policy(Predicting):
     def on(self, world: World) -> FloatArray:
         """Probabilities per pair of `world`; refused when the policy belongs to another world.
 
-        A policy of a world without a horizon acts in the same way at every step of one with it.
+        A policy of a world without a horizon acts in the same way at every step of one with it, and
+        one of the base world of averages as it does there.
         """
         if self.pairs == world.pairs:
             return self.per_pair
+        if world.averages is not None and self.num_states == world.averages.num_states:
+            ending = world.pairs.uniform[world.pairs.offsets[world.averages.end] :]
+            return np.append(self.on(world.averages.base), ending)
         layers = world.layers
         if layers is not None and self.num_states == layers.num_states:
             ending = world.pairs.uniform[world.pairs.offsets[layers.end] :]
@@ -307,8 +320,8 @@ class Policy(Predicting):
         return f"Policy({self.num_states} states, {len(self.pairs)} pairs)"
 
 
-def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
-    """Probabilities whose sum over each state's actions is one; an error below 1e-8 is repaired."""
+def _law(probabilities: FloatArray, pairs: Pairs, tolerance: float = SUM_TOLERANCE) -> FloatArray:
+    """Probabilities whose sum over each state's actions is one; a small error is repaired."""
     if (probabilities < 0).any():
         pair = int(first_index(probabilities < 0))  # type: ignore[arg-type]
         raise InvalidPolicy(
@@ -316,12 +329,12 @@ def _law(probabilities: FloatArray, pairs: Pairs) -> FloatArray:
             "Probabilities are at least 0",
         )
     sums = pairs.total(probabilities)
-    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    wrong = np.abs(sums - 1.0) > tolerance
     if wrong.any():
         state = first_index(wrong)
         raise InvalidPolicy(
             f"the probabilities of state {state} sum to {float(sums[state])!r}",
-            "They must sum to 1 within 1e-8 in every state",
+            f"They must sum to 1 within {tolerance:.0e} in every state".replace("e-0", "e-"),
         )
     return read_only(probabilities / pairs.spread(normaliser(sums, pairs.actions_per_state)))
 

@@ -62,7 +62,13 @@ from journeyman.world import Pairs, Records, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
 from journeyman.world.layers import flattened
-from journeyman.world.levels import Level, level_of, require_discounted, require_level
+from journeyman.world.levels import (
+    Level,
+    level_of,
+    require_discounted,
+    require_level,
+    require_totals,
+)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -74,7 +80,7 @@ class Budget:
             action number; entries of actions that a state lacks are left out. In a world too
             large for that, `CostFunctions` with one cost.
         at_most: b, in discounted units: a limit of r per step is r / (1 - discount); in a world
-            with a horizon, for a whole episode.
+            with a horizon, for a whole episode; in one of average costs, a step.
         name: for people.
 
     >>> Budget(cost=[0.0, 1.0], at_most=2.5, name="wear").at_most
@@ -121,7 +127,7 @@ class Budget:
     def fitted(self, world: World) -> "Budget":
         """The same budget without entries of pairs that `world` does not offer."""
         shapes = ((world.num_pairs,), (world.num_states,))
-        fits = self.cost.shape in shapes or (world.pairs.is_complete and world.layers is None)
+        fits = self.cost.shape in shapes or (world.pairs.is_complete and world.reduction is None)
         if self.function is None and fits:
             return self
         return Budget(self.on(world), self.at_most, self.name)
@@ -196,8 +202,9 @@ class Apprenticeship:
                 )
             chosen = Simplex()
         self._assemble(world, fitted, expert, chosen, constraints)
-        if getattr(world, "has_goal", False) and expert_is:
+        if expert_is:
             require_discounted(world, "a premise about the expert (expert_is)")
+            require_totals(world, "a premise about the expert (expert_is)")
         assign(self, expert_is=premises_of(self, expert_is))
 
     def _assemble(
@@ -297,11 +304,11 @@ class Apprenticeship:
     def totals(self) -> Totals:
         """What bounded costs say about the totals of a trajectory: the costs of a step, and the
         discounted time of all steps."""
-        layers = getattr(self.world, "layers", None)
-        if layers is None or self.level is not Level.EXPLICIT:
+        made = getattr(self.world, "reduction", None)
+        if made is None or self.level is not Level.EXPLICIT:
             return Totals(self.basis, self.effective_horizon)
-        steps = CostBasis(layers.per_step(self.cost_matrix), names=self.basis.names)
-        return Totals(steps, float(layers.weights[0]))
+        steps = CostBasis(made.per_step(self.cost_matrix), names=self.basis.names)
+        return Totals(steps, made.total_time)
 
     # The expert.
 
@@ -398,6 +405,7 @@ class Apprenticeship:
             return cast(Simulator, self.world)
         _refuse_estimated(self.world)
         require_discounted(self.world, "a simulator of the world")
+        require_totals(self.world, "a simulator of the world")
         return WorldSimulator(self.world, self.cost_functions)
 
     @cached_property
@@ -504,7 +512,7 @@ class Forward(Apprenticeship):
     ) -> None:
         basis = cost if isinstance(cost, CostBasis) else CostBasis(cost)
         rows, columns = basis.matrix.shape
-        pairs = world.pairs if world.layers is None else world.layers.base.pairs
+        pairs = world.pairs if world.reduction is None else world.reduction.base.pairs
         wide = columns >= pairs.width if not pairs.is_complete else False
         is_table = rows == pairs.num_states and (wide or columns == pairs.width)
         if columns > 1 and is_table and not sparse.issparse(basis.matrix):
@@ -536,10 +544,11 @@ def _fitted_costs(world: Any, costs: Any) -> Costs:
         fitted = costs.fitted(world)
         fitted.on(world)
         return fitted
-    if getattr(world, "layers", None) is not None:
+    if getattr(world, "reduction", None) is not None:
+        kind = "a horizon" if world.layers is not None else "average costs"
         raise InvalidProblem(
-            "the costs are functions, and the world has a horizon",
-            "Give the costs of the world without the horizon as a jm.CostBasis",
+            f"the costs are functions, and the world has {kind}",
+            f"Give the costs of the world without {kind} as a jm.CostBasis",
         )
     require_sampled_world(world)
     _refuse_estimated(world)
@@ -666,7 +675,7 @@ def _require_records(world: Records, expert: Any) -> None:
 
 def _refuse_turned_sign(basis: CostBasis, expert: ExpertExpectation, world: World) -> None:
     """Declared expectations of rewards that only make sense with the other sign."""
-    if not basis.rewards or expert.values.size != basis.num_costs or world.layers is not None:
+    if not basis.rewards or expert.values.size != basis.num_costs or world.reduction is not None:
         return
     slack = 1e-9 * basis.norms
     low, high = (basis.lowest - slack, basis.highest + slack)

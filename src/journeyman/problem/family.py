@@ -44,6 +44,7 @@ from journeyman.policy import Policy
 from journeyman.problem.apprenticeship import Apprenticeship
 from journeyman.world import World
 from journeyman.world.laws import probability_vector
+from journeyman.world.levels import require_totals
 
 ORDER = 0
 """Seed of the order of episodes, the same for all families."""
@@ -269,6 +270,7 @@ def _check_members(given: Sequence[Any]) -> None:
                 f"{given[0][0].discount}",
                 "Give all members the same discount",
             )
+        require_totals(world, f"a family with member {place}")
         if world.layers is not None:
             raise InvalidWorld(
                 f"member {place} has a horizon",

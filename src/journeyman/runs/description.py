@@ -7,6 +7,7 @@
     terminal_state = 16            where terminated episodes end, if their records do not say it
     horizon = 50                   if every episode ends after 50 steps, whatever happens; a step
     step_discount = 1.0            at time t then counts step_discount^t, by default the world's
+    average_cost = true            if averages a step in the long run count, not discounted totals
     cost_class = "infinity-ball"   or another name, or a .json file with a name and numbers
     expert_is = "rational:0.01"    what is declared about the expert, separated by commas
     failure_probability = 0.05
@@ -94,6 +95,8 @@ class RunDescription:
     """Steps of an episode, in a world where all end after as many."""
     step_discount: float | None = None
     """Of these steps; by default that of the world."""
+    average_cost: bool = False
+    """Whether averages a step in the long run count."""
     cost_class: str = "infinity-ball"
     expert_is: str = ""
     """Premises about the expert, such as "rational:0.01, deterministic"."""
@@ -128,6 +131,8 @@ class RunDescription:
             raise wrong_setting(
                 "step_discount", self.step_discount, "Give a horizon, the steps that it counts"
             )
+        if self.average_cost and self.horizon is not None:
+            raise wrong_setting("average_cost", self.average_cost, "Leave it out, or the horizon")
         if self.step_discount is not None and not 0 < self.step_discount <= 1:
             raise wrong_setting(
                 "step_discount", self.step_discount, "Give a number above 0 and up to 1"

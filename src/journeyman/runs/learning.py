@@ -13,6 +13,7 @@ import numpy as np
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
 from journeyman.certificate.consistency import DETERMINISTIC
+from journeyman.certificate.presentation import regret_share
 from journeyman.certificate.saving import certificate_facts
 from journeyman.certificate.terms import PremiseStatus
 from journeyman.errors import InvalidFile, InvalidInput, InvalidSolver, NoSolution
@@ -21,7 +22,7 @@ from journeyman.progress import Event, Observer
 from journeyman.runs.description import RunDescription
 from journeyman.runs.interruption import Stop
 from journeyman.runs.run_directory import Metrics, RunDirectory
-from journeyman.runs.run_inputs import Inputs, with_horizon_of, world_digest, world_from
+from journeyman.runs.run_inputs import Inputs, reduced_by, world_digest, world_from
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
 from journeyman.solvers.reduced.descent import SCHEMA_VERSION
@@ -124,7 +125,7 @@ def _inputs(place: RunDirectory, description: RunDescription) -> Inputs:
     except InvalidInput:
         if place.was_begun and description.world:
             world = world_from(description.world, description.world_options)
-            there = with_horizon_of(description, world)
+            there = reduced_by(description, world)
             place.require_same({"world": world_digest(there)})
         raise
 
@@ -184,8 +185,9 @@ def certificate_result(certificate: Certificate) -> dict[str, Any]:
     facts = certificate_facts(certificate)
     return {name: facts[name] for name in SHOWN} | {
         "share": certificate.share,
+        "regret_share": None if certificate.regret is None else regret_share(certificate),
         "summary": certificate.summary(),
-        "table": certificate.table(),
+        "table": certificate.table(formulas=False),
         "advice": certificate.advice(),
     }
 
@@ -239,6 +241,11 @@ class ResumableSolver:
     def reaches_goals(self) -> bool:
         """Whether the solver's answers hold with discount 1."""
         return getattr(self.solver, "reaches_goals", False)
+
+    @property
+    def takes_averages(self) -> bool:
+        """Whether the solver's answers hold with average costs."""
+        return getattr(self.solver, "takes_averages", False)
 
     def keep(self) -> None:
         """Look for a new state; to be called now and then while the solver runs."""

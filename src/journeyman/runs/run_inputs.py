@@ -49,7 +49,7 @@ class Inputs:
         demos = demonstrations_from(description, world)
         budgets = tuple(_budget(one, basis, world) for one in description.budgets)
         return cls(
-            with_horizon_of(description, world), basis, demos,
+            reduced_by(description, world), basis, demos,
             cost_class_of(description.cost_class), budgets,
             tuple(premises_in(description.expert_is)),
         )  # fmt: skip
@@ -74,9 +74,12 @@ class Inputs:
         }
 
 
-def with_horizon_of(description: RunDescription, world: World) -> World:
-    """The world of the problem: with a horizon where the description has one. Costs, budgets and
-    demonstrations are read, and given to the problem, as those of the world without it."""
+def reduced_by(description: RunDescription, world: World) -> World:
+    """The world of the problem: with a horizon or average costs where the description has them.
+    Costs, budgets and demonstrations are read, and given to the problem, as those of the world
+    without."""
+    if description.average_cost:
+        return world.with_average_cost()
     if description.horizon is None:
         return world
     return world.with_horizon(description.horizon, description.step_discount)

@@ -23,7 +23,7 @@ from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
 from journeyman.solvers.running import Watch
-from journeyman.world.levels import Level, require_discounted, require_level
+from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
 EXACT_UP_TO = 1_000_000
 """State-action pairs up to which the exact program takes seconds to a minute."""
@@ -51,7 +51,8 @@ class Solver(Protocol):
     """A value that holds hyperparameters and can be run on a problem.
 
     One that works below the level `EXPLICIT` says so by a member `needs` (`world.levels`), one
-    whose answers hold with discount 1 by `reaches_goals = True`.
+    whose answers hold with discount 1 by `reaches_goals = True`, with average costs by
+    `takes_averages = True`.
     """
 
     @property
@@ -102,6 +103,8 @@ def _check(problem: object, solver: object, observer: object) -> None:
         raise InvalidSolver(f"observer = {observer!r}", "Give a function that takes an Event")
     if solver is not None and not getattr(solver, "reaches_goals", False):
         require_discounted(problem.world, type(getattr(solver, "solver", solver)).__name__)
+    if solver is not None and not getattr(solver, "takes_averages", False):
+        require_totals(problem.world, type(getattr(solver, "solver", solver)).__name__)
     if solver is not None:
         needed = getattr(solver, "needs", Level.EXPLICIT)
         require_level(problem, needed, type(solver).__name__)

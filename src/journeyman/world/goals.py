@@ -101,20 +101,32 @@ def never_left(chain: SparseMatrix) -> BoolArray:
 
 def avoiding(world: "World") -> BoolArray:
     """The states from which some policy never reaches an end."""
-    moving, pairs = ~world.absorbing, world.pairs
-    entering = world.transition.tocsc()
-    usable = moving[pairs.states]
-    left = np.where(moving, np.add.reduceat(usable.astype(np.int64), pairs.offsets[:-1]), 0)
-    inside, frontier = moving.copy(), np.flatnonzero(~moving)
+    return staying(world.transition, world.pairs, ~world.absorbing[world.pairs.states])
+
+
+def staying(
+    transition: SparseMatrix,
+    pairs: Pairs,
+    usable: BoolArray,
+    entering: SparseMatrix | None = None,
+) -> BoolArray:
+    """The largest set of states that a policy need not leave with `usable` pairs alone.
+
+    `entering` is the transition matrix by columns, where it is at hand.
+    """
+    columns_of = transition.tocsc() if entering is None else entering
+    usable = usable.copy()
+    left = np.add.reduceat(usable.astype(np.int64), pairs.offsets[:-1])
+    inside, frontier = left > 0, np.flatnonzero(left == 0)
     while frontier.size:
-        columns = entering[:, frontier].indices
+        columns = columns_of[:, frontier].indices
         lost = np.unique(columns[usable[columns]])
         usable[lost] = False
         np.subtract.at(left, pairs.states[lost], 1)
         touched = np.unique(pairs.states[lost])
         frontier = touched[inside[touched] & (left[touched] == 0)]
         inside[frontier] = False
-    return inside
+    return np.asarray(inside)
 
 
 def nearing(world: "World") -> IntArray:
@@ -173,11 +185,22 @@ def require_goal(world: "World") -> None:
 def longest_times(world: "World") -> FloatArray:
     """w >= 0 with w - K w >= 1 off the ends: no policy expects more than w(x) steps from x. Refused
     where that is not proven."""
+    return longest_times_of(
+        world.continuation, world.pairs, nearing(world), ~world.absorbing,
+        "Give steps_at_most=M: the expert never expects more than M further steps",
+    )  # fmt: skip
+
+
+def longest_times_of(
+    kept: SparseMatrix, pairs: Pairs, choice: IntArray, moving: BoolArray, remedy: str
+) -> FloatArray:
+    """The same for any K whose rows are `pairs`, and states where steps are counted; `choice` is a
+    pair of every state that comes to an end."""
     from scipy.sparse.linalg import splu
 
-    kept, pairs, moving = world.continuation, world.pairs, ~world.absorbing
-    choice, identity = nearing(world), sparse.eye_array(world.num_states, format="csr")
-    times, one = np.zeros(world.num_states), moving.astype(float)
+    num_states = moving.size
+    identity = sparse.eye_array(num_states, format="csr")
+    times, one = np.zeros(num_states), moving.astype(float)
     for _ in range(MOST_ITERATIONS):
         system = splu(
             (identity - kept[choice]).tocsc(), permc_spec="MMD_AT_PLUS_A",
@@ -189,14 +212,14 @@ def longest_times(world: "World") -> FloatArray:
         better = most > ahead[choice] + 1e-12 * (1.0 + most)
         if not better.any():
             break
-        first = np.where(ahead == pairs.spread(most), np.arange(world.num_pairs), np.inf)
+        first = np.where(ahead == pairs.spread(most), np.arange(len(pairs)), np.inf)
         choice = np.where(better, pairs.smallest(first).astype(np.int64), choice)
     bound = proven_time(kept, pairs.spread(times), times, moving[pairs.states])
     if not np.isfinite(bound):
         raise InvalidWorld(
             f"some policy needs so many steps (about {times.max():.3g}) that float64 proves "
             "no bound on them",
-            "Give steps_at_most=M: the expert never expects more than M further steps",
+            remedy,
         )
     return read_only(times * (bound / max(float(times.max()), TINY)))
 

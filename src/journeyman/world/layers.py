@@ -84,6 +84,11 @@ class Layers:
         powers = self.discount ** np.arange(self.horizon, dtype=float)
         return read_only(np.append(np.cumsum(powers[::-1])[::-1], 0.0))
 
+    @property
+    def total_time(self) -> float:
+        """Of a whole episode."""
+        return float(self.weights[0])
+
     @cached_property
     def state_factors(self) -> FloatArray:
         """(g/d)^t of every state, 1 at the end."""
@@ -131,13 +136,13 @@ class Layers:
 
 
 def flattened(world: "World", name: str, values: ArrayLike, refusal: Refusal) -> FloatArray:
-    """A cost per pair, per state or (states x actions), of `world` or of the world its layers are
-    made of, with one entry per pair of `world`."""
-    layers = world.layers
-    if layers is None or not layers.is_base_shaped(np.shape(values)):
+    """A cost per pair, per state or (states x actions), of `world` or of the world that it was made
+    of, with one entry per pair of `world`."""
+    made = world.reduction
+    if made is None or not made.is_base_shaped(np.shape(values)):
         return world.pairs.flattened(name, values, refusal)
-    rows = layers.base.pairs.flattened(name, values, refusal)
-    return read_only(layers.lifted(rows, world.pairs))
+    rows = made.base.pairs.flattened(name, values, refusal)
+    return read_only(made.lifted(rows, world.pairs))
 
 
 def time_left(world: "World", steps: ArrayLike) -> FloatArray:
@@ -156,6 +161,11 @@ def layered(world: "World", horizon: int, discount: float | None) -> "World":
         raise InvalidWorld(
             f"this world has a horizon of {world.layers.horizon} steps already",
             "Give another one to the world it was made of, world.layers.base",
+        )
+    if world.averages is not None:
+        raise InvalidWorld(
+            "a horizon is asked for in a world of average costs",
+            "Give it to the world it was made of, world.averages.base",
         )
     own = world.discount if discount is None else discount
     if not (isinstance(own, int | float | np.floating) and 0 < own <= 1):

@@ -88,3 +88,14 @@ def require_discounted(world: Any, by_whom: str) -> None:
             "With discount 1 use LinearProgram() and exact evaluation; or give the world a "
             "discount below 1",
         )
+
+
+def require_totals(world: Any, by_whom: str) -> None:
+    """Refuse a world of average costs: what is asked for is about totals of episodes."""
+    if getattr(world, "averages", None) is not None:
+        raise InvalidProblem(
+            f"{by_whom} is about episodes that start and are discounted, and this world has "
+            "average costs",
+            "Use an exact program, a reduced one or SGD-AL, and exact evaluation; or the world "
+            "without average costs",
+        )

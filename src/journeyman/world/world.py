@@ -30,6 +30,7 @@ from journeyman.arrays import (
 )
 from journeyman.errors import InvalidWorld
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.world import averages as long_run
 from journeyman.world import conversions, estimation, goals, laws
 from journeyman.world import layers as horizons
 from journeyman.world.large_world import LargeWorld, Predecessors, Successors
@@ -94,7 +95,8 @@ class Flow:
 
 EXACT, ESTIMATED, SCHEMA_VERSION = 1, 2, 3
 """Exact worlds are written as version 1; its readers would take estimated ones for exact. Worlds
-with a horizon need version 3: earlier readers would take them for their base world."""
+with a horizon or of averages need version 3: earlier readers would take them for their base
+world."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -158,6 +160,8 @@ class World:
     steps_at_most: float | None
     layers: horizons.Layers | None
     """Of a world with a horizon: what it was made of; None in all others."""
+    averages: long_run.Averages | None
+    """Of a world of average costs: what it was made of; None in all others."""
 
     def __init__(
         self,
@@ -212,6 +216,7 @@ class World:
             observed_actions=pairs.actions if numbered else None,
             steps_at_most=goals.number_of_steps(steps_at_most),
             layers=None,
+            averages=None,
         )
         estimation.warn_of_observed_support(self)
         if sink is not None and not (sink in range(num_states) and self.absorbing[int(sink)]):
@@ -295,6 +300,34 @@ class World:
         (7, 6, [1, 5])
         """
         return cast(Self, horizons.layered(self, steps, discount))
+
+    def with_average_cost(self, restart: ArrayLike | None = None) -> Self:
+        """The same world with costs that are averages a step in the long run.
+
+        Its discount is that of a reduction (`world.averages`): expected totals there are averages
+        here, wherever episodes start. Problems, plans, budgets and demonstrations take costs,
+        records and policies of this world there as they are; budgets limit averages.
+
+        Args:
+            restart: a state that every policy keeps visiting, or a law that every step follows with
+                some probability, whatever was done; by default one with short times between
+                visits is looked for. Where there is none the world is refused.
+
+        >>> world = World([[0, 1], [0.5, 0.5], [1, 0]], [1, 0], 0.9, choice_offsets=[0, 2, 3])
+        >>> world.with_average_cost()
+        World(2 states, 3 pairs, 4 transitions, average cost)
+        """
+        return cast(Self, long_run.averaged(self, restart))
+
+    @property
+    def reduction(self) -> horizons.Layers | long_run.Averages | None:
+        """What the world was made of, where totals here stand for something else there."""
+        return self.layers if self.averages is None else self.averages
+
+    @property
+    def of_records(self) -> "World":
+        """The world whose steps demonstrations show: this one, or the base of one of averages."""
+        return self if self.averages is None else self.averages.base
 
     @cached_property
     def is_forward(self) -> bool:
@@ -500,12 +533,15 @@ class World:
 
     def save(self, path: PathLike) -> None:
         """Write the world to one file, atomically and without pickle."""
-        if self.layers is not None:
-            self.layers.base._save(path, horizon=self.layers)
-        else:
-            self._save(path)
+        base = self if self.reduction is None else self.reduction.base
+        base._save(path, self.layers, self.averages)
 
-    def _save(self, path: PathLike, horizon: "horizons.Layers | None" = None) -> None:
+    def _save(
+        self,
+        path: PathLike,
+        horizon: "horizons.Layers | None" = None,
+        averages: "long_run.Averages | None" = None,
+    ) -> None:
         matrix = self.transition
         arrays = {
             "data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr,
@@ -520,6 +556,9 @@ class World:
         if horizon is not None:
             version = SCHEMA_VERSION
             facts |= {"horizon": horizon.horizon, "step_discount": horizon.discount}
+        if averages is not None:
+            version = SCHEMA_VERSION
+            arrays |= {"restart": averages.restart, "restart_times": averages.times}
         save_arrays(
             path, "world", version, arrays | estimates,
             discount=self.discount, sink=self.sink,
@@ -545,6 +584,8 @@ class World:
             steps_at_most=facts.get("steps_at_most"),
             **estimation.restored(arrays, facts, num_states=initial.size),
         )
+        if "restart" in arrays:
+            return world.with_average_cost(arrays["restart"])
         if facts.get("horizon") is None:
             return world
         return world.with_horizon(facts["horizon"], facts.get("step_discount"))
@@ -557,6 +598,8 @@ class World:
             return (
                 f"{parts}, {self.layers.horizon} steps{counted}{', estimated' * base.is_estimated})"
             )
+        if self.averages is not None:
+            return f"{repr(self.averages.base).rsplit(', discount', 1)[0]}, average cost)"
         return (
             f"World({self.num_states} states, {self.num_pairs} pairs, "
             f"{self.transition.nnz} transitions, discount {self.discount}"

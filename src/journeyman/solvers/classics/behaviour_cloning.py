@@ -166,6 +166,7 @@ class BehaviourCloning:
     """
 
     reaches_goals: ClassVar[bool] = True
+    takes_averages: ClassVar[bool] = True
     smoothing: float = 0.1
     features: Any = None
     ridge: float = 1e-6

@@ -28,6 +28,7 @@ Reference: Dantzig and Wolfe, "Decomposition principle for linear programs", 196
 
 import time
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -68,6 +69,7 @@ class ColumnGeneration:
         memory_limit: bytes that columns, tables and factors may take before the solve stops.
     """
 
+    takes_averages: ClassVar[bool] = True
     tolerance: float | None = None
     time_limit: float | None = None
     max_calls: int = 1000

@@ -160,6 +160,7 @@ class LinearProgram:
     """
 
     reaches_goals: ClassVar[bool] = True
+    takes_averages: ClassVar[bool] = True
     engine: Engine | None = None
     threads: int = 1
     time_limit: float | None = None

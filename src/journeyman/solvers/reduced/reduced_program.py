@@ -34,6 +34,7 @@ apprenticeship learning", 2021.
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -97,6 +98,7 @@ class ReducedProgram:
     ('CONVERGED', 2, True)
     """
 
+    takes_averages: ClassVar[bool] = True
     features: Features
     penalty: Penalty | Hard = field(default_factory=ExactPenalty)
     engine: Engine | None = None

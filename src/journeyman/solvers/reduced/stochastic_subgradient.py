@@ -33,6 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -104,6 +105,7 @@ class StochasticSubgradient:
             worth is explained in `descent`.
     """
 
+    takes_averages: ClassVar[bool] = True
     features: Features | DrawnFeatures
     penalty: Penalty = field(default_factory=ExactPenalty)
     sampling: RowSampling = field(default_factory=RowNorms)
