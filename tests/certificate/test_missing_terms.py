@@ -507,3 +507,35 @@ def test_a_measure_speaks_for_the_policy_it_defines_and_for_no_other():
     policy = jm.Policy([1 - 9e-13, 9e-13, 1.0], world.pairs.offsets)
     measure = np.array([world.effective_horizon, 0.0, 0.0])
     assert jm.certify(problem, policy, measure=measure).bound >= problem.gap(policy) > 8e-7
+
+
+def test_the_bias_of_short_records_is_needed_for_averages():
+    """A state is kept for 100 steps on average, and all records start in the same one."""
+    rows = [[0.99, 0.01], [0.01, 0.99]]
+    world = jm.World(rows, [1, 0], 0.9).with_average_cost()
+    basis = jm.CostBasis([[0.0], [1.0]])
+    policy = jm.Policy.uniform(world)
+    demos = jm.record(world, policy, trajectories=4000, horizon=40, seed=0)
+    problem = jm.Apprenticeship(world, basis, demos)
+    truth = jm.occupancy(world, policy).expectations(basis)
+    assert truth == pytest.approx([0.5])
+    for way in expert_estimates(problem, DELTA):
+        error = abs(float((way.values - truth)[0]))
+        assert without(way.terms, "truncation") < error <= total(way.terms)
+
+
+def test_steps_of_one_record_are_no_independent_ones():
+    """Azuma's term holds for one record; as many independent steps would promise too much."""
+    rows = [[0.999, 0.001], [0.001, 0.999]]
+    world = jm.World(rows, [1, 0], 0.9).with_average_cost()
+    basis, missed = jm.CostBasis([[0.0], [1.0]]), 0
+    for seed in range(20):
+        demos = jm.record(
+            world, jm.Policy.uniform(world), trajectories=1, horizon=20_000, seed=seed
+        )
+        problem = jm.Apprenticeship(world, basis, demos)
+        (mean,) = problem.target
+        for way in expert_estimates(problem, DELTA):
+            assert abs(float(way.values[0]) - 0.5) <= total(way.terms)
+        missed += abs(mean - 0.5) > hoeffding_radius(1.0, 20_000, DELTA)
+    assert missed > 10

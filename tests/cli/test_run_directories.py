@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import journeyman as jm
 from journeyman.errors import InvalidFile
 from journeyman.progress import Event, quiet
 from journeyman.runs.description import RunDescription
@@ -192,3 +194,31 @@ def test_a_horizon_is_part_of_the_description_and_of_the_run(call, files, tmp_pa
     alone = call("learn", tmp_path / "other", *sources, "--step-discount", "1")
     assert alone.code == 2
     assert "horizon" in alone.words
+
+
+def test_average_costs_are_learned_certified_and_audited(call, tmp_path):
+    rng = np.random.default_rng(0)
+    world = jm.World(rng.dirichlet(np.ones(4), size=8), np.full(4, 0.25), 0.9)
+    world.save(tmp_path / "world.npz")
+    (tmp_path / "costs.csv").write_text("energy,delay\n0,1\n1,0\n0,0\n1,1\n")
+    expert = jm.Policy(rng.dirichlet(np.ones(2), size=4))
+    demos = jm.record(world, expert, trajectories=3, horizon=4000, seed=0)
+    demos.save(tmp_path / "demos.csv")
+    sources = [f"--{one}={tmp_path / name}" for one, name in (
+        ("world", "world.npz"), ("costs", "costs.csv"), ("demonstrations", "demos.csv"),
+    )]  # fmt: skip
+    run = tmp_path / "run"
+    shown = call("learn", run, *sources, "--average-cost", "--json")
+    assert shown.code == 0, shown.err
+    averaged = world.with_average_cost()
+    basis = jm.CostBasis([[0, 1], [1, 0], [0, 0], [1, 1]])
+    assert json.loads(shown.out)["bound"] == pytest.approx(
+        jm.learn(averaged, basis, demos).certificate.bound
+    )
+    assert call("audit", run).code == 0
+    assert call("report", run).code == 0
+    certified = call("certify", run, *sources, "--average-cost", "--json")
+    assert json.loads(certified.out)["bound"] == json.loads(shown.out)["bound"]
+    both = call("learn", tmp_path / "other", *sources, "--average-cost", "--horizon", 5)
+    assert both.code == 2
+    assert "horizon" in both.words

@@ -261,11 +261,12 @@ class Certificate:
 
         return summary(self)
 
-    def table(self) -> str:
-        """Terms, alternatives, premises and budgets as text."""
+    def table(self, *, formulas: bool = True) -> str:
+        """Terms, budgets and premises in words; then, unless `formulas` is False, the formulas of
+        the terms, the other ways to bound the gap, and what the symbols stand for."""
         from journeyman.certificate.presentation import table
 
-        return table(self)
+        return table(self, formulas=formulas)
 
     def to_dict(self) -> dict[str, Any]:
         """All that is known as plain values, for JSON: infinities are words there.

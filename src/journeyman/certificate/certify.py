@@ -14,6 +14,9 @@ lower bounds, budgets and intervals. Elsewhere every budget is evaluated like th
 them take half of what the evaluation has of the failure probability.
 """
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -65,9 +68,11 @@ from journeyman.errors import InvalidProblem
 from journeyman.execution import Executor
 from journeyman.policy import Occupancy, Policy, extract, occupancy
 from journeyman.policy.acting import AnyPolicy
+from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.policy.observation_policy import Model, ObservationPolicy, acting_model
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.world.levels import Level, require_discounted, require_level
+from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
 if TYPE_CHECKING:
     from journeyman.certificate.consistency import Consistency
@@ -88,7 +93,7 @@ class HasPolicy(Protocol):
 
 def certify(
     problem: Apprenticeship,
-    answer: AnyPolicy | HasPolicy,
+    answer: Model | HasPolicy,
     failure_probability: float = 0.05,
     *,
     witness: Witness | None = None,
@@ -101,7 +106,9 @@ def certify(
     Args:
         problem: an `Apprenticeship`, or a `Forward` problem (the gap is then the cost itself).
         answer: a policy, or something that has one. Its `witness`, `reduced` and `rollouts` are
-            used if there.
+            used if there. Models of other packages are policies too: algorithms and policies of
+            Stable-Baselines3 and `imitation`, classifiers with `predict_proba`, functions of
+            observations (`policy.observation_policy` says how each is asked).
         failure_probability: with which the bound may be wrong; 0.05 by default.
         witness: a dual point that proposes a lower bound.
         measure: the vector over pairs that defines the policy, for the kinds A, B, B' and C.
@@ -123,6 +130,40 @@ def certify(
     """
     _require_problem(problem)
     delta = require_probability(failure_probability)
+    with each_warning_once():
+        return _certificate(problem, answer, delta, witness, measure, evaluation, executor)
+
+
+@contextmanager
+def each_warning_once() -> Iterator[None]:
+    """A model is asked thousands of times: what it warns of at one place is shown once, at the
+    end."""
+    found: dict[tuple[Any, ...], Warning | str] = {}
+
+    def keep(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any
+    ) -> None:
+        found.setdefault((category, filename, lineno), message)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = keep  # type: ignore[assignment]
+            yield
+    finally:
+        for (category, filename, lineno), message in found.items():
+            warnings.warn_explicit(str(message), category, filename, lineno)
+
+
+def _certificate(
+    problem: Apprenticeship,
+    answer: Any,
+    delta: float,
+    witness: Witness | None,
+    measure: FloatArray | None,
+    evaluation: Any,
+    executor: Executor | None,
+) -> Certificate:
+    """`certify`, of arguments that were checked."""
     if problem.level is Level.RECORDED:
         _refuse_more(witness=witness, measure=measure, evaluation=evaluation)
         from journeyman.certificate.agreement import recorded_certificate
@@ -158,6 +199,8 @@ def certify(
     visits, vector = occupancy(problem.world, policy), None
     if problem.world.has_goal:
         _require_exact(problem, visits, evaluation)
+    if evaluation is not None:
+        require_totals(problem.world, "an evaluation by draws")
     if evaluation is None:
         goal = problem.world.has_goal
         vector = None if goal else _measure(problem, policy, answer, measure)
@@ -237,21 +280,26 @@ def _require_problem(problem: Any) -> None:
 
 def _table(problem: Apprenticeship, answer: Any) -> Policy:
     """The policy of an explicit world, with its probabilities for every pair."""
-    acts = any(callable(getattr(answer, way, None)) for way in ("predict", "sample"))
-    policy = answer if isinstance(answer, Policy) or acts else getattr(answer, "policy", None)
-    if not isinstance(policy, Policy):
+    acts = any(callable(getattr(answer, way, None)) for way in ACTING)
+    policy: Any = answer if isinstance(answer, Policy) or acts else getattr(answer, "policy", None)
+    if isinstance(policy, Policy):
+        return policy.fitted(problem.world)
+    able = any(callable(getattr(policy, way, None)) for way in ACTING)
+    if not able or isinstance(policy, MixturePolicy):
         raise InvalidProblem(
             f"there is no policy in a {type(answer).__name__}",
-            "Give jm.Policy(probabilities), or the answer of jm.solve",
+            "Give jm.Policy(probabilities), the answer of jm.solve, or a model of another package",
         )
-    return policy.fitted(problem.world)
+    return ObservationPolicy(policy).in_world(problem.world)
+
+
+ACTING = ("sample", "predict", "predict_proba", "probabilities", "__call__")
 
 
 def _acting(answer: Any) -> AnyPolicy:
     """What is a policy itself, whatever it is made of, or the policy of an answer."""
-    ways = (getattr(answer, name, None) for name in ("sample", "predict", "__call__"))
-    acts = any(callable(way) for way in ways)
-    policy: AnyPolicy = answer if acts else getattr(answer, "policy", answer)
+    acts = any(callable(getattr(answer, name, None)) for name in ACTING)
+    policy: AnyPolicy = acting_model(answer if acts else getattr(answer, "policy", answer))
     return policy
 
 

@@ -17,7 +17,7 @@ from journeyman.costs.cost_class import Rate, Totals
 from journeyman.errors import InvalidProblem
 from journeyman.problem import Apprenticeship
 from journeyman.world.layers import time_left
-from journeyman.world.levels import require_discounted
+from journeyman.world.levels import require_discounted, require_totals
 
 
 def hoeffding_radius(width: float, count: int, failure_probability: float) -> float:
@@ -63,6 +63,7 @@ def radii(
     delta = require_probability(failure_probability)
     if totals is None:
         require_discounted(problem.world, "a radius for any number of demonstrations")
+        require_totals(problem.world, "a radius for any number of demonstrations")
     known = problem.totals if totals is None else totals
     return problem.cost_class.rates(known, delta, two_sided=two_sided)
 
@@ -74,6 +75,7 @@ def truncation(problem: Apprenticeship, recorded_length: int | None = None) -> f
     """
     if recorded_length is not None:
         require_discounted(problem.world, "a bound on what records of a length leave out")
+        require_totals(problem.world, "a bound on what records of a length leave out")
         if getattr(problem.world, "layers", None) is None:
             return problem.gap_scale / 2 * problem.world.discount**recorded_length
         left = float(time_left(problem.world, recorded_length))

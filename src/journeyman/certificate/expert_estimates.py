@@ -75,7 +75,11 @@ LEAST_PLAIN = 0.30
 """What is left to bets on plain totals in the end: the shaped ones are better by then."""
 
 
-def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
+AVERAGES_SHARE = 0.5
+"""The same with average costs, where few long records are known by these radii alone."""
+
+
+def shares(count: int, *, shaped: bool, averages: bool = False) -> tuple[float, float, float]:
     """Parts of delta: data-independent radii, bets on plain totals, and the shaped estimate.
 
     They depend on nothing but the number of trajectories. A part that falls does so
@@ -86,10 +90,13 @@ def shares(count: int, *, shaped: bool) -> tuple[float, float, float]:
     >>> [shares(count, shaped=True)[1] for count in (20, 40, 100_000)]
     [0.95, 0.475, 0.3]
     """
-    bets = plain = 1 - INDEPENDENT_SHARE
+    independent = INDEPENDENT_SHARE
+    if averages:
+        independent = max(INDEPENDENT_SHARE, AVERAGES_SHARE * min(1.0, PLAIN_UP_TO / count))
+    bets = plain = 1 - independent
     if shaped:
         plain = max(LEAST_PLAIN, bets * min(1.0, PLAIN_UP_TO / count))
-    return INDEPENDENT_SHARE, plain, bets - plain
+    return independent, plain, bets - plain
 
 
 def expert_estimates(
@@ -118,10 +125,11 @@ _LATEST: WeakKeyDictionary[Demonstrations, Any] = WeakKeyDictionary()
 
 def _estimates(problem: Apprenticeship, delta: float) -> tuple[ExpertEstimate, ...]:
     mean = PlainMean.of(problem)
+    world = problem.world
     shapeable = problem.level is Level.EXPLICIT and not (
-        problem.world.is_estimated or problem.world.has_goal
+        world.is_estimated or world.has_goal or world.averages is not None
     )
-    parts = shares(mean.count, shaped=shapeable)
+    parts = shares(mean.count, shaped=shapeable, averages=isinstance(mean, MeanOfSteps))
     independent, plain, shaped = (part * delta for part in parts)
     found = [mean.independent(independent), mean.betting(plain)]
     estimate = shaped_estimate(problem, shaped) if shaped > 0 else None
@@ -178,6 +186,8 @@ class PlainMean:
         """Of the expert's episodes."""
         if problem.level is Level.EXPLICIT and problem.demonstrations is not None:
             matrix, demos = problem.cost_matrix, problem.demonstrations
+            if problem.world.averages is not None:
+                return MeanOfSteps.with_costs(problem, demos, matrix, "demonstrations")
             if problem.world.has_goal:
                 demos = demos.until(cut_length(problem.effective_horizon, len(demos)))
             return cls.with_costs(problem, demos, matrix, "demonstrations")
@@ -332,6 +342,69 @@ class PlainMean:
         return (Rate("one cost", scale, "R sqrt(log(1/delta)/(2m))"),)
 
 
+class MeanOfSteps(PlainMean):
+    """Of average costs: the mean of an episode's T steps, `missing` the time 2 D/T of its bias.
+
+    The expert acts by a stationary policy, so that <d, mean> has an expectation within
+    (high - low) D/T of <d, e>, where low <= <d, psi> <= high (`world.averages`). Hence bets on
+    <d, mean> - (high - low) D/T bound <d, e> from below, and a radius needs the bias on top.
+
+    *Few long records*. With h the relative values of <d, psi>, <d, psi - e> + h(x_{t+1}) - h(x_t)
+    is a martingale difference, within an interval of length (high - low)(1 + D) given x_t. By Azuma
+    the mean of all n steps is as good as that of n/(1 + D)^2 independent episodes, in all radii
+    that bound one direction at a time, whether or not episodes are independent; its bias is that of
+    2 D m/n. Which of the two is smaller the lengths decide, and no cost that was recorded.
+    """
+
+    @property
+    def _centred_is_smaller(self) -> bool:
+        return False
+
+    @property
+    def truncation(self) -> Term:
+        return self._bias(float(self.missing.mean()))
+
+    def _bias(self, time: float) -> Term:
+        error = self.problem.cost_class.centred_bound(self._known.basis) * time
+        return Term("truncation", error, BIAS, "recorded lengths")
+
+    def independent(self, failure_probability: float) -> ExpertEstimate:
+        plain = super().independent(failure_probability)
+        demos, averages = self.records, self.problem.world.averages
+        assert demos is not None
+        assert averages is not None
+        count = demos.num_steps / (1 + averages.memory) ** 2
+        rates = [one for one in self._rates(failure_probability) if VECTORS not in one.name]
+        if not rates:
+            return plain
+        best = min(rates, key=lambda rate: rate.scale)
+        source = f"{demos.num_steps} steps, as good as {count:.6g} episodes"
+        sampling = Term("sampling", best.scale / math.sqrt(count), best.formula, source)
+        bias = self._bias(2 * averages.memory * self.count / demos.num_steps)
+        if total((sampling, bias)) >= total(plain.terms):
+            return plain
+        values = np.asarray(demos.lengths @ self.totals / demos.num_steps)
+        name = f"mean of all steps, {best.name}"
+        return ExpertEstimate(name, values, (sampling, bias), failure_probability)
+
+    def _in_ball(self, axes: FloatArray) -> "InBall":
+        basis, ball = self._known.basis, EuclideanBall(axes)
+        about_middle, given = ball.bound_about_middle(basis), ball.pointwise_bound(basis.matrix)
+        blur = about_middle * self.missing[self.order]
+        centre = basis.centre * (about_middle < given)
+        radius = min(given, about_middle) + float(blur.max())
+        return InBall(self.totals[self.order], centre, blur, radius)
+
+    def _ranges(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        low, high = self._known.ends_of(d)
+        half = (high - low) / 2
+        room = ROUNDING * (np.abs(d) @ self._known.basis.norms) + half * float(self.missing.max())
+        return np.column_stack([d, -half]), low - room, high + room
+
+
+BIAS = "2 N memory mean 1/T"
+VECTORS = "McDiarmid"
+"""In the names of radii for all directions at once."""
 ROUNDING = 1e-12
 """Relative to the largest totals: what rounding cannot exceed."""
 Ranges: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
@@ -663,27 +736,33 @@ def choose_target(problem: Apprenticeship, failure_probability: float) -> Target
     error = model_error(problem, delta)
     remaining = delta - (0.0 if error is None else error.failure_probability)
     estimates = expert_estimates(problem, remaining)
-    shaped = stopped_shaping(problem, estimates)
-    candidates = [problem.expectation, _completed(problem, demos), shaped]
+    candidates = [problem.expectation]
+    if problem.world.averages is None:
+        shaped = stopped_shaping(problem, estimates)
+        candidates += [_completed(problem, demos)] + ([] if shaped is None else [shaped])
     model = 0.0 if error is None else _model(problem, demos, error)
-    found = [one for one in candidates if one is not None]
-    bounds = [_promised(problem, one, estimates) + model for one in found]
-    promised = {name_of(one): bound for one, bound in zip(found, bounds, strict=True)}
+    bounds = [_promised(problem, one, estimates) + model for one in candidates]
+    promised = {name_of(one): bound for one, bound in zip(candidates, bounds, strict=True)}
     best = int(np.argmin(bounds))
     blend, least = bounds[0], bounds[best]
-    name, saved = name_of(found[0]), 1 - least / blend if blend > 0 else 0.0
+    name, saved = name_of(candidates[0]), 1 - least / blend if blend > 0 else 0.0
     if least >= WEAK_PROMISE * true_world_trivial_bound(problem, error, valid=True).value:
         reason = f"{name}, of least variance; no target promises a bound that says much"
-        return TargetChoice(found[0], promised, reason)
+        return TargetChoice(candidates[0], promised, reason)
+    if len(candidates) == 1:
+        return TargetChoice(candidates[0], promised, name)
     if saved <= TARGET_WORTHWHILE:
         other = f"would lower the certified bound by {max(saved, 0.0):.1%} at most"
-        return TargetChoice(found[0], promised, f"{name}, of least variance; another {other}")
-    reason = f"{name_of(found[best])}; with {name} the certified bound is {blend / least - 1:.0%} "
-    return TargetChoice(found[best], promised, reason + "larger")
+        return TargetChoice(candidates[0], promised, f"{name}, of least variance; another {other}")
+    larger = f"the certified bound is {blend / least - 1:.0%} larger"
+    reason = f"{name_of(candidates[best])}; with {name} {larger}"
+    return TargetChoice(candidates[best], promised, reason)
 
 
 def name_of(expectation: ExpertExpectation) -> str:
     """In words, how expectations were estimated."""
+    if expectation.method == MonteCarlo():
+        return "the plain mean"
     return NAMES[type(expectation.method)]
 
 

@@ -96,8 +96,11 @@ def expert_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Prem
         f"the {len(demos)} episodes are taken to be independent records of one expert, none "
         "ended with foresight, none left out for what it shows",
     )
-    tests = _explicit_tests if problem.level is Level.EXPLICIT else _stepped_tests
-    return *costs, independence, *tests(problem.world, demos, level)
+    if problem.level is not Level.EXPLICIT:
+        return *costs, independence, *_stepped_tests(problem.world, demos, level)
+    averages = problem.world.averages
+    stationary = () if averages is None else (declared(STATIONARY, stationary_in_words()),)
+    return *stationary, independence, *_explicit_tests(problem.world, demos, level)
 
 
 def world_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premise, ...]:
@@ -121,6 +124,17 @@ def world_premises(problem: Apprenticeship, level: float = LEVEL) -> tuple[Premi
     if getattr(world, "shared", None) is not None:
         found.append(_one_law(world, level))
     return tuple(found)
+
+
+STATIONARY = "the expert chooses by the present state alone"
+
+
+def stationary_in_words() -> str:
+    """What averages ask of an expert."""
+    return (
+        "long-run averages are those of a stationary policy, and lengths of records are taken to "
+        "have been fixed beforehand; neither is tested"
+    )
 
 
 IN_TIME = "no more steps are expected than declared"
@@ -227,10 +241,14 @@ def doubt_of_copies(premises: Iterable[Premise], demos: Demonstrations | None) -
 
 
 def _explicit_tests(world: World, demos: Demonstrations, level: float) -> tuple[Premise, ...]:
-    """Bets against laws that are known; a comparison with those that are estimates."""
-    starts_known = world.initial_error is None and world.initial_count is None
+    """Bets against laws that are known; a comparison with those that are estimates. With average
+    costs it does not matter where records start."""
+    anywhere, world = world.averages is not None, world.of_records
+    starts_known = not anywhere and world.initial_error is None and world.initial_count is None
     steps_known = world.transition_error is None and world.transition_counts is None
     tests = {"starts": (starts_known, _starts), "steps": (steps_known, _steps)}
+    if anywhere:
+        del tests["starts"]
     found = [test(world, demos, level) for known, test in tests.values() if known]
     untested = " and ".join(what for what, (known, _) in tests.items() if not known)
     cause = LITTLE_CHANCE

@@ -17,7 +17,7 @@ import numpy as np
 
 from journeyman.arrays import BoolArray
 from journeyman.certificate.agreement import advice as advice_of_records
-from journeyman.certificate.certificate import Certificate
+from journeyman.certificate.certificate import WEAK, Certificate
 from journeyman.certificate.concentration import fewest, radii, recorded_length
 from journeyman.certificate.consistency import NAME as CONSISTENCY
 from journeyman.certificate.expert_estimates import INDEPENDENT_SHARE
@@ -29,6 +29,7 @@ from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import Rational
+from journeyman.world.averages import Averages
 from journeyman.world.estimation import observed_support
 from journeyman.world.layers import Layers
 from journeyman.world.levels import Level
@@ -48,6 +49,8 @@ ALMOST = 0.9
 """Of that bound: where so much was declared, demonstrations hardly matter."""
 LARGE = 0.1
 """Terms above this share of the bound are worth a word."""
+NEGLIGIBLE = 1e-4
+"""Of the largest term: smaller ones share a line."""
 SAMPLING = {"sampling": 0.5}
 """Terms that fall with the number m of demonstrations, and the power of 1/m they fall with."""
 MOST = 1e12
@@ -60,6 +63,25 @@ SAMPLED = (
     "expectations",
 )
 """Terms that come from samples of the policy or of its measure."""
+GAP, COST = "gap to the estimate", "expected cost"
+MEANINGS: Mapping[str, str] = {
+    GAP: "how much more the policy costs than the estimate of the expert that this bound uses",
+    COST: "what the policy costs, evaluated exactly",
+    "evaluation": "the policy's own costs, as exactly as the linear system was solved",
+    "rounding": "what double precision can have hidden",
+    "sampling": "the expert is known from a sample only",
+    "truncation": "what happens after the records end",
+    "disagreement": "what the policy may cost after it has taken another action than the expert",
+    "model": "the world is an estimate: in the true one the policy may cost more",
+    "rollout sampling": "the policy is known from rollouts only",
+    "rollout truncation": "what happens after the rollouts end",
+    "flow residual": "the measure behind the policy is not quite a flow",
+    "flow violation": "the measure behind the policy is not quite a flow",
+    "negativity": "the measure behind the policy is not quite positive",
+    "expectations": "the policy's costs are known from sampled rows only",
+    "Lemma 2": "the measure behind the policy is not quite one of visits",
+}
+"""What a term of the bound allows for."""
 
 
 def one_line(certificate: Certificate) -> str:
@@ -98,6 +120,23 @@ def summary(certificate: Certificate) -> str:
     return _paragraphs(sentences, regret_in_words(certificate))
 
 
+def brief(certificate: Certificate) -> str:
+    """The result in one sentence, and one more on the regret where that is known."""
+    regret = certificate.regret
+    own = ""
+    if regret is not None and regret.valid:
+        own = (
+            f" Under the expert's own cost it costs at most {regret.bound:.4g} more than the best "
+            f"policy there is, {percent(regret_share(certificate))} of the largest possible, if "
+            "what is declared about the expert is true."
+        )
+    if not certificate.valid:
+        return f"{summary(certificate).splitlines()[0]}{own}"
+    words = {"vacuous": ": as much holds for every policy", "weak": ", above half of that"}
+    why = words.get(certificate.strength, "")
+    return f"{_claim(certificate)}, {worth(certificate)}{why}.{own}"
+
+
 def _paragraphs(*paragraphs: list[str]) -> str:
     """Sentences, each claim in a line of its own."""
     return "\n".join(" ".join(sentences) for sentences in paragraphs if sentences)
@@ -112,6 +151,8 @@ def _in_units(certificate: Certificate, value: float, digits: int = 6) -> str:
     """What a total is per step; with discount 1 that it is one of an episode."""
     if has_goal(certificate.problem):
         return "per episode"
+    if averages_of(certificate.problem) is not None:
+        return "a step, on average"
     per_step = f"{value / certificate.problem.total_time:.{digits}g}"
     return f"{per_step} per step" if digits < 6 else f"per step {per_step}"
 
@@ -147,15 +188,35 @@ def regret_in_words(certificate: Certificate) -> list[str]:
 
 
 def _of_the_attainable(certificate: Certificate) -> str:
-    """The share of the largest possible gap, where plans show that it is smaller than bounded costs
-    allow: no policy loses more than that to any other."""
+    """The share of the largest possible gap, where that is smaller than bounded costs allow."""
+    share = _attainable_share(certificate)
+    return "" if share is None else f" and {percent(share)} of what policies of this world can lose"
+
+
+def _attainable_share(certificate: Certificate) -> float | None:
+    """Of the bound on the regret: its share of the largest possible gap, where plans show that it
+    is smaller than bounded costs allow: no policy loses more than that to any other."""
     regret, largest = certificate.regret, certificate.trivial_bound
     any_two = certificate.ranges is not None and not certificate.problem.expectation.is_declared
     if regret is None or not any_two or not 0 < largest < regret.trivial_bound:
-        return ""
-    return (
-        f" and {percent(min(regret.bound / largest, 1.0))} of what policies of this world can lose"
-    )
+        return None
+    return min(regret.bound / largest, 1.0)
+
+
+def regret_share(certificate: Certificate) -> float:
+    """The bound on the regret as a share of the most that is known to be possible; 1 without one
+    that holds."""
+    regret = certificate.regret
+    if regret is None or not regret.valid:
+        return 1.0
+    attainable = _attainable_share(certificate)
+    return min(regret.share if attainable is None else attainable, 1.0)
+
+
+def regret_strength(certificate: Certificate) -> str:
+    """`vacuous`, `weak` or nothing, as of a gap."""
+    share = regret_share(certificate)
+    return "vacuous" if share >= 1 else "weak" if share > WEAK else ""
 
 
 def premises_of_the_regret(certificate: Certificate) -> tuple[Premise, ...]:
@@ -174,7 +235,7 @@ def worth(certificate: Certificate) -> str:
         least, most = (_shown(certificate, end) for end in ends)
         scale = f"the way from the least possible cost {least} to the largest {most}"
     else:
-        scale = f"the trivial bound {certificate.trivial_bound:.4g}, the largest possible gap"
+        scale = f"the largest possible gap, {certificate.trivial_bound:.4g}"
         if certificate.bound <= 0:
             every = ", and every policy attains it: vacuous" if certificate.vacuous else ""
             return f"to be compared with {scale}{every}"
@@ -290,7 +351,7 @@ def _unobserved(certificate: Certificate) -> list[str]:
     count = num_unobserved(problem.world, demos)
     if not count or count < NOTABLE * demos.num_steps:
         return []
-    share = f"{count / demos.num_steps:.0%}"
+    share = percent(count / demos.num_steps)
     return [f"{share} of the demonstrated steps were never seen in the record of the model."]
 
 
@@ -363,22 +424,19 @@ def _true_lower_bound(certificate: Certificate) -> list[tuple[str, float, str]]:
     return [("lower bound on the true gap", least, f"{_no_policy(least, problem)}{allowed}")]
 
 
-def table(certificate: Certificate) -> str:
-    """Terms, alternatives, budgets and premises, and the symbols in words."""
+def table(certificate: Certificate, *, formulas: bool = True) -> str:
+    """Terms in words, alternatives, budgets and premises; then, unless they are not wanted, the
+    formulas of the terms and their symbols in words."""
     best = certificate.best
     of_what = "cost" if certificate.known_cost else "gap"
-    strength = f"   {certificate.strength}" if certificate.strength else ""
     failed = "NOT VALID: a premise has failed; only the trivial bound holds"
     beside = (*numbers_beside(certificate), *_true_lower_bound(certificate))
     reduced = certificate.reduced
     lines = [
         *([] if certificate.valid else [failed]),
         f"{'upper bound on the ' + of_what:<30}{certificate.bound:>12.6g}   "
-        f"{_in_units(certificate, certificate.bound)}{strength}",
-        *(
-            f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]"
-            for term in best.terms
-        ),
+        f"{_in_units(certificate, certificate.bound)}{_share_and_strength(certificate)}",
+        *_term_lines(best.terms, best.bound, 2),
         f"{'trivial bound':<30}{certificate.trivial_bound:>12.6g}   "
         f"{_in_units(certificate, certificate.trivial_bound)}, "
         f"no policy{_in_time(certificate.problem)} has a larger {of_what}",
@@ -387,15 +445,7 @@ def table(certificate: Certificate) -> str:
     if reduced is not None:
         least = f"least one at least {reduced.lower_bound:.6g}"
         lines.append(f"{'loss over the features':<30}{reduced.loss:>12.6g}   {least}")
-    lines += [
-        f"{'failure probability':<30}{certificate.failure_probability:>12.6g}",
-        "",
-        "ways to bound it (evaluation, expert)",
-        *(
-            f"  {way.kind + ', ' + way.estimate:<44}{way.bound:>12.6g}"
-            for way in certificate.combinations
-        ),
-    ]
+    lines.append(f"{'failure probability':<30}{certificate.failure_probability:>12.6g}")
     lines += _regret_lines(certificate)
     if certificate.budgets:
         lines += ["", "budgets"] + [
@@ -407,13 +457,80 @@ def table(certificate: Certificate) -> str:
         lines += ["", "premises"] + [
             f"  {MARKS[one.status]:<10}{one.name}: {one.detail}" for one in certificate.premises
         ]
+    return "\n".join([*lines, *(_formula_lines(certificate) if formulas else ())])
+
+
+def _share_and_strength(certificate: Certificate) -> str:
+    """The bound as a share of what is possible, and the word that belongs to it."""
+    if certificate.nothing_matters:
+        return ", all policies are alike up to rounding"
+    of_what = (
+        "the way to the largest cost" if certificate.known_cost else "the largest possible gap"
+    )
+    if not certificate.known_cost and certificate.bound <= 0:
+        return ", vacuous" if certificate.vacuous else ""
+    strength = f": {certificate.strength}" if certificate.strength else ""
+    return f", {percent(certificate.share)} of {of_what}{strength}"
+
+
+def large_and_negligible(terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+    """Terms that matter, and those too small to be seen beside the largest."""
+    least = NEGLIGIBLE * max((abs(term.value) for term in terms), default=0.0)
+    large = [term for term in terms if abs(term.value) > least]
+    return large or list(terms), [term for term in terms if large and abs(term.value) <= least]
+
+
+def names_in_words(terms: Sequence[Term]) -> str:
+    """The names of terms as part of a sentence."""
+    *others, last = [term.name for term in terms]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _term_lines(terms: Sequence[Term], total: float, indent: int) -> list[str]:
+    """A line for each term that matters, and one for all that do not."""
+    large, negligible = large_and_negligible(terms)
+    space = " " * indent
+    lines = []
+    for term in large:
+        part = f"{percent(term.value / total)} of it" if 0 < term.value <= total else ""
+        words = ", ".join(filter(None, [part, MEANINGS.get(term.name, "")]))
+        lines.append(f"{space}{term.name:<{30 - indent}}{term.value:>12.6g}   {words}".rstrip())
+    if negligible:
+        rest = math.fsum(term.value for term in negligible)
+        lines.append(
+            f"{space}{'the rest':<{30 - indent}}{rest:>12.6g}   {names_in_words(negligible)}"
+        )
+    return lines
+
+
+def _formula_lines(certificate: Certificate) -> list[str]:
+    """The terms as formulas with their sources, every way to bound the gap, and the symbols."""
     regret = certificate.regret
-    known = best.terms if regret is None or not regret.valid else (*best.terms, *regret.terms)
-    words = symbols_of(certificate, known, [way.kind for way in certificate.combinations])
+    own = () if regret is None or not regret.valid else regret.terms
+    lines = [
+        "",
+        "ways to bound it (evaluation, expert)",
+        *(
+            f"  {way.kind + ', ' + way.estimate:<44}{way.bound:>12.6g}"
+            for way in certificate.combinations
+        ),
+        "",
+        "formulas",
+        *_formulas(certificate.terms),
+        *(["", "formulas of the regret", *_formulas(own)] if own else []),
+    ]
+    kinds_seen = [way.kind for way in certificate.combinations]
+    words = symbols_of(certificate, (*certificate.terms, *own), kinds_seen)
     if words:
         wrapped = wrap(words, WIDTH - 2, break_on_hyphens=False)
         lines += ["", "symbols", *(f"  {line}" for line in wrapped)]
-    return "\n".join(lines)
+    return lines
+
+
+def _formulas(terms: Iterable[Term]) -> list[str]:
+    return [
+        f"  {term.name:<28}{term.value:>12.6g}   {term.formula}  [{term.source}]" for term in terms
+    ]
 
 
 def _regret_lines(certificate: Certificate) -> list[str]:
@@ -421,18 +538,19 @@ def _regret_lines(certificate: Certificate) -> list[str]:
     regret, horizon = certificate.regret, certificate.problem.total_time
     if regret is None:
         return []
-    state = "" if regret.valid else "   NOT VALID: a premise has failed"
-    terms = regret.terms if regret.valid else ()
+    state = "   NOT VALID: a premise has failed"
+    if regret.valid:
+        strength = regret_strength(certificate)
+        word = f": {strength}" if strength else ""
+        state = f", {percent(regret_share(certificate))} of the largest possible{word}"
+    terms = _term_lines(regret.terms, regret.bound, 4) if regret.valid else []
     what = "no policy loses more under any cost"
     return [
         "",
         "regret to the optimum under the expert's own cost",
         f"  {'upper bound on the regret':<28}{regret.bound:>12.6g}   per step "
         f"{regret.bound / horizon:.6g}{state}",
-        *(
-            f"    {term.name:<26}{term.value:>12.6g}   {term.formula}  [{term.source}]"
-            for term in terms
-        ),
+        *terms,
         f"  {'of the uniform policy':<28}{regret.uniform:>12.6g}   which tests the premise",
         f"  {'trivial bound':<28}{regret.trivial_bound:>12.6g}   {what}",
         f"  {'failure probability':<28}{regret.failure_probability:>12.6g}",
@@ -472,6 +590,7 @@ SYMBOLS: Mapping[str, str] = {
     "L": "log of 2 over a part of the failure probability",
     "delta": "a part of the failure probability",
     "T": "recorded length",
+    "memory": "how far the cost that is still to come depends on the state, in ranges of a cost",
     "total": "discounted costs of a recorded episode, plain or shaped",
     "max_w": "largest over the costs of the class, w their weights",
     "lower": "lower bound on an expectation, by betting",
@@ -544,14 +663,24 @@ def kinds(names: Iterable[str]) -> dict[str, str]:
 
 def symbols_of(certificate: Certificate, terms: Sequence[Term], kinds: Sequence[str]) -> str:
     """`symbols_in_words` of the world at hand: with a horizon, h is the time of an episode; with
+    average costs that of the discounted world which stands for them; with
     discount 1 it bounds expected steps."""
     goal, layers = has_goal(certificate.problem), layers_of(certificate.problem)
     words = symbols_in_words(terms, kinds, goal=goal)
+    if averages_of(certificate.problem) is not None:
+        return words.replace(
+            f"h: {SYMBOLS['h']}", "h: 1/(1 - discount) of the world that stands for averages"
+        )
     if layers is None:
         return words
     return words.replace(
         f"h: {SYMBOLS['h']}", "h: 1/(1 - discount), at least the discounted steps of an episode"
     )
+
+
+def averages_of(problem: Any) -> Averages | None:
+    """Of a world of average costs."""
+    return getattr(problem.world, "averages", None)
 
 
 def layers_of(problem: Any) -> Layers | None:
@@ -577,7 +706,7 @@ def advice(certificate: Certificate) -> str:
     if bound <= 0:
         done = "The bound is not above zero: nothing needs to be done."
         return "\n".join([done, *_about_the_regret(certificate)])
-    named = [f"{term.name} {term.value / bound:.0%}" for term in _large_terms(certificate)]
+    named = [f"{term.name} {percent(term.value / bound)}" for term in _large_terms(certificate)]
     shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
     ways = (_more, _longer, _better, _known, _exactly)
     of_records = [] if certificate.agreement is None else advice_of_records(certificate)
@@ -663,8 +792,8 @@ def _next_demonstration(regret: Regret) -> str:
     part = regret.contributions[state] / regret.contributions.sum()
     return (
         f"The bound on the regret under the expert's own cost, {regret.bound:.4g}, falls fastest "
-        f"with a demonstration from state {state}, the start that adds most to it ({part:.0%}; "
-        "certificate.regret.next_start())."
+        f"with a demonstration from state {state}, the start that adds most to it "
+        f"({percent(part)}; certificate.regret.next_start())."
     )
 
 
@@ -698,8 +827,8 @@ def _more(certificate: Certificate) -> str:
     while factor < MOST and _fallen(falling, factor) > allowed:
         factor *= 1.05
     sentence = f"About {math.ceil(count * factor):,} demonstrations (now {count:,}) halve it."
-    if has_goal(problem):
-        return sentence  # radii grow with where episodes are cut, and that with their number
+    if has_goal(problem) or averages_of(problem) is not None:
+        return sentence  # radii depend on where episodes are cut, or on their lengths
     part = INDEPENDENT_SHARE * certificate.failure_probability
     rates = radii(problem, part, two_sided=False)
     try:
@@ -719,6 +848,11 @@ def _longer(certificate: Certificate) -> str:
         return ""
     if has_goal(certificate.problem):
         return "Records that go on until episodes end have less truncation, or none."
+    demos = certificate.problem.demonstrations
+    if averages_of(certificate.problem) is not None and demos is not None:
+        times = truncation / (LARGE / 2 * certificate.best.bound)
+        needed = math.ceil(times * float(demos.lengths.mean()))
+        return f"Records of {needed:,} steps make the truncation negligible."
     length = recorded_length(certificate.problem, LARGE / 2 * certificate.best.bound)
     return f"Records of {length:,} steps make the truncation negligible."
 
@@ -755,7 +889,7 @@ def _known(certificate: Certificate) -> str:
     each = "pair" if problem.world.shared is None else "group of pairs that share a law"
     return (
         f"{needed:,} observed transitions of every {each} bring the model term below "
-        f"{WORTHWHILE:.0%} of the trivial bound."
+        f"{percent(WORTHWHILE)} of the trivial bound."
     )
 
 

@@ -95,28 +95,44 @@ def _text(
     report: Path | None,
 ) -> str:  # fmt: skip
     problem, answer, world = apprentice.problem, apprentice.answer, apprentice.problem.world
+    words = [line for one in apprentice.summary().splitlines() for line in wrap(one, WIDTH)]
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "
             f"{world.num_pairs} state-action pairs, discount {world.discount}.",
-            f"An expert follows a hidden cost; {len(demos)} demonstrations, "
-            f"{demos.num_steps} steps recorded.",
+            *wrap(
+                f"An expert follows a cost that nobody else knows: {len(demos):,} demonstrations, "
+                f"{demos.num_steps:,} steps. Asked: a policy that costs about as much as the "
+                f"expert, whichever of the {problem.num_costs} regions of the grid are expensive.",
+                WIDTH,
+            ),
             "",
-            "Discounted visits to each macro cell (the costs that may matter):",
+            "Result",
+            "",
+            *words,
+            "",
+            *_gaps(problem, answer, expert, demos),
+            *(_map(world, answer.policy) if size <= WIDEST_MAP else ()),
+            "",
+            "Time that is spent in each region, discounted (the costs that may matter)",
             "",
             jm.report.comparison(problem, answer),
             "",
-            *_gaps(problem, answer, expert, demos),
+            "The certificate",
             "",
-            "The certificate:",
+            apprentice.certificate.table(formulas=False),
             "",
-            apprentice.certificate.table(),
-            "",
-            *wrap(apprentice.summary(), WIDTH),
+            "What would help",
             "",
             apprentice.certificate.advice(),
-            *(_map(world, answer.policy) if size <= WIDEST_MAP else ()),
-            *(["", f"The report, to be opened in a browser: {report}"] if report else []),
+            "",
+            f"Solver status: {answer.status.name} ({answer.engine}, build "
+            f"{answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
+            *(
+                [f"The report, with pictures and formulas, to be opened in a browser: {report}"]
+                if report
+                else []
+            ),
         ]
     )
 
@@ -124,27 +140,30 @@ def _text(
 def _gaps(
     problem: jm.Apprenticeship, answer: jm.Answer, expert: jm.Policy, demos: jm.Demonstrations
 ) -> list[str]:
-    """Gaps on the data and to the true expert, who is known in an example."""
+    """Gaps to the true expert, who is known in an example, and why cloning may have a smaller
+    one."""
     world, basis = problem.world, problem.basis
     truth = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
     exact = jm.Apprenticeship(world, basis, truth)
     noise = exact.cost_class.gap(problem.target - exact.target)
     cloned, uniform = jm.clone(demos, world), jm.Policy.uniform(world)
+    own, copied = exact.gap(answer.occupancy), exact.gap(cloned)
+    why = (
+        "Cloning copies the expert state by state. It comes closer here because this expert is one "
+        "fixed policy and was seen in every state that matters. The apprentice matches the "
+        f"recorded totals, their sampling error of {noise:.4f} included: it needs neither."
+    )
     return [
-        f"status            {answer.status.name} ({answer.engine}, "
-        f"build {answer.build_seconds:.3f} s, solve {answer.solve_seconds:.3f} s)",
-        f"gap on the data   {answer.value:.4f}   no policy can be below {answer.lower_bound:.4f}; "
-        f"the largest possible is {problem.trivial_bound:.4g}",
-        f"gap to the expert {exact.gap(answer.occupancy):.4f}   known only in an example; the "
-        f"sampling error of the demonstrations alone is {noise:.4f}",
-        f"for scale         {exact.gap(cloned):.4f}   behaviour cloning, which knows that this "
-        "expert is a stationary policy;",
-        f"                  {exact.gap(uniform):.4f}   uniform actions",
+        "In truth, which is known in an example only, the policy costs more than the expert by",
+        f"  {own:>8.4f}   the apprentice",
+        f"  {copied:>8.4f}   behaviour cloning",
+        f"  {exact.gap(uniform):>8.4f}   uniform actions",
+        *(wrap(why, WIDTH) if copied < own else ()),
     ]
 
 
 def _map(world: jm.World, policy: jm.Policy) -> list[str]:
-    heading = "The apprentice's policy (likeliest direction; · where none stands out):"
+    heading = "The apprentice's policy (likeliest direction; · where none stands out)"
     return ["", heading, "", jm.report.policy_map(world, policy)]
 
 

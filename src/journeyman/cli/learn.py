@@ -14,6 +14,7 @@ import journeyman as jm
 from journeyman.cli.exit_codes import LIMIT, SIGNALLED
 from journeyman.cli.options import (
     AsJson,
+    AverageCost,
     Budgets,
     CostClassName,
     CostsSource,
@@ -64,6 +65,7 @@ def learn(
     terminal_state: TerminalState = None,
     horizon: Horizon = None,
     step_discount: StepDiscount = None,
+    average_cost: AverageCost = False,
     cost_class: OptionalCostClass = None,
     expert_is: ExpertIs = None,
     rewards: Rewards = None,
@@ -105,6 +107,7 @@ def learn(
         "cost_class": cost_class, "rewards": rewards, "seed": seed,
         "demonstrations_format": demonstrations_format, "truncated_at": truncated_at,
         "terminal_state": terminal_state, "horizon": horizon, "step_discount": step_discount,
+        "average_cost": average_cost or None,
         "failure_probability": failure_probability, "world_options": parsed_options(option),
         "solver": {"name": solver, "time_limit": time_limit},
     }  # fmt: skip
@@ -236,7 +239,7 @@ def requirements(
         words = f"{fewest} {words}"
     except jm.errors.InvalidProblem as refusal:
         words = f"no number of demonstrations is enough. {refusal}"
-    text = f"{needs.table()}\n\nA certificate of one policy, from the exact program: {words}"
+    text = f"A certificate of one policy, from the exact program: {words}\n\n{needs.table()}"
     show(_facts(needs) | {"certificate_trajectories": fewest}, text, as_json=as_json)
 
 

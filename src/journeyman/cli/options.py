@@ -69,6 +69,10 @@ StepDiscount = Annotated[
     float | None,
     typer.Option(help="With --horizon: a step at time t counts this^t; 1 if all count the same."),
 ]
+AverageCost = Annotated[
+    bool,
+    typer.Option("--average-cost", help="Averages a step in the long run count, not totals."),
+]
 Rewards = Annotated[
     bool | None,
     typer.Option("--rewards/--no-rewards", help="Whether the features are rewards, or costs."),

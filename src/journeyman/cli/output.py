@@ -128,7 +128,7 @@ def require_level(
         )
     known = result.get("regret")
     if regret is not None or (gap is None and known is not None):
-        _require_regret(known, regret)
+        _require_regret(known, regret, result.get("regret_share"))
     failed, broken = (
         failed_premises(result),
         [one for one in result["budgets"] if not one["is_kept"]],
@@ -162,8 +162,11 @@ def _note_strength(what: str, strength: str) -> None:
         notify(f"Note: the bound on the {what} is {strength}. It {STRENGTHS[strength]}.")
 
 
-def _require_regret(known: Mapping[str, Any] | None, regret: float | None) -> None:
-    """Raise `NotCertified` unless the stored regret is valid, and small enough if it has to be."""
+def _require_regret(
+    known: Mapping[str, Any] | None, regret: float | None, attainable: float | None
+) -> None:
+    """Raise `NotCertified` unless the stored regret is valid, and small enough if it has to be.
+    `attainable` is its share of what policies can lose, where more than the stored one is known."""
     from journeyman.errors import NotCertified
 
     if known is None:
@@ -174,7 +177,7 @@ def _require_regret(known: Mapping[str, Any] | None, regret: float | None) -> No
     if not known["valid"]:
         raise NotCertified(f"No regret is certified: a premise failed ({failed_premises(known)}).")
     if regret is None:
-        share = float(known["share"])
+        share = float(known["share"] if attainable is None else attainable)
         _note_strength("regret", "vacuous" if share >= 1 else "weak" if share > HALF else "")
     elif not float(known["bound"]) <= regret:
         raise NotCertified(

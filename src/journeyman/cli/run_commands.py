@@ -14,6 +14,7 @@ import journeyman as jm
 from journeyman.cli.exit_codes import NOT_CERTIFIED
 from journeyman.cli.options import (
     AsJson,
+    AverageCost,
     Budgets,
     CostClassName,
     CostsSource,
@@ -46,6 +47,7 @@ def certify(
     terminal_state: TerminalState = None,
     horizon: Horizon = None,
     step_discount: StepDiscount = None,
+    average_cost: AverageCost = False,
     option: WorldOption = None,
     cost_class: CostClassName = "infinity-ball",
     rewards: Rewards = None,
@@ -74,6 +76,7 @@ def certify(
         terminal_state=terminal_state,
         horizon=horizon,
         step_discount=step_discount,
+        average_cost=average_cost,
         cost_class=cost_class,
         rewards=rewards,
         expert_is=expert_is or "",

@@ -29,7 +29,7 @@ from journeyman.arrays import (
 )
 from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting, StatePolicy
-from journeyman.policy.table import SUM_TOLERANCE
+from journeyman.policy.table import sum_tolerance
 from journeyman.world.large_world import LargeWorld
 from journeyman.world.laws import draw_columns
 
@@ -69,13 +69,13 @@ class FunctionPolicy(Predicting):
             )
         alike = given.strides[0] == 0
         laws = (given[:1] if alike else given).astype(np.float64)
-        sums = laws @ np.ones(self.num_actions)
-        if not (laws.min(initial=0.0) >= 0 and np.abs(sums - 1.0).max(initial=0) <= SUM_TOLERANCE):
-            sound = (laws >= 0).all(axis=1) & (np.abs(sums - 1.0) <= SUM_TOLERANCE)
+        sums, allowed = laws @ np.ones(self.num_actions), sum_tolerance(given)
+        if not (laws.min(initial=0.0) >= 0 and np.abs(sums - 1.0).max(initial=0) <= allowed):
+            sound = (laws >= 0).all(axis=1) & (np.abs(sums - 1.0) <= allowed)
             row = int(np.argmin(sound))
             raise InvalidPolicy(
                 f"the probabilities of state {x[row]} are {laws[row].tolist()}",
-                "They must be at least 0 and sum to 1 within 1e-8",
+                "They must be at least 0 and sum to 1 within 1e-8, in single precision 1e-5",
             )
         laws /= normaliser(sums, self.num_actions)[:, np.newaxis]
         return np.broadcast_to(laws, given.shape) if alike else laws

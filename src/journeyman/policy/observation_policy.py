@@ -3,17 +3,20 @@
 | what it has                               | how it is asked                                     |
 |-------------------------------------------|-----------------------------------------------------|
 | `probabilities(observations)`             | ours: tables, functions, clones                     |
-| `policy.get_distribution` (or its own)    | Stable-Baselines3, actors with Discrete actions     |
-| `predict_proba(observations)`, `classes_` | scikit-learn                                        |
+| `policy.get_distribution` (or its own)    | Stable-Baselines3, actors with Discrete actions:    |
+|                                           | the policy of `predict(x, deterministic=False)`     |
+| `predict_proba(observations)`, `classes_` | scikit-learn: actions drawn with these              |
+|                                           | probabilities, not the actions of `predict`         |
 | `predict(observations, deterministic)`    | Stable-Baselines3 without a law, such as DQN: the   |
-|                                           | policy that always takes the action so predicted    |
+|                                           | policy of `predict(x, deterministic=True)`          |
 | `predict(observations)`                   | d3rlpy and others, alike                            |
 | nothing but being called                  | a function of observations that returns laws        |
 |                                           | (n x actions), or n actions                         |
 
-Actions are whole numbers; the k-th column of a law is action number k. Laws are normalised, so that
-what is asked for and what is drawn is the same policy; networks work in single precision, so sums
-may be off by 1e-5.
+In a world of numbered states an observation is the number of a state, or the row of it in
+`observations`. Actions are whole numbers; the k-th column of a law is action number k. Laws are
+normalised, so that what is asked for and what is drawn is the same policy; networks work in single
+precision, so sums may be off by 1e-5.
 """
 
 import inspect
@@ -21,15 +24,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import FloatArray, IntArray, Seed, assign, generator, real_array
-from journeyman.errors import InvalidPolicy
-from journeyman.policy.acting import Predicting
+from journeyman.errors import InvalidPolicy, JourneymanError
+from journeyman.policy.acting import AnyPolicy, Predicting
+from journeyman.policy.table import Policy
 from journeyman.world.laws import draw_columns
+from journeyman.world.world import World
 
 SUM_TOLERANCE = 1e-5
 BLOCK = 1 << 16
@@ -39,11 +44,33 @@ FORMS = (
     "of Stable-Baselines3, or a function of observations that returns (n x actions) probabilities "
     "or n actions"
 )
+SEEN = (
+    "If the model sees something else than the number of a state, say what: "
+    "jm.policy.ObservationPolicy(model, observations=table) with a row for each state"
+)
+REPEATED = 256
+"""Observations at which a rule without a law is asked twice."""
+
+
+class Classifier(Protocol):
+    """A classifier in the form of scikit-learn."""
+
+    def predict_proba(self, X: Any, /) -> Any: ...
+
+
+Model: TypeAlias = AnyPolicy | Classifier | Callable[[Any], Any]
+"""What the table above lists."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ObservationPolicy(Predicting):
     """Anything in the table above, asked for laws at observations.
+
+    Args:
+        policy: the model.
+        observation_axes: of a single observation, as it is asked for.
+        observations: where states are numbered and the model sees something else: a row for each
+            state, or a function of an array of states. Then `observation_axes` is 0.
 
     >>> upright = ObservationPolicy(lambda x: (x[:, 0] > 0).astype(int))
     >>> upright.of_actions(np.array([[0.3], [-0.1], [0.2]]), np.array([1, 0, 0])).tolist()
@@ -52,17 +79,26 @@ class ObservationPolicy(Predicting):
 
     policy: Any
     observation_axes: int
+    observations: Any
 
-    def __init__(self, policy: Any, observation_axes: int = 1) -> None:
-        if isinstance(policy, ObservationPolicy):
-            policy = policy.policy
-        _asked(policy)
-        assign(self, policy=policy, observation_axes=observation_axes)
+    def __init__(
+        self, policy: Model, observation_axes: int = 1, *, observations: Any = None
+    ) -> None:
+        given: Any = policy
+        if isinstance(given, ObservationPolicy):
+            observations = given.observations if observations is None else observations
+            given = given.policy
+        _asked(given)
+        if observations is not None:
+            observations = observations if callable(observations) else np.asarray(observations)
+            observation_axes = 0
+        assign(self, policy=given, observation_axes=observation_axes, observations=observations)
 
     def of_actions(self, observations: NDArray[Any], actions: IntArray) -> FloatArray:
         """pi(a | x) at every observation, for the action beside it; 0 for actions that the policy
         does not know."""
         found = np.empty(len(actions))
+        self._require_repeatable(observations)
         for first in range(0, len(actions), BLOCK):
             part = slice(first, first + BLOCK)
             laws, numbers = self._laws(observations[part])
@@ -74,6 +110,59 @@ class ObservationPolicy(Predicting):
             column = np.where(known, place, 0)
             found[part] = np.where(known, laws[np.arange(len(laws)), column], 0.0)
         return found
+
+    def in_world(self, world: World) -> Policy:
+        """The same policy as a table over all states of a world, asked state by state.
+
+        Where an episode has ended (`world.sink`) nobody acts and the model is not asked; every
+        action has the same probability there. With a horizon it acts alike at every step.
+        """
+        if world.layers is not None:
+            return self.in_world(world.layers.base).fitted(world)
+        pairs = world.pairs
+        found = pairs.uniform.copy()
+        asked = np.delete(np.arange(world.num_states), [] if world.sink is None else [world.sink])
+        self._require_repeatable(asked)
+        for first in range(0, asked.size, BLOCK):
+            states = asked[first : first + BLOCK]
+            laws = self.probabilities(states)
+            inside = np.isin(pairs.states, states)
+            row = np.searchsorted(states, pairs.states[inside])
+            action = pairs.actions[inside]
+            known = action < laws.shape[1]
+            found[inside] = np.where(known, laws[row, np.where(known, action, 0)], 0.0)
+            self._require_offered(world, states, laws, found)
+        return Policy(found, pairs)
+
+    def _require_offered(
+        self, world: World, states: IntArray, laws: FloatArray, found: FloatArray
+    ) -> None:
+        """Refuse actions that a state lacks, except where it is never left and has but one."""
+        pairs = world.pairs
+        resting = world.absorbing & (pairs.actions_per_state == 1)
+        found[resting[pairs.states]] = 1.0
+        row, action = np.nonzero(laws)
+        lost = ~pairs.offers(states[row], action) & ~resting[states[row]]
+        if lost.any():
+            k = int(np.argmax(lost))
+            state = int(states[row[k]])
+            raise InvalidPolicy(
+                f"{_name(self.policy)} takes action {action[k]} in state {state} with probability "
+                f"{laws[row[k], action[k]]:.3g}, but the world has only "
+                f"{pairs.actions_in_words(state)} there",
+                "Give a policy whose actions are those of the world, numbered alike",
+            )
+
+    def _require_repeatable(self, observations: NDArray[Any]) -> None:
+        """Refuse rules that return actions and draw them: nothing says how likely they are."""
+        some = observations[:REPEATED]
+        laws, actions = self._laws(some)
+        if laws is None and not np.array_equal(actions, self._laws(some)[1]):
+            raise InvalidPolicy(
+                f"{_name(self.policy)} returns other actions when it is asked again, and nothing "
+                "says how likely they are",
+                FORMS,
+            )
 
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """(n x actions) laws; the k-th column is action number k."""
@@ -95,7 +184,7 @@ class ObservationPolicy(Predicting):
 
     def _laws(self, observations: NDArray[Any]) -> tuple[FloatArray | None, IntArray]:
         """Laws and the action of every column; or no law, and the actions that are taken."""
-        given = np.asarray(_asked(self.policy)(observations))
+        given = self._given(observations)
         if given.ndim == 2 and given.shape[1] == 1 and not np.issubdtype(given.dtype, np.floating):
             given = given[:, 0]
         if given.ndim == 1 and len(given) == len(observations):
@@ -107,6 +196,36 @@ class ObservationPolicy(Predicting):
                 FORMS,
             )
         return _normalised(given.astype(np.float64), self.policy), self._numbers(given.shape[1])
+
+    def _given(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """What the model returns, whatever that is."""
+        try:
+            seen = self._seen(observations)
+            return np.asarray(_asked(self.policy)(seen))
+        except JourneymanError:
+            raise
+        except Exception as fault:
+            words = " ".join(str(fault).split())[:300]
+            raise InvalidPolicy(
+                f"{_name(self.policy)} fails when it is asked about {len(observations)} "
+                f"observations of shape {observations.shape[1:]} ({type(fault).__name__}: {words})",
+                SEEN if observations.ndim == 1 else FORMS,
+            ) from fault
+
+    def _seen(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """What the model sees: a classifier always rows, if only of the number of a state."""
+        if self.observations is None:
+            single = observations.ndim == 1 and hasattr(self.policy, "predict_proba")
+            return observations[:, np.newaxis] if single else observations
+        if callable(self.observations):
+            return np.asarray(self.observations(observations))
+        if observations.size and observations.max() >= len(self.observations):
+            raise InvalidPolicy(
+                f"observations has {len(self.observations)} rows, and state "
+                f"{observations.max()} is asked for",
+                "Give a row for every state but the one where episodes have ended",
+            )
+        return np.asarray(self.observations[observations])
 
     def _numbers(self, columns: int) -> IntArray:
         """Which action a column belongs to, in order."""
@@ -133,7 +252,7 @@ def _asked(policy: Any) -> Any:
     if callable(getattr(policy, "probabilities", None)):
         return policy.probabilities
     for one in (policy, inner):
-        if hasattr(one, "get_distribution") and hasattr(one, "obs_to_tensor"):
+        if _has_law(one):
             return partial(_categorical, one)
     if callable(getattr(policy, "predict_proba", None)):
         return policy.predict_proba
@@ -146,6 +265,57 @@ def _asked(policy: Any) -> Any:
         _require_one_argument(policy)
         return policy
     raise InvalidPolicy(f"a {type(policy).__name__} says nothing about actions", FORMS)
+
+
+def _has_law(policy: Any) -> bool:
+    return hasattr(policy, "get_distribution") and hasattr(policy, "obs_to_tensor")
+
+
+def _is_network(policy: Any) -> bool:
+    """A policy or an algorithm of Stable-Baselines3."""
+    return any(hasattr(one, "obs_to_tensor") for one in (policy, getattr(policy, "policy", None)))
+
+
+def acting_model(policy: Any) -> Any:
+    """A policy as rollouts ask it, the same one that tables and agreement are about.
+
+    Models that say how likely actions are, or which one they take, become an `ObservationPolicy`:
+    rollouts then draw with their own numbers, and DQN does not explore. What draws for itself
+    (continuous actions, networks with memory, rules of observations and a generator) stays.
+    """
+    if isinstance(policy, type) or hasattr(policy, "sample"):
+        return policy
+    if _is_network(policy):
+        inner = policy if _has_law(policy) else getattr(policy, "policy", policy)
+        remembers = _has_law(inner) and not _can_bind(inner.get_distribution, 1)
+        return ObservationPolicy(policy) if _is_discrete(inner) and not remembers else policy
+    if hasattr(policy, "predict_proba"):
+        return ObservationPolicy(policy)
+    predict = getattr(policy, "predict", None)
+    if callable(predict):
+        own_form = "deterministic" in inspect.signature(predict).parameters
+        return policy if own_form else ObservationPolicy(policy)
+    if callable(policy) and _takes_one_argument(policy):
+        return ObservationPolicy(policy)
+    return policy
+
+
+def _takes_one_argument(function: Callable[..., Any]) -> bool:
+    """Observations alone; a second argument, even an optional one, is the generator."""
+    return _can_bind(function, 1) and (not _can_bind(function, 2) or inspect.ismethod(function))
+
+
+def _can_bind(function: Callable[..., Any], arguments: int) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except (TypeError, ValueError):  # a ValueError: compiled code without a signature
+        return False
+    return True
+
+
+def _is_discrete(policy: Any, unless_it_says: bool = False) -> bool:
+    space = getattr(policy, "action_space", None)
+    return unless_it_says if space is None else type(space).__name__ == "Discrete"
 
 
 def _require_one_argument(function: Callable[..., Any]) -> None:
@@ -161,11 +331,20 @@ def _require_one_argument(function: Callable[..., Any]) -> None:
 
 
 def _categorical(policy: Any, observations: NDArray[Any]) -> NDArray[Any]:
-    """Probabilities of the discrete actions of Stable-Baselines3's actors."""
+    """Probabilities of the discrete actions of Stable-Baselines3's actors, as they are when it
+    predicts: without what is random in training."""
+    if not _can_bind(policy.get_distribution, 1):
+        raise InvalidPolicy(
+            f"{_name(policy)} remembers what it has seen, and has no law of single observations",
+            "Certify it where it can act: in a world that can be walked in, without arrays, with "
+            "evaluation=jm.Rollouts(...)",
+        )
+    if hasattr(policy, "set_training_mode"):
+        policy.set_training_mode(False)
     tensor, _ = policy.obs_to_tensor(observations)
     law = getattr(policy.get_distribution(tensor), "distribution", None)
     found = getattr(law, "probs", None)
-    if found is None or found.ndim != 2:
+    if found is None or found.ndim != 2 or not _is_discrete(policy, True):
         raise InvalidPolicy(
             f"{_name(policy)} has no probabilities of single actions",
             "Give a policy with a Discrete space of actions",
