@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
-FOUNDATIONS = ["lazy", "errors", "arrays", "compiled", "progress", "storage", "execution"]
+FOUNDATIONS = ["lazy", "errors", "arrays", "compiled", "progress", "storage", "tables", "execution"]
 FLOORS = [
     *FOUNDATIONS,
     "world",
@@ -29,7 +29,27 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "adapters": {*FLOORS, "certificate", "apprentice", "gallery", "report", "adapters"},
     "runs": {*FLOORS, "certificate", "apprentice", "adapters", "runs"},
     "studies": {*FLOORS, "certificate", "apprentice", "report", "runs", "studies"},
-    "cli": {*FLOORS, "gallery", "report", "adapters", "runs", "studies", "cli", "journeyman"},
+    "studio": {
+        *FLOORS,
+        "certificate",
+        "apprentice",
+        "gallery",
+        "report",
+        "adapters",
+        "runs",
+        "studio",
+    },
+    "cli": {
+        *FLOORS,
+        "gallery",
+        "report",
+        "adapters",
+        "runs",
+        "studies",
+        "studio",
+        "cli",
+        "journeyman",
+    },
     "journeyman": {"lazy"},
     "__main__": {"cli"},
 }
@@ -38,7 +58,12 @@ CORE_PACKAGES = {
     "numpy", "scipy", "highspy", "clarabel", "typer", "rich", "jinja2", "markupsafe", "tomli_w",
     "filelock", *COMPILER,
 }  # fmt: skip
-EXTRAS = {"testing": {"hypothesis"}, "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"}}
+EXTRAS = {
+    "testing": {"hypothesis"},
+    "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"},
+    "studio": {"starlette"},
+    "cli": {"uvicorn"},
+}
 
 modules = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 

@@ -1,5 +1,7 @@
 """The page: its structure, its numbers, and nothing from anywhere else."""
 
+import datetime
+import itertools
 import re
 from functools import cache
 from html.parser import HTMLParser
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.certificate.presentation import regret_share
 from journeyman.errors import InvalidFile, InvalidInput
 from journeyman.report.certificate_sections import bounds_by_premise
 from journeyman.report.cost_comparison import comparison_of
@@ -221,14 +224,60 @@ def test_the_sentence_premises_and_advice_are_shown():
         assert sentence in text
 
 
-def test_the_first_sentence_is_the_claim_and_premises_stand_below_it():
-    html = page(ReportData.of(grid_apprentice()))
+def test_a_page_begins_with_date_question_result_and_assumptions():
+    day = datetime.date(2026, 3, 1)
+    html = page(ReportData.of(grid_apprentice()), date=day)
+    places = [
+        html.index(words)
+        for words in (
+            '<time datetime="2026-03-01">1 March 2026</time>', "<h1>",
+            '<p class="question">Asked: ', '<p class="lead">', "What it assumes",
+            "<strong>declared:</strong> independent",
+            "<strong>tested, not refuted:</strong> no episode", '<p class="big', "<svg",
+        )
+    ]  # fmt: skip
+    assert places == sorted(places)
     (lead,) = re.findall('<p class="lead">(.*?)</p>', html)
-    (below,) = re.findall(f'{re.escape(lead)}</p>\n<p class="note">(.*?)</p>', html)
     assert "more than the expert" in lead
+    assert f"{grid_apprentice().certificate.share:.1%}"[:-2] in lead
     assert "Premises" not in lead
-    assert below.strip().startswith("Premises declared: ")
-    assert "Premises tested and not refuted: " in below
+    assert "<time" not in page(ReportData.of(grid_apprentice()))
+
+
+def test_formulas_and_symbols_are_folded_away_and_zeros_share_a_row():
+    html = page(ReportData.of(grid_apprentice()))
+    opened, folded = re.sub("<details>.*?</details>", "", html, flags=re.DOTALL), html
+    for words in ("Symbols: ", "gap_W", "Other ways to bound it"):
+        assert words in folded
+        assert words not in opened
+    terms = opened.partition('id="terms"')[2].partition("</section>")[0]
+    assert "evaluation and rounding, too small to matter" in terms
+    assert "<bdi>rounding</bdi>" not in terms
+    assert "<bdi>sampling</bdi>" in terms
+
+
+def ticks(html):
+    """Of the result, before any other section."""
+    return html.partition("</section>")[0].count("badge good")
+
+
+def test_a_bound_above_half_of_what_is_possible_never_has_a_tick():
+    world, basis, expert = jm.gallery.grid(4)
+    seen = set()
+    for count, premise in itertools.product(
+        (2, 5, 20, 200), ((), jm.Rational(regret_per_step=0.01))
+    ):
+        demos = jm.record(world, expert, trajectories=count, horizon=40, seed=0)
+        certificate = jm.learn(world, basis, demos, expert_is=premise).certificate
+        shares = [certificate.share]
+        shares += [] if certificate.regret is None else [regret_share(certificate)]
+        strong = sum(share <= 0.5 for share in shares)
+        assert ticks(page(ReportData.of(certificate))) == strong
+        assert ticks(certificate._repr_html_()) == strong
+        words = certificate.table()
+        assert ("weak" in words or "vacuous" in words) == (strong < len(shares))
+        seen |= {share > 0.5 for share in shares}
+    assert seen == {True, False}
 
 
 def test_rewards_are_shown_as_they_were_given():
@@ -327,8 +376,11 @@ def test_many_costs_are_cut_with_a_word_about_it():
 def test_writing_and_reading_back(tmp_path):
     apprentice = grid_apprentice()
     path = tmp_path / "report.html"
+    day = datetime.date(2026, 3, 1)
+    jm.report.write_report(apprentice, path, date=day)
+    assert path.read_bytes() == page(ReportData.of(apprentice), date=day).encode()
     apprentice.report(path)
-    assert path.read_bytes() == page(ReportData.of(apprentice)).encode()
+    assert "<time datetime=" in path.read_text(encoding="utf-8")
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(InvalidFile, match="not a directory"):
         apprentice.report(tmp_path / "nowhere" / "report.html")

@@ -1,5 +1,6 @@
 """The command line as a person meets it."""
 
+import re
 import subprocess
 import sys
 
@@ -18,8 +19,23 @@ def test_the_demo_learns_and_shows():
     assert "OPTIMAL" in shown.stdout
     table = [line for line in shown.stdout.splitlines() if line.startswith("cell ")]
     assert len(table) == 16
-    arrows = shown.stdout.splitlines()[-8:]
+    _, _, below = shown.stdout.partition("The apprentice's policy")
+    arrows = below.splitlines()[2:10]
     assert all(len(line.split()) == 8 for line in arrows)
+    assert shown.stdout.index("With probability 0.95") < shown.stdout.index("The certificate")
+    assert "symbols" not in shown.stdout
+
+
+def test_the_demo_says_why_cloning_may_come_closer():
+    """Only where it does."""
+    for trajectories, closer in (("2", False), ("300", True)):
+        shown = run("demo", "--size", "6", "--trajectories", trajectories, "--seed", "3").stdout
+        own, cloned = (
+            float(re.search(rf"^ +([\d.]+)   {who}$", shown, re.MULTILINE)[1])
+            for who in ("the apprentice", "behaviour cloning")
+        )
+        assert (cloned < own) is closer
+        assert ("Cloning copies the expert state by state" in shown) is closer
 
 
 def test_the_demo_is_reproducible():

@@ -212,7 +212,9 @@ def a_limit_and_its_lifting(shown):
 
 
 EXPECTED = {
-    ("README.md", number): an_answer for number in range(1, len(pages.blocks("README.md")))
+    (page, number): an_answer
+    for page in ("README.md", "tour.md")
+    for number in range(len(pages.blocks(page)))
 } | {
     ("README.md", 0): lines("100% of the largest gap, 7% of the largest regret"),
     ("certificates.md", 0): two_certificates,

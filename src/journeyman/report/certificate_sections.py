@@ -13,15 +13,24 @@ from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.consistency import NAME
 from journeyman.certificate.evaluation import BudgetCertificate
 from journeyman.certificate.presentation import (
+    COST,
+    GAP,
+    MEANINGS,
+    averages_of,
+    brief,
     has_goal,
+    large_and_negligible,
     layers_of,
+    names_in_words,
     numbers_beside,
     percent,
     premises_of_the_regret,
     regret_in_words,
+    regret_share,
+    regret_strength,
     symbols_of,
 )
-from journeyman.certificate.terms import Combination, Premise, PremiseStatus
+from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, total
 from journeyman.problem import cost_ranges
 from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.report.drawing import Across, Element, axis, label, picture, shortened, tag
@@ -37,8 +46,6 @@ from journeyman.report.numbers import (
 from journeyman.report.rendering import Section
 from journeyman.report.report_data import ReportData
 
-PREMISES = " Premises "
-"""Where the sentence on the bound ends and that on its premises begins."""
 ROUNDING = 1e-10
 """Of 2 N/(1 - discount), as in the sentence."""
 STRENGTHS = {
@@ -53,26 +60,10 @@ ROW, BAR, TEXT = 46, 14, 14
 QUICK = 20_000
 """Pairs times costs up to which the weights that records leave open are searched for."""
 LONGEST_TERM, LONGEST_NAME = 34, 30
+REST = "the rest"
+"""The row of the terms that are too small to be seen."""
 MOST_WAYS, MOST_WEIGHTS = 8, 64
 """Ways to bound the gap, and costs by the size of their weights, in the tables."""
-GAP, COST = "gap to the estimate", "expected cost"
-MEANINGS = {
-    GAP: "how much more the policy costs than the estimate of the expert that this bound uses",
-    COST: "what the policy costs, evaluated exactly",
-    "evaluation": "the policy's own costs, as exactly as the linear system was solved",
-    "rounding": "what double precision can have hidden",
-    "sampling": "the expert is known from a sample only",
-    "truncation": "what happens after the records end",
-    "disagreement": "what the policy may cost after it has taken another action than the expert",
-    "model": "the world is an estimate: in the true one the policy may cost more",
-    "rollout sampling": "the policy is known from rollouts only",
-    "rollout truncation": "what happens after the rollouts end",
-    "flow residual": "the measure behind the policy is not quite a flow",
-    "flow violation": "the measure behind the policy is not quite a flow",
-    "negativity": "the measure behind the policy is not quite positive",
-    "expectations": "the policy's costs are known from sampled rows only",
-    "Lemma 2": "the measure behind the policy is not quite one of visits",
-}
 BADGES = {
     PremiseStatus.TESTED: "good",
     PremiseStatus.DECLARED: "plain",
@@ -81,21 +72,64 @@ BADGES = {
 
 
 def result(data: ReportData, prefix: str) -> Section:
-    """The bound in one sentence and in large digits, and what to compare it with."""
+    """The bound in one sentence and in large digits, what it assumes, and what to compare it
+    with."""
     certificate = data.certificate
-    words = HYPHEN.sub(MINUS, POWER.sub(_raised, certificate.summary()))
-    claim, premises_follow, rest = words.partition(PREMISES)
-    meaning = "expected cost, at most"
+    meaning = "cost units of expected cost, at most"
     if not certificate.known_cost:
         better = ": it does better than the expert" if certificate.bound < 0 else ""
-        meaning = f"more than the expert, at most{better}"
+        meaning = f"cost units more than the expert, at most{better}"
+    own = premises_of_the_regret(certificate)
     content = {
-        "claim": claim, "premises": premises_follow + rest, "bound": exact(certificate.bound),
-        "meaning": meaning, "badges": _badges(data), "others": _other_numbers(data),
-        "share": percent(certificate.share), "range": _range(data),
-        "width": f"{100 * min(max(certificate.share, 0.0), 1.0):.4g}",
+        "claim": _written(brief(certificate)), "others": _other_numbers(data),
+        "boxes": [
+            {
+                "bound": exact(certificate.bound), "meaning": meaning, "badges": _badges(data),
+                "range": f"{percent(certificate.share)} of {_range(data)}",
+                "width": _width(certificate.share),
+            },
+            *_regret_box(certificate),
+        ],
+        "assumptions": _assumptions(certificate.premises),
+        "own": _assumptions(own),
     }  # fmt: skip
     return Section("result", "Result", content)
+
+
+def _regret_box(certificate: Certificate) -> list[dict[str, Any]]:
+    """The regret under the expert's own cost, beside the gap; nothing where none is claimed."""
+    regret = certificate.regret
+    if regret is None:
+        return []
+    strength, share = regret_strength(certificate), regret_share(certificate)
+    badge = ("warn", STRENGTHS[strength]) if strength else ("good", "certified")
+    return [
+        {
+            "bound": exact(regret.bound), "width": _width(share),
+            "meaning": "cost units more than the best policy, at most, under the cost that the "
+            "expert itself minimises",
+            "badges": [badge if regret.valid else ("bad", "not valid: a premise failed")],
+            "range": f"{percent(share)} of the largest possible",
+        }
+    ]  # fmt: skip
+
+
+def _width(share: float) -> str:
+    """Of a meter, in per cent."""
+    return f"{100 * min(max(share, 0.0), 1.0):.4g}"
+
+
+def _assumptions(premises: tuple[Premise, ...]) -> list[tuple[str, str]]:
+    """Premises by name, by what became of them: those that failed first. No tick stands beside
+    them: premises that hold do not make a weak bound a strong one."""
+    order = (PremiseStatus.FAILED, PremiseStatus.DECLARED, PremiseStatus.TESTED)
+    named = {one: [found.name for found in premises if found.status is one] for one in order}
+    return [(one.value, "; ".join(names)) for one, names in named.items() if names]
+
+
+def _written(words: str) -> str:
+    """Powers of ten and signs as they are written by hand."""
+    return HYPHEN.sub(MINUS, POWER.sub(_raised, words))
 
 
 def _raised(found: re.Match[str]) -> str:
@@ -110,7 +144,7 @@ def _range(data: ReportData) -> str:
     if certificate.known_cost:
         least = number(certificate.least_possible)
         return f"the way from the least possible cost {least} to the largest {most}"
-    return f"the trivial bound {most}, the largest possible gap"
+    return f"the largest possible gap, {most}"
 
 
 def _badges(data: ReportData) -> list[tuple[str, str]]:
@@ -134,6 +168,8 @@ def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
         per_step = f"the bound over {data.horizon:.6g} discounted steps of an episode"
     if has_goal(certificate.problem):
         per_step = f"the bound over {data.horizon:g}, what steps are bounded by"
+    if averages_of(certificate.problem) is not None:
+        per_step = "the bound itself, which is about averages a step"
     entries: list[tuple[str, float, str]] = [
         ("per step", certificate.normalised_bound, per_step),
         ("failure probability", certificate.failure_probability, "of the bound, at most"),
@@ -148,27 +184,46 @@ def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
 
 
 def terms(data: ReportData, prefix: str) -> Section:
-    """What the bound is made of: every term starts where the one before it ends."""
+    """What the bound is made of: every term starts where the one before it ends. Terms too small to
+    be seen share a row; formulas and symbols are folded away."""
     certificate, best = data.certificate, data.certificate.best
-    values = [*(term.value for term in best.terms), best.bound]
-    shares = [share(value / best.bound) if best.bound > 0 else "" for value in values]
-    shown = zip(exact_column(values), exact_column(_per_step(values, data)), shares, strict=True)
-    *rows, last = [
-        {"value": value, "per_step": step, "share": part} for value, step, part in shown
-    ]  # fmt: skip
-    for row, term in zip(rows, best.terms, strict=True):
-        row |= {
-            "name": term.name, "formula": term.formula, "source": term.source,
-            "meaning": MEANINGS.get(term.name, ""),
-        }  # fmt: skip
+    shown = _merged(best.terms)
+    *rows, last = _term_rows(shown, best.bound, data)
     ways = certificate.combinations[:MOST_WAYS]
     content = {
-        "introduction": _introduction(data), "waterfall": _waterfall(best, f"{prefix}waterfall"),
-        "terms": rows, "sum": last,
+        "introduction": _introduction(data),
+        "waterfall": _waterfall(best, shown, f"{prefix}waterfall"),
+        "rows": rows, "sum": last, "every": _term_rows(best.terms, best.bound, data)[:-1],
         "symbols": symbols_of(certificate, best.terms, [way.kind for way in ways]),
         **_other_ways(data),
     }  # fmt: skip
     return Section("terms", "What the bound is made of", content, link="Terms")
+
+
+def _merged(found: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The terms, those too small to be seen as one."""
+    large, negligible = large_and_negligible(found)
+    if not negligible:
+        return found
+    return (*large, Term(REST, total(tuple(negligible)), names_in_words(negligible), ""))
+
+
+def _term_rows(found: tuple[Term, ...], bound: float, data: ReportData) -> list[dict[str, Any]]:
+    """A row for each term, and the last one for their sum."""
+    values = [*(term.value for term in found), bound]
+    shares = [share(value / bound) if bound > 0 else "" for value in values]
+    columns = exact_column(values), exact_column(_per_step(values, data)), shares
+    rows: list[dict[str, Any]] = [
+        {"value": value, "per_step": step, "share": part}
+        for value, step, part in zip(*columns, strict=True)
+    ]
+    for row, term in zip(rows, found, strict=False):
+        known = MEANINGS.get(term.name, "")
+        row |= {
+            "name": term.name, "formula": term.formula, "source": term.source,
+            "meaning": f"{term.formula}, too small to matter" if term.name == REST else known,
+        }  # fmt: skip
+    return rows
 
 
 def _per_step(values: list[float], data: ReportData) -> list[float]:
@@ -186,6 +241,8 @@ def _introduction(data: ReportData) -> str:
             "In cost units: expected cost of an episode, summed until its end. Per step: the same "
             f"over {data.horizon:g}, what the expected number of steps is bounded by."
         )
+    if averages_of(certificate.problem) is not None:
+        words = "In cost units: cost of a step on average, in the long run."
     if not certificate.valid:
         return f"A premise failed, so this sum proves nothing; the trivial bound holds. {words}"
     if certificate.best.bound > certificate.trivial_bound:
@@ -212,12 +269,12 @@ def _other_ways(data: ReportData) -> dict[str, Any]:
     return {"ways": rows, "ways_left_out": left_out}
 
 
-def _waterfall(best: Combination, name: str) -> Markup:
-    ends = list(accumulate((term.value for term in best.terms), initial=0.0))
+def _waterfall(best: Combination, shown_terms: tuple[Term, ...], name: str) -> Markup:
+    ends = list(accumulate((term.value for term in shown_terms), initial=0.0))
     scale = Across.covering([*ends, best.bound], zero=True)
     rows: list[Element] = []
-    shown = column([*(term.value for term in best.terms), best.bound])
-    for index, (term, (start, end)) in enumerate(zip(best.terms, pairwise(ends), strict=True)):
+    shown = column([*(term.value for term in shown_terms), best.bound])
+    for index, (term, (start, end)) in enumerate(zip(shown_terms, pairwise(ends), strict=True)):
         kind = "apprentice" if term.name in (GAP, COST) else "doubt"
         sign = "+" if index and shown[index][0] not in f"{MINUS}≈" and term.value else ""
         rows += _bar(scale, index, term.name, f"{sign}{shown[index]}", (start, end), kind)
@@ -225,9 +282,9 @@ def _waterfall(best: Combination, name: str) -> Markup:
         top = ROW * index + TEXT + 6 + BAR
         rows.append(tag("line", x1=turn, x2=turn, y1=f"{top}", y2=f"{top + ROW - BAR}",
                         cls="link"))  # fmt: skip
-    last = len(best.terms)
+    last = len(shown_terms)
     rows += _bar(scale, last, "sum", shown[last], (0.0, best.bound), "total")
-    listed = ", then ".join(f"{term.name} {number(term.value)}" for term in best.terms)
+    listed = ", then ".join(f"{term.name} {number(term.value)}" for term in shown_terms)
     return picture(
         name, "Waterfall of the terms of the bound",
         f"Bars one after the other: {listed}; together {number(best.bound)}.",
@@ -371,7 +428,7 @@ def regret(data: ReportData, prefix: str) -> Section | None:
     return Section(
         "regret", "Under the expert's own cost",
         {
-            "claim": HYPHEN.sub(MINUS, POWER.sub(_raised, claim)), "terms": named, "sum": last,
+            "claim": _written(claim), "terms": named, "sum": last,
             "uniform": uniform, "trivial": trivial, **_known_costs(data, f"{prefix}weights"),
             "rows": [_premise_row(one) for one in premises_of_the_regret(data.certificate)],
         },

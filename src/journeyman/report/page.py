@@ -4,11 +4,12 @@ A section is a function from the data of a report to the content of a template; 
 left out. To add one, write the function, its template in templates/sections, and list it here.
 """
 
+import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from journeyman.certificate.presentation import has_goal, layers_of
+from journeyman.certificate.presentation import averages_of, has_goal, layers_of
 from journeyman.report.certificate_sections import (
     budgets,
     premises,
@@ -32,10 +33,10 @@ Builder: TypeAlias = Callable[[ReportData, str], Section | None]
 """From the data and a prefix that makes names unique on the page."""
 
 WHOLE: tuple[Builder, ...] = (
-    result, terms, regret, costs, recovered, maps, budgets, convergence, remedies, premises,
+    result, maps, costs, budgets, regret, terms, recovered, remedies, premises, convergence,
     reproduction,
 )  # fmt: skip
-BRIEF: tuple[Builder, ...] = (result, terms, regret, costs, recovered, maps, budgets)
+BRIEF: tuple[Builder, ...] = (result, maps, costs, budgets, regret, terms, recovered)
 """Sections of a page, and of a cell in a notebook."""
 TITLE = "What is certified about this policy"
 
@@ -48,6 +49,7 @@ def write_report(
     title: str = TITLE,
     note: str = "",
     found: Mapping[str, str] = NOT_KEPT,
+    date: datetime.date | None = None,
 ) -> None:
     """Write one self-contained HTML file: no script, no network, light and dark, for screen, print
     and screen readers.
@@ -61,23 +63,31 @@ def write_report(
         note: a warning below it, for example for whom the result is not meant.
         found: with a directory, how the answer was found: what it does not keep, such as solver,
             status and time, as names and words.
+        date: above the heading; by default today, with a directory the day on which its
+            `certificate.json` was written, so that the same run has the same report.
     """
     if isinstance(result, str | os.PathLike):
-        text = report_of_run(result, title=title, note=note, found=found)
+        text = report_of_run(result, title=title, note=note, found=found, date=date)
     else:
-        text = page(ReportData.of(result, answer), title, note)
+        day = date or datetime.datetime.now(datetime.UTC).date()
+        text = page(ReportData.of(result, answer), title, note, day)
     write_text(path, text)
 
 
 def report_of_run(
-    directory: PathLike, *, title: str = TITLE, note: str = "", found: Mapping[str, str] = NOT_KEPT
+    directory: PathLike,
+    *,
+    title: str = TITLE,
+    note: str = "",
+    found: Mapping[str, str] = NOT_KEPT,
+    date: datetime.date | None = None,
 ) -> str:
     """The page about a run saved by `Apprentice.save` or `Certificate.save`.
 
     Its files are compared with the digests in `certificate.json`; whether the numbers follow from
     them, `jm.audit` checks.
     """
-    return page(read_run(directory, found), title, note)
+    return page(read_run(directory, found), title, note, date)
 
 
 def as_html(result: Reportable) -> str:
@@ -85,11 +95,37 @@ def as_html(result: Reportable) -> str:
     return fragment(ReportData.of(result))
 
 
-def page(data: ReportData, title: str = TITLE, note: str = "") -> str:
-    """A whole HTML document."""
-    version = str(data.software["journeyman"])
+def page(
+    data: ReportData, title: str = TITLE, note: str = "", date: datetime.date | None = None
+) -> str:
+    """A whole HTML document; the date of a saved run is known, others have none by default."""
+    day = date if date is not None or data.run is None else data.run.saved
     return document(
-        title, sections(data, WHOLE), kind="report", size=_size(data), note=note, version=version
+        title, sections(data, WHOLE), kind="report", question=question(data), size=_size(data),
+        note=note, version=str(data.software["journeyman"]), date=day,
+    )  # fmt: skip
+
+
+def question(data: ReportData) -> str:
+    """What was asked, in words."""
+    certificate, demos = data.certificate, data.demonstrations
+    problem = certificate.problem
+    if certificate.known_cost:
+        return "Asked: what does this policy cost at most, under a cost that is known?"
+    seen = "an expert whose expected costs were given"
+    if demos is not None:
+        seen = f"an expert that was seen in {len(demos):,} demonstrations"
+    if certificate.agreement is not None:
+        return (
+            f"Asked: how much more can this policy cost than {seen}, whatever a step costs "
+            "within the declared range?"
+        )
+    kind = "reward" if problem.basis.rewards else "cost"
+    count = problem.basis.num_costs
+    whichever = f"the {count:,} {kind}s below" if count > 1 else f"the {kind} below"
+    return (
+        f"Asked: how much more can this policy cost than {seen}? Nobody says what the expert cares "
+        f"about: the answer holds for every combination of {whichever} that was allowed for."
     )
 
 
@@ -110,11 +146,15 @@ def sections(data: ReportData, wanted: Iterable[Builder], prefix: str = "") -> l
 def _size(data: ReportData) -> str:
     """World, discount, costs and demonstrations in one line."""
     problem, layers = data.certificate.problem, layers_of(data.certificate.problem)
-    there = problem.world if layers is None else layers.base
+    averages = averages_of(problem)
+    made = averages if layers is None else layers
+    there = problem.world if made is None else made.base
     size = f"{int(there.num_states):,} states, " if problem.has_states else ""
     if data.world is not None:
         size += f"{there.num_pairs:,} state-action pairs, "
     counted = f"discount {number(1 - 1 / data.horizon)}"
+    if averages is not None:
+        counted = "averages a step in the long run"
     if layers is not None:
         counted = f"episodes of {layers.horizon:,} steps, discount {number(layers.discount)}"
     kind = "rewards" if problem.basis.rewards else "costs"

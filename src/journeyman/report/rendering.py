@@ -6,6 +6,7 @@ that neither markup nor writing from right to left reaches its neighbours. A pag
 without script, link or font from elsewhere; a notebook shows the same sections as one element.
 """
 
+import datetime
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -44,13 +45,15 @@ class Section(NamedTuple):
 
 
 def document(
-    title: str, sections: Sequence[Section], *, kind: str, size: str, note: str, version: str
-) -> str:
-    """A whole page: `kind` stands above the title, `size` and the warning `note` below it."""
+    title: str, sections: Sequence[Section], *, kind: str, size: str, note: str, version: str,
+    question: str = "", date: datetime.date | None = None,
+) -> str:  # fmt: skip
+    """A whole page: `kind` and `date` stand above the title, what was asked, `size` and the warning
+    `note` below it."""
     page = _environment().get_template("page.html")
     return page.render(
         title=title, sections=sections, kind=kind, size=size, note=note, version=version,
-        style=style_sheet(":root"), prefix="", rank=2,
+        question=question, date=date, style=style_sheet(":root"), prefix="", rank=2,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 which files it was saved in.
 """
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -36,6 +37,8 @@ class SavedRun:
     """Solver, status and time, where somebody has kept them beside the evidence."""
     recovered_errors: FloatArray | None = None
     """Standard errors of these weights, where the method knows them."""
+    saved: datetime.date | None = None
+    """The day on which `certificate.json` was written, as its file says."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ The numbers are those of `certificate.json`. Its digest and those of the other f
 first; whether they follow from the files, only `jm.audit` says.
 """
 
+import datetime
 import hashlib
 import json
 import math
@@ -106,7 +107,9 @@ def _report_data(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -
     errors = optional("recovered", "standard_errors", needed=False)
     software = {str(name): str(text) for name, text in facts["software"].items()}
     name = place.resolve().name
-    run = SavedRun(name, facts["inputs"], software, trace, recovered, found, errors)
+    written = (place / CERTIFICATE).stat().st_mtime
+    saved = datetime.datetime.fromtimestamp(written, datetime.UTC).date()
+    run = SavedRun(name, facts["inputs"], software, trace, recovered, found, errors, saved)
     kinds = {"explicit": _certificate, "recorded": _recorded_certificate}
     certificate = kinds.get(facts["world"], _coded_certificate)(place, facts)
     return ReportData(certificate, None, facts["seeds"], run)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from journeyman.certificate.presentation import has_goal
+from journeyman.certificate.presentation import has_goal, percent
 from journeyman.errors import InvalidWorld
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship
@@ -37,9 +37,9 @@ def expert_in_words(problem: Apprenticeship) -> str:
         return "expert: expectations declared exact"
     errors = expectation.spread / np.sqrt(expectation.num_trajectories)
     unseen = expectation.truncation_mass / problem.total_time
-    tails = f"unrecorded tails hold {unseen:.2%} of the discounted time"
+    tails = f"unrecorded tails hold {percent(unseen)} of the discounted time"
     if has_goal(problem):
-        tails = f"{unseen:.2%} of them were cut off before their end"
+        tails = f"{percent(unseen)} of them were cut off before their end"
     return (
         f"expert: mean of {expectation.num_trajectories} demonstrations, standard error up to "
         f"{errors.max():.2g} per {'reward' if problem.basis.rewards else 'cost'}; {tails}"
