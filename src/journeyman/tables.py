@@ -356,21 +356,22 @@ class Column:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._first: tuple[bool, str, str] | None = None
+        self._named: bool | None = None
+        self._first = ""
 
-    def is_name(self, text: str, where: str) -> bool:
+    def is_name(self, text: str, table: Table, line: int) -> bool:
         """Whether a cell that is not empty holds a name: a text that is no number."""
         named = not is_number(text)
-        if self._first is None:
-            self._first = (named, text, where)
-        elif self._first[0] != named:
-            _, other, there = self._first
-            raise InvalidFile(
-                f"{where}: {self.name} is {text[:40]!r}, and {other[:40]!r} in {there}: one is a "
-                "name, one a number",
-                "Give names everywhere, and none that is a number ('ward 3' instead of 3), "
-                "or numbers everywhere",
-            )
+        if named is not self._named:
+            if self._named is not None:
+                kinds = ("a name", "a number") if named else ("a number", "a name")
+                raise InvalidFile(
+                    f"{table.at(line)}: {self.name} is {text[:40]!r}, {kinds[0]}; {self._first} is "
+                    f"{kinds[1]}",
+                    "Number them all from 0, or give all of them names that are no numbers "
+                    "('ward 3' instead of 3)",
+                )
+            self._named, self._first = named, f"{text[:40]!r} in {table.unit} {line}"
         return named
 
 

@@ -104,7 +104,7 @@ def test_actions_keep_their_numbers_and_ends_need_no_rows(tmp_path):
         (["0,0,0,nan"], "line 2: probability is nan"),
         (["0,0,0,"], "line 2: probability is nan"),
         (["0,0,0"], "line 2: probability is nan"),
-        (["0,0,0,1", "x,0,0,1"], "line 3: 'x' is not a number"),
+        (["0,0,0,1", "x,0,0,1"], "line 3: state is 'x', a name; '0' in line 2 is a number"),
         (["0.5,0,0,1"], "line 2: state is 0.5.*from 0"),
         (["0,-1,0,1"], "line 2: action is -1"),
         (["1,0,1,1"], "state 0 has no row.*without gaps"),

@@ -144,12 +144,13 @@ def open_arrow(
     texts: Sequence[str] = (),
     lists: Sequence[str] = (),
     reals: Sequence[str] = (),
+    spelled: Sequence[str] = (),
 ) -> Iterator[ArrowFile]:
     """A file of the kind "Parquet" or "Arrow", whose reader may take `memory` bytes.
 
     The columns `texts` may hold texts, which are numbered from 0; the columns `lists` hold lists,
     of numbers or of lists of as many numbers each, which then follow one another; numbers of the
-    columns `reals` need not be whole.
+    columns `reals` need not be whole. The columns `spelled` are texts, whatever they hold.
     """
     if not _has_pyarrow():
         raise MissingExtra("pyarrow", "parquet")
@@ -157,7 +158,7 @@ def open_arrow(
         raise InvalidFile(f"{path} does not exist", "Check the path")
     request = {
         "path": str(path), "format": kind.lower(), "texts": list(texts), "lists": list(lists),
-        "reals": list(reals), "memory": memory,
+        "reals": list(reals), "spelled": list(spelled), "memory": memory,
     }  # fmt: skip
     with _Worker.lock:
         worker = _Worker.asked(request)
@@ -184,14 +185,13 @@ def parquet_table(path: Path, memory: int, wanted: Callable[[str], bool]) -> Tab
 
     Tables of numbers are read faster as numbers; this is for names and timestamps.
     """
-    header, words = parquet_header(path, memory)
+    header, _ = parquet_header(path, memory)
     names = [name for name in header if wanted(plain_name(name))]
     for name in names:
         if header.count(name) > 1:
             raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
-    reals = [name for name in names if name not in words]
     rows: list[tuple[int, list[str]]] = []
-    with open_arrow(path, "Parquet", memory=memory, texts=words, reals=reals) as file:
+    with open_arrow(path, "Parquet", memory=memory, spelled=names) as file:
         need = (file.num_rows or 0) * (BYTES_PER_TEXT_ROW + BYTES_PER_CELL * len(names))
         if need > memory:
             raise TooLarge(
@@ -200,7 +200,8 @@ def parquet_table(path: Path, memory: int, wanted: Callable[[str], bool]) -> Tab
                 "Raise the limit on memory, or write numbers of states and actions, and t",
             )
         for batch in file.batches(names):
-            cells = [_cells(batch.columns[name], file.texts) for name in names]
+            columns = [batch.columns[name].values.tolist() for name in names]
+            cells = [[file.texts[code].strip() for code in column] for column in columns]
             rows += [(batch.first + k, list(row)) for k, row in enumerate(zip(*cells, strict=True))]
     return Table(str(path), [name.strip() for name in names], iter(rows), "row")
 
@@ -214,15 +215,6 @@ def open_table(source: Any, memory: int, wanted: Callable[[str], bool]) -> Table
     if str(source).lower().endswith(PARQUET):
         return parquet_table(Path(source), memory, wanted)
     return csv_table(source)
-
-
-def _cells(column: Column, texts: list[str]) -> list[str]:
-    if column.is_text:
-        return [texts[code].strip() for code in column.values]
-    values = [repr(value) for value in column.values.tolist()]
-    if column.empty is None:
-        return values
-    return ["" if is_empty else value for value, is_empty in zip(values, column.empty, strict=True)]
 
 
 class _Worker:

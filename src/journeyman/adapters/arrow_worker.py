@@ -6,7 +6,7 @@ leave as plain whole numbers. `arrow_files` starts this module as a script, whic
 journeyman so that it starts quickly, and they exchange lines of JSON:
 
     in      {"path", "format", "texts", "lists",            a file
-             "reals", "memory"}
+             "reals", "spelled", "memory"}
     out     {"names", "rows", "nested", "words"}            its columns; rows, or null if unknown;
                                                             columns of lists of lists; columns of
                                                             texts and moments
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import ipc, parquet
+from pyarrow import compute, ipc, parquet
 
 BATCH_ROWS = 1 << 16
 BUFFER = 1 << 20
@@ -181,12 +181,22 @@ def plain_type(kind: Any) -> Any:
 
 
 def is_word(kind: Any) -> bool:
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return bool(is_text or is_view(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+    return bool(is_string(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def is_view(kind: Any) -> bool:
-    return bool(getattr(pa.types, "is_string_view", lambda _: False)(kind))
+def is_string(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def spelled(column: Any, name: str) -> Any:
+    """A column as texts, as a CSV file would have them; what is missing is empty."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        column = compute.if_else(compute.is_nan(column), pa.scalar(None, kind), column)
+    elif pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise Unusable(f"{name} holds {str(kind)[:80]}", "Write numbers, texts and timestamps")
+    return column.cast(pa.string()).fill_null("")
 
 
 class TextNumbers:
@@ -196,14 +206,12 @@ class TextNumbers:
         self._numbers: dict[str, int] = {}
 
     def of(self, column: Any, name: str, first: int) -> Any:
-        """A number for every text; a missing one is empty, and the name of no episode."""
-        if column.null_count and name != "episode":
-            column = column.fill_null("")
+        """A number for every text."""
         if column.null_count:
             row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise Unusable(f"{name} is empty", "Fill it in", row)
         codes = column.dictionary_encode()
-        lengths = pa.compute.utf8_length(codes.dictionary).to_numpy(zero_copy_only=False)
+        lengths = compute.utf8_length(codes.dictionary).to_numpy(zero_copy_only=False)
         if lengths.max(initial=0) > LONGEST_NAME:
             what = f"{name} holds a text of {lengths.max()} characters"
             raise Unusable(what, f"Give names of at most {LONGEST_NAME}")
@@ -246,11 +254,11 @@ def packed(
                 if not width.all() or (width != width[:1]).any():
                     what = f"{name} holds lists of {width.min()} and of {width.max()} numbers"
                     raise Unusable(what, "Give all observations one shape")
-        if is_word(column.type) and name in request["texts"]:
-            column = column.cast(pa.string())
-        is_text = kind.is_string(column.type) or kind.is_large_string(column.type)
-        if is_text and name in request["texts"]:
-            values, empty = numbers.of(column, name, first), None
+        if name in request["spelled"]:
+            column = spelled(column, name)
+        is_text = is_string(column.type)
+        if is_text and name in {*request["texts"], *request["spelled"]}:
+            values, empty = numbers.of(column.cast(pa.string()), name, first), None
         else:
             is_text = False
             read = real_numbers if name in request["reals"] else whole_numbers

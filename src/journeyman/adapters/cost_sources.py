@@ -44,6 +44,7 @@ from journeyman.tables import (
     FRAME,
     Column,
     Known,
+    Table,
     WorldNames,
     csv_table,
     frame_table,
@@ -230,7 +231,7 @@ def read_cost_table(source: Any, world: World) -> CostTable:
     lines: list[int] = []
     values: list[list[float]] = []
     for line, row in table.rows:
-        values.append(_numbers(table.at(line), row, table.header, keys))
+        values.append(_numbers(table, line, row, keys))
         lines.append(line)
     if not values:
         raise InvalidFile(
@@ -434,9 +435,10 @@ def _stored_names(path: str, arrays: NpzArrays) -> Sequence[str] | None:
 
 
 def _numbers(
-    where: str, row: list[str], header: list[str], keys: Mapping[str, tuple[Known, Column]]
+    table: Table, line: int, row: list[str], keys: Mapping[str, tuple[Known, Column]]
 ) -> list[float]:
     """The cells of a row as numbers; names of states and actions as theirs."""
+    header, where = table.header, table.at(line)
     if len(row) != len(header):
         raise InvalidFile(
             f"{where}: {len(row)} cells, the first line names {len(header)}",
@@ -445,7 +447,7 @@ def _numbers(
     numbers = []
     for place, (name, cell) in enumerate(zip(header, row, strict=True)):
         text = cell.strip()
-        if text and name in keys and keys[name][1].is_name(text, where):
+        if text and name in keys and keys[name][1].is_name(text, table, line):
             numbers.append(float(keys[name][0].number(text, f"{where}: {name}")))
             continue
         value = _number(cell)

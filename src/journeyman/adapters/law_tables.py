@@ -244,7 +244,7 @@ def _from_text(
             kind = "state" if name == "next_state" else name
             if not text:
                 numbers.append(math.nan)
-            elif kind in columns and columns[kind].is_name(text, table.at(line)):
+            elif kind in columns and columns[kind].is_name(text, table, line):
                 given = states if kind == "state" else None
                 numbers.append(
                     labels[kind].number(text, table.at(line)) - Labels.FIRST

@@ -257,7 +257,7 @@ class _Reading:
         where = self.table.at(line)
         if name == "t" and text:
             return self.order.number(text, where)
-        if name in self.kinds and text and self.kinds[name].is_name(text, where):
+        if name in self.kinds and text and self.kinds[name].is_name(text, self.table, line):
             labels = self.actions if name == "action" else self.states
             return labels.number(text, where)
         if WHOLE.fullmatch(text):

@@ -74,7 +74,7 @@ class Origin:
     """For every episode its source, -1 for none, and its number there.
 
     Kept beside demonstrations that were read from a file, so that whatever is wrong with a step,
-    whenever it is found, is named by file and line. Lines are looked up only then.
+    whenever it is found, is named by file and line.
     """
 
     sources: tuple[Source, ...]
@@ -168,30 +168,26 @@ def read_csv(
 
     `allow` is called now and then with the bytes that the demonstrations take, and may raise.
     """
-    return read_table(csv_table(path, strict=False), allow, names, path)
+    return read_table(csv_table(path, strict=False), allow, names)
 
 
 def read_table(
     table: Table,
     allow: Callable[[int], None] = no_limit,
     names: WorldNames = NO_WORLD,
-    path: PathLike | None = None,
 ) -> tuple[Any, ...]:
-    """The same of any table; `path` is that of a file whose lines can be found again."""
+    """The same of any table."""
     table = table.knowing(known_columns(table.header))
     ordered = _in_order(table, allow)
     is_log = NEXT_STATE in table.header or f"{NEXT_STATE}_0" in table.header
-    kept = path is None or ordered is not table
-    reader = (Log if is_log else Visits)(ordered, names, keeps_lines=kept)
+    reader = (Log if is_log else Visits)(ordered, names)
     for count, (line, row) in enumerate(ordered.rows, 1):
         reader.take(line, row)
         if count % ROWS_BETWEEN_CHECKS == 0:
             allow(reader.num_bytes)
     allow(reader.num_bytes)
     parts = reader.finish()
-    if path is not None and not kept:
-        return *parts, source(path)
-    place = partial(_kept_line, table.unit, np.array(reader.lines), parts[2], is_log)
+    place = partial(_line, table.unit, _compact(reader.lines), parts[2], is_log)
     return *parts, Source(table.name, place)
 
 
@@ -245,55 +241,23 @@ def _sorted(
             yield line, [str(t), *row]
 
 
-def _kept_line(unit: str, lines: IntArray, offsets: IntArray, is_log: bool, e: int, t: int) -> str:
+def _compact(lines: "array[int]") -> Sequence[int]:
+    """The lines of rows; without gaps, as in most files, their bounds will do."""
+    if len(lines) and lines[-1] - lines[0] == len(lines) - 1 and (np.diff(lines) == 1).all():
+        return range(lines[0], lines[-1] + 1)
+    return lines
+
+
+def _line(unit: str, lines: Sequence[int], offsets: IntArray, is_log: bool, e: int, t: int) -> str:
     """The row of step t of episode e; behind the last one the row where the record ends."""
     first, count = int(offsets[e]), int(offsets[e + 1] - offsets[e])
     row = first + min(t, count - 1) if is_log else first + e + min(t, count)
     return f"{unit} {lines[row]}"
 
 
-def source(path: PathLike) -> Source:
-    """The file as it is now, with the lines of its steps; after a change none are named."""
-    return Source(path, partial(_line, path, _stamp(path)))
-
-
 def recorded_step(episode: int, step: int) -> str:
     """The place of a step in files that have no lines."""
     return f"episode {episode}, step {step}"
-
-
-def _line(path: PathLike, stamp: tuple[int, int] | None, episode: int, step: int) -> str:
-    if stamp is None or _stamp(path) != stamp:
-        return "as it was when it was read"
-    return f"line {line_of(path, episode, step)}"
-
-
-def _stamp(path: PathLike) -> tuple[int, int] | None:
-    """What changes when a file is written again."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-def line_of(path: PathLike, episode: int, step: int) -> int:
-    """The line that holds a step, 0 for the first, of an episode, 0 for the first, of a sound file.
-
-    The step behind the last one is the row where the record ends; a log has none, and shows it in
-    the row of the last step.
-    """
-    table = csv_table(path, strict=False).knowing(COLUMNS)
-    place, before, found, number, t = table.header.index(COLUMNS[0]), None, 0, -1, 0
-    for line, row in table.rows:
-        name = "".join(row[place : place + 1]).strip()
-        number, t = (number, t + 1) if name == before else (number + 1, 0)
-        before = name
-        if number > episode:
-            break
-        if number == episode and t <= step:
-            found = line
-    return found
 
 
 COLUMNS = ("episode", "t", "state", "action", "terminated")
@@ -304,7 +268,7 @@ FALSE = {"", "0", "false", "no"}
 BYTES_PER_HELD_ROW = 700
 """Of a row of text that is held until all rows are sorted."""
 AXIS = re.compile(r"(next_)?state_[0-9]+")
-BYTES_PER_STEP, BYTES_PER_EPISODE = 56, 240
+BYTES_PER_STEP, BYTES_PER_EPISODE = 64, 240
 """What reading takes at its peak, together with the value that is built in the end."""
 
 
@@ -375,13 +339,13 @@ class Visits:
 
     SHAPE = "A row is episode,t,state,action,terminated; the last row of an episode has no action"
 
-    def __init__(self, table: Table, names: WorldNames, *, keeps_lines: bool) -> None:
+    def __init__(self, table: Table, names: WorldNames) -> None:
         header = table.header
         require_columns(table.name, header)
         self.table, self.width, self.names = table, len(header), names
         self.columns = {"state": Column("state"), "action": Column("action")}
         self.columns[NEXT_STATE] = self.columns["state"]
-        self.lines = array("q") if keeps_lines else None
+        self.lines = array("q")
         self.places = {name: header.index(name) for name in header}
         self.axes = state_columns(header)
         self.states: array[Any] = array("d" if self.axes else "q")
@@ -461,8 +425,7 @@ class Visits:
             raise self._refuse(
                 line, f"the row has {len(row)} cells, the first line names {self.width} columns"
             )
-        if self.lines is not None:
-            self.lines.append(line)
+        self.lines.append(line)
         name = self._text(row, "episode")
         if not name:
             raise self._refuse(line, "episode is empty", "Give every row the name of its episode")
@@ -505,11 +468,11 @@ class Visits:
 
     def _id(self, line: int, row: list[str], name: str) -> int:
         """The number of a state or an action, or the one that the world has for its name."""
-        text, where = self._text(row, name), self.table.at(line)
-        if not text or not self.columns[name].is_name(text, where):
+        text = self._text(row, name)
+        if not text or not self.columns[name].is_name(text, self.table, line):
             return self._integer(line, row, name)
         known = self.names.actions if name == "action" else self.names.states
-        return known.number(text, f"{where}: {name}")
+        return known.number(text, f"{self.table.at(line)}: {name}")
 
     def _integer(self, line: int, row: list[str], name: str) -> int:
         text = self._text(row, name)
@@ -532,8 +495,8 @@ class Log(Visits):
 
     SHAPE = "A row is episode,t,state,action,next_state and, if you like, terminated"
 
-    def __init__(self, table: Table, names: WorldNames, *, keeps_lines: bool) -> None:
-        super().__init__(table, names, keeps_lines=keeps_lines)
+    def __init__(self, table: Table, names: WorldNames) -> None:
+        super().__init__(table, names)
         self.ended = False
 
     def take(self, line: int, row: list[str]) -> None:
