@@ -248,10 +248,10 @@ MISTAKES = [
             ("--terminal-state 3 is not an absorbing state",)),
     Mistake("no time limit in a description",
             lambda p: config(p, "truncated_at = -1\n"), 2, ("asked.toml: truncated_at = -1",)),
-    Mistake("capital letters in the first line",
+    Mistake("a column by another name",
             lambda p: p.learn(demonstrations=p.changed(
-                "demos.csv", lambda t: t.replace("state", "State", 1))), 3,
-            ("demos.csv lacks the column(s) state (state may be 'State')",)),
+                "demos.csv", lambda t: t.replace("state", "place", 1))), 3,
+            ("demos.csv lacks the column(s) state",)),
     Mistake("a spreadsheet with another name",
             lambda p: p.learn(demonstrations=p.write("d.csv", "PK\3\4\0\0[Content_Types]\n")), 3,
             ("d.csv is not text", "Export it as CSV")),

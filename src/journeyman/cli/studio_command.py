@@ -18,7 +18,7 @@ def studio(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Demonstrate by hand on a local page and see what is certified.
+    """Demonstrate by hand, on a local page, and certify.
 
     The address that is printed holds a token; whoever has it can use the studio. Nothing listens
     outside this computer, and no file outside the directory is read or written. Ctrl-C ends it.
