@@ -34,7 +34,7 @@ class Case(Enum):
 
 def demo(
     case: Annotated[
-        Case, typer.Option(help="A grid, or learning from clinicians: not for clinical use.")
+        Case, typer.Option(help="grid, or icu-sepsis: clinicians, and not for clinical use.")
     ] = Case.GRID,
     size: Annotated[
         int | None, typer.Option(help="Cells along each side of the grid; 16.", min=4)

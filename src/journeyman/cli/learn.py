@@ -54,7 +54,7 @@ def learn(
     config: Annotated[Path | None, typer.Option(help="A TOML file that describes the run.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="key=value, which overrides the TOML file."),
+        typer.Option("--set", help="Overrides the TOML file, for example solver.steps=5000."),
     ] = None,
     world: OptionalWorld = None,
     option: WorldOption = None,
@@ -96,8 +96,9 @@ def learn(
 ) -> None:
     """Learn from demonstrations, and certify.
 
-    Policy, certificate and all they rest on go into a run directory. Exit 4 when what was asked for
-    is not certified, 6 when the records contradict --expert-is; the result is saved all the same.
+    Needed are --world, --costs and --demonstrations, or a --config that names them. Policy,
+    certificate and all they rest on go into a run directory. Exit 4 when what was asked for is not
+    certified, 6 when the records contradict --expert-is; the result is saved all the same.
     """
     if resume and overwrite:
         raise typer.BadParameter("it contradicts --overwrite", param_hint="--resume")

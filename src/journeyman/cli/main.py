@@ -8,13 +8,14 @@ import journeyman
 from journeyman.cli.clone_command import clone
 from journeyman.cli.compare_command import compare
 from journeyman.cli.demo import demo, doctor
+from journeyman.cli.help_pages import Application
 from journeyman.cli.learn import learn, requirements
 from journeyman.cli.output import TRACEBACK, Commands
 from journeyman.cli.run_commands import audit, certify, report, transfer
 from journeyman.cli.studio_command import studio
 from journeyman.cli.world_commands import check_world, import_world, record, show_world
 
-app = typer.Typer(
+app = Application(
     name="journeyman",
     cls=Commands,
     help="Apprenticeship learning with guarantees: from demonstrations to a policy and a "
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-world = typer.Typer(
+world = Application(
     name="world", help="Worlds: import, check, show.", no_args_is_help=True,
     rich_markup_mode=None,
 )  # fmt: skip

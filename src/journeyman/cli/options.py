@@ -45,9 +45,7 @@ WorldArgument = Annotated[
 ]
 WorldOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--option", "-o", help="Option of the source as key=value, such as discount=0.95."
-    ),
+    typer.Option("--option", "-o", help="Of the source of the world, for example discount=0.95."),
 ]
 DemonstrationsFormat = Annotated[
     str | None,

@@ -80,7 +80,8 @@ def check_world(
         str | None, typer.Option(help="A Gymnasium environment to simulate and compare with.")
     ] = None,
     env_arg: Annotated[
-        list[str] | None, typer.Option(help="Argument of the environment as key=value.")
+        list[str] | None,
+        typer.Option(help="Argument of the environment, for example map_name=8x8."),
     ] = None,
     steps: Annotated[int, typer.Option(help="Steps to simulate.", min=1)] = 20_000,
     option: WorldOption = None,
@@ -122,13 +123,13 @@ def import_world(
     target: Annotated[Path, typer.Argument(help="The NPZ file to write.")],
     option: WorldOption = None,
     discount: Annotated[
-        float | None, typer.Option(help="Between 0 and 1; the same as --option discount=….")
+        float | None, typer.Option(help="By which later costs count less; between 0 and 1.")
     ] = None,
     initial: Annotated[
         str | None,
         typer.Option(
-            help="The first state's number, uniform, or with a table of laws a file "
-            "state,probability; like --option initial=…."
+            help="Where episodes start: a state, uniform, or with a table of laws a file "
+            "state,probability."
         ),
     ] = None,
     absorbing: Annotated[
@@ -157,7 +158,7 @@ def import_world(
     options = parsed_options(option)
     options |= {name: str(value) for name, value in named.items() if value is not None}
     if target.suffix != ".npz":
-        raise typer.BadParameter(f"{target} does not end in .npz", param_hint="TARGET")
+        raise typer.BadParameter(f"{target} does not end in .npz", param_hint="FILE")
     world = world_from(source, options)
     world.save(target)
     show(
