@@ -133,6 +133,8 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\buse_probabilities is set", "--use-probabilities is given"),
     (r"\b(cost_range|discount) = ", _option),
+    (r"\bworld\.with_horizon\((\d+)\)", r"--horizon \1"),
+    (r"(?<!option )\bhorizon=(\d+)", r"--horizon \1"),
 )
 """How the library names an argument, and the option instead."""
 

@@ -11,6 +11,7 @@ from journeyman.cli.demo import demo, doctor
 from journeyman.cli.help_pages import Application
 from journeyman.cli.learn import learn, requirements
 from journeyman.cli.output import TRACEBACK, Commands
+from journeyman.cli.policy_commands import export_policy, show_policy
 from journeyman.cli.run_commands import audit, certify, report, transfer
 from journeyman.cli.studio_command import studio
 from journeyman.cli.world_commands import check_world, import_world, record, show_world
@@ -28,6 +29,9 @@ app = Application(
 world = Application(
     name="world", help="Worlds: import, check, show.", no_args_is_help=True,
     rich_markup_mode=None,
+)  # fmt: skip
+policy = typer.Typer(
+    name="policy", help="Policies: show, export.", no_args_is_help=True, rich_markup_mode=None,
 )  # fmt: skip
 
 
@@ -62,6 +66,9 @@ app.add_typer(world)
 world.command("import")(import_world)
 world.command("check")(check_world)
 world.command("show")(show_world)
+app.add_typer(policy)
+policy.command("show")(show_policy)
+policy.command("export")(export_policy)
 for command in (
     record,
     learn,

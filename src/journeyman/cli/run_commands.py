@@ -38,7 +38,7 @@ from journeyman.errors import InvalidCosts, InvalidProblem, NotCertified
 
 
 def certify(
-    policy: Annotated[Path, typer.Argument(help="A policy file, or a run directory.")],
+    policy: Annotated[Path, typer.Argument(help="A policy file (NPZ, CSV), or a run directory.")],
     world: WorldSource,
     costs: CostsSource,
     demonstrations: DemonstrationsSource,

@@ -19,6 +19,9 @@ from journeyman.errors import InvalidPolicy
 if TYPE_CHECKING:
     from journeyman.world import World
 
+STEPS = 150
+"""Of an episode, where nobody says how many."""
+
 
 def show_world(
     source: WorldArgument,
@@ -184,10 +187,16 @@ def record(
     target: Annotated[Path, typer.Argument(help="The file to write: .npz, .csv, .parquet.")],
     expert: Annotated[
         str,
-        typer.Option(help="A policy file, a run directory, uniform, or own (of a gallery world)."),
+        typer.Option(
+            help="A policy file (NPZ, or CSV of policy export), a run directory, uniform, or own "
+            "(of a gallery world)."
+        ),
     ] = "own",
     trajectories: Annotated[int, typer.Option(help="Episodes to record.", min=1)] = 1000,
-    horizon: Annotated[int, typer.Option(help="Steps of each episode.", min=1)] = 150,
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="Steps of each episode; 150, or those of a policy with steps.", min=1),
+    ] = None,
     option: WorldOption = None,
     named_format: Annotated[
         str | None,
@@ -203,7 +212,8 @@ def record(
     options = parsed_options(option)
     there = world_from(world, options)
     policy = _policy(expert, world, options, there)
-    demos = jm.record(there, policy, trajectories=trajectories, horizon=horizon, seed=seed)
+    steps = horizon or policy.horizon or STEPS
+    demos = jm.record(there, policy, trajectories=trajectories, horizon=steps, seed=seed)
     write_demonstrations(demos, target, format=named_format)
     facts = {"file": str(target), "episodes": len(demos), "steps": demos.num_steps, "seed": seed}
     show(facts, f"{target}: {len(demos)} episodes, {demos.num_steps} steps", as_json=as_json)

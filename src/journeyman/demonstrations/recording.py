@@ -27,7 +27,8 @@ def record(
     seed: Seed,
 ) -> Demonstrations:
     """Independent trajectories of at most `horizon` steps, which need not be given in a world that
-    has a horizon of its own. Of a world of average costs they are those of its base world.
+    has a horizon of its own, nor for a policy that has one: that acts by the step also in a world
+    without. Of a world of average costs they are those of its base world.
 
     An episode that arrives in an absorbing state ends there as terminated; one that reaches
     `horizon` is truncated. The expert is a `Policy`, or a callable on the whole history so far. In
@@ -38,7 +39,8 @@ def record(
     Demonstrations(3 episodes, 3 steps, 3 terminated)
     """
     layers = getattr(world, "layers", None)
-    horizon = layers.horizon if horizon is None and layers is not None else horizon
+    steps = layers.horizon if layers is not None else getattr(expert, "horizon", None)
+    horizon = steps if horizon is None else horizon
     for name, value in (("trajectories", trajectories), ("horizon", horizon)):
         require_whole(name, value, 1, InvalidDemonstrations)
     assert horizon is not None
@@ -48,6 +50,8 @@ def record(
     if world.averages is not None and isinstance(expert, Policy):
         expert = world.averages.policy(expert)
     world = world.of_records
+    if isinstance(expert, Policy) and expert.horizon is not None and layers is None:
+        expert = _by_step(expert, world, horizon)
     if isinstance(expert, Policy):
         walks = walk(world, expert.on(world), trajectories, horizon, rng)
     elif callable(expert):
@@ -66,6 +70,22 @@ def record(
         world.absorbing[last],
         choice_offsets=world.pairs,
     )
+
+
+def _by_step(policy: Policy, world: World, horizon: int) -> HistoryExpert:
+    """A policy that depends on time, in the world without its horizon."""
+    first, steps = policy.at_step(0), policy.horizon
+    if first.pairs != world.pairs or steps is None or horizon > steps:
+        raise InvalidDemonstrations(
+            f"the expert is a policy for {steps} steps in {first.num_states} states, asked for "
+            f"{horizon} steps in {world.num_states} states",
+            f"Record it in its own world, with horizon={steps} at most",
+        )
+
+    def act(states: IntArray, actions: IntArray, rng: np.random.Generator) -> int:
+        return int(policy.sample([actions.size * world.num_states + states[-1]], rng)[0])
+
+    return act
 
 
 def _in_large_world(

@@ -28,6 +28,7 @@ from journeyman.arrays import (
 from journeyman.errors import InvalidPolicy
 from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.tables import is_csv, is_frame
 from journeyman.world import Pairs, World
 
 FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
@@ -176,6 +177,13 @@ class Policy(Predicting):
                 return self._in_order_of(world)
             if wide or not self.pairs.is_complete:
                 return self._by_number(world)
+        steps = self.pairs.horizon
+        if steps is not None and layers is None:
+            raise InvalidPolicy(
+                f"the policy depends on time: it is for episodes of {steps} steps, and the world "
+                "has no horizon",
+                f"Give the world this horizon: world.with_horizon({steps})",
+            )
         raise InvalidPolicy(
             f"the policy is for {self.num_states} states and {len(self.pairs)} pairs, the "
             f"world has {world.num_states} and {world.num_pairs} (or other action sets)",
@@ -230,8 +238,15 @@ class Policy(Predicting):
         kept[resting[pairs.states]] = 1.0
         return _law(kept, pairs)
 
-    def save(self, path: PathLike) -> None:
-        """Write the policy to one file, atomically and without pickle."""
+    def save(self, path: PathLike, world: World | None = None) -> None:
+        """Write the policy to one file, atomically and without pickle: as a table for people and
+        spreadsheets for `*.csv`, with the names that `world` has; otherwise in the native format.
+        """
+        if is_csv(path):
+            from journeyman.policy.listing import Listing
+
+            Listing.of(_needed(world, path), self).save(path)
+            return
         arrays = {"probabilities": self.per_pair, "choice_offsets": self.pairs.offsets}
         version, facts = FIRST_VERSION, {}
         if self.pairs.numbers is not None:
@@ -241,8 +256,17 @@ class Policy(Predicting):
         save_arrays(path, "policy", version, arrays, **facts)
 
     @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read a policy written by `save`; everything is checked again."""
+    def load(cls, path: PathLike, world: World | None = None) -> Self:
+        """Read a policy written by `save`; everything is checked again.
+
+        A table (`*.csv`, or a data frame) with the columns state, action and probability, and t
+        where it depends on time, is read as a policy of `world` (`policy.listing`).
+        """
+        if is_csv(path) or is_frame(path):
+            from journeyman.policy.listing import read_policy
+
+            found = read_policy(path, _needed(world, path))
+            return cls(found.per_pair, found.pairs)
         facts, arrays = load_arrays(path, "policy", SCHEMA_VERSION)
         pairs = Pairs(take(path, arrays, "choice_offsets"), arrays.get("action_numbers"))
         if facts.get("horizon") is not None:
@@ -318,6 +342,17 @@ class Policy(Predicting):
         if steps is not None:
             return f"Policy({(self.num_states - 1) // steps} states, {steps} steps)"
         return f"Policy({self.num_states} states, {len(self.pairs)} pairs)"
+
+
+def _needed(world: World | None, source: Any) -> World:
+    """A table names states and actions, and only the world says which ones there are."""
+    if world is None:
+        what = source if is_csv(source) else "the data frame"
+        raise InvalidPolicy(
+            f"{what} is a table of states and actions, and it is not said of which world",
+            "Give the world too: policy.save(path, world), jm.Policy.load(path, world)",
+        )
+    return world
 
 
 def _law(probabilities: FloatArray, pairs: Pairs, tolerance: float = SUM_TOLERANCE) -> FloatArray:

@@ -36,7 +36,7 @@ from journeyman.demonstrations import (
     ExpertExpectation,
     MonteCarlo,
 )
-from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.errors import InvalidFile, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.problem.expert_premises import premise_from
@@ -63,6 +63,20 @@ def read_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> Report
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
         raise InvalidFile(f"{place} is not a whole run: {fault!r}", REMEDY) from fault
+
+
+def read_policy(directory: PathLike) -> tuple[World, Policy]:
+    """The policy of a saved run, and the world in which it acts."""
+    place = Path(directory)
+    facts = _facts(place / CERTIFICATE)
+    _compare(place, facts)
+    if "policy.npz" not in facts["inputs"] or "world.npz" not in facts["inputs"]:
+        raise InvalidPolicy(
+            f"{place} holds no table of a policy: its world or its policy is code, or of another "
+            "package",
+            "Give a run in a world of arrays",
+        )
+    return World.load(place / "world.npz"), Policy.load(place / "policy.npz")
 
 
 def _facts(path: Path) -> dict[str, Any]:

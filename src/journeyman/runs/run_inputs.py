@@ -21,8 +21,10 @@ from journeyman.runs.description import (
     premises_in,
 )
 from journeyman.storage import digest
+from journeyman.tables import is_csv
 from journeyman.world import World
 
+POLICY = "policy.npz"
 REWARDING = ("reward", "return", "utility")
 """What a feature is not called when lower is better."""
 
@@ -151,18 +153,36 @@ def demonstrations_from(description: RunDescription, world: World) -> Demonstrat
 
 
 def policy_from(place: Path, world: World) -> Policy:
-    """The policy in a file or a run directory, if it is one of the world."""
+    """The policy in a file (NPZ, or CSV with names) or a run directory, if it is one of the world.
+
+    One of a world without a horizon acts in the same way at every step of a world with it. One that
+    depends on time is taken in a world without a horizon too: for episodes of so many steps.
+    """
     from journeyman.runs.run_directory import evidence_in
 
-    policy = Policy.load(evidence_in(place) / "policy.npz" if place.is_dir() else place)
-    if not np.array_equal(policy.pairs.offsets, world.pairs.offsets):
+    path = evidence_in(place) / POLICY if place.is_dir() else place
+    if place.is_dir() and not path.exists():
         raise InvalidPolicy(
-            f"{place} holds a policy for {policy.num_states} states and {policy.per_pair.size} "
-            f"state-action pairs, the world has {world.num_states} and {world.num_pairs} (or other "
-            "action sets)",
-            "Give a policy that was made for this world",
+            f"{place} holds no table of a policy: its policy is code, or of another package",
+            "Give a run in a world of arrays, or a policy file",
         )
-    return policy
+    policy = Policy.load(path, world if is_csv(path) else None)
+    steps = policy.horizon
+    if steps is not None and world.layers is None:
+        if np.array_equal(policy.at_step(0).pairs.offsets, world.pairs.offsets):
+            return policy
+    elif np.array_equal(policy.pairs.offsets, world.pairs.offsets):
+        return policy
+    elif world.reduction is not None and policy.num_states == world.reduction.num_states:
+        return policy.fitted(world)
+    count = policy.num_states if steps is None else (policy.num_states - 1) // steps
+    timed = "" if steps is None else f" at each of {steps} steps"
+    raise InvalidPolicy(
+        f"{place} holds a policy for {count} states{timed} and {policy.per_pair.size} "
+        f"state-action pairs, the world has {world.num_states} and {world.num_pairs} (or other "
+        "action sets)",
+        "Give a policy that was made for this world",
+    )
 
 
 def _refuse_rewards(basis: CostBasis, source: str) -> None:

@@ -2,7 +2,6 @@
 and what a session gives away: demonstrations, policy, certificate, run and report as files.
 """
 
-import csv
 import io
 import json
 import re
@@ -13,7 +12,7 @@ from typing import Any
 
 from journeyman.certificate.saving import CERTIFICATE
 from journeyman.studio.session import CERTIFIED, NOTE, REPORT, SESSION, Session
-from journeyman.studio.worlds import MOST_LISTED, WORLD_SUFFIXES, action_names, listed
+from journeyman.studio.worlds import MOST_LISTED, WORLD_SUFFIXES, listed
 
 TITLE = re.compile(rb'"title": ("(?:[^"\\]|\\.){0,200}")')
 POLICY = "policy.npz"
@@ -68,24 +67,15 @@ def demonstrations(session: Session, suffix: str) -> bytes:
 
 
 def policy_table(session: Session) -> bytes:
-    """The policy as CSV with names, one row for every action that is ever taken."""
-    from journeyman.policy import Policy, occupancy
+    """The policy as CSV, as `journeyman policy export` writes it."""
+    from journeyman.policy import Policy
+    from journeyman.policy.listing import Listing
 
     world = session.world
     policy = Policy.load(session.directory / CERTIFIED / POLICY)
-    law, visits = policy.on(world), occupancy(world, policy)
-    share = visits.of_states / visits.steps
-    names = action_names(world)
+    names = [session.state_name(state) for state in range(world.num_states)]
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["state", "name", "action", "action_name", "probability", "visits"])
-    for pair in range(world.num_pairs):
-        if law[pair] > 0:
-            state, action = int(world.pairs.states[pair]), int(world.pairs.actions[pair])
-            table.writerow([
-                state, session.state_name(state), action, names[action], repr(float(law[pair])),
-                repr(float(share[state])),
-            ])  # fmt: skip
+    Listing.of(world, policy, state_names=names).write(text)
     return text.getvalue().encode()
 
 

@@ -181,7 +181,7 @@ def layered(world: "World", horizon: int, discount: float | None) -> "World":
         )
     reduced = min(float(own), 1.0 - 1.0 / max(steps, 2))
     layers = Layers(world, steps, float(own), reduced)
-    pairs = _pairs(world.pairs, steps)
+    pairs = layered_pairs(world.pairs, steps)
     found = type(world)(
         _laws(world.transition, layers, pairs),
         np.append(world.initial, np.zeros((steps - 1) * world.num_states + 1)),
@@ -199,14 +199,17 @@ def layered(world: "World", horizon: int, discount: float | None) -> "World":
     return found
 
 
-def _pairs(base: Pairs, horizon: int) -> Pairs:
+def layered_pairs(base: Pairs, horizon: int) -> Pairs:
     """Those of all layers; the end has as many actions as all states, or else one."""
     count, ending = len(base), base.width if base.is_complete else 1
     starts = np.add.outer(np.arange(horizon) * count, base.offsets[:-1]).ravel()
     offsets = np.concatenate([starts, [horizon * count, horizon * count + ending]])
-    if base.numbers is None:
-        return Pairs(offsets)
-    return Pairs(offsets, np.append(np.tile(base.numbers, horizon), base.numbers.min()))
+    numbers = None
+    if base.numbers is not None:
+        numbers = np.append(np.tile(base.numbers, horizon), base.numbers.min())
+    found = Pairs(offsets, numbers)
+    assign(found, horizon=horizon)
+    return found
 
 
 def _laws(base: SparseMatrix, layers: Layers, pairs: Pairs) -> SparseMatrix:
