@@ -145,7 +145,7 @@ WRONG = {
     "no column": (GOOD.replace("probability", "chance"), "no column 'probability'.*policy export"),
     "short row": (GOOD + "pump-worn\n", "line 5 has 1 entries"),
     "no such number": ("state,action,probability\n7,0,1\n", "line 2: state is 7, .* 0..2"),
-    "names and numbers": (GOOD + "0,run,1\n", "line 5: state is '0'.*one is a name, one a number"),
+    "names and numbers": (GOOD + "0,run,1\n", "line 5: state is '0', a number; .* a name"),
     "empty": ("state,action,probability\n", "holds no row"),
     "step": ("t,state,action,probability\nx,pump-worn,run,1\n", "line 2: t is 'x'.*from 0"),
     "steps": ("t,state,action,probability\n9000000000,pump-worn,run,1\n", "no row for step 0"),

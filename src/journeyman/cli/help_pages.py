@@ -20,13 +20,13 @@ WORDS = {
     "KEY=VALUE": "option set_ env_arg",
     "NAME": "case env example solver cost_class demonstrations_format named_format",
     "NAMES": "solvers",
-    "STATE": "initial terminal_state",
+    "STATE": "initial state terminal_state",
     "STATES": "absorbing",
     "PREMISES": "expert_is",
     "LIMIT": "budget",
     "LOW HIGH": "cost_range",
     "SECONDS": "checkpoint_every time_limit",
-    "N": "cells folds horizon jobs port seed seeds size steps trajectories truncated_at",
+    "N": "cells folds horizon jobs limit port seed seeds size steps trajectories truncated_at",
     "NUMBER": "accuracy discount failure_probability gap regret step_discount temperature",
 }
 """What stands for a value, and the parameters it stands for."""

@@ -30,7 +30,7 @@ world = Application(
     name="world", help="Worlds: import, check, show.", no_args_is_help=True,
     rich_markup_mode=None,
 )  # fmt: skip
-policy = typer.Typer(
+policy = Application(
     name="policy", help="Policies: show, export.", no_args_is_help=True, rich_markup_mode=None,
 )  # fmt: skip
 

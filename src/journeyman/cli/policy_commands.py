@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from journeyman.policy.listing import Choice, Listing
 
-RunOrFile = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run directory; or a policy file, with --world.")
-]
+RunOrFile = Annotated[Path, typer.Argument(help="A run directory; or a policy file, with --world.")]
 WIDEST, MOST_OTHERS = 40, 3
 """Characters of a name in a column, and further actions that a row names."""
 

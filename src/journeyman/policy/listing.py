@@ -312,17 +312,17 @@ class _Rows:
         return (
             number,
             self._step(cells, where) if self.timed else 0,
-            self._which("state", cells, where),
-            self._which("action", cells, where),
+            self._which("state", cells, number),
+            self._which("action", cells, number),
             self._probability(cells, where),
         )
 
-    def _which(self, name: str, cells: list[str], where: str) -> int:
+    def _which(self, name: str, cells: list[str], line: int) -> int:
         """The number of a state or an action, written as a number or a name."""
-        text = cells[self.at[name]].strip()
+        text, where = cells[self.at[name]].strip(), self.table.at(line)
         if not text:
             raise InvalidFile(f"{where}: {name} is empty", REMEDY)
-        if self.columns[name].is_name(text, where):
+        if self.columns[name].is_name(text, self.table, line):
             known = self.names.states if name == "state" else self.names.actions
             return known.number(text, f"{where}: {name}")
         if not WHOLE.fullmatch(text):
