@@ -76,6 +76,19 @@ def test_another_restart_law_is_refused(copied):
     assert not jm.audit(copied).passed
 
 
+@pytest.mark.parametrize("what", ["states", "actions", "offsets"])
+def test_other_records_are_found(copied, what):
+    def change(header, arrays):
+        if what == "offsets":
+            arrays["offsets"][1] -= 1
+        else:
+            arrays[what][:200] = arrays[what][:200][::-1]
+
+    change_arrays(copied / "demonstrations.npz", change)
+    rehash(copied)
+    assert not jm.audit(copied).passed
+
+
 def test_a_smaller_bias_is_found(copied):
     def shrink(facts):
         terms = facts["combinations"][0]["terms"]

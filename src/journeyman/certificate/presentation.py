@@ -70,7 +70,7 @@ MEANINGS: Mapping[str, str] = {
     "evaluation": "the policy's own costs, as exactly as the linear system was solved",
     "rounding": "what double precision can have hidden",
     "sampling": "the expert is known from a sample only",
-    "truncation": "what happens after the records end",
+    "truncation": "records are finite: what they leave out",
     "disagreement": "what the policy may cost after it has taken another action than the expert",
     "model": "the world is an estimate: in the true one the policy may cost more",
     "rollout sampling": "the policy is known from rollouts only",
@@ -669,7 +669,8 @@ def symbols_of(certificate: Certificate, terms: Sequence[Term], kinds: Sequence[
     words = symbols_in_words(terms, kinds, goal=goal)
     if averages_of(certificate.problem) is not None:
         return words.replace(
-            f"h: {SYMBOLS['h']}", "h: 1/(1 - discount) of the world that stands for averages"
+            f"h: {SYMBOLS['h']}",
+            "h: 1 for records, 1/(1 - discount) of the world that stands for averages otherwise",
         )
     if layers is None:
         return words

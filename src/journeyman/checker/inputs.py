@@ -939,9 +939,9 @@ def read_records(data: bytes, world: StoredWorld) -> Records:
     records, header, arrays = read_episodes(data)
     if max(records.state.max(), records.next_state.max()) >= world.of_records.num_states:
         raise Refused("it visits a state that the world lacks")
+    world = world.of_records
     if "choice_offsets" in arrays and np.array_equal(arrays["choice_offsets"], world.first):
         world.require_numbers(arrays, header["version"])
-    world = world.of_records
     pair, known = world.pairs_of(records.state, records.action), world.knowledge
     possible = world.rows if known.support is None and known.exact_steps else known.support
     steps = None if possible is None else np.asarray(possible[pair, records.next_state])

@@ -54,7 +54,7 @@ splitting).
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,11 +68,12 @@ from journeyman.arrays import (
     assign,
     integer_array,
     read_only,
+    real_array,
     require_in_range,
 )
 from journeyman.errors import InvalidWorld
 from journeyman.world import laws
-from journeyman.world.goals import longest_times_of, named, staying
+from journeyman.world.goals import EPSILON, longest_times_of, named, staying
 from journeyman.world.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -182,6 +183,21 @@ def averaged(world: "World", restart: ArrayLike | None) -> "World":
     return rebuilt(world, law, _times(world, law))
 
 
+def restored(world: "World", restart: ArrayLike, times: ArrayLike) -> "World":
+    """The world with this restart law and these times, which were saved, if the laws prove them."""
+    _require_plain(world)
+    law = laws.probability_vector("restart", restart, world.num_states)
+    own = real_array("restart_times", times, ndim=1, size=world.num_states, refusal=InvalidWorld)
+    kept, _ = split(world.transition, law)
+    room = 8 * EPSILON * (int(np.diff(kept.indptr).max()) + 8) * (1 + float(np.abs(own).max()))
+    if (own < 1).any() or (world.pairs.spread(own) - kept @ own < 1 - room).any():
+        raise InvalidWorld(
+            "restart_times are exceeded: some policy expects more steps to a restart",
+            "Make the world again by with_average_cost()",
+        )
+    return rebuilt(world, law, own)
+
+
 def rebuilt(world: "World", law: FloatArray, times: FloatArray) -> "World":
     """The world of averages with this restart law and these times."""
     found = Averages(world, read_only(law), read_only(times))
@@ -269,7 +285,13 @@ def _require_plain(world: "World") -> None:
 
 
 def _given(world: "World", restart: ArrayLike) -> FloatArray:
-    """A state's number, or a law over states."""
+    """A state's number or name, or a law over states."""
+    if isinstance(restart, str) and restart in (world.state_names or ()):
+        restart = (world.state_names or ()).index(restart)
+    if isinstance(restart, str):
+        raise InvalidWorld(
+            f"restart = {restart!r} is the name of no state", "Give a name of world.state_names"
+        )
     if np.ndim(restart) == 0:
         state = integer_array("restart", [restart], refusal=InvalidWorld)
         require_in_range("restart", state, world.num_states, InvalidWorld)
@@ -290,7 +312,7 @@ def _chosen(world: "World") -> FloatArray:
     if shared.sum() > LEAST_COMMON:
         candidates.append(shared / shared.sum())
     if not candidates:
-        _refuse(world, _at(world, int(np.argmax(_visits(world)))))
+        _refuse(world, _at(world, int(np.argmax(_visits(world)))), chosen=True)
     if len(candidates) == 1:
         return candidates[0]
     return min(candidates, key=lambda law: _longest(world, law))
@@ -342,12 +364,18 @@ def _times(world: "World", law: FloatArray) -> FloatArray:
     )  # fmt: skip
 
 
-def _refuse(world: "World", law: FloatArray) -> None:
+def _refuse(world: "World", law: FloatArray, *, chosen: bool = False) -> NoReturn:
+    """With the states where a policy can stay clear of restarts."""
     _, share = split(world.transition, law)
-    kept = staying(world.transition, world.pairs, ~(share > 0))
-    what = named(law > 0)
+    names = world.state_names
+    kept = named(staying(world.transition, world.pairs, ~(share > 0)), names)
+    what = named(law > 0, names)
+    if np.count_nonzero(law) > 1:
+        what = f"restarts by a law over {what}"
+    looked_at = "" if world.num_states <= MOST_TRIED else f" of the {MOST_TRIED:,} likeliest"
+    why = f"; no state{looked_at} is visited by all policies" if chosen else ""
     raise InvalidWorld(
-        f"averages may depend on the start: from {named(kept)} a policy can avoid {what} for ever",
+        f"averages may depend on the start: from {kept} a policy can avoid {what} for ever{why}",
         "Take out the actions that do so, name another state by restart=... if there is one that "
         "every policy keeps visiting, or keep a discount below 1",
     )

@@ -20,6 +20,7 @@ Policy iteration finds it. What is returned holds whatever it found: w >= 0 with
 and theta > 0 at every pair implies that no policy needs more than w(x)/theta steps from x.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,10 +47,10 @@ EPSILON = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 
 
-def named(states: BoolArray) -> str:
-    """The marked states in words, for messages."""
+def named(states: BoolArray, names: Sequence[str] | None = None) -> str:
+    """The marked states in words, for messages: their names where they have any."""
     ids = np.flatnonzero(states)
-    shown = ", ".join(str(state) for state in ids[:MOST_NAMED])
+    shown = ", ".join(str(k) if names is None else names[k] for k in ids[:MOST_NAMED])
     more = f", ... ({ids.size} in all)" if ids.size > MOST_NAMED else ""
     return f"state{'s' * (ids.size > 1)} {shown}{more}" if ids.size else ""
 

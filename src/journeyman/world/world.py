@@ -309,9 +309,9 @@ class World:
         records and policies of this world there as they are; budgets limit averages.
 
         Args:
-            restart: a state that every policy keeps visiting, or a law that every step follows with
-                some probability, whatever was done; by default one with short times between
-                visits is looked for. Where there is none the world is refused.
+            restart: a state (its number or name) that every policy keeps visiting, or a law that
+                every step follows with some probability, whatever was done; by default one with
+                short times between visits is looked for. Where there is none the world is refused.
 
         >>> world = World([[0, 1], [0.5, 0.5], [1, 0]], [1, 0], 0.9, choice_offsets=[0, 2, 3])
         >>> world.with_average_cost()
@@ -585,7 +585,8 @@ class World:
             **estimation.restored(arrays, facts, num_states=initial.size),
         )
         if "restart" in arrays:
-            return world.with_average_cost(arrays["restart"])
+            times = take(path, arrays, "restart_times")
+            return cast(Self, long_run.restored(world, arrays["restart"], times))
         if facts.get("horizon") is None:
             return world
         return world.with_horizon(facts["horizon"], facts.get("step_discount"))

@@ -297,12 +297,30 @@ def test_goals_at_discount_one_alone_and_in_families(made, seed):
     np.testing.assert_allclose(found.standard_errors, errors, rtol=1e-2)
 
 
+def test_families_have_likelihood_ratios():
+    members = roads([0, 1])
+    part = [
+        (world, jm.CostBasis(np.asarray(basis.matrix)[:, :3], names=basis.names[:3]), demos)
+        for world, basis, demos in members
+    ]
+    answers, estimates = [], []
+    for given in (members, part):
+        family = jm.problem.Family(given)
+        answers.append(jm.solve(family.problem(), jm.solvers.MaximumLikelihood()))
+        estimates.append(jm.solvers.MaximumLikelihood().estimate(family))
+    found = jm.solvers.likelihood_ratio(*answers)
+    gained = estimates[0].log_likelihood - estimates[1].log_likelihood
+    assert found.statistic == pytest.approx(2 * gained, abs=1e-6)
+    assert found.degrees_of_freedom == 1
+
+
 def test_a_shared_factor_changes_nothing(monkeypatch):
     members = roads([0, 1, 2])
     shared = jm.solvers.MaximumLikelihood().estimate(members)
     monkeypatch.setattr(maximum_likelihood, "MOST_DIFFERING", -1)
     alone = jm.solvers.MaximumLikelihood().estimate(members)
-    monkeypatch.setattr(maximum_likelihood, "network_soft", lambda *_: True)
+    missing = maximum_likelihood._Missing.DIGITS
+    monkeypatch.setattr(maximum_likelihood, "network_soft", lambda *_: missing)
     planned = jm.solvers.MaximumLikelihood().estimate(members)
     for other in (alone, planned):
         assert other.log_likelihood == pytest.approx(shared.log_likelihood, abs=1e-8)

@@ -47,6 +47,7 @@ Karlström, "A link based network route choice model with unrestricted choice se
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -350,19 +351,19 @@ class _Network:
                 matrix, right = self.rows[place].system(cost)
             if not (np.isfinite(matrix.data).all() and np.isfinite(right).all()):
                 return None
-            one: _Soft | bool = False
+            one: _Soft | _Missing = _Missing.POSITIVE
             if shared is not None and states is not None:
                 one = network_soft(member, cost, right, shared[0], _Update(*shared, matrix, states))
-            if isinstance(one, bool):
+            if isinstance(one, _Missing):
                 try:
                     own = factorise(sparse.eye_array(matrix.shape[0], format="csr") - matrix)
                 except RuntimeError:  # exactly singular
                     return None
                 shared = shared or (own, matrix)
                 one = network_soft(member, cost, right, own, None)
-            if one is True:
-                one = member.soft(cost, None if near is None else near[place]) or False
-            if isinstance(one, bool):
+            if one is _Missing.DIGITS:
+                one = member.soft(cost, None if near is None else near[place]) or one
+            if isinstance(one, _Missing):
                 return None
             found.append(one)
         return found
@@ -466,18 +467,25 @@ class _Scaled:
         return np.asarray(found * z if transposed else found / z)
 
 
+class _Missing(Enum):
+    """What a network lacks for a plan by z."""
+
+    POSITIVE = "a positive z: there is no soft-optimal policy, or the factor is of no use"
+    DIGITS = "digits: z is too small for float64, and V has to be found otherwise"
+
+
 def network_soft(
     member: _Member, cost: FloatArray, right: FloatArray, factor: Any, update: _Update | None
-) -> _Soft | bool:
-    """True where float64 cannot hold z, False where there is no positive one."""
+) -> _Soft | _Missing:
+    """The soft plan with V = -log z, or what is missing for it."""
     world = member.world
     z = factor.solve(right)
     if update is not None:
         z = update.corrected(z, False)
     if not (np.isfinite(z).all() and (z >= 0).all()):
-        return False
+        return _Missing.POSITIVE
     if not (z > SMALLEST).all():
-        return True
+        return _Missing.DIGITS
     values, best = np.where(world.absorbing, 0.0, -np.log(z)), np.inf
     while True:
         change, law = soft_change(world, cost, values)
@@ -486,7 +494,7 @@ def network_soft(
         if left <= 1e-13 * unit:
             return _Soft(values, law, system)
         if not left < best / 2:
-            return _Soft(values, law, system) if left <= CLOSE * unit else False
+            return _Soft(values, law, system) if left <= CLOSE * unit else _Missing.POSITIVE
         best = left
         values = values + system.solve(change[:, np.newaxis])[:, 0]
 
