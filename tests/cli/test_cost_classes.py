@@ -36,7 +36,7 @@ def test_a_class_with_numbers_is_a_file(tmp_path, description):
         ("sphere", ("--cost-class", "Give one of infinity-ball", ".json file")),
         ("prior-ball", ("--cost-class", "needs prior and radius", '"prior": ...')),
         ("polytope", ("--cost-class", "needs rows and limits", '"rows": ...')),
-        ("missing.json", ("--cost-class", "cannot be read as JSON")),
+        ("missing.json", ("--cost-class", "missing.json does not exist")),
     ],
 )
 def test_what_cannot_be_a_class_is_refused_by_its_option(name, words):

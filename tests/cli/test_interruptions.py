@@ -92,7 +92,7 @@ def test_states_are_kept_as_often_as_is_asked_for(call, inputs, whole, tmp_path)
 def test_a_solver_without_states_is_not_asked_for_them(call, inputs, tmp_path):
     refused = call("learn", tmp_path / "run", *inputs, "--checkpoint-every", 5)
     assert refused.code == 3
-    assert "LinearProgram keeps no states" in refused.words
+    assert "linear-program keeps no states" in refused.words
     assert "sgd-al" in refused.words
 
 

@@ -186,7 +186,7 @@ MISTAKES = [
             ("log.csv, line 3: next_state is 900000000000, too large",)),
     Mistake("nobody knows where to start",
             lambda p: logged(p, "state,action,next_state\n0,0,0\n", "--discount", 0.9), 3,
-            ("initial=0", "--initial 0", "--option initial=uniform", "episode,t")),
+            ("--initial 0", "--option initial=uniform", "episode,t")),
     Mistake("reward instead of cost",
             lambda p: p.learn(costs=p.changed("costs.csv", lambda t: t.replace("cell", "reward"))),
             3, ("lower", "--rewards")),
@@ -270,7 +270,7 @@ MISTAKES = [
             ("--solver", "Did you mean 'linear-program'?")),
     Mistake("budgets for a method without", lambda p: p.learn(
                 "--solver", "projection", "--budget", "cell 0-0 <= 5"), 3,
-            ("Projection cannot keep budgets", "Use --solver linear-program")),
+            ("projection cannot keep budgets", "Use --solver linear-program")),
     Mistake("a budget that nobody keeps", lambda p: p.learn("--budget", "cell 0-0 <= -100"), 4,
             ("INFEASIBLE", "raise the limit of a --budget", "would have to give way by")),
     Mistake("no time", lambda p: p.learn("--time-limit", 0), 2, ("--time-limit", "above 0")),
@@ -288,7 +288,7 @@ MISTAKES = [
                 "record", "gallery:grid", p.here / "x.txt", "--trajectories", 1), 3,
             ("x.txt has no suffix of a known format", "--format")),
     Mistake("an accuracy of nothing", lambda p: (
-                "requirements", *p.learn()[2:6], "--accuracy", 0), 3, ("accuracy = 0",)),
+                "requirements", *p.learn()[2:6], "--accuracy", 0), 3, ("--accuracy 0", "above 0")),
     Mistake("a class of costs for requirements", lambda p: (
                 "requirements", *p.learn()[2:6], "--accuracy", 1, "--cost-class", "ball"), 2,
             ("--cost-class", "infinity-ball")),

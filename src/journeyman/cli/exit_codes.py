@@ -52,7 +52,7 @@ def ending_of(fault: BaseException) -> Ending | None:
     """How a fault ends a command; None for an internal error."""
     if isinstance(fault, JourneymanError):
         code = _code(fault)
-        return Ending(code, str(fault) if code == USAGE else in_options(str(fault)))
+        return Ending(code, in_options(str(fault)))
     if isinstance(fault, MemoryError):
         detail = f" ({fault})" if str(fault) else ""
         return Ending(
@@ -109,19 +109,45 @@ def _option(found: re.Match[str]) -> str:
     return f"--{found[1].replace('_', '-')} "
 
 
+def _setting(found: re.Match[str]) -> str:
+    return found[2] if found[1] == "True" else f"{found[2]} {found[1]}"
+
+
+def _gallery(found: re.Match[str]) -> str:
+    return f"gallery:{found[1]} with {found[2].replace('=', ' ')}"
+
+
+def _names() -> dict[str, str]:
+    """Classes of Python by their names on the command line."""
+    from journeyman.runs.description import ASKING, CLASSICS, PREMISES
+
+    named = {kind: name for name, kind in {**CLASSICS, **ASKING}.items()}
+    named |= {kind: name for name, (kind, _) in PREMISES.items()}
+    return named | {
+        "LinearProgram": "linear-program", "ColumnGeneration": "column-generation",
+        "ReducedProgram": "reduced-program", "StochasticSubgradient": "sgd-al",
+        "InfinityBall": "infinity-ball", "EuclideanBall": "euclidean-ball", "Simplex": "simplex",
+        "L1Ball": "l1-ball", "PriorBall": "prior-ball", "Polytope": "polytope",
+    }  # fmt: skip
+
+
 SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"^[\w.]+ = (.*?) \((--[\w-]+)\)", _setting),
+    (r"Give [^;]*; on the command line (--)", r"Give \1"),
+    (r"the option absorbing=[^;]*; on the command line ([^)]*)\)", r"\1"),
+    (r"the option \w+(?:=\S+)? \(on the command line ([^)]*)\)", r"\1"),
+    (r"--option initial=0 or initial=", "--option initial=0 or --option initial="),
     (r"(?<!option )\btruncated_at ?= ?(\d+)", r"--truncated-at \1"),
     (r"\bterminal_state=world\.sink", "--terminal-state with the number of the absorbing state"),
     (r"\bterminal_state ?= ?(\d+)", r"--terminal-state \1"),
     (r"\bterminal_state=", "--terminal-state"),
     (r"\bmemory_limit=(\d+)", _gigabytes),
-    (r"(?<!--option )\bmemory_gb=", "--option memory_gb="),
-    (r"(?<!--option )\b(sink|steps_at_most)=", r"--option \1="),
+    (r"(?<!--option )\b(memory_gb|sink|steps_at_most|layout|gaps|increments)=", r"--option \1="),
     (r"written in with format=:", "written in with --format:"),
     (r"with format=:", "with --demonstrations-format:"),
-    (r"\bLinearProgram\(\)", "--solver linear-program"),
-    (r"\bColumnGeneration\(\)", "--solver column-generation"),
-    (r"\b(checkpoint_every|failure_probability|time_limit) = ", _option),
+    (r"\b([Uu]se|or) (\w+)\(\)", r"\1 --solver \2"),
+    (r"\b(checkpoint_every|failure_probability|time_limit|accuracy) = ", _option),
+    (r"(--accuracy \S+) is not strictly between 0.0 and inf", r"\1 is not above 0"),
     (
         r"; answer\.relaxation has the smallest increase.*?jm\.ExactPenalty\(\)",
         "; raise the limit of a --budget",
@@ -132,9 +158,19 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "Give a file with the column expert_probability, or leave --use-probabilities out",
     ),
     (r"\buse_probabilities is set", "--use-probabilities is given"),
-    (r"\b(cost_range|discount) = ", _option),
     (r"\bworld\.with_horizon\((\d+)\)", r"--horizon \1"),
     (r"(?<!option )\bhorizon=(\d+)", r"--horizon \1"),
+    (r"\bcost_range = \((\S+), (\S+)\)", r"--cost-range \1 \2"),
+    (r"\bdiscount = ", "--discount "),
+    (r"expert_is=jm\.Rational\(regret_per_step=([\d.]+)\)", r"--expert-is rational:\1"),
+    (r"\bexpert_is\b", "--expert-is"),
+    (r"; Rational\(regret_per_step=0\) is", "; rational:0 is"),
+    (r"Declare NearlyOptimal\(regret=\.\.\.\)", "Declare nearly-optimal:R"),
+    (r", or the world coordinates=", ", or a world with coordinates"),
+    (r"; or read them with a world .* \(world=\.\.\.\)", ""),
+    (r"\bWorld\((\d+ states[^)]*)\)", r"\1"),
+    (r"\b([a-z]+)\((\w+=[^)]*)\)", _gallery),
+    (r" name another state by restart=\.\.\.[^,]*,", ""),
 )
 """How the library names an argument, and the option instead."""
 
@@ -144,7 +180,31 @@ def in_options(words: str) -> str:
 
     >>> in_options("If so, give truncated_at=200.")
     'If so, give --truncated-at 200.'
+    >>> in_options("Projection cannot keep budgets. Use LinearProgram().")
+    'projection cannot keep budgets. Use --solver linear-program.'
     """
     for found, option in SPELLINGS:
         words = re.sub(found, option, words)
+    names = _names()
+    return re.sub(rf"\b({'|'.join(names)})\b", lambda found: names[found[1]], words)
+
+
+VALIDATED = (
+    (r"^Value error, ", ""),
+    (r"^Input should be a valid integer.*", "give a whole number"),
+    (r"^Input should be a valid number.*", "give a number"),
+    (r"^Input should be greater than or equal to (\S+)", r"give \1 or more"),
+    (r"^Input should be less than or equal to (\S+)", r"give \1 or less"),
+)
+"""What Typer says of a value, and the same in fewer words."""
+
+
+def plain(words: str) -> str:
+    """What is wrong with a value of an option.
+
+    >>> plain("Input should be greater than or equal to 4")
+    'give 4 or more'
+    """
+    for found, instead in VALIDATED:
+        words = re.sub(found, instead, words)
     return words

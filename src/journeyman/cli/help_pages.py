@@ -6,6 +6,7 @@ Typer's own help has the types of Python (`<list[str]>`) and marks each argument
 """
 
 import re
+from textwrap import wrap
 from typing import Any
 
 import typer
@@ -40,6 +41,15 @@ class Command(TyperCommand):
         super().__init__(*arguments, **named)
         for one in self.params:
             one.metavar = one.metavar or VALUES.get(one.name or "")
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The line, broken between words and never within an option."""
+        start = f"Usage: {ctx.command_path} "
+        words = " ".join(self.collect_usage_pieces(ctx))
+        lines = wrap(
+            words, formatter.width - len(start), break_on_hyphens=False, break_long_words=False
+        )
+        formatter.write(start + f"\n{' ' * len(start)}".join(lines) + "\n")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Arguments, required options, and that there are others."""

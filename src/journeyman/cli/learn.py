@@ -35,6 +35,7 @@ from journeyman.cli.options import (
     TruncatedAt,
     WorldOption,
     WorldSource,
+    complete_solver,
     parsed_options,
 )
 from journeyman.cli.output import (
@@ -73,8 +74,9 @@ def learn(
     solver: Annotated[
         str | None,
         typer.Option(
+            autocompletion=complete_solver,
             help="auto, linear-program, column-generation, reduced-program, sgd-al, or a classic "
-            "method such as projection."
+            "method such as projection.",
         ),
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,

@@ -10,6 +10,7 @@ from journeyman.cli.compare_command import compare
 from journeyman.cli.demo import demo, doctor
 from journeyman.cli.help_pages import Application
 from journeyman.cli.learn import learn, requirements
+from journeyman.cli.new_command import new
 from journeyman.cli.output import TRACEBACK, Commands
 from journeyman.cli.policy_commands import export_policy, show_policy
 from journeyman.cli.run_commands import audit, certify, report, transfer
@@ -62,6 +63,7 @@ def journeyman_command(
 
 
 app.command()(demo)
+app.command()(new)
 app.add_typer(world)
 world.command("import")(import_world)
 world.command("check")(check_world)

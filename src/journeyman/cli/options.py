@@ -27,9 +27,26 @@ _COSTS = typer.Option(
     help="A file of cost features, the name of a built-in set, or module:function."
 )
 _DEMONSTRATIONS = typer.Option(help="A file or directory: NPZ, CSV, Parquet, Minari, imitation.")
+
+
+def complete_cost_class(incomplete: str) -> list[str]:
+    """Names for the shell."""
+    from journeyman.costs.registry import COST_CLASSES
+
+    return [name for name in COST_CLASSES if name.startswith(incomplete)]
+
+
+def complete_solver(incomplete: str) -> list[str]:
+    """Names for the shell."""
+    from journeyman.runs.description import SOLVERS
+
+    return [name for name in SOLVERS if name.startswith(incomplete)]
+
+
 _COST_CLASS = typer.Option(
+    autocompletion=complete_cost_class,
     help="infinity-ball (match every cost), euclidean-ball, l1-ball, simplex (be no worse in any "
-    "cost), or a .json file with the numbers of a prior-ball or polytope."
+    "cost), or a .json file with the numbers of a prior-ball or polytope.",
 )
 WorldSource = Annotated[str, _WORLD]
 CostsSource = Annotated[str, _COSTS]

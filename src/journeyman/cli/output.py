@@ -199,9 +199,20 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except (Exception, KeyboardInterrupt) as fault:
-            if hasattr(fault, "exit_code") or (ctx.obj or {}).get(TRACEBACK):
+            if hasattr(fault, "exit_code"):
+                _in_plain_words(fault)
+                raise
+            if (ctx.obj or {}).get(TRACEBACK):
                 raise
             raise typer.Exit(_report(fault)) from None
+
+
+def _in_plain_words(fault: Any) -> None:
+    """Reword what is wrong with a command, which Typer prints."""
+    from journeyman.cli.exit_codes import plain
+
+    if isinstance(getattr(fault, "message", None), str):
+        fault.message = plain(fault.message)
 
 
 def _report(fault: BaseException) -> int:

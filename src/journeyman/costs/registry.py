@@ -29,6 +29,10 @@ def cost_class_from(description: Mapping[str, Any]) -> CostClass:
     """
     given = dict(description)
     name = given.pop("name", None)
+    if name is None:
+        raise InvalidCosts(
+            "it does not name a cost class", f"Give a name: one of {', '.join(COST_CLASSES)}"
+        )
     if name not in COST_CLASSES:
         raise InvalidCosts(
             f"there is no cost class {name!r}", f"Give one of {', '.join(COST_CLASSES)}"
@@ -46,6 +50,8 @@ def named_cost_class(name: str) -> CostClass:
     """The class of that name, or the one that a JSON file describes."""
     if name in COST_CLASSES or not is_file_name(name):
         return cost_class_from({"name": name})
+    if not Path(name).exists():
+        raise InvalidCosts(f"{name} does not exist", f"Give {_example('simplex', ())}")
     try:
         description = json.loads(Path(name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:

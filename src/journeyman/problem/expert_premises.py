@@ -147,7 +147,7 @@ def premises_of(
     if {SoftRational, NearlyOptimal} <= kinds:
         raise InvalidProblem(
             "SoftRational and NearlyOptimal each need the failure probability, and a soft-optimal "
-            "expert is within temperature h log(actions) of the optimum anyway",
+            "expert is near the optimum anyway",
             "Leave one of them out",
         )
     if {SoftRational, Deterministic} <= kinds:

@@ -132,7 +132,11 @@ class RunDescription:
                 "step_discount", self.step_discount, "Give a horizon, the steps that it counts"
             )
         if self.average_cost and self.horizon is not None:
-            raise wrong_setting("average_cost", self.average_cost, "Leave it out, or the horizon")
+            raise wrong_setting(
+                "average_cost",
+                self.average_cost,
+                "It contradicts the horizon: leave one of them out",
+            )
         if self.step_discount is not None and not 0 < self.step_discount <= 1:
             raise wrong_setting(
                 "step_discount", self.step_discount, "Give a number above 0 and up to 1"
