@@ -46,6 +46,9 @@ def grid(path):
 
 def hostile(path):
     world, basis, expert = jm.gallery.grid(3, macro_cells=2)
+    names = [f"{HOSTILE[k % 4]} {k}" for k in range(9)]
+    world = jm.World(world.transition, world.initial, world.discount, state_names=names,
+                     action_names=HOSTILE)  # fmt: skip
     demos = jm.record(world, expert, trajectories=30, horizon=40, seed=0)
     budgets = [
         jm.Budget(cost=np.ones(world.num_pairs), at_most=19.0, name=name) for name in HOSTILE

@@ -143,11 +143,30 @@ def test_it_prints(shown):
     assert sum(levels) / 3 < 100  # dark ink, whatever the scheme
 
 
+def test_the_policy_is_a_table_whose_rows_can_be_chosen_by_action(shown):
+    """By style alone: the page runs no script. Rows that are folded away are chosen too."""
+    if shown.name in ("queues", "notebook"):  # too large to list, and brief
+        assert shown.locator("#policy").count() == 0
+        return
+    shown.emulate_media(media="screen")
+    rows = shown.locator("#policy .choice")
+    choice = shown.get_by_role("combobox", name="Show")
+    words = choice.locator("option").nth(1).inner_text()
+    choice.select_option(label=words)
+    left = [row for row in rows.all() if row.is_visible()]
+    assert 0 < len(left) < rows.count()
+    name, _, count = words.rpartition(" (")
+    assert len(left) == int(count.rstrip(")"))
+    assert all(row.locator("td bdi").first.inner_text() == name for row in left[:5])
+    choice.select_option(value="")
+    assert rows.last.is_visible()
+
+
 def test_formulas_are_folded_away_and_open_by_keyboard(shown):
     """The last one here, because the others look at everything, opened."""
     shown.emulate_media(media="screen")
     shown.reload()
-    folded = shown.locator("details").first
+    folded = shown.locator("details:has(code)").first
     formula = folded.locator("code").first
     assert not formula.is_visible()
     folded.locator("summary").focus()

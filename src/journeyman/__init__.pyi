@@ -8,6 +8,7 @@ from journeyman import errors as errors
 from journeyman import execution as execution
 from journeyman import features as features
 from journeyman import gallery as gallery
+from journeyman import plot as plot
 from journeyman import policy as policy
 from journeyman import problem as problem
 from journeyman import report as report

@@ -15,6 +15,7 @@ from journeyman.certificate.expert_estimates import TargetChoice, choose_target
 from journeyman.costs import CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.demonstrations.simulation import Simulator
+from journeyman.lazy import InNotebooks
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
 from journeyman.problem.apprenticeship import Costs, Expert
@@ -37,7 +38,7 @@ policy that spends less may be known less well."""
 
 
 @dataclass(frozen=True, eq=False)
-class Apprentice:
+class Apprentice(InNotebooks):
     """A policy, how it was found, and what is certified about it."""
 
     problem: Apprenticeship
@@ -81,10 +82,6 @@ class Apprentice:
     def report(self, path: PathLike) -> None:
         """Write all that is known as one self-contained HTML page (`jm.report.write_report`)."""
         import_module("journeyman.report").write_report(self, path)
-
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        return str(import_module("journeyman.report").as_html(self))
 
     def __repr__(self) -> str:
         return f"Apprentice({self.answer.engine}; {self.certificate!r})"

@@ -6,6 +6,9 @@ in an `__init__.py` makes every `from module import name as name` of `__init__.p
 the package, so that importing a package loads nothing heavy and type checkers see all of it. (The
 package `lazy_loader` does the same for relative imports; this one reads absolute ones.)
 
+What notebooks show as HTML (`InNotebooks`) is made by a package above, which is imported when a
+notebook asks.
+
 Names of `journeyman` as they were in 0.1 are found by `moved`. Most of what stood at the top is now
 one level down, in the package it belongs to: it is found there, with a `DeprecationWarning` that
 says where. What has become something else is not guessed at: the error says what to write instead.
@@ -18,7 +21,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 
 def public_names(
@@ -49,6 +52,15 @@ def _unknown(package: str, name: str, names: list[str]) -> str:
     close = get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"module {package!r} has no attribute {name!r}{hint}"
+
+
+class InNotebooks:
+    """A value that notebooks show as the HTML which `as_html` of a module makes of it."""
+
+    _shown_by: ClassVar[str] = "journeyman.report"
+
+    def _repr_html_(self) -> str:
+        return str(import_module(self._shown_by).as_html(self))
 
 
 PACKAGES = (

@@ -29,6 +29,7 @@ MAY_IMPORT = {room: set(FLOORS[: level + 1]) for level, room in enumerate(FLOORS
     "adapters": {*FLOORS, "certificate", "apprentice", "gallery", "report", "adapters"},
     "runs": {*FLOORS, "certificate", "apprentice", "adapters", "runs"},
     "studies": {*FLOORS, "certificate", "apprentice", "report", "runs", "studies"},
+    "plot": {*FLOORS, "certificate", "report", "studies", "plot"},
     "studio": {
         *FLOORS,
         "certificate",
@@ -61,6 +62,7 @@ CORE_PACKAGES = {
 EXTRAS = {
     "testing": {"hypothesis"},
     "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"},
+    "plot": {"matplotlib"},
     "studio": {"starlette"},
     "cli": {"uvicorn"},
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from journeyman import report, studies
+from journeyman.report.policy_section import MOST_ACTIONS
 from journeyman.report.rendering import style_sheet
 
 SHEET = style_sheet(":root")
@@ -76,6 +77,7 @@ def test_every_class_that_is_styled_is_used_somewhere():
     words = set(re.findall(r"[\w-]+", " ".join(path.read_text(encoding="utf-8") for path in files)))
     styled = set(re.findall(r"\.([a-z][\w-]*)(?=[^{}]*{)", SHEET))
     numbered = {f"{kind}{level}" for kind in "vs" for level in range(1, 9)}
+    numbered |= {f"a{place}" for place in range(MOST_ACTIONS)}
     assert styled - numbered <= words
 
 

@@ -27,6 +27,7 @@ from journeyman.certificate.evaluation import BudgetCertificate, Interval
 from journeyman.certificate.lower_bounds import LowerBounds, ReducedBounds
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, refuted
 from journeyman.errors import InvalidInput, NotCertified
+from journeyman.lazy import InNotebooks
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Witness
 from journeyman.problem.bounds import ProvenRanges
@@ -48,7 +49,7 @@ EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(InNotebooks):
     """An upper bound on the true gap of a policy, a lower bound on any policy's, and what they rest
     on. `bound` is the number to rely on; `combinations` lists every way it was sought, the best
     first.
@@ -315,9 +316,10 @@ class Certificate:
 
         save_run(self, directory, seeds={"solver": seed}, evaluation=evaluation, code=code or ())
 
-    def _repr_html_(self) -> str:
-        """For notebooks; the report package lies above this one and is imported by name."""
-        return str(import_module("journeyman.report").as_html(self))
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw what the bound is made of, and return the matplotlib Axes (extra `plot`): those
+        given, or new ones."""
+        return import_module("journeyman.plot").certificate(self, ax=ax)
 
     def __repr__(self) -> str:
         from journeyman.certificate.presentation import one_line

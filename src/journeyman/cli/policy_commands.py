@@ -12,6 +12,7 @@ import typer
 from journeyman.cli.options import AsJson, OptionalWorld, WorldOption, parsed_options
 from journeyman.cli.output import show
 from journeyman.errors import InvalidInput
+from journeyman.report.numbers import share as percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,18 +119,18 @@ def _text(rows: Sequence[Choice], found: Listing) -> str:
     """A table with a row for every state, and what it does not show."""
     table = [[*_head(found), "action", "probability", "visits", "otherwise"]]
     table += [
-        [*_place(row), row.actions[0], _percent(row.probabilities[0]), _visits(row), _others(row)]
+        [*_place(row), row.actions[0], percent(row.probabilities[0]), _visits(row), _others(row)]
         for row in rows
     ]
     numbers = {len(table[0]) - 3, len(table[0]) - 2}
     left = found.num_rows - len(rows)
     notes = [f"Visits: share of {found.whole}."] if found.visits is not None else []
     if found.unlisted:
-        notes.append(f"Ended episodes, not listed, have {_percent(found.unlisted)} of it.")
+        notes.append(f"Ended episodes, not listed, have {percent(found.unlisted)} of it.")
     if left:
         kind = "states" if found.steps is None else "states and steps"
         shown = sum(row.visits or 0.0 for row in rows)
-        part = f", with {_percent(1 - shown - found.unlisted)} of the visits" * (
+        part = f", with {percent(1 - shown - found.unlisted)} of the visits" * (
             found.visits is not None
         )
         notes.append(f"{left:,} {kind} are not shown{part}: --limit, --state, policy export.")
@@ -140,13 +141,13 @@ def _state_text(rows: Sequence[Choice], found: Listing) -> str:
     """A row for every action that is taken in one state."""
     first = rows[0]
     visits = sum(row.visits or 0.0 for row in rows)
-    known = f", {_percent(visits)} of {found.whole}" if found.visits is not None else ""
+    known = f", {percent(visits)} of {found.whole}" if found.visits is not None else ""
     timed = found.steps is not None
     table = [[*["t"] * timed, "action", "probability", *["visits"] * timed]]
     for row in rows:
         for k, (name, share) in enumerate(zip(row.actions, row.probabilities, strict=True)):
             when = [str(row.t) if k == 0 else ""] * timed
-            table.append([*when, name, _percent(share), *[_visits(row) if k == 0 else ""] * timed])
+            table.append([*when, name, percent(share), *[_visits(row) if k == 0 else ""] * timed])
     return "\n".join(
         [f"state {_short(first.name)}{known}", *_aligned(table, {0, 2, 3} if timed else {1})]
     )
@@ -163,26 +164,13 @@ def _place(row: Choice) -> list[str]:
 def _others(row: Choice) -> str:
     """The next actions with their probabilities."""
     pairs = list(zip(row.actions, row.probabilities, strict=True))[1:]
-    named = [f"{_short(name)} {_percent(share)}" for name, share in pairs[:MOST_OTHERS]]
+    named = [f"{_short(name)} {percent(share)}" for name, share in pairs[:MOST_OTHERS]]
     more = len(pairs) - len(named)
     return ", ".join([*named, *([f"{more} more"] if more else [])])
 
 
 def _visits(row: Choice) -> str:
-    return "?" if row.visits is None else _percent(row.visits)
-
-
-def _percent(value: float) -> str:
-    """A share to a tenth of a per cent.
-
-    >>> _percent(1.0), _percent(0.0421), _percent(1e-9), _percent(0.0), _percent(1 - 1e-9)
-    ('100 %', '4.2 %', '< 0.1 %', '0 %', '> 99.9 %')
-    """
-    if value in (0.0, 1.0) or value > 1:
-        return f"{100 * min(value, 1.0):.0f} %"
-    if value < 0.0005:
-        return "< 0.1 %"
-    return "> 99.9 %" if value >= 0.9995 else f"{100 * value:.1f} %"
+    return "?" if row.visits is None else percent(row.visits)
 
 
 def _short(name: str) -> str:

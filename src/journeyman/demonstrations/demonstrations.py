@@ -35,6 +35,7 @@ from journeyman.arrays import (
 from journeyman.demonstrations import files
 from journeyman.demonstrations.files import Origin, Source
 from journeyman.errors import InvalidDemonstrations
+from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.tables import is_csv
 from journeyman.world import Pairs, World
@@ -45,7 +46,7 @@ first take actions of such a world for positions. Observations and probabilities
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Demonstrations:
+class Demonstrations(InNotebooks):
     """Trajectories as flat arrays.
 
     Args:

@@ -26,6 +26,7 @@ from journeyman.arrays import (
     require_whole,
 )
 from journeyman.errors import InvalidPolicy
+from journeyman.lazy import InNotebooks
 from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.tables import is_csv, is_frame
@@ -48,7 +49,7 @@ def sum_tolerance(given: object) -> float:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Policy(Predicting):
+class Policy(InNotebooks, Predicting):
     """A law over actions in every state.
 
     Args:

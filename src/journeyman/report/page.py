@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from journeyman.certificate.presentation import averages_of, has_goal, layers_of
+from journeyman.demonstrations import Demonstrations
+from journeyman.policy import Policy
 from journeyman.report.certificate_sections import (
     budgets,
     premises,
@@ -22,19 +24,22 @@ from journeyman.report.certificate_sections import (
 from journeyman.report.cost_comparison import costs
 from journeyman.report.grid_maps import maps
 from journeyman.report.numbers import number
+from journeyman.report.policy_section import policy
 from journeyman.report.rendering import Section, cell, document
 from journeyman.report.report_data import Reportable, ReportData
 from journeyman.report.run_sections import convergence, reproduction
 from journeyman.report.saved_run import NOT_KEPT, read_run
+from journeyman.report.summaries import summary_of
 from journeyman.solvers import Answer
 from journeyman.storage import PathLike, digest, write_text
+from journeyman.world import World
 
 Builder: TypeAlias = Callable[[ReportData, str], Section | None]
 """From the data and a prefix that makes names unique on the page."""
 
 WHOLE: tuple[Builder, ...] = (
-    result, maps, costs, budgets, regret, terms, recovered, remedies, premises, convergence,
-    reproduction,
+    result, maps, policy, costs, budgets, regret, terms, recovered, remedies, premises,
+    convergence, reproduction,
 )  # fmt: skip
 BRIEF: tuple[Builder, ...] = (result, maps, costs, budgets, regret, terms, recovered)
 """Sections of a page, and of a cell in a notebook."""
@@ -90,9 +95,11 @@ def report_of_run(
     return page(read_run(directory, found), title, note, date)
 
 
-def as_html(result: Reportable) -> str:
-    """The main sections as one element, for notebooks."""
-    return fragment(ReportData.of(result))
+def as_html(result: Reportable | World | Policy | Demonstrations | Answer) -> str:
+    """One element for notebooks: the main sections of a certificate, the facts of anything else."""
+    if isinstance(result, Reportable):
+        return fragment(ReportData.of(result))
+    return summary_of(result)
 
 
 def page(

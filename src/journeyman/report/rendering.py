@@ -63,6 +63,11 @@ def cell(sections: Sequence[Section], prefix: str) -> str:
     return element.render(sections=sections, style=style_sheet(".jm"), prefix=prefix, rank=3)
 
 
+def rendered(template: str, **content: Any) -> str:
+    """One template, filled."""
+    return _environment().get_template(template).render(**content)
+
+
 def render(section: Section) -> str:
     """One section alone."""
     return _environment().get_template("sections.html").render(

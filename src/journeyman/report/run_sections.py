@@ -77,7 +77,7 @@ class Trace:
 
 def trace_of(data: ReportData) -> Trace | None:
     """The trace, if there is one with two moments or more."""
-    found = _bounds(data) if data.answer is None else _of_answer(data.answer)
+    found = _bounds(data) if data.answer is None else trace_of_answer(data.answer)
     return found if found is not None and found.moments.size > 1 else None
 
 
@@ -86,7 +86,8 @@ def _bounds(data: ReportData) -> Trace | None:
     return None if run is None or run.bounds_trace is None else _both_bounds(run.bounds_trace)
 
 
-def _of_answer(answer: Answer) -> Trace | None:
+def trace_of_answer(answer: Answer) -> Trace | None:
+    """The lines that a solver has left, if it has."""
     if answer.candidates is not None:
         rounds, _, value, least = answer.candidates.trace.T
         lines = {"gap of the mixture": value, "no mixture is below": least}

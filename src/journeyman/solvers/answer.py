@@ -1,12 +1,14 @@
 """What a solver returns."""
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, read_only
 from journeyman.errors import NoSolution
+from journeyman.lazy import InNotebooks
 from journeyman.policy import Occupancy, Policy, occupancy
 from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
@@ -270,7 +272,7 @@ class Details:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(InNotebooks):
     """The outcome of `jm.solve`. Asking an answer without a solution for its policy raises."""
 
     problem: Apprenticeship
@@ -397,6 +399,11 @@ class Answer:
     def advice(self) -> str:
         """What to change where the method's own numbers show that it has failed; else empty."""
         return "" if self.reduced is None else self.reduced.advice
+
+    def plot_trace(self, *, ax: Any = None) -> Any:
+        """Draw how the solver came to this answer, bounds or loss against time, and return the
+        matplotlib Axes (extra `plot`): those given, or new ones."""
+        return import_module("journeyman.plot").trace(self, ax=ax)
 
     def __repr__(self) -> str:
         return (

@@ -5,8 +5,11 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from statistics import median
+from typing import Any
 
+from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, write_text
 from journeyman.studies.trial import COUNTS, RAISED, REFUSED, Trial
 
@@ -106,13 +109,14 @@ UNKNOWN = "-"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(InNotebooks):
     """The outcome of `jm.compare`. Trials stand in the order of problems, solvers and seeds."""
 
     trials: tuple[Trial, ...]
     failure_probability: float = 0.05
     descriptions: Mapping[str, str] = field(default_factory=dict)
     """What every problem is, in words, by its name."""
+    _shown_by = "journeyman.studies.study_page"
 
     @property
     def summaries(self) -> list[Summary]:
@@ -152,11 +156,10 @@ class Comparison:
 
         write_text(path, page(self, title))
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from journeyman.studies.study_page import fragment
-
-        return fragment(self)
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the gaps and certified bounds of all trials, and return the matplotlib Axes (extra
+        `plot`): those given, or new ones."""
+        return import_module("journeyman.plot").comparison(self, ax=ax)
 
     def __repr__(self) -> str:
         rows = self.summaries

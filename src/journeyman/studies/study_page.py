@@ -56,7 +56,7 @@ def page(comparison: "Comparison", title: str) -> str:
     )
 
 
-def fragment(comparison: "Comparison") -> str:
+def as_html(comparison: "Comparison") -> str:
     """The same as an element that a notebook can show among others."""
     prefix = f"jm-{digest([str(trial.facts()) for trial in comparison.trials])[:8]}-"
     return cell(sections(comparison, prefix), prefix)

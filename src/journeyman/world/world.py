@@ -29,6 +29,7 @@ from journeyman.arrays import (
     require_in_range,
 )
 from journeyman.errors import InvalidWorld
+from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
 from journeyman.world import averages as long_run
 from journeyman.world import conversions, estimation, goals, laws
@@ -100,7 +101,7 @@ world."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class World:
+class World(InNotebooks):
     """An explicit world. It has the members of a `LargeWorld`, answered from its arrays.
 
     Args:
