@@ -13,10 +13,11 @@ import pytest
 import journeyman as jm
 from journeyman.certificate.presentation import regret_share
 from journeyman.errors import InvalidFile, InvalidInput
-from journeyman.report.certificate_sections import bounds_by_premise
+from journeyman.report.certificate_sections import bounds_by_premise, regret
 from journeyman.report.cost_comparison import comparison_of
 from journeyman.report.page import WHOLE, page
 from journeyman.report.report_data import ReportData
+from journeyman.report.saved_run import read_run
 
 HOSTILE = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "🦊 'quotes' & \"more\"",
@@ -418,6 +419,37 @@ def test_bounds_are_drawn_by_premise():
     (_, trivial), (_, alone), laws, own = bounds_by_premise(certificate)
     assert trivial == certificate.trivial_bound
     assert alone >= certificate.bound
-    assert laws == ("Deterministic, gap to the expert", certificate.bound)
-    assert own == ("Rational, regret", certificate.regret_bound)
+    assert laws == ("deterministic expert, gap to it", certificate.bound)
+    assert own == ("rational expert, regret", certificate.regret_bound)
     assert "Bounds by premise" in page(ReportData.of(known))
+
+
+def test_a_regret_is_shown_without_its_zeros_and_as_large_when_it_was_saved(tmp_path):
+    world, basis, expert = jm.gallery.grid(4)
+    demos = jm.record(world, expert, trajectories=20, horizon=60, seed=0)
+    premise = jm.Rational(regret_per_step=0.01)
+    known = jm.learn(world, basis, demos, cost_class=jm.Simplex(), expert_is=premise)
+    known.save(tmp_path / "run")
+    saved = read_run(tmp_path / "run")
+    assert regret_share(saved.certificate) == regret_share(known.certificate) < 1
+    terms = regret(saved, "").content["terms"]
+    assert [one["name"] for one in terms][-1] == "the rest"
+    assert len(terms) < len(known.certificate.regret.terms)
+    assert all(one["meaning"] for one in terms)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda world: world, "discounted and summed over all future steps"),
+        (lambda world: world.with_horizon(5), "over its 5 steps"),
+        (lambda world: world.with_average_cost(), "cost of a step on average"),
+    ],
+)
+def test_totals_are_named_as_what_they_are_in_every_section(change, words):
+    world, basis, _ = jm.gallery.grid(4)
+    there = change(world)
+    problem = jm.Apprenticeship(there, basis, jm.ExpertExpectation(np.ones(basis.num_costs)))
+    shown = page(ReportData.of(jm.certify(problem, jm.Policy.uniform(there))))
+    assert shown.count(words) == 2
+    assert ("1 − discount" in shown) == ("future" in words)

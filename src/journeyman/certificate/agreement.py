@@ -212,14 +212,16 @@ def upper_disagreement(found: Agreement, horizon: float, failure_probability: fl
 
 def advice(certificate: Certificate) -> list[str]:
     """What would halve the bound."""
+    from journeyman.certificate.presentation import percent
+
     found = certificate.agreement
     assert found is not None
     count, mean = found.disagreement.size, float(found.disagreement.mean())
     world: Any = certificate.problem.world
     share = mean / world.effective_horizon
     sentences = [
-        f"The policy takes another action than the expert in {found.per_step:.3%} of the recorded "
-        f"steps; {share:.1%} of the discounted time lies after the first such step."
+        f"The policy takes another action than the expert in {percent(found.per_step)} of the "
+        f"recorded steps; {percent(share)} of the discounted time lies after the first such step."
     ]
     needed = episodes_that_halve(certificate)
     if needed is not None:
@@ -229,12 +231,12 @@ def advice(certificate: Certificate) -> list[str]:
             "More held-out episodes alone do not halve it: a policy that differs less often from "
             "the expert would"
             + ("." if world.use_probabilities else ", and so would logged probabilities of an "
-            "expert who draws its actions (Records(use_probabilities=True)).")
+            "expert who draws its actions (use_probabilities).")
         )  # fmt: skip
     cut = float(found.truncated.mean())
     if cut > LARGE * mean:
         sentences.append(
-            f"{cut / mean:.0%} of it lies behind records that were cut off: longer ones help."
+            f"{percent(cut / mean)} of it lies behind records that were cut off: longer ones help."
         )
     return sentences
 

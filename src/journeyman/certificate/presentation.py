@@ -79,6 +79,9 @@ MEANINGS: Mapping[str, str] = {
     "flow violation": "the measure behind the policy is not quite a flow",
     "negativity": "the measure behind the policy is not quite positive",
     "expectations": "the policy's costs are known from sampled rows only",
+    "worst cost": "what the policy costs more under the worst cost that the records allow",
+    "declared": "what the expert may cost more than the best, by what was declared",
+    "unseen": "what the records leave open about costs",
     "Lemma 2": "the measure behind the policy is not quite one of visits",
 }
 """What a term of the bound allows for."""
@@ -134,7 +137,8 @@ def brief(certificate: Certificate) -> str:
         return f"{summary(certificate).splitlines()[0]}{own}"
     words = {"vacuous": ": as much holds for every policy", "weak": ", above half of that"}
     why = words.get(certificate.strength, "")
-    return f"{_claim(certificate)}, {worth(certificate)}{why}.{own}"
+    claim = _claim(certificate).replace("of the class", "that was allowed for")
+    return f"{claim}, {worth(certificate)}{why}.{own}"
 
 
 def _paragraphs(*paragraphs: list[str]) -> str:

@@ -157,6 +157,8 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"Give Demonstrations\(\.\.\., probabilities=\.\.\.\), or leave use_probabilities out",
         "Give a file with the column expert_probability, or leave --use-probabilities out",
     ),
+    (r"; certificate\.regret\.next_start\(\)", ""),
+    (r"\(use_probabilities\)", "(--use-probabilities)"),
     (r"\buse_probabilities is set", "--use-probabilities is given"),
     (r"\bworld\.with_horizon\((\d+)\)", r"--horizon \1"),
     (r"(?<!option )\bhorizon=(\d+)", r"--horizon \1"),

@@ -60,13 +60,15 @@ def aligned(rows: Mapping[str, object]) -> str:
 
 def certificate_text(result: Mapping[str, Any]) -> str:
     """The certificate of a result in words."""
+    from journeyman.cli.exit_codes import in_options
+
     found = f"{result['status']} ({result['engine']})" if "status" in result else ""
     found += f"\nSolver chosen for {result['reason']}." if result.get("reason") else ""
     words = "\n".join(
         line for paragraph in result["summary"].splitlines() for line in wrap(paragraph, WIDTH)
     )
     weights = _weights_text(result.get("cost_weights") or [], result.get("likelihood"))
-    parts = [words, result["table"], found, weights, result["advice"]]
+    parts = [words, result["table"], found, weights, in_options(result["advice"])]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -165,7 +165,7 @@ def _other_numbers(data: ReportData) -> list[tuple[str, Any, str]]:
     certificate, discount = data.certificate, 1 - 1 / data.horizon
     per_step = f"the bound times 1 − {discount:.6g}"
     if layers_of(certificate.problem) is not None:
-        per_step = f"the bound over {data.horizon:.6g} discounted steps of an episode"
+        per_step = f"the bound over {data.horizon:.6g}, the time of an episode"
     if has_goal(certificate.problem):
         per_step = f"the bound over {data.horizon:g}, what steps are bounded by"
     if averages_of(certificate.problem) is not None:
@@ -218,12 +218,16 @@ def _term_rows(found: tuple[Term, ...], bound: float, data: ReportData) -> list[
         for value, step, part in zip(*columns, strict=True)
     ]
     for row, term in zip(rows, found, strict=False):
-        known = MEANINGS.get(term.name, "")
         row |= {
             "name": term.name, "formula": term.formula, "source": term.source,
-            "meaning": f"{term.formula}, too small to matter" if term.name == REST else known,
+            "meaning": _meaning(term),
         }  # fmt: skip
     return rows
+
+
+def _meaning(term: Term) -> str:
+    known = MEANINGS.get(term.name, "")
+    return f"{term.formula}, too small to matter" if term.name == REST else known
 
 
 def _per_step(values: list[float], data: ReportData) -> list[float]:
@@ -232,17 +236,8 @@ def _per_step(values: list[float], data: ReportData) -> list[float]:
 
 def _introduction(data: ReportData) -> str:
     certificate = data.certificate
-    words = (
-        "In cost units: expected cost, discounted and summed over all future steps. Per step: "
-        "the same times 1 − discount."
-    )
-    if has_goal(certificate.problem):
-        words = (
-            "In cost units: expected cost of an episode, summed until its end. Per step: the same "
-            f"over {data.horizon:g}, what the expected number of steps is bounded by."
-        )
-    if averages_of(certificate.problem) is not None:
-        words = "In cost units: cost of a step on average, in the long run."
+    total, per_step = totals_in_words(data)
+    words = f"In cost units: {total}." + (f" Per step: {per_step}." if per_step else "")
     if not certificate.valid:
         return f"A premise failed, so this sum proves nothing; the trivial bound holds. {words}"
     if certificate.best.bound > certificate.trivial_bound:
@@ -251,6 +246,24 @@ def _introduction(data: ReportData) -> str:
             f"in its place. {words}"
         )
     return words
+
+
+def totals_in_words(data: ReportData) -> tuple[str, str]:
+    """What is added up, and what it is per step, if that is another number."""
+    problem = data.certificate.problem
+    layers = layers_of(problem)
+    if averages_of(problem) is not None:
+        return "cost of a step on average, in the long run", ""
+    if has_goal(problem):
+        whole = "expected cost of an episode, summed until its end"
+        return whole, f"the same over {data.horizon:g}, what the expected steps are bounded by"
+    if layers is not None:
+        how = "summed" if layers.discount == 1 else "discounted and summed"
+        time = "" if layers.discount == 1 else ", their discounted number"
+        whole = f"expected cost of an episode, {how} over its {layers.horizon} steps"
+        return whole, f"the same over {data.horizon:.6g}{time}"
+    whole = "expected cost, discounted and summed over all future steps"
+    return whole, "the same times 1 − discount"
 
 
 def _other_ways(data: ReportData) -> dict[str, Any]:
@@ -329,6 +342,7 @@ def budgets(data: ReportData, prefix: str) -> Section | None:
     exact = data.certificate.is_exact
     content = {
         "chance": next((one.chance for one in found if one.chance), ""),
+        "totals": totals_in_words(data)[0],
         "reason": "The laws of the world were estimated" if exact else "They rest on a sample",
         "picture": _budgets_picture(found, f"{prefix}spending"), "rows": rows,
     }  # fmt: skip
@@ -385,12 +399,22 @@ def bounds_by_premise(certificate: Certificate) -> list[tuple[str, float]]:
     ]
     declared = [type(one) for one in certificate.problem.expert_is]
     if by_laws:
-        names = " and ".join(one.__name__ for one in declared if one not in ABOUT_A_COST)
-        found.append((f"{names}, gap to the expert", certificate.bound))
+        names = " and ".join(_name(one) for one in declared if one not in ABOUT_A_COST)
+        found.append((f"{names} expert, gap to it", certificate.bound))
     if regret is not None and regret.valid:
-        names = " and ".join(one.__name__ for one in declared if one in ABOUT_A_COST)
-        found.append((f"{names}, regret", regret.bound))
+        names = " and ".join(_name(one) for one in declared if one in ABOUT_A_COST)
+        found.append((f"{names} expert, regret", regret.bound))
     return found
+
+
+def _name(premise: type) -> str:
+    """A premise in words.
+
+    >>> from journeyman.problem.expert_premises import NearlyOptimal
+    >>> _name(NearlyOptimal)
+    'nearly optimal'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", premise.__name__).lower()
 
 
 def _bounds_by_premise(certificate: Certificate, name: str) -> Markup | None:
@@ -414,7 +438,7 @@ def regret(data: ReportData, prefix: str) -> Section | None:
     found = data.certificate.regret
     if found is None:
         return None
-    terms = found.terms if found.valid else ()  # what does not hold is not added up
+    terms = _merged(found.terms) if found.valid else ()  # what does not hold is not added up
     values = [*(term.value for term in terms), found.found, found.uniform]
     values.append(found.trivial_bound)
     *rows, last, uniform, trivial = [
@@ -423,7 +447,10 @@ def regret(data: ReportData, prefix: str) -> Section | None:
             exact_column(values), exact_column(_per_step(values, data)), strict=True
         )
     ]
-    named = [{"name": term.name, **row} for term, row in zip(terms, rows, strict=True)]
+    named = [
+        {"name": term.name, "meaning": _meaning(term), **row}
+        for term, row in zip(terms, rows, strict=True)
+    ]
     claim = " ".join(regret_in_words(data.certificate))
     return Section(
         "regret", "Under the expert's own cost",
@@ -460,7 +487,8 @@ def _known_costs(data: ReportData, name: str) -> dict[str, Any]:
         name, "Weights that the records leave open", f"{listed}.", ROW * len(found) + 24,
         *axis(scale, len(found), ROW, TEXT + 4), *rows,
     )  # fmt: skip
-    low, high = (exact_column([end[side] for end in ends]) for side in (0, 1))
+    both = [end for one in ends for end in one]
+    low, high = (exact_column([end[side] for end in ends], both) for side in (0, 1))
     names = [one.name for one in found]
     return {"weights": list(zip(names, low, high, strict=True)), "picture": drawn}
 

@@ -11,6 +11,7 @@ from journeyman.arrays import FloatArray
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.evaluation import Interval
 from journeyman.costs import CostBasis
+from journeyman.report.certificate_sections import totals_in_words
 from journeyman.report.drawing import (
     Across,
     Element,
@@ -140,7 +141,9 @@ def costs(data: ReportData, prefix: str) -> Section | None:
         return None
     kind = "reward" if found.rewards else "cost"
     drawn, listed = found.most_different(MOST_DRAWN), found.most_different(MOST_LISTED)
+    totals, per_step = totals_in_words(data)
     content = {
+        "totals": totals.replace("cost", kind), "per_step": per_step,
         "kind": kind, "better": "higher" if found.rewards else "lower",
         "drawn": len(drawn.names), "all": len(found.names),
         "expert_words": found.expert_words, "apprentice_words": found.apprentice_words,

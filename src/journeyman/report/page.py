@@ -122,6 +122,9 @@ def question(data: ReportData) -> str:
     seen = "an expert whose expected costs were given"
     if demos is not None:
         seen = f"an expert that was seen in {len(demos):,} demonstrations"
+    elif certificate.agreement is None and not problem.expectation.is_declared:
+        count = problem.expectation.num_trajectories
+        seen = f"an expert whose costs were recorded in {count:,} episodes"
     if certificate.agreement is not None:
         return (
             f"Asked: how much more can this policy cost than {seen}, whatever a step costs "

@@ -303,8 +303,11 @@ def _needs_code(data: ReportData) -> bool:
 
 def _commands(data: ReportData) -> str:
     if data.run is not None:
-        trust = ", trust_code=True" if _needs_code(data) else ""
-        return f"import journeyman as jm\n\njm.audit({data.run.name!r}{trust})\n"
+        option, trust = (" --trust-code", ", trust_code=True") if _needs_code(data) else ("", "")
+        return (
+            f"journeyman audit {data.run.name}{option}\n\n# or in Python\n"
+            f"import journeyman as jm\n\njm.audit({data.run.name!r}{trust})\n"
+        )
     delta = data.certificate.failure_probability
     if _needs_code(data):
         return f"jm.certify(problem, answer, failure_probability={delta!r}, evaluation=...)\n"

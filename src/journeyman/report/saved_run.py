@@ -39,6 +39,7 @@ from journeyman.demonstrations import (
 from journeyman.errors import InvalidFile, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
+from journeyman.problem.bounds import ProvenRanges
 from journeyman.problem.expert_premises import premise_from
 from journeyman.problem.rational import Member, RationalPrices
 from journeyman.report.report_data import ReportData, SavedRun
@@ -154,8 +155,18 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         witnesses=tuple(Witness(*rows) for rows in zip(*parts, strict=True)),
         measure=duals.get("measure"),
         least_possible=number(facts["least_possible"]),
+        ranges=_ranges(duals),
         regret=_regret(place, facts["regret"]),
     )
+
+
+def _ranges(found: Arrays) -> ProvenRanges | None:
+    """Costs whose attainable ranges the trivial bound rests on; their ends were not kept."""
+    if "range_costs" not in found:
+        return None
+    unknown = np.full(found["range_costs"].size, np.nan)
+    costs = tuple(int(cost) for cost in found["range_costs"])
+    return ProvenRanges(costs, unknown, unknown, found["low_values"], found["high_values"])
 
 
 def _claims(facts: dict[str, Any]) -> dict[str, Any]:
