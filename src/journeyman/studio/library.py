@@ -89,34 +89,3 @@ def packed(session: Session) -> bytes:
             if (session.directory / name).exists():
                 archive.write(session.directory / name, f"{session.name}/{name}")
     return stream.getvalue()
-
-
-def replay(session: Session, states: tuple[int, ...], draw: int) -> dict[str, Any]:
-    """An episode of the apprentice from the start of a recorded one, as long as it at most."""
-    import numpy as np
-
-    from journeyman.policy import Policy
-
-    policy = Policy.load(session.directory / CERTIFIED / POLICY)
-    world, rng = session.world, np.random.default_rng([session.seed, draw, states[0]])
-    law = policy.on(world)
-    visited, actions = [states[0]], list[int]()
-    while len(actions) < len(states) - 1 and not world.absorbing[visited[-1]]:
-        state = visited[-1]
-        first, behind = int(world.pairs.offsets[state]), int(world.pairs.offsets[state + 1])
-        pair = first + _drawn(law[first:behind], rng.random())
-        rows = world.transition
-        inner = slice(int(rows.indptr[pair]), int(rows.indptr[pair + 1]))
-        reached = rows.indices[inner][_drawn(rows.data[inner], rng.random())]
-        actions.append(int(world.pairs.actions[pair]))
-        visited.append(int(reached))
-    ended = bool(world.absorbing[visited[-1]]) and len(actions) > 0
-    return {"states": visited, "actions": actions, "terminated": ended}
-
-
-def _drawn(weights: Any, uniform: float) -> int:
-    import numpy as np
-
-    sums = np.cumsum(weights)
-    at = int(np.searchsorted(sums, uniform * sums[-1], side="right"))
-    return min(at, len(sums) - 1)

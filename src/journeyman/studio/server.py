@@ -1,8 +1,8 @@
 """The server of the studio: routes, live sessions, renewal of certificates, events for the page.
 
 A request is answered from memory. After whatever changes what is recorded or declared, the
-certificate is renewed by a worker process; the page hears of it, and of everything that another tab
-does, through a stream of events.
+certificate is renewed by a worker process; a stream of events notifies every tab of it, and of what
+other tabs do.
 """
 
 import asyncio
@@ -27,11 +27,10 @@ from journeyman.errors import InvalidFile, JourneymanError
 from journeyman.runs.run_directory import locked
 from journeyman.storage import digest
 from journeyman.studio import library
-from journeyman.studio.jobs import JobFailed, WorkerProcess
+from journeyman.studio.jobs import JobFailed, WorkerLost, WorkerProcess
 from journeyman.studio.security import Guard, refused
 from journeyman.studio.session import (
     CERTIFIED,
-    CHECKPOINTS,
     NAME,
     REPORT,
     SESSION,
@@ -40,6 +39,8 @@ from journeyman.studio.session import (
     Session,
     Settings,
     adopt,
+    continues,
+    solver_of,
 )
 from journeyman.studio.worlds import TOY_TEXT, build, inside
 
@@ -52,9 +53,10 @@ MOST_KEPT = 500
 """Sessions in the directory."""
 MOST_LISTENERS = 12
 HEARTBEAT = 15.0
+MOST_LOST = 2
+"""Workers that may be lost in one renewal before it is given up."""
 PATIENCE = 60.0
 """Seconds that a download waits for a certificate that is being renewed."""
-SOLVERS = ("auto", "linear-program", "column-generation", "sgd-al")
 ASIDE = ".solved"
 DOWNLOADS = {
     "demonstrations.csv": "text/csv", "demonstrations.npz": "application/octet-stream",
@@ -68,32 +70,41 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript",
 
 @dataclass
 class Live:
-    """A session in memory with who listens to it and what is done for it."""
+    """A session in memory, the tabs that show it and the work that is done for it."""
 
     session: Session
     listeners: set["asyncio.Queue[dict[str, Any]]"] = field(default_factory=set)
     renewal: "asyncio.Task[None] | None" = None
     job: int | None = None
     """Of the certificate that is being renewed."""
+    paused: str | None = None
+    """The key of a renewal that was stopped by hand."""
+    is_opened: bool = False
+    """Whether it comes from files, so that its run there may be the one of what is recorded."""
     solve: int | None = None
     """Of a long solve."""
+    solving: "asyncio.Task[None] | None" = None
     problem: str = ""
     """Why the last renewal failed."""
     lock: ExitStack = field(default_factory=ExitStack)
     is_locked: bool = False
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def notify(self, message: dict[str, Any]) -> None:
+        """Send a message to every tab."""
         for one in self.listeners:
             if one.qsize() < 1000:
                 one.put_nowait(message)
 
     def state(self) -> dict[str, Any]:
-        busy = self.renewal is not None and not self.renewal.done()
-        activity = {"renewing": busy, "solving": self.solve is not None, "problem": self.problem}
-        return self.session.state() | activity
+        """All that the page shows."""
+        session = self.session
+        return session.state() | {
+            "renewing": self.renewal is not None, "solving": self.solve is not None,
+            "paused": self.paused == session.key(), "problem": self.problem,
+        }  # fmt: skip
 
     def changed(self) -> None:
-        self.tell({"state": self.state()})
+        self.notify({"state": self.state()})
 
     def hold(self) -> None:
         """Keep other servers away from the files, as soon as there are any."""
@@ -142,9 +153,10 @@ class Studio:
         if name in self.live:
             return self.live[name]
         live = self._add(session)
+        live.is_opened = True
         try:
             live.hold()
-        except JourneymanError:
+        except (JourneymanError, OSError):
             del self.live[name]
             raise
         self.renew(live)
@@ -163,38 +175,51 @@ class Studio:
         if live.renewal is not None:
             live.renewal.cancel()
         live.lock.close()
-        live.tell({"evicted": True})
+        live.notify({"evicted": True})
         del self.live[live.session.name]
 
     # Renewal
 
     def renew(self, live: Live) -> None:
         """See to it that the certificate is that of what is recorded and declared."""
-        if live.renewal is not None and not live.renewal.done():
-            if live.job is not None:
-                self.quick.stop(live.job)
-            return
-        live.renewal = asyncio.create_task(self._renewing(live))
+        live.paused = None
+        if live.renewal is None:
+            live.renewal = asyncio.create_task(self._renewing(live))
+        elif live.job is not None:
+            self.quick.stop(live.job)
 
     async def _renewing(self, live: Live) -> None:
         session = live.session
         live.problem = ""
+        lost = 0
         try:
-            while session.counted() and not self.closing:
-                key = session.key()
-                if session.view is not None and session.view["key"] == key:
-                    if not await self._draw_point(live):
+            while session.counted() and not self.closing and live.paused != session.key():
+                try:
+                    if session.saved_key != session.key():
+                        await self._certify(live)
+                    elif not await self._draw_point(live):
                         break
-                else:
-                    result = await self._sent(live, self._job(session, "certify"))
-                    if result.get("ranges") and session.view and session.view["key"] == key:
-                        session.view["ranges"] = result["ranges"]
-                        session.save()
-                        live.changed()
+                except WorkerLost:
+                    lost += 1
+                    if lost > MOST_LOST:
+                        raise
         except (JobFailed, OSError) as fault:
             live.problem = str(fault)
         finally:
             live.renewal = None
+            live.changed()
+
+    async def _certify(self, live: Live) -> None:
+        """Find the certificate of what is recorded; in a session just opened it may be there."""
+        session, key = live.session, live.session.key()
+        job = self._job(session, "certify") | {"restore": live.is_opened}
+        live.is_opened = False
+        result = await self._sent(live, job)
+        if "stopped" in result:
+            return
+        session.saved_key = key
+        if session.view is not None and session.view["key"] == key:
+            session.view["ranges"] = result["ranges"]
             live.changed()
 
     async def _draw_point(self, live: Live) -> bool:
@@ -220,7 +245,7 @@ class Studio:
 
     def _event(self, live: Live, event: dict[str, Any]) -> None:
         if "progress" in event:
-            live.tell(event)
+            live.notify({"renewal": event["progress"]})
             return
         session, view = live.session, event["view"]
         if view["key"] == session.key():
@@ -237,30 +262,28 @@ class Studio:
         }  # fmt: skip
 
     async def settled(self, live: Live) -> Session:
-        """The session, once its certificate is that of what is recorded."""
+        """The session, once the run in its directory is that of what is recorded."""
         until = time.monotonic() + PATIENCE
         session = live.session
-        while True:
-            current = session.view is not None and session.view["key"] == session.key()
-            if current and live.job is None and (session.directory / CERTIFIED).is_dir():
-                return session
-            waiting = live.renewal is not None
-            if not waiting or time.monotonic() > until:
+        while session.saved_key != session.key() or not session.counted():
+            if live.renewal is None or time.monotonic() > until:
                 raise Refused(
-                    live.problem or "nothing is certified yet", "Record a demonstration first"
+                    live.problem.rstrip(".") or "nothing is certified yet",
+                    "Record one more episode, or resume what was stopped",
                 )
             await asyncio.sleep(0.02)
+        return session
 
     # Long solves
 
     async def solve(self, live: Live, asked: Any) -> None:
-        """Begin or continue a solve by a chosen method; the page hears of its progress."""
+        """Begin or continue a solve by a chosen method; the tabs are notified of its progress."""
         session = live.session
         if live.solve is not None:
             raise Refused("a solve is under way", "Stop it first")
         if not session.counted():
             raise Refused("there is nothing to learn from", "Record a demonstration first")
-        solver = _solver(asked)
+        solver = solver_of(asked)
         job = self._job(session, "solve")
         word = digest(job["key"], json.dumps(solver, sort_keys=True))[:16]
         job |= {"solver": solver, "method_key": word, "aside": ASIDE}
@@ -270,64 +293,56 @@ class Studio:
             if "view" in event:
                 found.update(event)
             else:
-                live.tell(event)
+                live.notify(event)
 
-        live.solve, future = await self.long.send(job, listen)
-        session.method = {"solver": solver, "running": True}
+        session.method = {"solver": solver, "continues": False}
         session.save()
+        live.solve, future = await self.long.send(job, listen)
         live.changed()
-        asyncio.create_task(self._solving(live, job, future, found)).add_done_callback(
-            lambda task: task.exception() if not task.cancelled() else None
-        )
+        live.solving = asyncio.create_task(self._solving(live, job, future, found))
 
     async def _solving(
         self, live: Live, job: dict[str, Any], future: "asyncio.Future[dict[str, Any]]",
         found: dict[str, Any],
     ) -> None:  # fmt: skip
-        session = live.session
+        session, outcome = live.session, "The solve has ended; this is its apprentice."
         try:
             result = await future
-            stopped = bool(result.get("stopped"))
-            kept = stopped and (session.directory / CHECKPOINTS / job["method_key"]).is_dir()
-            goes_on = kept and job["solver"]["name"] == "sgd-al"
-            session.method = (
-                {"solver": job["solver"], "running": False, "goes_on": goes_on} if stopped else None
-            )
-            if not stopped and found:
-                await self._adopted(live, job, found, result)
-        except JobFailed as fault:
-            live.problem, session.method = str(fault), None
-        finally:
-            live.solve = None
+            if "stopped" in result:
+                going_on = continues(session.directory, job["solver"])
+                session.method = {"solver": job["solver"], "continues": going_on}
+                outcome = ""
+            else:
+                session.method = None
+                while live.job is not None:
+                    await asyncio.sleep(0.02)
+                if job["key"] == session.key():
+                    view = found["view"] | {"ranges": result["ranges"]}
+                    adopt(session.directory / ASIDE, view["note"])
+                    session.saved_key = job["key"]
+                    session.certified(view, found["point"])
+                else:
+                    outcome = "The solve was for other episodes or settings, and is left out."
             session.save()
-            live.tell({"solved": True})
+        except (JobFailed, OSError) as fault:
+            session.method, outcome = None, str(fault)
+        finally:
+            live.solve = live.solving = None
+            live.notify({"solved": outcome})
             live.changed()
 
-    async def _adopted(
-        self, live: Live, job: dict[str, Any], found: dict[str, Any], result: dict[str, Any]
-    ) -> None:
-        """Take the answer of a long solve, unless something was recorded since."""
-        session = live.session
-        while live.job is not None:
-            await asyncio.sleep(0.02)
-        if job["key"] != session.key():
-            live.problem = "The solve was for other demonstrations or settings; it is left out."
-            return
-        view = found["view"] | {"ranges": result.get("ranges")}
-        adopt(session.directory / ASIDE, view["note"])
-        session.certified(view, found["point"])
-
     def stop(self, live: Live) -> None:
-        """Stop a long solve, or the renewal."""
+        """Stop a long solve, or else the renewal."""
         if live.solve is not None:
             self.long.stop(live.solve)
         elif live.job is not None:
+            live.paused = live.session.key()
             self.quick.stop(live.job)
 
     async def close(self) -> None:
         self.closing = True
         for live in list(self.live.values()):
-            live.tell({"closing": True})
+            live.notify({"closing": True})
             if live.renewal is not None:
                 live.renewal.cancel()
         await self.quick.close()
@@ -340,24 +355,13 @@ class TooMany(Refused):
     """A limit on sessions is reached."""
 
 
-def _solver(asked: Any) -> dict[str, Any]:
-    """Name and settings of a solver from plain values."""
-    given = asked if isinstance(asked, dict) else {}
-    if given.get("name") not in SOLVERS or set(given) - {"name", "steps"}:
-        raise Refused("the method is not offered", f"Take one of {', '.join(SOLVERS)}")
-    steps = given.get("steps", 2_000_000)
-    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 10**9:
-        raise Refused(f"steps is {steps!r}", "Give a whole number from 1")
-    return {"name": given["name"], **({"steps": steps} if given["name"] == "sgd-al" else {})}
-
-
 # Routes
 
 Handler = Callable[[Studio, Request], Awaitable[Response]]
 
 
 def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The handler with its errors as answers."""
+    """The handler with its errors as responses."""
 
     async def answer(request: Request) -> Response:
         studio: Studio = request.app.state.studio
@@ -370,7 +374,12 @@ def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         except (ValueError, RecursionError):  # of json.loads
             return refused(400, "The request is not JSON.")
         except OSError as fault:
-            return refused(500, f"The system refuses: {fault.strerror or fault}.")
+            what = Path(str(fault.filename or "the session")).name
+            return refused(
+                507,
+                f"{what} could not be written or read ({fault.strerror or fault}), so nothing was "
+                "changed. Free some space, or start the studio in a directory you may write to.",
+            )
 
     return answer
 
@@ -438,7 +447,7 @@ async def _restart(studio: Studio, request: Request) -> Response:
 def _moved(live: Live) -> Response:
     live.hold()
     position = live.session.position()
-    live.tell({"position": position})
+    live.notify({"position": position})
     return JSONResponse(position)
 
 
@@ -477,6 +486,12 @@ async def _solve(studio: Studio, request: Request) -> Response:
     return JSONResponse(live.state())
 
 
+async def _renew(studio: Studio, request: Request) -> Response:
+    live = await _live(studio, request)
+    studio.renew(live)
+    return JSONResponse(live.state())
+
+
 async def _stop(studio: Studio, request: Request) -> Response:
     live = await _live(studio, request)
     studio.stop(live)
@@ -496,10 +511,11 @@ async def _replay(studio: Studio, request: Request) -> Response:
     own = next((one for one in session.episodes if one.number == number), None)
     if own is None or isinstance(draw, bool) or not isinstance(draw, int) or not 0 <= draw < 10**6:
         raise Refused("there is no such episode", "Replay one of the list")
-    found = await run_in_threadpool(library.replay, session, own.states, draw)
+    job = {"kind": "replay", "session": str(session.directory), "seed": [session.seed, draw],
+           "start": own.states[0], "steps": len(own.actions)}  # fmt: skip
     return JSONResponse({
         "expert": {"states": own.states, "actions": own.actions, "terminated": own.terminated},
-        "apprentice": found,
+        "apprentice": await studio.quick.call(job),
     })  # fmt: skip
 
 
@@ -593,6 +609,7 @@ def application(directory: Path, token: str, port: int) -> ASGIApp:
         (f"{own}/restart", _restart, "POST"), (f"{own}/finish", _finish, "POST"),
         (f"{own}/drop", _drop, "POST"), (f"{own}/settings", _settings, "POST"),
         (f"{own}/solve", _solve, "POST"), (f"{own}/stop", _stop, "POST"),
+        (f"{own}/renew", _renew, "POST"),
         (f"{own}/audit", _audit, "POST"), (f"{own}/replay", _replay, "POST"),
         (f"{own}/files/{{kind}}", _download, "GET"), (f"{own}/events", _events, "GET"),
         ("/", _page, "GET"), ("/{file}", _page, "GET"), ("/{rest:path}", _nothing, "GET"),

@@ -2,27 +2,33 @@
 
 A session is a directory, from its first step on:
 
-    session.json      world by title and board, settings, every recorded episode, the last view
-    attempt.jsonl     the steps of the episode under way, one line each, written as they happen
+    session.json      the choice of the world, settings, every recorded episode, the curve
+    attempt.jsonl     the actions of the episode under way, one line each, written as they happen
     world.npz         the world
     costs.npz         the costs that may matter
     certified/        policy, certificate and evidence, as `apprentice.save` writes them
 
 `session.json` is replaced in one step whenever an episode is finished or anything else changes, and
-a step is written before it is answered: a server that is killed loses nothing.
+a step is written before it is answered: a server that is killed loses nothing. What cannot be
+written did not happen: the session stays as it was. Nothing certified is read from `session.json`;
+it comes from the run in `certified/`, or is found anew.
 
-*Chance.* What a step leads to is drawn from a number that belongs to the attempt and to the time of
-the step. Undone and taken again, the same action leads to the same state: nobody can undo until
-the floor is kind. A restarted attempt has new numbers.
+*Chance.* What a step leads to is drawn by a generator whose seed belongs to the attempt and to the
+time of the step. Undone and taken again, the same action leads to the same state: nobody can undo
+until the outcome pleases them. A restarted attempt has new numbers.
 """
 
+import errno
 import json
+import math
+import os
 import re
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +48,10 @@ from journeyman.storage import (
     take,
     write_text,
 )
-from journeyman.studio.worlds import STEPS, Stage, action_names
+from journeyman.studio.worlds import MOST_STEPS, STEPS, Stage, action_names, restored
 from journeyman.world import World
 
-KIND, VERSION = "journeyman studio session", 1
+KIND, VERSION = "journeyman studio session", 2
 SESSION, ATTEMPT, WORLD, COSTS, CERTIFIED = (
     "session.json", "attempt.jsonl", "world.npz", "costs.npz", "certified",
 )  # fmt: skip
@@ -56,9 +62,8 @@ MOST_EPISODES, MOST_RECORDED = 2_000, 200_000
 MOST_POINTS, CURVE = 600, 16
 """Points of curves that are kept, and drawn."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
-LONGEST_NAME = 60
-MANY_NAMES = 5_000
 PREMISES = ("rational", "deterministic", "none")
+SOLVERS = ("linear-program", "column-generation", "sgd-al")
 COST_CLASSES = ("infinity-ball", "euclidean-ball", "l1-ball", "simplex")
 START = 1 << 31
 """The time of the draw of a start, apart from those of steps."""
@@ -102,7 +107,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what was intended and what happened."""
+    """One step: what was intended, and what happened."""
 
     action: int
     state: int
@@ -161,12 +166,13 @@ class Session:
     next_number: int = 1
     view: dict[str, Any] | None = None
     """What is certified, as the page shows it."""
+    saved_key: str | None = None
+    """The key of what lies in `certified/`."""
     points: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Bounds by what they rest on, for the curve."""
     method: dict[str, Any] | None = None
     """Of a long solve that can be continued."""
     version: int = 0
-    used: float = field(default_factory=time.monotonic)
     written: bool = False
 
     @classmethod
@@ -178,7 +184,7 @@ class Session:
         )
         if session.world.is_estimated and settings is None:
             session.settings = Settings(premise="none")
-        session._new_attempt()
+        session.attempt = session._new_attempt()
         return session
 
     @property
@@ -202,31 +208,13 @@ class Session:
     def step(self, action: Any) -> Step:
         """Take an action; chance decides where it leads."""
         if self.ended is not None:
-            raise Refused("the episode has ended", "Keep it (Enter), undo a step or restart")
-        pairs, state = self.world.pairs, self.attempt.state
-        offered = self.offered(state)
-        if isinstance(action, bool) or not isinstance(action, int) or action not in offered:
-            raise Refused(
-                f"action {action!r} is not offered in state {state}",
-                f"Take one of {', '.join(map(str, offered))}",
-            )
-        pair = int(pairs.offsets[state]) + offered.index(action)
-        rows = self.world.transition
-        inner = slice(int(rows.indptr[pair]), int(rows.indptr[pair + 1]))
-        targets, law = rows.indices[inner], rows.data[inner]
-        chance = np.random.default_rng([self.seed, self.attempt.number, len(self.attempt.steps)])
-        at = int(np.searchsorted(np.cumsum(law), chance.random(), side="right"))
-        reached = int(targets[min(at, targets.size - 1)])
-        shown = self._end_shown(pair, reached, chance.random())
-        intended = self._intended(state, action, targets, law)
-        happened = reached if self.stage.board["kind"] != "grid" else self._cell(reached, shown)
-        slipped = targets.size > 1 and intended is not None and intended != happened
-        taken = Step(action, reached, shown, bool(slipped), intended)
+            raise Refused("the episode has ended", "Finish it (Enter), undo a step or restart")
+        taken = self._outcome(action)
         if not self.written:
             self.save()
-        self._append({"attempt": self.attempt.number, **asdict(taken)})
+        self._append({"attempt": self.attempt.number, "action": action})
         self.attempt.steps.append(taken)
-        self._changed()
+        self.version += 1
         return taken
 
     def undo(self) -> None:
@@ -236,20 +224,18 @@ class Session:
         self._append({"attempt": self.attempt.number, "undo": True})
         self.attempt.steps.pop()
         self.attempt.undone += 1
-        self._changed()
+        self.version += 1
 
     def restart(self, start: Any = None) -> None:
-        """Forget the episode under way; begin where chance says, or in a chosen state."""
+        """Discard the episode under way; begin where chance says, or in a chosen state."""
         if start is not None:
             sound = isinstance(start, int) and not isinstance(start, bool)
             if not sound or not 0 <= start < self.world.num_states:
                 raise Refused(f"there is no state {start!r}", "Choose a state of the world")
             if self.world.absorbing[start]:
                 raise Refused(f"episodes end in state {start}", "Choose another state")
-        self._new_attempt(start)
-        self._changed()
-        if self.written:
-            self.save()
+        with self._written():
+            self.attempt = self._new_attempt(start)
 
     def finish(self) -> Episode:
         """Keep the episode under way as a demonstration."""
@@ -266,29 +252,44 @@ class Session:
             self.ended == "terminated", attempt.chosen,
             sum(one.slipped for one in attempt.steps), attempt.undone, self.ended == "limit",
         )  # fmt: skip
-        self.episodes.append(kept)
-        self.next_number += 1
-        self._new_attempt()
-        self._changed()
-        self.save()
+        with self._written():
+            self.episodes = [*self.episodes, kept]
+            self.next_number += 1
+            self.attempt = self._new_attempt()
         return kept
 
     def drop(self, number: Any) -> None:
         """Leave a recorded episode out."""
         if number not in [one.number for one in self.episodes]:
             raise Refused(f"there is no episode {number!r}", "Drop one of the list")
-        self.episodes = [one for one in self.episodes if one.number != number]
-        if not self.episodes:
-            self.view = None
-        self._changed()
-        self.save()
+        with self._written():
+            self.episodes = [one for one in self.episodes if one.number != number]
+            if not self.episodes:
+                self.view = None
 
     def declare(self, settings: Settings) -> None:
         """Other settings."""
-        self.settings = settings
-        self._changed()
-        if self.written:
-            self.save()
+        if self.world.is_estimated and settings.premise != "none":
+            raise Refused(
+                "premises about the expert need known laws; those of this world are estimated",
+                "Declare nothing",
+            )
+        with self._written():
+            self.settings = settings
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """A change that is in the files as well, or nowhere."""
+        names = ("settings", "episodes", "attempt", "next_number", "view")
+        before = {name: getattr(self, name) for name in names}
+        try:
+            yield
+            if self.written:
+                self.save()
+        except BaseException:
+            vars(self).update(before)
+            raise
+        self.version += 1
 
     def offered(self, state: int) -> list[int]:
         """The numbers of the actions of a state."""
@@ -296,27 +297,43 @@ class Session:
         inner = slice(int(pairs.offsets[state]), int(pairs.offsets[state + 1]))
         return [int(number) for number in pairs.actions[inner]]
 
-    def _new_attempt(self, start: int | None = None) -> None:
+    def _new_attempt(self, start: int | None = None) -> Attempt:
         number = self.attempt.number + 1
-        if start is None:
-            chance = np.random.default_rng([self.seed, number, START]).random()
-            sums = np.cumsum(self.world.initial)
-            drawn = int(np.searchsorted(sums, chance * sums[-1], side="right"))
-            self.attempt = Attempt(number, min(drawn, self.world.num_states - 1))
-        else:
-            self.attempt = Attempt(number, start, chosen=True)
+        if start is not None:
+            return Attempt(number, start, chosen=True)
+        chance = np.random.default_rng([self.seed, number, START])
+        return Attempt(number, int(chance.choice(self.world.num_states, p=self.world.initial)))
+
+    def _outcome(self, action: Any) -> Step:
+        """Where an action leads at this moment; always the same for the same moment."""
+        state, offered = self.attempt.state, self.offered(self.attempt.state)
+        if isinstance(action, bool) or not isinstance(action, int) or action not in offered:
+            raise Refused(
+                f"action {action!r} is not offered in state {state}",
+                f"Take one of {', '.join(map(str, offered))}",
+            )
+        pair = int(self.world.pairs.offsets[state]) + offered.index(action)
+        rows = self.world.transition
+        inner = slice(int(rows.indptr[pair]), int(rows.indptr[pair + 1]))
+        targets, law = rows.indices[inner], rows.data[inner]
+        chance = np.random.default_rng([self.seed, self.attempt.number, len(self.attempt.steps)])
+        reached = int(chance.choice(targets, p=law / law.sum()))
+        shown = self._end_shown(pair, reached, chance)
+        intended = self._intended(state, action, targets, law)
+        happened = reached if self.stage.board["kind"] != "grid" else self._cell(reached, shown)
+        slipped = targets.size > 1 and intended is not None and intended != happened
+        return Step(action, reached, shown, bool(slipped), intended)
 
     def _cell(self, state: int, shown: int | None) -> int:
         return int(self.stage.board["place"][state]) if shown is None else shown
 
-    def _end_shown(self, pair: int, reached: int, chance: float) -> int | None:
+    def _end_shown(self, pair: int, reached: int, chance: np.random.Generator) -> int | None:
         """The cell in which an episode ended that the world has no state for."""
         branches = self.stage.board.get("ends", {}).get(str(pair))
         if reached != self.world.sink or not branches:
             return None
-        law = np.cumsum([weight for _, weight in branches])
-        at = int(np.searchsorted(law, chance * law[-1], side="right"))
-        return int(branches[min(at, len(branches) - 1)][0])
+        cells, law = np.array(branches).T
+        return int(chance.choice(cells, p=law / law.sum()))
 
     def _intended(self, state: int, action: int, targets: Any, law: Any) -> int | None:
         """What the action aims at: on a grid the next cell in its direction, else the likeliest
@@ -388,8 +405,8 @@ class Session:
     def certified(self, view: dict[str, Any], point: dict[str, Any]) -> None:
         """Keep what a worker has found."""
         self.view = view
+        self.version += 1
         self.remember(view["key"], point)
-        self._changed()
         self.save()
 
     def remember(self, key: str, point: dict[str, Any]) -> None:
@@ -397,7 +414,7 @@ class Session:
         for old in list(self.points)[: max(0, len(self.points) - MOST_POINTS)]:
             del self.points[old]
 
-    # What the page is told
+    # What the page shows
 
     def position(self) -> dict[str, Any]:
         """The episode under way."""
@@ -467,12 +484,12 @@ class Session:
             save_basis(self.stage.basis, self.directory / COSTS)
         attempt = self.attempt
         content = {
-            "kind": KIND, "version": VERSION, "name": self.name, "title": self.stage.title,
-            "board": self.stage.board, "most_steps": self.stage.most_steps,
+            "kind": KIND, "version": VERSION, "title": self.stage.title,
+            "choice": self.stage.choice, "most_steps": self.stage.most_steps,
             "settings": asdict(self.settings), "seed": self.seed, "next_number": self.next_number,
             "episodes": [asdict(one) for one in self.episodes],
             "attempt": {"number": attempt.number, "start": attempt.start, "chosen": attempt.chosen},
-            "view": self.view, "points": self.points, "method": self.method,
+            "points": self.points, "method": self.method,
         }  # fmt: skip
         write_text(self.directory / SESSION, json.dumps(content, allow_nan=False))
         if not attempt.steps:  # lines of earlier attempts are of no use any more
@@ -481,68 +498,119 @@ class Session:
 
     @classmethod
     def load(cls, directory: Path) -> "Session":
-        """A session as it was left, the episode under way included."""
+        """A session as it was left, the episode under way included; nothing in it is believed."""
         remedy = "Open another session; this one was damaged, or written by another version"
         path = directory / SESSION
         content = read_json(path, LARGEST, remedy)
         if content.get("kind") != KIND or content.get("version") != VERSION:
-            raise InvalidFile(f"{path} is not a session of this studio", remedy)
+            raise InvalidFile(f"{path.name} is not a session of this studio", remedy)
         try:
-            world = World.load(directory / WORLD)
-            basis = load_basis(directory / COSTS)
+            world, basis = World.load(directory / WORLD), load_basis(directory / COSTS)
             basis.on(world)
-            stage = Stage(
-                str(content["title"]), world, basis, dict(content["board"]),
-                int(content["most_steps"]),
-            )  # fmt: skip
+            most_steps = whole(content["most_steps"], 1, MOST_STEPS)
+            title = str(content["title"])[:200]
             session = cls(
-                directory.name, directory, stage, Settings.of(content["settings"]),
-                [_episode(one) for one in content["episodes"]],
-                Attempt(**content["attempt"]), int(content["seed"]), int(content["next_number"]),
-                content["view"], dict(content["points"]), content["method"], written=True,
+                directory.name, directory,
+                restored(content["choice"], title, world, basis, most_steps),
+                Settings.of(content["settings"]),
+                [_episode(one) for one in content["episodes"]], _attempt(content["attempt"], world),
+                whole(content["seed"], 0, 1 << 60), whole(content["next_number"], 1, 1 << 60),
+                points={str(key): _point(one) for key, one in content["points"].items()},
+                method=_method(content["method"], directory), written=True,
             )  # fmt: skip
-            session._read_attempt()
             if session.episodes:
                 session.demonstrations().pairs_in(world)
-        except InvalidInput:
-            raise
+        except InvalidInput as fault:
+            raise InvalidFile(f"{directory.name} cannot be opened: {fault.what}", remedy) from fault
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as fault:
-            raise InvalidFile(f"{path} is not a whole session ({fault!r})", remedy) from fault
+            raise InvalidFile(f"{path.name} is not a whole session ({fault!r})", remedy) from fault
+        session._read_attempt()
         return session
 
     def _append(self, line: dict[str, Any]) -> None:
+        """One more line, or none of it."""
         path = self.directory / ATTEMPT
-        with naming(path), path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(line) + "\n")
+        with naming(path), path.open("ab", buffering=0) as stream:
+            size = stream.tell()
+            content = json.dumps(line).encode() + b"\n"
+            try:
+                if stream.write(content) < len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                stream.truncate(size)
+                raise
 
     def _read_attempt(self) -> None:
-        """The steps that were written since the session was; a last line cut short is left out."""
+        """Take the steps again that were written; a last line cut short is left out."""
         path = self.directory / ATTEMPT
         if not path.exists() or path.stat().st_size > LARGEST:
             return
         for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 line = json.loads(text)
-                if line.pop("attempt") != self.attempt.number:
+                if line["attempt"] != self.attempt.number:
                     continue
-                if line.get("undo"):
+                if "undo" in line:
                     self.attempt.steps.pop()
                     self.attempt.undone += 1
-                else:
-                    taken = Step(**line)
-                    self.offered(taken.state)
-                    self.attempt.steps.append(taken)
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+                elif self.ended is None:
+                    self.attempt.steps.append(self._outcome(line["action"]))
+            except (ValueError, TypeError, KeyError, IndexError, RecursionError, Refused):
                 break
 
-    def _changed(self) -> None:
-        self.version += 1
-        self.used = time.monotonic()
+
+def whole(value: Any, low: int, high: int) -> int:
+    """A whole number of a file, within limits."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
+    return value
+
+
+def _attempt(given: dict[str, Any], world: World) -> Attempt:
+    number, start = whole(given["number"], 0, 1 << 60), given["start"]
+    return Attempt(number, whole(start, 0, world.num_states - 1), bool(given["chosen"]))
 
 
 def _episode(given: dict[str, Any]) -> Episode:
-    made = Episode(**given)
-    return replace(made, states=tuple(made.states), actions=tuple(made.actions))
+    most = 1 << 60
+    return Episode(
+        whole(given["number"], 1, most),
+        tuple(whole(one, 0, most) for one in given["states"]),
+        tuple(whole(one, 0, most) for one in given["actions"]),
+        bool(given["terminated"]), bool(given["chosen"]), whole(given["slips"], 0, most),
+        whole(given["undone"], 0, most), bool(given["limit"]),
+    )  # fmt: skip
+
+
+def _point(given: dict[str, Any]) -> dict[str, Any]:
+    numbers = {name: float(given[name]) for name in ("share", "bound")}
+    if not all(math.isfinite(one) for one in numbers.values()):
+        raise ValueError(f"{given!r} is not a point")
+    return {**numbers, "valid": bool(given["valid"])}
+
+
+def solver_of(asked: Any) -> dict[str, Any]:
+    """Name and settings of a solver from plain values."""
+    given = asked if isinstance(asked, dict) else {}
+    if given.get("name") not in SOLVERS or set(given) - {"name", "steps"}:
+        raise Refused("the method is not offered", f"Take one of {', '.join(SOLVERS)}")
+    steps = given.get("steps", 2_000_000)
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 10**9:
+        raise Refused(f"steps is {steps!r}", "Give a whole number from 1 to 1,000,000,000")
+    return {"name": given["name"], **({"steps": steps} if given["name"] == "sgd-al" else {})}
+
+
+def _method(given: Any, directory: Path) -> dict[str, Any] | None:
+    """A solve that was stopped, or under way when the server ended."""
+    if given is None:
+        return None
+    solver = solver_of(given["solver"])
+    return {"solver": solver, "continues": continues(directory, solver)}
+
+
+def continues(directory: Path, solver: dict[str, Any]) -> bool:
+    """Whether a stopped solve goes on from where it was."""
+    return solver["name"] == "sgd-al" and (directory / CHECKPOINTS).is_dir()
 
 
 def adopt(fresh: Path, note: str) -> None:

@@ -19,7 +19,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -42,13 +42,16 @@ from journeyman.problem.expert_premises import (
 )
 from journeyman.progress import Event
 from journeyman.report.grid_maps import recorded_visits
+from journeyman.report.saved_run import read_run
 from journeyman.runs.description import SolverDescription
 from journeyman.runs.interruption import Stop
 from journeyman.runs.learning import ResumableSolver
 from journeyman.runs.run_directory import evidence_in
+from journeyman.runs.run_inputs import world_digest
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer
 from journeyman.solvers.running import Watch
+from journeyman.storage import digest
 from journeyman.studio.session import (
     CERTIFIED,
     CHECKPOINTS,
@@ -66,7 +69,7 @@ from journeyman.studio.session import (
     adopt,
     load_basis,
 )
-from journeyman.studio.worlds import Stage, board_of, require_size
+from journeyman.studio.worlds import MOST_STEPS, Stage, board_of, require_size
 from journeyman.world import World
 
 RANGES_UP_TO = 40_000
@@ -113,7 +116,7 @@ class Worker:
     _worlds: dict[str, tuple[World, Any]] = field(default_factory=dict)
 
     def listen(self, lines: Any) -> None:
-        """Take orders until the stream ends; then end the process, whatever it does."""
+        """Read jobs until the stream ends; then end the process, whatever it does."""
         for line in lines:
             order = json.loads(line)
             if "stop" in order:
@@ -133,18 +136,18 @@ class Worker:
             try:
                 if number in self.stopped:
                     raise Stop
-                self.say(number, result=self.done(job))
+                self.send(number, result=self.done(job))
             except Stop:
-                self.say(number, result={"stopped": True})
+                self.send(number, result={"stopped": True})
             except JourneymanError as fault:
-                self.say(number, error=str(fault))
+                self.send(number, error=str(fault))
             except (OSError, MemoryError) as fault:
-                self.say(number, error=f"The system refuses: {fault}")
+                self.send(number, error=f"{fault}. Free some space or memory, then resume.")
             except Exception as fault:  # a bug must not end the studio
-                self.say(number, error=f"internal error: {type(fault).__name__}: {fault}")
+                self.send(number, error=f"internal error: {type(fault).__name__}: {fault}")
             self.stopped.discard(number)
 
-    def say(self, number: int, **content: Any) -> None:
+    def send(self, number: int, **content: Any) -> None:
         self.out.write(json.dumps({"id": number, **content}, allow_nan=False, default=float) + "\n")
         self.out.flush()
 
@@ -153,6 +156,7 @@ class Worker:
         kinds: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "warm": self.warm, "certify": self.certify, "point": self.point, "solve": self.solve,
             "audit": self.audit, "report": self.report, "import": self.import_run,
+            "replay": self.replay,
         }  # fmt: skip
         return kinds[job["kind"]](job)
 
@@ -204,7 +208,32 @@ class Worker:
 
     def certify(self, job: dict[str, Any]) -> dict[str, Any]:
         """The certificate for what was recorded: at once as numbers, then saved, then ranges."""
-        return self._certified(job, SolverDescription())
+        return (job["restore"] and self._restored(job)) or self._certified(job, SolverDescription())
+
+    def _restored(self, job: dict[str, Any]) -> dict[str, Any] | None:
+        """What the saved run of a session certifies, if it is that of the job."""
+        place = Path(job["session"]) / CERTIFIED
+        if not place.is_dir():
+            return None
+        world, _, demos = self.problem_of(job)
+        try:
+            certificate = read_run(place).certificate
+            problem, recorded = certificate.problem, certificate.problem.demonstrations
+            same = (
+                recorded is not None
+                and _alike(settings_of(certificate), Settings.of(job["settings"]))
+                and world_digest(problem.world) == world_digest(world)
+                and digest(recorded.states, recorded.actions, recorded.offsets)
+                == digest(demos.states, demos.actions, demos.offsets)
+                and np.array_equal(recorded.terminated, demos.terminated)
+            )
+        except JourneymanError:
+            return None
+        if not same:
+            return None
+        view = view_of(certificate, job, 0.0)
+        self.send(job["id"], event={"view": view, "point": point_of(view)})
+        return {"key": job["key"], "ranges": ranges_of(certificate)}
 
     def solve(self, job: dict[str, Any]) -> dict[str, Any]:
         """The same by a method of one's choice, which may take long and can be continued."""
@@ -217,7 +246,7 @@ class Worker:
         started = perf_counter()
         apprentice = self.learned(job, asked, self._reporter(job["id"]))
         view = view_of(apprentice, job, perf_counter() - started)
-        self.say(job["id"], event={"view": view, "point": point_of(view)})
+        self.send(job["id"], event={"view": view, "point": point_of(view)})
         fresh = Path(job["session"]) / job.get("aside", f".{CERTIFIED}")
         if fresh.exists():
             shutil.rmtree(fresh)
@@ -226,7 +255,7 @@ class Worker:
             adopt(fresh, view["note"])
         if job["id"] in self.stopped:
             return {"key": job["key"]}
-        return {"key": job["key"], "ranges": ranges_of(apprentice)}
+        return {"key": job["key"], "ranges": ranges_of(apprentice.certificate)}
 
     def _reporter(self, number: int) -> Callable[[Event], None]:
         last = 0.0
@@ -241,7 +270,7 @@ class Worker:
                 "iteration": event.iteration, "objective": event.objective,
                 "lower_bound": event.lower_bound,
             }  # fmt: skip
-            self.say(number, event={"progress": words})
+            self.send(number, event={"progress": words})
 
         return report
 
@@ -260,7 +289,7 @@ class Worker:
             declared = premise_of(Settings(premise=premise))
             apprentice = learn(world, basis, demos, expert_is=declared)
             view_of(apprentice, {"key": "", "episodes": [], "settings": {}}, 0.0)
-            ranges_of(apprentice)
+            ranges_of(apprentice.certificate)
         return {}
 
     # Saved runs
@@ -279,10 +308,26 @@ class Worker:
         write_report(place / CERTIFIED, place / REPORT, title=job["title"], note=note)
         return {}
 
+    def replay(self, job: dict[str, Any]) -> dict[str, Any]:
+        """An episode of the apprentice from the start of a recorded one, as long as it at most."""
+        from journeyman.world.sampling import walk
+
+        place = Path(job["session"])
+        world = World.load(place / WORLD)
+        starts = np.zeros(world.num_states)
+        starts[job["start"]] = 1.0
+        policy = Policy.load(place / CERTIFIED / "policy.npz")
+        found = walk(
+            World(world.transition, starts, world.discount, choice_offsets=world.pairs),
+            policy.on(world), 1, job["steps"], np.random.default_rng(job["seed"]),
+        )  # fmt: skip
+        return {
+            "states": found.states.tolist(), "actions": found.actions.tolist(),
+            "terminated": bool(world.absorbing[found.states[-1]]),
+        }  # fmt: skip
+
     def import_run(self, job: dict[str, Any]) -> dict[str, Any]:
         """A session that goes on where a saved run of other origin has ended."""
-        from journeyman.report.saved_run import read_run
-
         source = evidence_in(Path(job["run"]))
         certificate = read_run(source).certificate
         if not certificate.is_exact or certificate.problem.demonstrations is None:
@@ -321,7 +366,26 @@ def _session_of(certificate: Certificate, directory: Path, title: str) -> Sessio
         )
     if problem.constraints:
         raise Refused("the run has budgets, which a session has not", "Use journeyman report")
-    stage = Stage(title, world, problem.basis, board_of(world), 1000)
+    stage = Stage(title, world, problem.basis, board_of(world), MOST_STEPS)
+    session = Session.begin(directory, stage, settings_of(certificate))
+    for number in range(len(demos)):
+        states, actions = (tuple(map(int, part)) for part in demos.episode(number))
+        ended = bool(demos.terminated[number])
+        session.episodes.append(Episode(number + 1, states, actions, ended))
+    session.next_number = len(demos) + 1
+    return session
+
+
+def _alike(one: Settings, other: Settings) -> bool:
+    """Whether two settings ask for the same; without its premise the regret is of no matter."""
+    if one.premise != "rational":
+        one = replace(one, regret_per_step=other.regret_per_step)
+    return one == other
+
+
+def settings_of(certificate: Certificate) -> Settings:
+    """The switches of the page as they stood when `certificate` was made."""
+    problem = certificate.problem
     declared = {type(one): one for one in problem.expert_is}
     if set(declared) - {Rational, Deterministic} or len(declared) > 1:
         raise Refused("the run declares what no switch of the page says", "Use journeyman report")
@@ -329,22 +393,11 @@ def _session_of(certificate: Certificate, directory: Path, title: str) -> Sessio
         next(iter(declared), type(None)), "none"
     )
     rational = declared.get(Rational)
-    settings = Settings.of({
+    own = {"regret_per_step": rational.regret_per_step} if isinstance(rational, Rational) else {}
+    return Settings.of({
         "premise": premise, "cost_class": problem.cost_class.name,
-        "failure_probability": certificate.failure_probability,
-        "regret_per_step": rational.regret_per_step if isinstance(rational, Rational) else 0.01,
+        "failure_probability": certificate.failure_probability, **own,
     })  # fmt: skip
-    session = Session.begin(directory, stage, settings)
-    for number in range(len(demos)):
-        states, actions = (tuple(map(int, part)) for part in demos.episode(number))
-        ended = bool(demos.terminated[number])
-        session.episodes.append(Episode(number + 1, states, actions, ended))
-    session.next_number = len(demos) + 1
-    job = {"key": session.key(), "episodes": [vars(one) for one in session.episodes],
-           "settings": vars(settings)}  # fmt: skip
-    session.view = view_of(certificate, job, 0.0)
-    session.remember(session.key(), point_of(session.view))
-    return session
 
 
 # What the page shows
@@ -454,15 +507,15 @@ def _behaviour(problem: Apprenticeship, policy: Policy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ranges_of(apprentice: Apprentice) -> list[dict[str, Any]] | None:
+def ranges_of(certificate: Certificate) -> list[dict[str, Any]] | None:
     """Between which numbers the weights of the expert's own cost lie; None where that would take
     long, is not known or makes no sense."""
-    problem, regret = apprentice.problem, apprentice.certificate.regret
+    problem, regret = certificate.problem, certificate.regret
     large = problem.world.num_pairs * problem.num_costs > RANGES_UP_TO
     if regret is None or not regret.valid or large:
         return None
     try:
-        found = cost_ranges(problem, failure_probability=apprentice.certificate.failure_probability)
+        found = cost_ranges(problem, failure_probability=certificate.failure_probability)
     except InvalidInput:
         return None
     ends = np.array([(one.low, one.high) for one in found])

@@ -11,7 +11,8 @@ was chosen when the studio was started, and nowhere else.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.costs import CostBasis
-from journeyman.errors import InvalidFile, InvalidInput, InvalidWorld
+from journeyman.errors import InvalidFile, InvalidInput, InvalidWorld, JourneymanError
+from journeyman.runs.run_inputs import world_digest
 from journeyman.world import World
 from journeyman.world.conversions import read
 
@@ -61,6 +63,8 @@ class Stage:
     board: dict[str, Any]
     most_steps: int
     """After so many steps an episode is truncated."""
+    choice: dict[str, Any] | None = None
+    """What it was built from, where that can be done again."""
 
 
 def build(choice: Any, directory: Path) -> Stage:
@@ -73,7 +77,19 @@ def build(choice: Any, directory: Path) -> Stage:
         raise InvalidWorld(
             f"there is no kind of world {choice.get('kind')!r}", f"Take one of {', '.join(kinds)}"
         )
-    return make(choice, directory)
+    stage = make(choice, directory)
+    return stage if choice["kind"] == "file" else replace(stage, choice=choice)
+
+
+def restored(choice: Any, title: str, world: World, basis: CostBasis, most_steps: int) -> Stage:
+    """The stage of a saved world, shown as it was chosen where that gives this very world."""
+    require_size(world)
+    if isinstance(choice, dict) and choice.get("kind") in ("grid", "driving", "gymnasium"):
+        with suppress(JourneymanError):
+            stage = build(choice, Path())
+            if world_digest(stage.world) == world_digest(world):
+                return replace(stage, title=title, world=world, basis=basis, most_steps=most_steps)
+    return Stage(title, world, basis, board_of(world), most_steps)
 
 
 # Numbers and texts of a choice
@@ -402,9 +418,9 @@ def _naming(name: str, path: Path, read_it: Any) -> Any:
 
 def require_size(world: World) -> None:
     """Refuse what a page cannot show and a key press could not answer."""
-    if world.layers is not None or world.has_goal:
+    if world.layers is not None or world.has_goal or world.averages is not None:
         raise InvalidWorld(
-            "the studio takes worlds with a discount below 1 and without a horizon",
+            "the studio takes worlds of discounted costs, without a horizon",
             "Give a discount below 1; journeyman learn takes the others",
         )
     if world.num_states > MOST_STATES or world.num_pairs > MOST_PAIRS_SHOWN:
