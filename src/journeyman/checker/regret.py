@@ -1,7 +1,7 @@
 """The regret under the expert's own cost: added up again from the stored prices.
 
 For prices kappa of recorded pairs, t of their sum, tau of estimates and lam of all pairs, none
-of them negative, with y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y, where
+of them negative but lam where all actions of a state have one law and one cost, with y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y, where
 E = B - discount P,
 
     regret  <=  gap_W(Psi'(mu - y) - sum_k tau_k x_k) + <limit, kappa> + t B + sum_k tau_k (a + r_k)
@@ -211,7 +211,7 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     world = run.world
     ends = (reals(arrays, name, 1, world.num_states) for name in ("low", "high"))
     sums = Sums(run, given, *ends)
-    own = _prices(arrays, "", given, world)
+    own = _prices(arrays, "", given, run)
     findings.close("the probability", stated["failure_probability"], given.failure_probability)
     trivial = 2 * run.problem.step_costs.smaller * world.total_time
     findings.close("what bounds the regret of every policy", stated["trivial_bound"], trivial)
@@ -226,7 +226,7 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     share = stated["bound"] / trivial if trivial > 0 else 0.0
     findings.close("the share of the regret", stated["share"], share)
     visits = reals(arrays, "uniform_visits", 1, world.num_states)
-    prices = _prices(arrays, "uniform_", given, world)
+    prices = _prices(arrays, "uniform_", given, run)
     uniform = _check_uniform(findings, facts, run, sums, prices, visits)
     shown = "weights" in arrays and _shows(run, sums, arrays, trivial)
     _check_premises(findings, facts, run, given, (uniform, trivial), about, shown, visits)
@@ -239,6 +239,7 @@ def _shows(run: Any, sums: Sums, arrays: Any, trivial: float) -> bool:
     values = reals(arrays, "values", 1, world.num_states)
     advantage = problem.matrix @ weights - _adjoint(world, values)
     missed = [0.0, -float(advantage.min()), float((sums.ends[0] - values).max())]
+    missed.append(float(advantage[_forced(run)].max(initial=0.0)))
     if given.pairs.size:
         recorded = advantage[given.pairs]
         missed.append(float((recorded - given.limits).max()))
@@ -397,14 +398,29 @@ def _name(name: str, one: dict[str, Any]) -> str:
     )
 
 
-def _prices(arrays: Any, prefix: str, given: Premises, world: StoredWorld) -> Prices:
+def _forced(run: Any) -> Floats:
+    """Whether a pair belongs to a state all of whose actions have one law and one cost."""
+    of_state = run.world.state_of
+    first = np.searchsorted(of_state, np.arange(run.world.num_states))[of_state]
+    choice = np.zeros(run.world.num_states, dtype=bool)
+    for at in range(0, of_state.size, BLOCK):
+        here, to = slice(at, at + BLOCK), first[at : at + BLOCK]
+        laws = abs(run.world.rows[here] - run.world.rows[to]).max(axis=1)
+        costs = np.abs(dense(run.problem.matrix[here]) - dense(run.problem.matrix[to])).max(axis=1)
+        differs = (dense(laws).ravel() > 0) | (costs > 0)
+        choice[of_state[here][differs]] = True
+    return np.asarray(~choice[of_state])
+
+
+def _prices(arrays: Any, prefix: str, given: Premises, run: Any) -> Prices:
     found = Prices(
         reals(arrays, f"{prefix}steps", 1, given.pairs.size),
         float(reals(arrays, f"{prefix}total", 0)),
         reals(arrays, f"{prefix}averages", 1, len(given.averages)),
-        reals(arrays, f"{prefix}pairs", 1, world.num_pairs),
+        reals(arrays, f"{prefix}pairs", 1, run.world.num_pairs),
     )
-    parts = (found.of_steps, np.array([found.of_total]), found.of_averages, found.of_pairs)
+    bound = found.of_pairs[~_forced(run)]
+    parts = (found.of_steps, np.array([found.of_total]), found.of_averages, bound)
     if any((part < 0).any() for part in parts):
         raise Refused("a price is negative")
     return found

@@ -5,6 +5,7 @@ the optimal values of c_w, E = B - discount P and the advantage (Psi w - E V)(s)
 what its action costs more than the best one would have, (w, V) lies in the convex set
 
     K = { (w, V) :  w in W,   E V <= Psi w   in all pairs,      low <= V <= high,
+                    E V = Psi w                                 in pairs without a choice,
                     (Psi w - E V)(s) <= limit_s                 for every recorded pair s,
                     sum over recorded steps of Psi w - E V <= B,
                     <e, w> - <initial, V> <= a }
@@ -15,7 +16,10 @@ what its action costs more than the best one would have, (w, V) lies in the conv
 | `SoftRational`  | limit_s = T log(M A/delta) + discount T h log A, with probability 1 - delta   |
 | `NearlyOptimal` | the last row: e estimated by x within a radius r, a = regret + r              |
 
-where M bounds the steps and A the actions of a state: an action of probability q or less is drawn
+A state has no choice if all its actions have one law and one cost: one action, or an end where
+episodes rest. Its advantage is zero whatever the cost, so what lies behind an end is known.
+
+Where M bounds the steps and A the actions of a state: an action of probability q or less is drawn
 with probability A q at most, so with probability 1 - delta all M have probability delta/(M A) or
 more, that is a soft advantage of T log(M A/delta) or less; and soft values are below the optimal
 ones by at most T h log A. low and high are values of the least and the largest cost that W has in
@@ -26,8 +30,8 @@ each pair: V lies between them whatever w is.
     <mu, c_w> - least possible cost  <=  R(policy) = max over K of <Psi' mu, w> - <initial, V>
 
 a bound on the regret to the optimum under that one cost, not on the supremum over W. By weak
-duality every kappa, lam, t, tau >= 0 (kappa on recorded pairs) proves a bound, with
-y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y:
+duality every kappa, lam, t, tau >= 0 (kappa on recorded pairs; lam of any sign in pairs without a
+choice) proves a bound, with y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y:
 
     R  <=  gap_W(Psi'(mu - y) - sum_k tau_k x_k) + <limit, kappa> + t B + <tau, a>
            - <sig+, low> + <sig-, high>
@@ -110,12 +114,13 @@ class RationalPrices:
     of_pairs: FloatArray
     """lam, of E V <= Psi w, one for every pair."""
 
-    @property
-    def repaired(self) -> "RationalPrices":
-        """The same without negative or infinite prices."""
+    def repaired(self, forced: IntArray) -> "RationalPrices":
+        """The same without infinite prices, and without negative ones but in `forced` pairs."""
+        of_pairs = _positive(self.of_pairs)
+        of_pairs[forced] = np.nan_to_num(self.of_pairs[forced], posinf=0.0, neginf=0.0)
         return RationalPrices(
             _positive(self.of_steps), float(_positive(np.array([self.of_total]))[0]),
-            _positive(self.of_averages), _positive(self.of_pairs),
+            _positive(self.of_averages), of_pairs,
         )  # fmt: skip
 
 
@@ -231,6 +236,17 @@ class RationalSet:
         return value_range(self.problem)
 
     @cached_property
+    def forced(self) -> IntArray:
+        """The first pair of every state without a choice."""
+        world, costs = self.problem.world, sparse.csr_array(self.problem.cost_matrix)
+        first = world.pairs.offsets[:-1]
+        of_state = first[world.pairs.states]
+        differs = np.zeros(world.num_pairs)
+        for rows in (world.transition, costs):
+            differs += abs(rows - rows[of_state]).sum(axis=1)
+        return np.asarray(first[world.pairs.smallest(-differs) == 0])
+
+    @cached_property
     def uniform(self) -> FloatArray:
         """Expectations of the policy that draws every action with equal probability."""
         world = self.problem.world
@@ -241,7 +257,7 @@ class RationalSet:
 
     def bound(self, expectations: FloatArray, prices: RationalPrices) -> RegretBound:
         """The bound that prices prove for a policy with these expectations."""
-        point, problem, world = prices.repaired, self.problem, self.problem.world
+        point, problem, world = prices.repaired(self.forced), self.problem, self.problem.world
         y = -point.of_pairs
         y[self.pairs] += point.of_steps + point.of_total * self.counts
         low, high = self.value_range
@@ -639,9 +655,11 @@ class _Program:
             prices(f"average {number}", 1)[0] / world.effective_horizon
             for number in range(len(given.averages))
         ]
+        of_pairs = prices("pairs", world.num_pairs).copy()
+        of_pairs[given.forced] -= prices("forced", given.forced.size)
         point = RationalPrices(
             of_steps, float(prices("total", 1)[0] / max(given.counts.sum(), 1.0)),
-            np.array(averages), prices("pairs", world.num_pairs),
+            np.array(averages), of_pairs,
         )  # fmt: skip
         v = np.nan_to_num(x[:size])
         weights = problem.cost_class.admit(self.chosen.weights(self.chosen.admit(v)))
@@ -658,6 +676,7 @@ class _Program:
         values = values - down * world.effective_horizon
         advantage = advantage + down
         missed = [0.0, float(np.max(given.value_range[0] - values))]
+        missed += [float(np.max(advantage[given.forced], initial=0.0))]
         missed += [float(np.max(advantage[given.pairs] - given.limits, initial=0.0))]
         if np.isfinite(given.total) and given.counts.size:
             beyond = float(given.counts @ advantage[given.pairs]) - given.total
@@ -696,7 +715,8 @@ class _Rows:
 
 
 def _add_expert(rows: _Rows, given: RationalSet, chosen: WeightSet) -> None:
-    """E V <= Psi w for V and V2, and the rows of what is declared."""
+    """E V <= Psi w for V and V2, with equality for V where there is no choice, and the rows of what
+    is declared."""
     problem, world, unit = given.problem, given.problem.world, given.problem.cost_unit
     size = _value_unit(world)
     flow, costs = size * world.flow.matrix(), _lifted(problem, chosen) / unit
@@ -704,6 +724,9 @@ def _add_expert(rows: _Rows, given: RationalSet, chosen: WeightSet) -> None:
     rows.add("pairs", fixed, weights=-costs, values=flow)
     if "best" in rows.widths:
         rows.add("measure", fixed, weights=-costs, best=flow)
+    if given.forced.size:
+        at = given.forced
+        rows.add("forced", -fixed[at], weights=costs[at], values=-flow[at])
     some = np.isfinite(given.limits)
     if some.any():
         at, less = shown[some], sparse.csr_array(-np.ones((int(some.sum()), 1)))

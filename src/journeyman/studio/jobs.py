@@ -9,7 +9,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from journeyman.errors import JourneymanError
@@ -49,17 +48,17 @@ class _Process:
         self.process.stdin.write(json.dumps(line).encode() + b"\n")
 
     async def end(self) -> None:
-        with suppress(ProcessLookupError):
+        if self.process.returncode is None:
             self.process.kill()
         await asyncio.wait([self.reader])
 
     async def _read(self) -> None:
         """Results until the process ends, or writes what is no result."""
         assert self.process.stdout is not None
-        with suppress(ValueError, OSError):
+        try:
             async for line in self.process.stdout:
                 self._receive(json.loads(line))
-        with suppress(ProcessLookupError):
+        except ValueError:
             self.process.kill()
         code = await self.process.wait()
         for future, _ in self.waiting.values():

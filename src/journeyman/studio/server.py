@@ -104,7 +104,8 @@ class Live:
         }  # fmt: skip
 
     def changed(self) -> None:
-        self.notify({"state": self.state()})
+        """Send the state to every tab, without the board, which they have."""
+        self.notify({"state": {name: one for name, one in self.state().items() if name != "board"}})
 
     def hold(self) -> None:
         """Keep other servers away from the files, as soon as there are any."""

@@ -452,7 +452,7 @@ class Session:
             {
                 "number": one.number, "steps": len(one.actions), "terminated": one.terminated,
                 "limit": one.limit, "chosen": one.chosen, "slips": one.slips, "undone": one.undone,
-                "start": self.state_name(one.states[0]),
+                "start": one.states[0], "start_name": self.state_name(one.states[0]),
                 "counted": self.settings.premise == "rational" or not one.chosen,
             }
             for one in self.episodes
@@ -471,7 +471,8 @@ class Session:
             "board": stage.board, "actions": action_names(world), "settings": asdict(self.settings),
             "position": self.position(), "episodes": self.listed(), "view": self.view,
             "current": self.view is not None and self.view["key"] == self.key(),
-            "curve": self.curve(), "resumable": self.method, "saved": self.written,
+            "curve": self.curve(), "method": self.method, "saved": self.written,
+            "next_number": self.next_number,
         }  # fmt: skip
 
     # Files

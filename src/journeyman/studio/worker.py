@@ -492,6 +492,7 @@ def _behaviour(problem: Apprenticeship, policy: Policy) -> dict[str, Any]:
     ours = measure.of_states / measure.steps
     theirs = recorded_visits(world, demos)
     order = np.argsort(-(ours + theirs), kind="stable")
+    order = order[~world.absorbing[order]]
     few = world.num_states <= 2_000
     states = np.arange(world.num_states) if few else np.sort(order[:LISTED_STATES])
     law, offsets, numbers = policy.on(world), world.pairs.offsets, world.pairs.actions
@@ -521,7 +522,12 @@ def ranges_of(certificate: Certificate) -> list[dict[str, Any]] | None:
     ends = np.array([(one.low, one.high) for one in found])
     if not np.isfinite(ends).all():
         return None
-    return [{"name": one.name, "low": one.low, "high": one.high} for one in found]
+    if problem.basis.rewards:  # what is worth having has a negative weight
+        ends = -ends[:, ::-1]
+    return [
+        {"name": one.name, "low": low, "high": high}
+        for one, (low, high) in zip(found, ends.tolist(), strict=True)
+    ]
 
 
 def main() -> None:

@@ -50,7 +50,10 @@ TOY_ACTIONS = {
     "CliffWalkingSlippery-v1": ("up", "right", "down", "left"),
     "Taxi-v4": ("down", "up", "right", "left", "pick up", "drop off"),
 }
-LAKE = {"S": "start", "F": "ice", "H": "hole", "G": "goal"}
+TAXI_STOPS = [0, 4, 20, 23]
+TAXI_WALLS = [1, 6, 15, 17, 20, 22]
+"""Cells with a wall to their right."""
+LAKE = {"S": "start", "F": "ice", "H": "hole", GOAL: "goal"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,8 +317,8 @@ def _toy_places(name: str, desc: Any, count: int) -> tuple[tuple[int, int], np.n
 
 def _toy_looks(name: str, desc: Any) -> list[str]:
     if name == "FrozenLake-v1":
-        return [cell.decode() for cell in desc.ravel()]
-    return [*"F" * 36, "S", *"H" * 10, "G"]
+        return [GOAL if cell == b"G" else cell.decode() for cell in desc.ravel()]
+    return [*"F" * 36, "S", *"H" * 10, GOAL]
 
 
 def _toy_legend(name: str) -> list[dict[str, str]]:
@@ -325,20 +328,23 @@ def _toy_legend(name: str) -> list[dict[str, str]]:
 
 def _taxi_board(world: World, places: np.ndarray[Any, Any]) -> dict[str, Any]:
     looks = ["F"] * 25
-    for place, letter in ((0, "R"), (4, "G"), (20, "Y"), (23, "B")):
+    for place, letter in zip(TAXI_STOPS, "RGYB", strict=True):
         looks[place] = letter
     return {
         "kind": "grid", "rows": 5, "columns": 5, "looks": looks, "map": False,
         "cells": list(range(25)), "place": [*places.tolist(), -1], "actions": _keys(world),
         "legend": [{"look": "F", "name": "street"},
-                   *({"look": one, "name": f"stop {one}"} for one in "RGYB")],
+                   *({"look": one, "name": f"stop {one}"} for one in "RGYB"),
+                   {"look": "F", "mark": "passenger", "name": "passenger"},
+                   {"look": "F", "mark": "flag", "name": "destination"}],
+        "names": list(world.state_names or ()), "bars": TAXI_WALLS, "stops": TAXI_STOPS,
     }  # fmt: skip
 
 
 def _taxi_names() -> list[str]:
     stops = ("R", "G", "Y", "B", "the taxi")
     return [
-        f"row {row}, column {column}; passenger {'in' if who == 4 else 'at'} {stops[who]}, "
+        f"row {row + 1}, column {column + 1}; passenger {'in' if who == 4 else 'at'} {stops[who]}, "
         f"to {stops[to]}"
         for row, column, who, to in np.ndindex(5, 5, 5, 4)
     ] + ["the episode is over"]

@@ -3,14 +3,18 @@
 const parts = () => new URLSearchParams(location.hash.slice(1));
 
 export const place = {
+  onchange: () => {},
   get token() { return parts().get("token") ?? ""; },
   get session() { return parts().get("session") ?? ""; },
   set session(name) {
+    if (name === this.session) return;
     const now = parts();
     if (name) now.set("session", name); else now.delete("session");
-    history.replaceState(null, "", "#" + now);
+    history.pushState(null, "", "#" + now);
+    this.onchange();
   },
 };
+addEventListener("popstate", () => place.onchange());
 
 export class Refusal extends Error {
   constructor(status, words) { super(words); this.status = status; }
@@ -24,7 +28,7 @@ async function request(path, options = {}) {
       headers: { "x-studio-token": place.token, ...options.headers },
     });
   } catch {
-    throw new Refusal(0, "The studio does not answer. Start it again; nothing that was recorded is lost.");
+    throw new Refusal(0, "The studio does not answer. If it has ended, start it again and open the address that it prints; nothing that was recorded is lost.");
   }
   if (answer.ok) return answer;
   let words = `The studio answered with ${answer.status}.`;
@@ -70,13 +74,13 @@ export async function listen(name, signal, onMessage, onConnection) {
         text = whole.pop();
         for (const one of whole) if (one.startsWith("data: ")) onMessage(JSON.parse(one.slice(6)));
       }
+      if (!signal.aborted) onConnection(false);
     } catch (fault) {
       if (signal.aborted) return;
       onConnection(false, fault);
       if (fault.status === 401) return;
     }
     if (signal.aborted) return;
-    onConnection(false);
     await new Promise((next) => setTimeout(next, wait));
     wait = Math.min(2 * wait, 8000);
   }

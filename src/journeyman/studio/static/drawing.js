@@ -3,7 +3,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const CELL = 20;
 export const MOVES = { up: [-1, 0], right: [0, 1], down: [1, 0], left: [0, -1] };
-const GLYPHS = { "*": "★", S: "S", H: "○", G: "★", R: "R", Y: "Y", B: "B" };
+const GLYPHS = { "*": "★", S: "S", H: "○", R: "R", G: "G", Y: "Y", B: "B" };
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -19,7 +19,7 @@ export const svg = (tag, attributes, ...children) => filled(document.createEleme
 export const number = (value) => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3)
   ? value.toExponential(1) : String(Number(value.toPrecision(3)));
 export const percent = (share) => (share >= 0.995 && share < 1 ? "over 99" : share < 0.0995 && share > 0
-  ? String(Number((100 * share).toPrecision(2))) : String(Math.round(100 * share))) + " %";
+  ? String(Number((100 * share).toPrecision(2))) : String(Math.round(100 * share))) + "\u00a0%";
 
 const lookClass = (look) => "look-" + ({ "#": "wall", "*": "goal" }[look] ?? look);
 const middle = (board, cell) => [CELL * (cell % board.columns) + CELL / 2, CELL * Math.floor(cell / board.columns) + CELL / 2];
@@ -31,12 +31,27 @@ function floor(board, label) {
     const x = CELL * (cell % board.columns), y = CELL * Math.floor(cell / board.columns);
     picture.append(svg("rect", { x, y, width: CELL, height: CELL, class: "cell " + lookClass(look), "data-cell": cell }));
     const glyph = GLYPHS[look] ?? (look > "1" && look < "9" ? look : "");
-    if (glyph) picture.append(svg("text", { x: x + 3, y: y + 7, class: "glyph" }, glyph));
+    if (glyph) picture.append(svg("text", { x: x + 2, y: y + 6, class: "glyph" }, glyph));
   });
+  for (const cell of board.bars ?? []) {
+    const x = CELL * (cell % board.columns + 1), y = CELL * Math.floor(cell / board.columns);
+    picture.append(svg("line", { x1: x, x2: x, y1: y + 1, y2: y + CELL - 1, class: "bar" }));
+  }
   return picture;
 }
 
-export function drawGrid(board, { trail = [], at = null, last = null, advised = null, label = "Map", who = "expert" }) {
+// Who is where in the taxi's world: its states are numbered by cell, passenger and destination.
+function drawPassenger(picture, board, state, at) {
+  const passenger = Math.floor(state / 4) % 5;
+  const [toX, toY] = middle(board, board.stops[state % 4]);
+  const [x, y] = middle(board, passenger < 4 ? board.stops[passenger] : at);
+  picture.append(mark("flag", toX, toY), mark("passenger", x, y));
+}
+const mark = (name, x, y) => (name === "flag"
+  ? svg("rect", { x: x - 8.5, y: y - 8.5, width: 17, height: 17, rx: 2, class: "flag" })
+  : svg("circle", { cx: x, cy: y, r: 3, class: "passenger" }));
+
+export function drawGrid(board, { trail = [], at = null, last = null, advised = null, state = null, label = "Map", who = "expert" }) {
   const picture = floor(board, label);
   if (advised !== null && advised >= 0) {
     const [x, y] = middle(board, advised);
@@ -51,7 +66,17 @@ export function drawGrid(board, { trail = [], at = null, last = null, advised = 
   if (at !== null && at >= 0) {
     const [x, y] = middle(board, at);
     picture.append(svg("circle", { cx: x, cy: y, r: 6.5, class: "agent " + who }));
+    if (board.stops && state !== null && board.place[state] >= 0) drawPassenger(picture, board, state, at);
   }
+  return picture;
+}
+
+// One cell, for legends.
+export function swatch(look, name) {
+  const picture = drawGrid({ rows: 1, columns: 1, looks: [look] }, { label: "" });
+  if (name) picture.append(mark(name, CELL / 2, CELL / 2));
+  picture.setAttribute("aria-hidden", "true");
+  picture.classList.add("swatch");
   return picture;
 }
 
@@ -69,16 +94,18 @@ export function drawRoad(board, state, who = "expert") {
 
 export function roadWords(board, state) {
   if (state === null) return "Choose your speed: left slow, up middle, right fast.";
-  const side = state.lane - state.x;
-  return `Speed ${board.speeds[state.speed]}. You are at ${state.x}; on the road from 140 to 180. The red car is in lane `
-    + `${board.lanes.indexOf(state.lane) + 1} of 3, ${Math.abs(side)} to the ${side < 0 ? "left" : "right"}, ${130 - state.distance} ahead.`;
+  const side = state.lane - state.x, ahead = 130 - state.distance;
+  const place = state.x < 140 || state.x > 180 ? "beside the road" : `${state.x - 140} of 40 from the left edge of the road`;
+  const across = Math.abs(side) < 20 ? "in your way" : `${Math.abs(side)} to the ${side < 0 ? "left" : "right"}`;
+  const along = ahead > 20 ? `${ahead} ahead` : ahead < -40 ? "behind you" : "level with you";
+  return `Speed ${board.speeds[state.speed]}, ${place}. The other car: ${along}, ${across}.`;
 }
 
 export function drawPolicy(board, view, actions, label) {
   const picture = floor(board, label);
   view.states.forEach((state, row) => {
     const cell = board.place[state];
-    if (cell < 0 || "*GH".includes(board.looks[cell])) return;
+    if (cell < 0 || "*H".includes(board.looks[cell])) return;
     const [x, y] = middle(board, cell);
     for (const [action, probability] of view.policy[row]) {
       const move = MOVES[(actions[action] ?? "").toLowerCase()];
@@ -106,7 +133,7 @@ export function drawVisits(board, states, visits, who, most, label) {
 }
 
 export function drawCurve(points, total, label) {
-  const wide = 360, high = 150, left = 44, low = 120;
+  const wide = 360, high = 160, left = 44, low = 122;
   const picture = svg("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": label, class: "chart" });
   const x = (count) => left + (wide - left - 14) * (total > 1 ? (count - 1) / (total - 1) : 0.5);
   const y = (share) => low - (low - 12) * Math.min(share, 1);
@@ -116,9 +143,11 @@ export function drawCurve(points, total, label) {
   }
   const ticks = [...new Set([1, Math.ceil(total / 2), total])];
   for (const one of ticks) picture.append(svg("text", { x: x(one), y: low + 16, class: "mid" }, String(one)));
-  picture.append(svg("text", { x: (left + wide) / 2, y: high - 2, class: "mid" }, "episodes"));
+  picture.append(svg("text", { x: (left + wide) / 2, y: high - 2, class: "mid quiet" }, "episodes"));
   const sound = points.filter((one) => one.valid);
   if (sound.length > 1) picture.append(svg("polyline", { points: sound.map((one) => `${x(one.episodes)},${y(one.share)}`).join(" "), class: "curve" }));
+  const last = sound.at(-1);
+  if (last) picture.append(svg("text", { x: Math.min(x(last.episodes), wide - 16), y: y(last.share) - 8, class: "mid" }, percent(last.share)));
   for (const one of points) picture.append(svg("circle", { cx: x(one.episodes), cy: y(one.share), r: 3.5, class: one.valid ? "point" : "point refuted" }));
   return picture;
 }

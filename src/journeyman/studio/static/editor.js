@@ -1,11 +1,9 @@
 // The drawing of a grid: regions, walls, goals and starts, by pointer or keyboard.
 
-import { drawGrid, el, svg } from "./drawing.js";
+import { drawGrid, el, svg, swatch } from "./drawing.js";
 
-const NAMES = ["ground", "pond", "meadow", "road"];
 const BRUSHES = [
-  ...NAMES.map((name, at) => ({ look: String(at + 1), key: String(at + 1), name })),
-  { look: "5", key: "5", name: "sand" }, { look: "6", key: "6", name: "mud" },
+  ...["ground", "pond", "meadow", "road", "sand", "mud"].map((name, at) => ({ look: String(at + 1), key: String(at + 1), name })),
   { look: "#", key: "w", name: "wall" }, { look: "*", key: "g", name: "goal" },
   { look: "start", key: "s", name: "start" },
 ];
@@ -31,7 +29,7 @@ export class Editor {
     this.starts = new Set();
     this.cursor = 0;
     this.brush = "2";
-    this.names = BRUSHES.slice(0, 6).map((one) => one.name);
+    this.painted = false;
     this.tools = brushes;
     this.showBrushes();
     node.addEventListener("keydown", (event) => this.key(event));
@@ -49,20 +47,46 @@ export class Editor {
 
   resize(size) {
     if (!(size >= 3 && size <= 40) || size === this.size) return;
+    const old = this.cells, starts = [...this.starts].map((cell) => [Math.floor(cell / old.length), cell % old.length]);
     this.cells = sample(size);
     this.starts.clear();
+    if (this.painted) {  // what was drawn by hand is kept
+      this.cells = this.cells.map((row, r) => row.map((_, c) => old[r]?.[c] ?? "1"));
+      for (const [r, c] of starts) if (r < size && c < size) this.starts.add(r * size + c);
+    }
     this.cursor = 0;
     this.draw();
+  }
+
+  fill(cells) {
+    this.cells = cells ?? sample(this.size);
+    this.painted = Boolean(cells);
+    this.starts.clear();
+    this.draw();
+  }
+
+  clear() { this.fill(this.cells.map((row) => row.map(() => "1"))); }
+
+  get brushName() { return BRUSHES.find((one) => one.look === this.brush).name; }
+  get namesRegion() { return /\d/.test(this.brush); }
+
+  rename(name) {
+    const brush = BRUSHES.find((one) => one.look === this.brush);
+    brush.name = name.trim() || `region ${brush.look}`;
+    this.tools.querySelector(`input[value="${brush.look}"]`).parentNode.lastChild.textContent = `${brush.name} (${brush.key})`;
+  }
+
+  choose(look) {
+    this.brush = look;
+    for (const one of this.tools.querySelectorAll("input")) one.checked = one.value === look;
+    this.onbrush?.();
   }
 
   showBrushes() {
     for (const one of BRUSHES) {
       const input = el("input", { type: "radio", name: "brush", value: one.look, checked: one.look === this.brush });
-      input.addEventListener("change", () => { this.brush = one.look; });
-      const look = { "#": "wall", "*": "goal" }[one.look] ?? one.look;
-      this.tools.append(el("label", {}, input,
-        svg("svg", { viewBox: "0 0 12 12", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 12, height: 12, class: "look-" + look })),
-        el("span", {}, `${one.name} (${one.key})`)));
+      input.addEventListener("change", () => this.choose(one.look));
+      this.tools.append(el("label", {}, input, swatch(one.look), el("span", {}, `${one.name} (${one.key})`)));
     }
   }
 
@@ -84,6 +108,7 @@ export class Editor {
   paint(cell) {
     const row = Math.floor(cell / this.size), column = cell % this.size;
     const look = this.cells[row][column];
+    this.painted = true;
     if (this.brush === "start") {
       if (look === "#" || look === "*") return;
       if (this.starts.has(cell) && !this.painting) this.starts.delete(cell); else this.starts.add(cell);
@@ -117,8 +142,7 @@ export class Editor {
     } else if (event.key === " ") {
       this.paint(this.cursor);
     } else if (brush) {
-      this.brush = brush.look;
-      for (const one of this.tools.querySelectorAll("input")) one.checked = one.value === brush.look;
+      this.choose(brush.look);
       this.announce(`brush ${brush.name}`);
       return;
     } else {
@@ -130,7 +154,7 @@ export class Editor {
 
   choice() {
     return {
-      kind: "grid", cells: this.cells.map((row) => row.join("")), regions: this.names,
+      kind: "grid", cells: this.cells.map((row) => row.join("")), regions: BRUSHES.slice(0, 6).map((one) => one.name),
       starts: [...this.starts].map((cell) => [Math.floor(cell / this.size), cell % this.size]),
     };
   }
