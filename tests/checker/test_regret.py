@@ -10,6 +10,7 @@ from checker.forging import facts_of, rehash, write_facts
 from journeyman.certificate.regret import regret_terms
 from journeyman.checker import explicit
 from journeyman.checker.regret import Premises, Sums
+from journeyman.gallery.grid_world import floor
 from journeyman.problem.rational import RationalPrices, RationalSet
 from journeyman.report.saved_run import read_run
 from journeyman.storage import load_arrays, save_arrays
@@ -208,3 +209,28 @@ def test_values_that_are_not_those_of_every_cost_are_moved(saved, shift):
     found = Sums(run, Premises.of(run), low + shift, high - shift).ends
     assert np.allclose(found[0], low, atol=1e-9)
     assert np.allclose(found[1], high, atol=1e-9)
+
+
+def test_what_lies_behind_an_end_is_known_and_no_other_price_is_negative(tmp_path):
+    """At an end nothing can be chosen, so its value is that of its cost: few walks to a goal prove
+    much, by a price there that is negative. In a state with a choice it would be refused."""
+    world = floor(5, slip=0.1, discount=0.9, goals=[(0, 4)])
+    goal = np.eye(25)[:, [4]]
+    basis = jm.CostBasis(np.hstack([1 - goal, goal]), ["on the way", "at the goal"])
+    cost = basis.on(world) @ np.array([1.0, 0.0])
+    expert = jm.plan(world, cost)
+    demos = jm.record(world, expert.policy, trajectories=4, horizon=50, seed=0)
+    learned = jm.learn(world, basis, demos, expert_is=jm.Rational(regret_per_step=0.001))
+    certificate = learned.certificate
+    true = cost @ jm.occupancy(world, certificate.policy).measure - world.initial @ expert.values
+    assert true <= certificate.regret.bound < 0.1 * certificate.regret.trivial_bound
+    learned.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+    _, arrays = load_arrays(tmp_path / "run" / "regret.npz", "regret", 1)
+    assert arrays["pairs"][world.pairs.states == 4].min() < 0
+    for pair in np.flatnonzero(world.pairs.states != 4)[::7]:
+        prices = arrays["pairs"].copy()
+        prices[pair] = -1e-3
+        save_arrays(tmp_path / "run" / "regret.npz", "regret", 1, {**arrays, "pairs": prices})
+        rehash(tmp_path / "run")
+        assert "a price is negative" in str(jm.audit(tmp_path / "run"))

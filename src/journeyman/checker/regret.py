@@ -1,8 +1,8 @@
 """The regret under the expert's own cost: added up again from the stored prices.
 
 For prices kappa of recorded pairs, t of their sum, tau of estimates and lam of all pairs, none
-of them negative but lam where all actions of a state have one law and one cost, with y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y, where
-E = B - discount P,
+of them negative but lam where all actions of a state have one law and one cost, with
+y = kappa + t counts - lam and sig = (1 - sum tau) initial - E' y, where E = B - discount P,
 
     regret  <=  gap_W(Psi'(mu - y) - sum_k tau_k x_k) + <limit, kappa> + t B + sum_k tau_k (a + r_k)
                 - <sig+, low> + <sig-, high>
@@ -398,8 +398,8 @@ def _name(name: str, one: dict[str, Any]) -> str:
     )
 
 
-def _forced(run: Any) -> Floats:
-    """Whether a pair belongs to a state all of whose actions have one law and one cost."""
+def _forced(run: Any) -> Ints:
+    """The pairs of states all of whose actions have one law and one cost."""
     of_state = run.world.state_of
     first = np.searchsorted(of_state, np.arange(run.world.num_states))[of_state]
     choice = np.zeros(run.world.num_states, dtype=bool)
@@ -409,7 +409,7 @@ def _forced(run: Any) -> Floats:
         costs = np.abs(dense(run.problem.matrix[here]) - dense(run.problem.matrix[to])).max(axis=1)
         differs = (dense(laws).ravel() > 0) | (costs > 0)
         choice[of_state[here][differs]] = True
-    return np.asarray(~choice[of_state])
+    return np.flatnonzero(~choice[of_state])
 
 
 def _prices(arrays: Any, prefix: str, given: Premises, run: Any) -> Prices:
@@ -419,7 +419,7 @@ def _prices(arrays: Any, prefix: str, given: Premises, run: Any) -> Prices:
         reals(arrays, f"{prefix}averages", 1, len(given.averages)),
         reals(arrays, f"{prefix}pairs", 1, run.world.num_pairs),
     )
-    bound = found.of_pairs[~_forced(run)]
+    bound = np.delete(found.of_pairs, _forced(run))
     parts = (found.of_steps, np.array([found.of_total]), found.of_averages, bound)
     if any((part < 0).any() for part in parts):
         raise Refused("a price is negative")

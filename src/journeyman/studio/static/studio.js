@@ -406,11 +406,11 @@ function showEpisodes() {
   fill($("episodes"), state.episodes, () => {
     if (!state.episodes.length) return el("p", { class: "note" }, "None yet.");
     const rows = state.episodes.slice(-200).reverse().map((one) => [
-      String(one.number), (state.board.kind === "road" ? nameOf(one.start) : one.start_name) + (one.chosen ? " (chosen)" : ""), String(one.steps),
-      one.terminated ? "terminated" : one.limit ? "truncated: time limit" : "truncated by you", String(one.slips),
+      String(one.number), (state.board.kind === "road" ? nameOf(one.start) : one.start_name) + (one.chosen ? " (chosen)" : ""), one.steps + (one.slips ? ` (${one.slips} slip${one.slips > 1 ? "s" : ""})` : ""),
+      one.terminated ? "terminated" : one.limit ? "truncated: time limit" : "truncated by you",
       el("button", { type: "button", "aria-label": `Drop episode ${one.number}`, onclick: () => drop(one.number) }, "Drop"),
     ]);
-    return table(["No.", "Start", "Steps", "End", "Slips", ""], rows);
+    return table(["No.", "Start", "Steps", "End", ""], rows);
   });
 }
 const drop = (episode) => inTurn(async () => {
