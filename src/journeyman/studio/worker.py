@@ -233,7 +233,7 @@ class Worker:
             return None
         view = view_of(certificate, job, 0.0)
         self.send(job["id"], event={"view": view, "point": point_of(view)})
-        return {"key": job["key"], "ranges": ranges_of(certificate)}
+        return {"ranges": ranges_of(certificate)}
 
     def solve(self, job: dict[str, Any]) -> dict[str, Any]:
         """The same by a method of one's choice, which may take long and can be continued."""
@@ -253,9 +253,8 @@ class Worker:
         apprentice.save(fresh)
         if "aside" not in job:
             adopt(fresh, view["note"])
-        if job["id"] in self.stopped:
-            return {"key": job["key"]}
-        return {"key": job["key"], "ranges": ranges_of(apprentice.certificate)}
+        stopped = job["id"] in self.stopped
+        return {"ranges": None if stopped else ranges_of(apprentice.certificate)}
 
     def _reporter(self, number: int) -> Callable[[Event], None]:
         last = 0.0
