@@ -17,12 +17,17 @@ GRID = {"kind": "grid", "cells": POND, "slip": 0.2, "discount": 0.9, "most_steps
 class StudioProcess:
     """`journeyman studio`, started for real."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "journeyman", "studio", str(directory), "--no-browser",
-             *options],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+    def __init__(self, directory: Path, *, largest_file: int | None = None) -> None:
+        command = [sys.executable, "-m", "journeyman", "studio", str(directory), "--no-browser"]
+        if largest_file is not None:  # as full a disk as a test can have
+            limit = (
+                "import os, resource as of, sys\n"
+                f"of.setrlimit(of.RLIMIT_FSIZE, ({largest_file}, of.RLIM_INFINITY))\n"
+                "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+            )
+            command = [sys.executable, "-c", limit, *command[1:]]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.directory = directory
         found = ADDRESS.search(self.process.stdout.readline())
         self.port, self.token = int(found[1]), found[2]
         self.address = found[0]
@@ -105,6 +110,11 @@ class StudioProcess:
             if state and not state["renewing"] and not state["solving"]:
                 return state
         raise AssertionError("the stream ended")
+
+    def workers(self):
+        """Numbers of the processes that learn."""
+        place = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(one) for one in place.read_text().split()]
 
     def kill(self):
         """As a crash would end it."""

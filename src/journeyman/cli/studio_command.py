@@ -35,11 +35,13 @@ def studio(
     if directory.exists() and not directory.is_dir():
         raise InvalidFile(f"{directory} is a file", "Give a directory")
     directory.mkdir(parents=True, exist_ok=True)
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Of protocol TCP by name: else asyncio leaves answers waiting 40 ms for their second packet.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
     except OSError as fault:
+        listener.close()
         raise typer.BadParameter(
             f"port {port} cannot be used ({fault.strerror}); leave it out for a free one",
             param_hint="--port",

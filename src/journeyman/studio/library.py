@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from journeyman.certificate.saving import CERTIFICATE
+from journeyman.runs.run_directory import CERTIFICATE
 from journeyman.studio.session import CERTIFIED, NOTE, REPORT, SESSION, Session
 from journeyman.studio.worlds import MOST_LISTED, WORLD_SUFFIXES, listed
 

@@ -32,6 +32,9 @@ HEADERS = {
 }
 
 
+TOO_LONG = "The request is too long."
+
+
 class TooLong(Exception):
     """A body is longer than allowed."""
 
@@ -52,18 +55,7 @@ class Guard:
         if refusal is not None:
             await refused(*refusal)(scope, receive, guarded)
             return
-        started = False
-
-        async def sending(message: Message) -> None:
-            nonlocal started
-            started = True
-            await guarded(message)
-
-        try:
-            await self.app(scope, _bounded(receive), sending)
-        except TooLong:
-            if not started:
-                await refused(413, "The request is too long.")(scope, receive, guarded)
+        await self.app(scope, _bounded(receive), guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Status and reason, if a request is not to be answered."""
@@ -89,7 +81,7 @@ class Guard:
             return 415, "Send JSON."
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > LARGEST_BODY:
-            return 413, "The request is too long."
+            return 413, TOO_LONG
         return None
 
 

@@ -28,7 +28,7 @@ from journeyman.runs.run_directory import locked
 from journeyman.storage import digest
 from journeyman.studio import library
 from journeyman.studio.jobs import JobFailed, WorkerLost, WorkerProcess
-from journeyman.studio.security import Guard, refused
+from journeyman.studio.security import TOO_LONG, Guard, TooLong, refused
 from journeyman.studio.session import (
     CERTIFIED,
     NAME,
@@ -219,6 +219,7 @@ class Studio:
         if "stopped" in result:
             return
         session.saved_key = key
+        session.save()
         if session.view is not None and session.view["key"] == key:
             session.view["ranges"] = result["ranges"]
             live.changed()
@@ -372,6 +373,8 @@ def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             return refused(409, "Another tab was there first.")
         except JourneymanError as fault:
             return refused(429 if isinstance(fault, TooMany) else 400, str(fault))
+        except TooLong:
+            return refused(413, TOO_LONG)
         except (ValueError, RecursionError):  # of json.loads
             return refused(400, "The request is not JSON.")
         except OSError as fault:

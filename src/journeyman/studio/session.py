@@ -407,7 +407,6 @@ class Session:
         self.view = view
         self.version += 1
         self.remember(view["key"], point)
-        self.save()
 
     def remember(self, key: str, point: dict[str, Any]) -> None:
         self.points[key] = point
