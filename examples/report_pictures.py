@@ -5,9 +5,9 @@
 
 Writes `report-grid.png`, `report-driving.png`, `report-icu-sepsis.png` and `report-queues.png`: the
 first two in the light scheme and the others in the dark one, at the width of a desktop, then the
-maps of the grid, and its page at the width of a phone. Needs Playwright and a Chromium (`make
-report-pictures` has both); with `--pages` the pages themselves are kept, and with `--browser ''`
-nothing else is made.
+maps and the policy of the grid, and its page at the width of a phone. Needs Playwright and a
+Chromium (`make report-pictures` has both); with `--pages` the pages themselves are kept, and with
+`--browser ''` nothing else is made.
 """
 
 import argparse
@@ -28,6 +28,7 @@ DESKTOP, PHONE = (1200, 1200), (390, 1500)
 SHOTS = {
     "report-grid": ("grid", DESKTOP, "light", ""),
     "report-grid-maps": ("grid", DESKTOP, "light", "#maps"),
+    "report-policy": ("grid", DESKTOP, "light", "#policy"),
     "report-grid-phone": ("grid", PHONE, "dark", ""),
     "report-driving": ("driving", DESKTOP, "light", ""),
     "report-icu-sepsis": ("icu-sepsis", DESKTOP, "dark", ""),

@@ -1,11 +1,14 @@
 """Pictures: the numbers are in them, names are text, and nothing else of matplotlib is touched."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -20,11 +23,10 @@ from journeyman.studies.trial import Trial
 def untouched():
     """No setting changes, and with Axes of our own there is no figure of pyplot."""
     mpl.use("Agg")
-    before = dict(mpl.rcParams)
+    before, figures = dict(mpl.rcParams), pyplot.get_fignums()
     yield
     assert dict(mpl.rcParams) == before
-    if "matplotlib.pyplot" in sys.modules:
-        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert pyplot.get_fignums() == figures
 
 
 @pytest.fixture
@@ -143,11 +145,10 @@ def test_a_comparison_has_every_gap_and_bound(ax):
 
 
 def test_without_axes_a_figure_of_pyplot_is_opened():
-    from matplotlib import pyplot
-
+    others = pyplot.get_fignums()
     world, _, expert = jm.gallery.grid(4)
     axes = jm.plot.policy(world, expert)
-    assert pyplot.get_fignums() == [axes.figure.number]
+    assert pyplot.get_fignums() == [*others, axes.figure.number]
     pyplot.close(axes.figure)
 
 
@@ -169,3 +170,14 @@ def test_a_missing_matplotlib_names_the_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "matplotlib is not installed: pip install 'journeyman[plot]'"
+
+
+def test_the_example_draws_the_pictures_of_the_page(tmp_path):
+    root = Path(__file__).parents[1]
+    page = (root / "docs" / "reading-policies.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"images/(plot-[a-z-]+\.png)", page))
+    command = [sys.executable, "-P", root / "examples" / "plots.py", "--size", "4"]
+    command += ["--output", tmp_path]
+    subprocess.run(command, check=True, capture_output=True)
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert all((root / "docs" / "images" / name).exists() for name in names)

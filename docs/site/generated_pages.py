@@ -29,6 +29,7 @@ PAGES = {
     "certificate": "Certificate",
     "learning": "Learning and auditing",
     "report": "Report",
+    "plot": "Pictures",
     "execution": "Execution",
     "adapters": "Files and other packages",
     "gallery": "Gallery",

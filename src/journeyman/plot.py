@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from journeyman.studies import Comparison
     from journeyman.studies.comparison import Summary
 
+__all__ = ["certificate", "comparison", "policy", "trace"]
+
 BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
 )  # fmt: skip
