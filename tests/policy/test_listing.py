@@ -59,6 +59,20 @@ def test_the_file_has_names_full_numbers_and_visits(tmp_path):
     assert len(rows) == 4  # what is never done has no row
 
 
+def test_names_for_people_stand_beside_the_numbers(tmp_path):
+    """As in files of the studio, which has names for the squares of a grid."""
+    world = WORLDS["numbers"]
+    policy, names = drawn(world), ["row 1, column 1", "<b>", "=1+1"]
+    listing = Listing.of(world, policy, state_names=names)
+    listing.save(tmp_path / "p.csv")
+    text = (tmp_path / "p.csv").read_text(encoding="utf-8")
+    assert text.startswith("state,action,probability,visits,state_name\n0,0,1.0,")
+    assert text.splitlines()[1].endswith(',"row 1, column 1"')
+    assert listing.most_visited(1)[0].name == "row 1, column 1"
+    again = jm.Policy.load(tmp_path / "p.csv", world)
+    assert np.array_equal(again.per_pair, policy.per_pair)
+
+
 def test_a_policy_that_depends_on_time_has_its_steps_and_acts_by_them_in_the_base_world(tmp_path):
     base, world = pump(), pump().with_horizon(2)
     policy = jm.Policy([1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1], world.pairs)

@@ -35,7 +35,8 @@ def policy(data: ReportData, prefix: str) -> Section | None:
     shown = sum(row.visits or 0.0 for row in rows) + listing.unlisted
     content = {
         "id": f"{prefix}policy", "timed": listing.steps is not None, "whole": listing.whole,
-        "visits": listing.visits is not None, "named": listing.state_names is not None,
+        "visits": listing.visits is not None,
+        "placed": listing.state_names is None and listing.world.coordinates is not None,
         "all": listing.num_rows, "open": cells[:MOST_OPEN], "folded": cells[MOST_OPEN:],
         "left_out": listing.num_rows - len(rows), "left_visits": share(max(0.0, 1 - shown)),
         "ended": share(listing.unlisted) if listing.unlisted else "",
