@@ -44,6 +44,35 @@ def test_a_classifier_may_see_something_else_than_numbers(observations):
         jm.certify(PROBLEM, model)
 
 
+def test_classes_may_be_the_names_of_actions_in_any_order_and_some_may_be_missing():
+    seen = np.flatnonzero(DEMOS.actions != 1)
+    states, numbers = DEMOS.step_states[seen, np.newaxis], DEMOS.actions[seen]
+    by_number = LogisticRegression().fit(states, numbers)
+    by_name = LogisticRegression().fit(states, np.array(WORLD.action_names)[numbers])
+    assert by_name.classes_.tolist() == ["down", "left", "up"]  # 2, 3, 0
+    tables = [jm.certify(PROBLEM, model).policy.per_pair for model in (by_number, by_name)]
+    assert tables[1] == pytest.approx(tables[0], abs=1e-3)
+    records = jm.Apprenticeship(jm.world.Records(0.9, (0, 1)), None, DEMOS)
+    named = jm.policy.ObservationPolicy(by_name, action_names=WORLD.action_names)
+    assert jm.certify(records, named).bound == pytest.approx(
+        jm.certify(records, by_number).bound, abs=1e-2
+    )
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"world has no names.*action_names"):
+        jm.certify(records, by_name)
+    by_name.classes_ = np.array(["down", "left", "upp"])
+    with pytest.raises(jm.errors.InvalidPolicy, match="'upp', and those of the world are 'up'"):
+        jm.certify(PROBLEM, by_name)
+
+
+def test_an_action_that_a_simulator_lacks_is_refused():
+    costs = jm.costs.StepCosts(lambda *_: np.ones((len(_[0]), 1)), ["time"], lowest=0, highest=1)
+    cart = jm.GymnasiumSimulator("CartPole-v1", costs, discount=0.9)
+    expert = jm.demonstrations.EpisodeTotals(np.ones((5, 1)), unrecorded=0)
+    problem = jm.Apprenticeship(cart, None, expert, jm.Simplex())
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"takes action 2, and .* has 0\.\.1"):
+        jm.certify(problem, lambda seen: np.full(len(seen), 2), evaluation=ROLLOUTS)
+
+
 def test_a_row_is_needed_for_every_state():
     seeing = jm.policy.ObservationPolicy(fitted(PLACES), observations=PLACES[:-1])
     with pytest.raises(jm.errors.InvalidPolicy, match="15 rows, and state 15"):
@@ -81,6 +110,7 @@ def test_probabilities_in_single_precision_are_normalised(model):
         (lambda states: np.random.default_rng().integers(4, size=len(states)), "asked again"),
         (lambda states, rng: states % 4, "cannot be called with observations alone"),
         (lambda states: states / 0.7, "whole numbers"),
+        (lambda states: states % 4 - 1, "such as -1"),
         (lambda states: {}[len(states)], "KeyError"),
         (LogisticRegression(), "not fitted yet"),
         (LogisticRegression, "is a class"),

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from journeyman.arrays import BoolArray, FloatArray, assign, real_array
 from journeyman.costs.functions import StepCosts
 from journeyman.demonstrations.simulation import EpisodeTotals, StatedCosts
-from journeyman.errors import InvalidCosts, InvalidWorld, MissingExtra
+from journeyman.errors import InvalidCosts, InvalidPolicy, InvalidWorld, MissingExtra
 from journeyman.policy.acting import Actor, AnyPolicy
 from journeyman.world.laws import discount as checked_discount
 
@@ -159,6 +159,7 @@ class GymnasiumSimulator(StatedCosts):
         running = np.ones(row.size, dtype=bool)
         for t in range(horizon):
             actions = actor.sample(seen, rng)
+            _require_actions(row.action_space, actions[running])
             following, rewards, terminated, truncated = row.step(actions, running)
             on = running
             costs = self.costs.at(seen[on], actions[on], following[on], rewards[on], terminated[on])
@@ -184,6 +185,7 @@ class _ListRow:
         self.environments = environments
         self.size = len(environments)
         self.observation_axes = _axes(environments[0].observation_space)
+        self.action_space = environments[0].action_space
         self._seeded = False
 
     def reset(self, rng: np.random.Generator) -> NDArray[Any]:
@@ -223,6 +225,7 @@ class _VectorRow:
             )
         self.environment, self.size = environment, int(environment.num_envs)
         self.observation_axes = _axes(environment.single_observation_space)
+        self.action_space = environment.single_action_space
         self._seeded = False
 
     def reset(self, rng: np.random.Generator) -> NDArray[Any]:
@@ -255,6 +258,19 @@ def _made(environment: str | Maker) -> Any:
     except ImportError:
         raise MissingExtra("Gymnasium", "gymnasium") from None
     return gymnasium.make(environment, disable_env_checker=True)
+
+
+def _require_actions(space: Any, actions: NDArray[Any]) -> None:
+    """Refuse actions that a Discrete space lacks; other spaces are left to the environment."""
+    if type(space).__name__ != "Discrete" or not actions.size:
+        return
+    first, last = int(space.start), int(space.start + space.n) - 1
+    wrong = actions[(actions < first) | (actions > last)]
+    if wrong.size:
+        raise InvalidPolicy(
+            f"the policy takes action {wrong.ravel()[0]}, and the environment has {first}..{last}",
+            "Give a policy whose actions are those of the environment, numbered alike",
+        )
 
 
 def _axes(space: Any) -> int:

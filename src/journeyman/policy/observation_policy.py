@@ -14,13 +14,14 @@
 |                                           | (n x actions), or n actions                         |
 
 In a world of numbered states an observation is the number of a state, or the row of it in
-`observations`. Actions are whole numbers; the k-th column of a law is action number k. Laws are
-normalised, so that what is asked for and what is drawn is the same policy; networks work in single
-precision, so sums may be off by 1e-5.
+`observations`. Actions are whole numbers, the k-th column of a law is action number k; classes of a
+classifier are numbers or, in a world with names, the names of actions. Laws are normalised, so that
+what is asked for and what is drawn is the same policy; networks work in single precision, so sums
+may be off by 1e-5.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -71,6 +72,7 @@ class ObservationPolicy(Predicting):
         observation_axes: of a single observation, as it is asked for.
         observations: where states are numbered and the model sees something else: a row for each
             state, or a function of an array of states. Then `observation_axes` is 0.
+        action_names: in their order, where the model returns names; a world with names has its own.
 
     >>> upright = ObservationPolicy(lambda x: (x[:, 0] > 0).astype(int))
     >>> upright.of_actions(np.array([[0.3], [-0.1], [0.2]]), np.array([1, 0, 0])).tolist()
@@ -80,19 +82,25 @@ class ObservationPolicy(Predicting):
     policy: Any
     observation_axes: int
     observations: Any
+    action_names: tuple[str, ...] | None
 
     def __init__(
-        self, policy: Model, observation_axes: int = 1, *, observations: Any = None
-    ) -> None:
+        self, policy: Model, observation_axes: int = 1, *, observations: Any = None,
+        action_names: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
         given: Any = policy
         if isinstance(given, ObservationPolicy):
             observations = given.observations if observations is None else observations
+            action_names = given.action_names if action_names is None else action_names
             given = given.policy
         _asked(given)
         if observations is not None:
             observations = observations if callable(observations) else np.asarray(observations)
             observation_axes = 0
-        assign(self, policy=given, observation_axes=observation_axes, observations=observations)
+        assign(
+            self, policy=given, observation_axes=observation_axes, observations=observations,
+            action_names=None if action_names is None else tuple(action_names),
+        )  # fmt: skip
 
     def of_actions(self, observations: NDArray[Any], actions: IntArray) -> FloatArray:
         """pi(a | x) at every observation, for the action beside it; 0 for actions that the policy
@@ -119,6 +127,8 @@ class ObservationPolicy(Predicting):
         """
         if world.layers is not None:
             return self.in_world(world.layers.base).fitted(world)
+        if self.action_names is None and world.action_names is not None:
+            return ObservationPolicy(self, action_names=world.action_names).in_world(world)
         pairs = world.pairs
         found = pairs.uniform.copy()
         asked = np.delete(np.arange(world.num_states), [] if world.sink is None else [world.sink])
@@ -188,14 +198,16 @@ class ObservationPolicy(Predicting):
         if given.ndim == 2 and given.shape[1] == 1 and not np.issubdtype(given.dtype, np.floating):
             given = given[:, 0]
         if given.ndim == 1 and len(given) == len(observations):
-            return None, _whole_actions(given, self.policy)
+            return None, self._whole_actions(given)
         if given.ndim != 2 or len(given) != len(observations) or given.dtype.kind not in "biuf":
             raise InvalidPolicy(
                 f"{_name(self.policy)} returns shape {given.shape} for {len(observations)} "
                 "observations",
                 FORMS,
             )
-        return _normalised(given.astype(np.float64), self.policy), self._numbers(given.shape[1])
+        laws, numbers = _normalised(given.astype(np.float64), self.policy), self._numbers(given)
+        order = np.argsort(numbers)
+        return laws[:, order], numbers[order]
 
     def _given(self, observations: NDArray[Any]) -> NDArray[Any]:
         """What the model returns, whatever that is."""
@@ -227,18 +239,49 @@ class ObservationPolicy(Predicting):
             )
         return np.asarray(self.observations[observations])
 
-    def _numbers(self, columns: int) -> IntArray:
-        """Which action a column belongs to, in order."""
-        classes = getattr(self.policy, "classes_", None)
+    def _numbers(self, laws: NDArray[Any]) -> IntArray:
+        """Which action a column belongs to."""
+        columns, classes = laws.shape[1], getattr(self.policy, "classes_", None)
         if classes is None or not hasattr(self.policy, "predict_proba"):
             return np.arange(columns)
-        numbers = _whole_actions(np.asarray(classes), self.policy)
-        if numbers.size != columns or (np.diff(numbers) <= 0).any():
+        numbers = self._whole_actions(np.asarray(classes))
+        if numbers.size != columns or np.unique(numbers).size != columns:
             raise InvalidPolicy(
                 f"{_name(self.policy)} has {columns} columns for the classes {numbers.tolist()}",
                 "Fit it to the action numbers themselves",
             )
         return numbers
+
+    def _whole_actions(self, given: NDArray[Any]) -> IntArray:
+        """Numbers of actions, which may be given by their names."""
+        if given.dtype.kind in "UO" and all(isinstance(one, str) for one in given.ravel()):
+            return self._numbers_of(given)
+        whole = given.dtype.kind in "biu" or (
+            given.dtype.kind == "f" and bool((given == np.floor(given)).all())
+        )
+        if not whole or given.min(initial=0) < 0:
+            why = ": continuous ones never agree exactly" if given.dtype.kind == "f" else ""
+            one = given.min() if whole else given.ravel()[0]
+            raise InvalidPolicy(
+                f"{_name(self.policy)} returns actions such as {one}",
+                f"Actions must be whole numbers from 0{why}",
+            )
+        return given.astype(np.int64)
+
+    def _numbers_of(self, names: NDArray[Any]) -> IntArray:
+        """Actions by their names."""
+        known = {name: number for number, name in enumerate(self.action_names or ())}
+        lost = sorted({str(name) for name in names} - set(known))
+        if not lost:
+            return np.array([known[str(name)] for name in names], dtype=np.int64)
+        listed = ", ".join(repr(name) for name in list(known)[:8])
+        raise InvalidPolicy(
+            f"{_name(self.policy)} takes the action {lost[0]!r}, "
+            + (f"and those of the world are {listed}" if known else "and the world has no names"),
+            "Fit it to the names of the world's actions" if known else
+            "Fit it to the numbers of actions, or name them in their order: "
+            "jm.policy.ObservationPolicy(model, action_names=[...])",
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"ObservationPolicy({_name(self.policy)})"
@@ -362,18 +405,6 @@ def _normalised(laws: FloatArray, policy: Any) -> FloatArray:
             "They must be at least 0 and sum to 1 within 1e-5",
         )
     return np.asarray(laws / sums[:, np.newaxis])
-
-
-def _whole_actions(given: NDArray[Any], policy: Any) -> IntArray:
-    whole = given.dtype.kind in "biu" or (
-        given.dtype.kind == "f" and bool((given == np.floor(given)).all())
-    )
-    if not whole or given.min(initial=0) < 0:
-        raise InvalidPolicy(
-            f"{_name(policy)} returns actions such as {given.ravel()[:1].tolist()}",
-            "Actions must be whole numbers from 0: continuous ones never agree exactly",
-        )
-    return given.astype(np.int64)
 
 
 def _name(policy: Any) -> str:
