@@ -376,8 +376,8 @@ def _refuse(world: "World", law: FloatArray, *, chosen: bool = False) -> NoRetur
     why = f"; no state{looked_at} is visited by all policies" if chosen else ""
     raise InvalidWorld(
         f"averages may depend on the start: from {kept} a policy can avoid {what} for ever{why}",
-        "Take out the actions that do so, name another state by restart=... if there is one that "
-        "every policy keeps visiting, or keep a discount below 1",
+        "Take out the actions that do so, give as restart a state that every policy keeps visiting "
+        "if there is one, or keep a discount below 1",
     )
 
 

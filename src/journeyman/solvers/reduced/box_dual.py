@@ -125,7 +125,7 @@ class BoxDual:
     def unit(self, loss: float) -> float:
         """What tolerances are relative to: the loss, or the largest cost difference of a step."""
         problem = self.reduced.problem
-        return max(abs(loss), problem.gap_scale / problem.effective_horizon)
+        return max(abs(loss), problem.gap_scale / problem.total_time)
 
     @property
     def is_boxed(self) -> bool:

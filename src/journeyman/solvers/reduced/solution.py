@@ -124,7 +124,7 @@ class ReducedSolution:
     def unit(self) -> float:
         """What tolerances are relative to: the loss, or the largest cost difference of a step."""
         problem = self.surrogate.reduced.problem
-        return max(abs(self.loss), problem.gap_scale / problem.world.effective_horizon)
+        return max(abs(self.loss), problem.gap_scale / problem.total_time)
 
     @property
     def relative_gap(self) -> float:
