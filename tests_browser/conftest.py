@@ -81,12 +81,13 @@ def queues(path):
 
 
 def notebook(path):
-    """Two cells on a page of somebody else."""
+    """Cells on a page of somebody else."""
     world, basis, expert = jm.gallery.grid(5, macro_cells=2)
     demos = jm.record(world, expert, trajectories=60, horizon=60, seed=0)
     learned = jm.learn(world, basis, demos)
     head = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>notebook</title><body>'
-    cells = learned._repr_html_() + learned.certificate._repr_html_()
+    shown = (learned, learned.certificate, world, learned.policy, demos, learned.answer)
+    cells = "".join(one._repr_html_() for one in shown)
     path.write_text(f"{head}{cells}</body></html>", encoding="utf-8")
 
 

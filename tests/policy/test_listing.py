@@ -1,9 +1,14 @@
 """Policies by state: what is listed, and CSV files that hold the same policy to the last bit."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import journeyman as jm
+from fuzzing import tried
 from journeyman.errors import InvalidFile, InvalidPolicy
 from journeyman.policy.listing import Listing
 
@@ -172,6 +177,19 @@ def test_a_wrong_file_is_refused_with_line_and_remedy(name, tmp_path):
     (tmp_path / "p.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidFile, match=words):
         jm.Policy.load(tmp_path / "p.csv", pump())
+
+
+CELLS = st.sampled_from([*NAMES, "run", "replace", "0", "1", "1.0", "0.5", "-1", "nan", "", '"'])
+
+
+@tried(60)
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=5), max_size=6), st.booleans())
+def test_damaged_files_are_read_or_refused(tmp_path_factory, rows, timed):
+    path = tmp_path_factory.mktemp("policies") / "p.csv"
+    head = ["t"] * timed + ["state", "action", "probability"]
+    path.write_text("\n".join(map(",".join, [head, *rows])), encoding="utf-8")
+    with suppress(jm.errors.InvalidInput):
+        jm.Policy.load(path, pump())
 
 
 def test_a_file_by_hand_needs_no_row_where_nothing_can_be_chosen(tmp_path):

@@ -73,9 +73,8 @@ def read_policy(directory: PathLike) -> tuple[World, Policy]:
     _compare(place, facts)
     if "policy.npz" not in facts["inputs"] or "world.npz" not in facts["inputs"]:
         raise InvalidPolicy(
-            f"{place} holds no table of a policy: its world or its policy is code, or of another "
-            "package",
-            "Give a run in a world of arrays",
+            f"{place} holds no policy in a world of arrays: there are records only, or code",
+            "Give a run of such a world, by learn",
         )
     return World.load(place / "world.npz"), Policy.load(place / "policy.npz")
 

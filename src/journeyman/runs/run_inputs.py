@@ -163,8 +163,8 @@ def policy_from(place: Path, world: World) -> Policy:
     path = evidence_in(place) / POLICY if place.is_dir() else place
     if place.is_dir() and not path.exists():
         raise InvalidPolicy(
-            f"{place} holds no table of a policy: its policy is code, or of another package",
-            "Give a run in a world of arrays, or a policy file",
+            f"{place} holds no policy in a world of arrays: there are records only, or code",
+            "Give a run of such a world, by learn, or a policy file",
         )
     policy = Policy.load(path, world if is_csv(path) else None)
     steps = policy.horizon
