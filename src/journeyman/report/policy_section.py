@@ -17,6 +17,7 @@ MOST_OPEN, MOST_LISTED = 15, 200
 """Rows that are shown at once, and with those that are folded away."""
 MOST_ACTIONS = 12
 """Actions among which can be chosen; the style sheet has a rule for each."""
+UNBROKEN = "\N{NO-BREAK SPACE}"
 MOST_OTHERS = 3
 """Further actions that a row names."""
 
@@ -71,6 +72,6 @@ def _cells(
 def _others(row: Choice) -> list[tuple[str, str]]:
     """The next actions with their probabilities, then how many more there are."""
     pairs = list(zip(row.actions, row.probabilities, strict=True))[1:]
-    named = [(name, share(part)) for name, part in pairs[:MOST_OTHERS]]
+    named = [(name, share(part).replace(" ", UNBROKEN)) for name, part in pairs[:MOST_OTHERS]]
     more = len(pairs) - len(named)
     return [*named, *([(f"{more} more", "")] if more else [])]
