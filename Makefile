@@ -12,7 +12,7 @@ JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures slow fuzz bench bench-exact bench-ray bench-imitation dist lock clean
+.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures studio-pictures slow fuzz bench bench-exact bench-ray bench-imitation dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -80,6 +80,9 @@ docs: $(DOCS)/.ready  ## Build the documentation into build/docs; warnings are e
 
 report-pictures: $(BROWSER)/.ready /usr/bin/chromium  ## Draw the pictures of reports in docs/images anew
 	$(BROWSER)/bin/python examples/report_pictures.py
+
+studio-pictures: $(BROWSER)/.ready /usr/bin/chromium  ## Draw the pictures of the studio in docs/images anew
+	$(BROWSER)/bin/python -P examples/studio_pictures.py
 
 slow: $(VENV)/.dev  ## Run the slow statistical tests
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow

@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 SHOTS = [
-    ("demonstrated", 1280, "light", 900), ("apprentice", 1280, "light", 0),
-    ("choose", 1280, "dark", 900), ("slip", 390, "light", 1000), ("driving", 768, "dark", 0),
+    ("demonstrated", 1280, "light", 900), ("apprentice", 1280, "dark", 0),
+    ("choose", 1280, "light", 800), ("slip", 390, "light", 900), ("driving", 768, "dark", 1000),
 ]  # fmt: skip
 """Moment, width, scheme and height of the pictures of the documentation; 0 is the whole page."""
 NAMES = {"demonstrated": "studio"}

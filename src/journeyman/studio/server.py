@@ -516,7 +516,8 @@ async def _replay(studio: Studio, request: Request) -> Response:
     if own is None or isinstance(draw, bool) or not isinstance(draw, int) or not 0 <= draw < 10**6:
         raise Refused("there is no such episode", "Replay one of the list")
     job = {"kind": "replay", "session": str(session.directory), "seed": [session.seed, draw],
-           "start": own.states[0], "steps": len(own.actions)}  # fmt: skip
+           "start": own.states[0],
+           "steps": min(session.stage.most_steps, 2 * len(own.actions) + 10)}  # fmt: skip
     return JSONResponse({
         "expert": {"states": own.states, "actions": own.actions, "terminated": own.terminated},
         "apprentice": await studio.quick.call(job),

@@ -308,7 +308,7 @@ class Worker:
         return {}
 
     def replay(self, job: dict[str, Any]) -> dict[str, Any]:
-        """An episode of the apprentice from the start of a recorded one, as long as it at most."""
+        """An episode of the apprentice from the start of a recorded one."""
         from journeyman.world.sampling import walk
 
         place = Path(job["session"])

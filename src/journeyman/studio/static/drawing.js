@@ -160,7 +160,8 @@ export function drawRanges(ranges, label) {
   const picture = svg("svg", { viewBox: `0 0 ${wide} ${row * ranges.length + 6}`, role: "img", "aria-label": label, class: "chart" });
   picture.append(svg("line", { x1: x(0), x2: x(0), y1: 0, y2: row * ranges.length + 6, class: "rule" }));
   ranges.forEach((one, at) => {
-    const known = one.low > 0 ? "costs" : one.high < 0 ? "is worth having" : "open";
+    const known = one.low > 0 ? "costs" : one.high < 0 ? "is worth having"
+      : one.high < span / 50 ? "is worth having, or nothing" : one.low > -span / 50 ? "costs, or nothing" : "open";
     picture.append(
       svg("text", { x: left, y: row * at + 14 }, `${one.name}: ${known}`),
       svg("rect", { x: x(one.low), y: row * at + 19, width: Math.max(2, x(one.high) - x(one.low)), height: 8, rx: 2, class: "range " + (one.low > 0 ? "above" : one.high < 0 ? "below" : "open") }),

@@ -430,7 +430,7 @@ function showApprentice() {
     const most = Math.max(...view.visits.expert, ...view.visits.apprentice, 1e-9);
     const figure = (drawn, caption) => el("figure", {}, drawn, el("figcaption", {}, caption));
     return [
-      figure(drawPolicy(board, view, state.actions, "The policy: arrows by probability"), "The apprentice's policy: the darker an arrow, the likelier the move."),
+      figure(drawPolicy(board, view, state.actions, "The policy: arrows by probability"), "The apprentice's policy: the fainter an arrow, the less likely the move."),
       figure(drawVisits(board, view.states, view.visits.expert, "expert", most, "Where you spend your time"), "Where you spend your time."),
       figure(drawVisits(board, view.states, view.visits.apprentice, "apprentice", most, "Where the apprentice does"), "Where the apprentice does."),
     ];
