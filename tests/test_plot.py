@@ -70,7 +70,7 @@ def test_the_terms_of_a_certificate_add_up_to_its_bound(ax):
     assert total.get_width() == found.best.bound
     text = words(ax)
     assert number(found.best.bound) in text
-    assert f"at most {number(found.bound)} with probability 0.95" in text.replace("\n", " ")
+    assert f"at most {found.bound:.4g} more than the expert" in text.replace("\n", " ")
     assert f"largest possible: {number(found.trivial_bound)}" in text
 
 

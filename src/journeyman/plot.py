@@ -12,6 +12,7 @@ says is said by words or numbers too.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from statistics import median
 from textwrap import wrap
@@ -24,6 +25,7 @@ from journeyman.certificate.presentation import (
     COST,
     GAP,
     averages_of,
+    brief,
     has_goal,
     large_and_negligible,
     layers_of,
@@ -54,7 +56,7 @@ ACTIONS = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE)
 """Of the actions in bars; further ones share a grey."""
 STEEP = 30.0
 """From this ratio on equal ratios have equal distances."""
-LONGEST, WIDEST = 36, 60
+LONGEST, WIDEST = 36, 72
 """Characters of a name, and of a line above a picture."""
 MOST_STATES = 20
 """States that bars are drawn for."""
@@ -70,7 +72,7 @@ SMALLEST = 1e-300
 def trace(answer: "Answer", *, ax: Any = None) -> Any:
     """How a solver came to its answer: bounds or loss against time, rounds or steps."""
     found = trace_of_answer(answer)
-    if found is None or found.moments.size < 2:
+    if found is None or not found.moments.size:
         raise InvalidInput(
             f"{answer.engine} has left no trace of how it came to its answer",
             "Solve with jm.ColumnGeneration(), jm.StochasticSubgradient(features) or another "
@@ -80,12 +82,14 @@ def trace(answer: "Answer", *, ax: Any = None) -> Any:
     styles = [{"color": VERMILION, "ls": "-"}, {"color": INK, "ls": "--"}]
     for (name, values), style in zip(found.lines.items(), styles, strict=False):
         label = f"{name}: {number(float(values[-1]))} at last"
-        axes.plot(found.moments, values, label=label, lw=1.8, **style)
+        alone = {"marker": "D"} if found.moments.size == 1 else {}
+        axes.plot(found.moments, values, label=label, lw=1.8, **style, **alone)
     values = np.concatenate(list(found.lines.values()))
     if values.min() > 0 and values.max() > STEEP * values.min():
         axes.set_yscale("log")
     axes.set_xlabel(found.unit)
-    axes.set_ylabel(f"gap on the data, {_unit(answer.problem)}")
+    axes.set_ylabel(_unit(answer.problem))
+    _headline(axes, found.words)
     axes.grid(visible=True, color=REST, lw=0.5, alpha=0.6)
     axes.set_axisbelow(True)
     _spare(axes, "top", "right")
@@ -113,7 +117,7 @@ def certificate(certificate: "Certificate", *, ax: Any = None) -> Any:
         )  # fmt: skip
         axes.set_xlim(right=max(right, 1.02 * largest))
     axes.set_xlabel(_unit(certificate.problem))
-    axes.set_title(_claims(certificate), fontsize="medium", loc="left", pad=18, parse_math=False)
+    _headline(axes, brief(certificate), pad=18)
     return axes
 
 
@@ -165,25 +169,6 @@ def _draw_bars(axes: Any, bars: Sequence[_Bar]) -> None:
     axes.set_xlim(low - 0.02 * span if low < 0 else 0.0, high + 0.16 * span)
     _spare(axes, "top", "right", "left")
     axes.tick_params(axis="y", length=0)
-
-
-def _claims(certificate: "Certificate") -> str:
-    """The bound in a line, and one more for the regret."""
-    what = "Expected cost" if certificate.known_cost else "Gap to the expert"
-    words = f"{what}: not certified, a premise failed"
-    if certificate.valid:
-        chance = f" with probability {1 - certificate.failure_probability:g}"
-        part = f", {share(certificate.share)} of the largest possible"
-        words = f"{what} at most {number(certificate.bound)}{chance}{part}"
-        words += f": {certificate.strength}" if certificate.strength else ""
-    regret = certificate.regret
-    if regret is not None:
-        own = "not certified, a premise failed"
-        if regret.valid:
-            own = f"at most {number(regret.bound)}, {share(regret.share)} of the largest possible"
-        words += f"\nRegret under the expert's own cost: {own}"
-    lines = words.replace(" %", "\N{NO-BREAK SPACE}%").splitlines()
-    return "\n".join(part for line in lines for part in wrap(line, WIDEST))
 
 
 def policy(world: World, policy: Policy, *, t: int | None = None, ax: Any = None) -> Any:
@@ -327,6 +312,8 @@ def _timed_title(axes: Any, step: int | None) -> None:
 
 def _bars(axes: Any, rows: Sequence[Choice], listing: Listing, t: int | None) -> Any:
     """A bar for every state, divided by probability; visits stand behind it."""
+    if listing.world.action_names is None:
+        rows = [replace(row, actions=tuple(f"action {one}" for one in row.actions)) for row in rows]
     mass: dict[str, float] = {}
     for row in rows:
         for name, part in zip(row.actions, row.probabilities, strict=True):
@@ -334,42 +321,49 @@ def _bars(axes: Any, rows: Sequence[Choice], listing: Listing, t: int | None) ->
     order = sorted(mass, key=lambda name: -mass[name])
     colours = dict(zip(order, ACTIONS, strict=False))
     for height, row in enumerate(rows):
-        starts = accumulate(row.probabilities, initial=0.0)
-        for name, part, start in zip(row.actions, row.probabilities, starts, strict=False):
-            colour = colours.get(name, REST)
-            edge = {"edgecolor": "white", "lw": 0.5} if part > 0.02 else {}
-            axes.barh(height, part, left=start, height=0.7, color=colour, **edge)
-            if part >= WIDE_ENOUGH:
-                words = f"{_short(name, 18)} {share(part)}"
-                words = words if len(words) <= LONGEST_INSIDE * part else share(part)
-                axes.text(
-                    start + part / 2, height, words,
-                    ha="center", va="center", fontsize="x-small", clip_on=True,
-                    color="white" if colour in (BLUE, VERMILION) else "black", parse_math=False,
-                )  # fmt: skip
-        if row.visits is not None:
-            axes.text(1.01, height, share(row.visits), va="center", fontsize="small", color=INK)
-    names = [row.name if row.t is None or t is not None else f"{row.name}, t = {row.t}"
-             for row in rows]  # fmt: skip
-    _named_rows(axes, names)
+        _draw_choice(axes, row, height, colours)
+    timed = t is None and listing.steps is not None
+    _named_rows(axes, [f"{row.name}, t = {row.t}" if timed else row.name for row in rows])
+    if listing.state_names is None:
+        axes.set_ylabel("state")
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.set_xlabel("probability of the action")
+    left = listing.num_rows - len(rows) if t is None else 0
+    more = f" ({left:,} less visited rows are not drawn)" if left else ""
+    axes.set_xlabel(f"probability of the action{more}")
     if listing.visits is not None:
         axes.text(1.01, -0.72, "visits", va="bottom", fontsize="small", color=QUIET)
-    handles = [_patch(colours[name], _short(name, 24)) for name in order[: len(colours)]]
+    handles = [_patch(colour, _short(name, 24)) for name, colour in colours.items()]
     if len(order) > len(colours):
         handles.append(_patch(REST, f"{len(order) - len(colours)} others"))
+    room = sum(len(one.get_label()) + 5 for one in handles)
     _plain(axes.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=min(len(handles), 4),
-        frameon=False, fontsize="small", borderaxespad=0.2, handlelength=1.0,
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.01), frameon=False,
+        ncols=len(handles) if room <= WIDEST else 3, fontsize="small", borderaxespad=0.2,
+        handlelength=1.0,
     ))  # fmt: skip
     _spare(axes, "top", "right", "left")
     axes.tick_params(axis="y", length=0)
-    left = listing.num_rows - len(rows) if t is None else 0
-    if left:
-        axes.set_xlabel(f"probability of the action ({left:,} less visited rows are not drawn)")
     return axes
+
+
+def _draw_choice(axes: Any, row: Choice, height: int, colours: dict[str, str]) -> None:
+    """The bar of one state."""
+    starts = accumulate(row.probabilities, initial=0.0)
+    for name, part, start in zip(row.actions, row.probabilities, starts, strict=False):
+        colour = colours.get(name, REST)
+        edge = {"edgecolor": "white", "lw": 0.5} if part > 0.02 else {}
+        axes.barh(height, part, left=start, height=0.7, color=colour, **edge)
+        if part >= WIDE_ENOUGH:
+            words = f"{_short(name, 18)} {share(part)}"
+            words = words if len(words) <= LONGEST_INSIDE * part else share(part)
+            axes.text(
+                start + part / 2, height, words, ha="center", va="center", fontsize="x-small",
+                clip_on=True, color="white" if colour in (BLUE, VERMILION) else "black",
+                parse_math=False,
+            )  # fmt: skip
+    if row.visits is not None:
+        axes.text(1.01, height, share(row.visits), va="center", fontsize="small", color=INK)
 
 
 def comparison(comparison: "Comparison", *, ax: Any = None) -> Any:
@@ -429,6 +423,13 @@ def _unit(problem: Any) -> str:
     if layers is not None:
         return f"{'discounted ' * (layers.discount < 1)}cost of an episode"
     return "discounted cost"
+
+
+def _headline(axes: Any, words: str, pad: float = 6) -> None:
+    """A sentence above a picture, in lines of its width."""
+    shares = words.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = "\n".join(wrap(shares, WIDEST))
+    axes.set_title(lines, fontsize="small", loc="left", pad=pad, parse_math=False)
 
 
 def _axes(ax: Any, size: tuple[float, float]) -> Any:
