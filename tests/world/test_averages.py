@@ -18,7 +18,7 @@ def unichain_world(seed, *, ragged=False):
     """Every policy has one recurrent class, whatever the kind; state 0 is in it, or is shared."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 14))
-    counts = rng.integers(1, 4, size=size) if ragged else np.full(size, rng.integers(1, 4))
+    counts = rng.integers(1, 4, size=size) if ragged else np.full(size, rng.integers(2, 4))
     states, kind = np.repeat(np.arange(size), counts), KINDS[seed % len(KINDS)]
     rows = rng.dirichlet(np.full(size, rng.choice([0.1, 0.5, 2.0])), size=states.size)
     if kind == "shared":
