@@ -712,14 +712,14 @@ def advice(certificate: Certificate) -> str:
         done = "The bound is not above zero: nothing needs to be done."
         return "\n".join([done, *_about_the_regret(certificate)])
     named = [f"{term.name} {percent(term.value / bound)}" for term in _large_terms(certificate)]
-    shown = f"{bound:.4g}" + (f" ({certificate.strength})" if certificate.strength else "")
+    strength = f" ({certificate.strength})" if certificate.strength else ""
     ways = (_more, _longer, _better, _known, _exactly)
     of_records = [] if certificate.agreement is None else advice_of_records(certificate)
-    sentences = [f"The bound {shown} is made of {', '.join(named)}."]
+    sentences = [f"The bound {bound:.4g}{strength} is made of {', '.join(named)}."]
     if certificate.bound < bound:
         sentences = [
             f"The terms add up to {bound:.4g}, so the trivial bound {certificate.bound:.4g} holds "
-            f"in their place ({certificate.strength}). They are {', '.join(named)}."
+            f"in their place{strength}. They are {', '.join(named)}."
         ]
     if of_records:
         return "\n".join([*sentences, *of_records])
