@@ -1,5 +1,6 @@
 """What a new user does first: the README's commands, the help, and the page of a run."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,7 +11,8 @@ from typer.main import get_command
 from journeyman.cli.main import app
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-SECTION = README.partition("## From your own files")[2].partition("\n## ")[0]
+SECTION = README.partition("## Laws that are known")[2].partition("\n## ")[0]
+OWN = README.partition("## Your own files")[2].partition("\n## ")[0]
 COMMANDS = re.findall(r"^journeyman .*$", SECTION, re.MULTILINE)
 WIDEST = 60
 """Characters of a line in the list of commands, in a terminal of 80 columns."""
@@ -36,6 +38,31 @@ def test_the_commands_of_the_readme_work_on_the_files_it_describes(here, call):
         shown = call(*shlex.split(line, comments=True)[1:])
         assert shown.code == 0, f"{line}\n{shown.err}"
     assert (here / "run" / "report.html").exists()
+
+
+def test_the_first_commands_of_the_readme_show_the_policy_that_it_prints(
+    call, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^journeyman (.*)$", OWN, re.MULTILINE)
+    assert len(commands) == 5
+    for line in commands:
+        words = shlex.split(line, comments=True)
+        if "&&" in words:
+            words = words[: words.index("&&")]
+        shown = call(*words)
+        assert shown.code == 0, f"{line}\n{shown.err}"
+        if words[0] == "new":
+            monkeypatch.chdir(tmp_path / "pump")
+        if words[0] == "policy":
+            assert re.findall(r"```text\n(.*?)```", OWN, re.DOTALL)[0] in shown.out
+    tables = re.findall(r"```csv\n(.*?)```", OWN, re.DOTALL)
+    for name, table in zip(("laws", "costs", "demos"), tables, strict=True):
+        rows = (tmp_path / "pump" / f"{name}.csv").read_text().splitlines()
+        assert set(table.splitlines()) <= set(rows)
+    found = json.loads((tmp_path / "pump" / "run" / "result.json").read_text())
+    assert f"{found['share']:.0%}, {found['regret_share']:.0%}" == "21%, 3%"
+    assert "21 % of the largest gap and 3 % of the\nlargest regret" in OWN
 
 
 @pytest.mark.parametrize(("initial", "starts"), [("3", 1), ("uniform", 16)])
