@@ -4,9 +4,8 @@ Readers ask for columns by plain names: `State`, ` state ` and `Next State` are 
 and next_state. A cell is a text without surrounding blanks; numbers of data frames are written so
 that reading them gives the same number, timestamps in ISO format, and missing values are empty.
 
-Names of states, actions and episodes stand where numbers could stand. While a table is read they
-are numbers beyond all ids (`Labels`), in the order in which they come; what a name means is decided
-when all rows are known.
+Names of states and actions stand where numbers could stand, not beside them (`Ids`). They are those
+of a world (`Known`), or, in a table that is the world, numbered when all rows are known.
 
 An order column (`ORDERS`) says which row of an episode follows which: numbers, or timestamps in ISO
 format. Only t counts steps; of the others only the order matters.
@@ -33,6 +32,10 @@ LONGEST_ROW = 1 << 20
 """Characters of a row; a file without line ends is refused before it fills the memory."""
 LONGEST_NAME = 1000
 """Characters of the name of a state or an action."""
+LARGEST_ID = 1 << 31
+MOST_REMEMBERED = 1 << 17
+"""Texts of cells whose numbers are looked up; others are read again."""
+BYTES_PER_NAME = 500
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
 FRAME = "the data frame"
 ORDERS = ("t", "step", "timestamp", "datetime", "time", "date", "order")
@@ -189,7 +192,14 @@ def frame_columns(frame: Any) -> tuple[list[str], list[list[Any]]]:
 
 
 def _texts(name: str, column: list[Any]) -> list[str]:
-    return [_text(name, row, value) for row, value in enumerate(column)]
+    kinds = set(map(type, column))
+    if len(kinds) > 1 or not all(kind.__hash__ for kind in kinds):
+        return [_text(name, row, value) for row, value in enumerate(column)]
+    texts: dict[Any, str] = {}  # each value once, for most columns repeat a few
+    for row, value in enumerate(column):
+        if value not in texts:
+            texts[value] = _text(name, row, value)
+    return [texts[value] for value in column]
 
 
 def _text(name: str, row: int, value: Any) -> str:
@@ -200,9 +210,9 @@ def _text(name: str, row: int, value: Any) -> str:
         value = value.item()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return ""
-    if isinstance(value, float) and np.isnan(value):
-        return ""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, float):
+        return "" if np.isnan(value) else repr(value)
+    if isinstance(value, bool | int):
         return repr(value)
     if isinstance(value, datetime | date | time):
         return value.isoformat()
@@ -214,64 +224,25 @@ def _text(name: str, row: int, value: Any) -> str:
     )
 
 
-class Labels:
-    """Numbers for names, beyond all whole numbers that a table may hold.
-
-    Shared by all columns that speak of the same things: states and next states.
-    """
-
-    FIRST, PER_NAME = 1 << 62, 200
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._places: list[str] = []
-        self.num_bytes = 0
-
-    def number(self, name: str, place: str = "") -> int:
-        if name not in self._numbers:
-            self._numbers[name] = self.FIRST + len(self._numbers)
-            self._places.append(place)
-            self.num_bytes += self.PER_NAME + len(name) + len(place)
-        return self._numbers[name]
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def in_order(self, what: str) -> tuple[tuple[str, ...] | None, IntArray]:
-        """The names of states or actions (`what`) in order, None if there are none, and for each
-        name in the order in which they came its place among them."""
-        names = checked_names(what, self)
-        places = {name: place for place, name in enumerate(names)}
-        return names or None, np.array([places[name] for name in self._numbers], dtype=np.int64)
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Every name with the place where it came first."""
-        return zip(self._numbers, self._places, strict=True)
-
-    def name(self, number: int) -> str:
-        if number < self.FIRST:
-            return str(number)
-        return list(self._numbers)[number - self.FIRST][:40]
-
-
-def checked_names(what: str, labels: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """The names of states or actions (`what`) in order, if no two can be taken for each other."""
-    seen: dict[str, tuple[str, str]] = {}
-    for name, place in labels:
+def ordered_names(what: str, places: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of states or actions (`what`) in order, if no two can be taken for each other; `places`
+    says where each came first."""
+    seen: dict[str, str] = {}
+    for name, place in places.items():
         if len(name) > LONGEST_NAME or not name.isprintable():
             raise InvalidFile(
                 f"{place}: the name {name[:40]!r} of {what} "
                 + ("is too long" if len(name) > LONGEST_NAME else "holds unprintable characters"),
                 f"Give names of at most {LONGEST_NAME} printable characters",
             )
-        other, there = seen.setdefault(_key(name), (name, place))
+        other = seen.setdefault(_key(name), name)
         if other != name:
             raise InvalidFile(
-                f"{place}: the {what} {name[:40]!r} differs from {other[:40]!r} ({there}) in "
-                "capitals or blanks only",
+                f"{place}: the {what} {name[:40]!r} differs from {other[:40]!r} ({places[other]}) "
+                "in capitals or blanks only",
                 "Write the same name in the same way; if two are meant, give them other names",
             )
-    return tuple(sorted(name for name, _ in seen.values()))
+    return tuple(sorted(places))
 
 
 def _key(name: str) -> str:
@@ -287,6 +258,23 @@ def nearest(name: str, known: Iterable[str]) -> str:
     some = [repr(one[:40]) for one in list(by_key.values())[:5]]
     more = ", ..." if len(by_key) > len(some) else ""
     return f"; known are {', '.join(some)}{more}" if some else ""
+
+
+def with_names(
+    text: str, states: Sequence[str] | None, actions: Sequence[str] | None = None
+) -> str:
+    """The same text, with its name behind every number of a state or an action.
+
+    >>> with_names("state 1, action 0 to state 2", ["ok", "worn", "broken"])
+    "state 1 ('worn'), action 0 to state 2 ('broken')"
+    """
+    names = {"state": states or (), "action": actions or ()}
+
+    def named(found: re.Match[str]) -> str:
+        known, number = names[found[1]], int(found[2])
+        return f"{found[0]} ({known[number][:40]!r})" if number < len(known) else found[0]
+
+    return re.sub(r"\b(state|action) ([0-9]{1,9})\b(?!\.[0-9])", named, text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,28 +339,77 @@ NO_WORLD = WorldNames(Known("state", None), Known("action", None))
 """Where names cannot be known."""
 
 
-class Column:
-    """Reads cells that hold numbers or names, not both."""
+class Ids:
+    """Reads cells that stand for states or for actions (`what`): whole numbers, or names, not both.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    Names are those that are `known`; without such, new names are numbered from 0 as they come.
+    """
+
+    def __init__(
+        self, table: Table, what: str, known: Known | None, remedy: str, below: int = LARGEST_ID
+    ) -> None:
+        self.table, self.what, self.known = table, what, known
+        self.remedy, self.below = remedy, below
+        self.places: dict[str, str] = {}
+        """Names that are new, and where each came first."""
+        self.num_bytes = 0
+        self._numbers: dict[str, int] = {}
         self._named: bool | None = None
         self._first = ""
+        self._read_before: dict[str, int] = {}
 
-    def is_name(self, text: str, table: Table, line: int) -> bool:
-        """Whether a cell that is not empty holds a name: a text that is no number."""
+    def number(self, text: str, line: int, column: str) -> int:
+        """What a cell of the column stands for."""
+        found = self._read_before.get(text)
+        if found is None:
+            found = self._read(text, line, column)
+            if len(self._read_before) < MOST_REMEMBERED:
+                self._read_before[text] = found
+        return found
+
+    def in_order(self) -> tuple[tuple[str, ...] | None, IntArray]:
+        """The new names in order, None if there are none, and for each number that was given to
+        one its place among them."""
+        names = ordered_names(self.what, self.places)
+        places = {name: place for place, name in enumerate(names)}
+        return names or None, np.array([places[name] for name in self.places], dtype=np.int64)
+
+    def _read(self, text: str, line: int, column: str) -> int:
+        where = f"{self.table.at(line)}: {column} is "
+        if not text:
+            raise InvalidFile(f"{where}empty", self.remedy)
         named = not is_number(text)
+        if self._named is None:
+            self._named, self._first = named, f"{text[:40]!r} in {self.table.unit} {line}"
         if named is not self._named:
-            if self._named is not None:
-                kinds = ("a name", "a number") if named else ("a number", "a name")
-                raise InvalidFile(
-                    f"{table.at(line)}: {self.name} is {text[:40]!r}, {kinds[0]}; {self._first} is "
-                    f"{kinds[1]}",
-                    "Number them all from 0, or give all of them names that are no numbers "
-                    "('ward 3' instead of 3)",
-                )
-            self._named, self._first = named, f"{text[:40]!r} in {table.unit} {line}"
-        return named
+            kinds = ("a name", "a number") if named else ("a number", "a name")
+            raise InvalidFile(
+                f"{where}{text[:40]!r}, {kinds[0]}; {self._first} is {kinds[1]}",
+                "Number them all from 0, or give all of them names that are no numbers ('ward 3' "
+                "instead of 3)",
+            )
+        if not named:
+            return self._whole(text, where)
+        if self.known is not None:
+            return self.known.number(text, where.removesuffix(" is "))
+        if text not in self._numbers:
+            self._numbers[text] = len(self.places)
+            self.places[text] = self.table.at(line)
+            self.num_bytes += BYTES_PER_NAME + len(text)
+        return self._numbers[text]
+
+    def _whole(self, text: str, where: str) -> int:
+        found = WHOLE.fullmatch(text)
+        value = int(text.partition(".")[0]) if found else -1
+        if 0 <= value < self.below:
+            return value
+        if found and value < 0:
+            raise InvalidFile(f"{where}{text}, expected an id from 0", self.remedy)
+        if found or text.isdigit():
+            raise InvalidFile(
+                f"{where}{text[:40]}, too large: ids are below {self.below}", self.remedy
+            )
+        raise InvalidFile(f"{where}{text[:40]!r}, expected a whole number", self.remedy)
 
 
 def is_number(text: str) -> bool:
@@ -400,44 +437,39 @@ def order_column(header: Sequence[str]) -> str | None:
 class Order:
     """Reads an order column: numbers that are kept as they are, or moments in microseconds."""
 
-    def __init__(self, column: str) -> None:
-        self.column = column
-        self._kind = ""
-        self._there = ""
+    def __init__(self, column: str, table: Table) -> None:
+        self.column, self.table = column, table
+        self._kind = self._first = ""
 
     @property
     def counts_steps(self) -> bool:
         """Whether the numbers are those of steps."""
-        return self.column == "t" and not self._kind.startswith("a timestamp")
+        return self.column == "t" and self._kind == "a number"
 
-    def number(self, text: str, where: str) -> float:
-        kind, value = self._read(text, where)
-        if self._kind not in ("", kind):
-            raise InvalidFile(
-                f"{where}: {self.column} is {text[:40]!r}, {kind}, and in {self._there} it is "
-                f"{self._kind}",
-                "Write the whole column in one way",
-            )
-        if not self._kind:
-            self._kind, self._there = kind, where
+    def number(self, text: str, line: int) -> float:
+        kind, value = self._read(text, line)
+        if kind is not self._kind:
+            if self._kind:
+                raise InvalidFile(
+                    f"{self.table.at(line)}: {self.column} is {text[:40]!r}, {kind}; {self._first} "
+                    f"is {self._kind}",
+                    "Write the whole column in one way",
+                )
+            self._kind, self._first = kind, f"{text[:40]!r} in {self.table.unit} {line}"
         return value
 
-    def _read(self, text: str, where: str) -> tuple[str, float]:
+    def _read(self, text: str, line: int) -> tuple[str, float]:
         if WHOLE.fullmatch(text):
             return "a number", int(text.partition(".")[0])
-        try:
-            value = float(text)
-            if np.isfinite(value) and "_" not in text and self.column != "t":
-                return "a number", value
-        except ValueError:
-            pass
+        if self.column != "t" and is_number(text) and np.isfinite(float(text)):
+            return "a number", float(text)
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
+            whole = "whole number" if self.column == "t" else "number"
+            found = f"{text[:40]!r}, which is no {whole} and no timestamp in ISO format"
             raise InvalidFile(
-                f"{where}: {self.column} is {text[:40]!r}, which is no "
-                + ("whole number" if self.column == "t" else "number")
-                + " and no timestamp in ISO format",
+                f"{self.table.at(line)}: {self.column} is {found if text else 'empty'}",
                 "Write numbers, or timestamps such as 2024-05-31 or 2024-05-31T08:30:00; if the "
                 "column does not order the rows, rename it (a column t counts steps from 0)",
             ) from None

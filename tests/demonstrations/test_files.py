@@ -100,7 +100,7 @@ def test_large_ids_survive_the_native_format(tmp_path, largest):
         ("0,1,6", "0,2,6", "line 3: t is 2, expected 1"),
         ("0,1,6", "0,1,6.5", "line 3: state is '6.5'"),
         ("0,1,6", "0,1,-6", "line 3: state is -6"),
-        ("0,1,6", "0,1,", "line 3: state is ''"),
+        ("0,1,6", "0,1,", "line 3: state is empty"),
         ("5,2,", "5,left,", "line 2: action is 'left'"),
         ("7,,1", "7,,maybe", "line 4: terminated is 'maybe'"),
         ("0,2,7,,1\n", "", "line 4: episode 0 has no last row"),

@@ -469,7 +469,7 @@ BAD_CSV = [
     ("negative id", lambda: load_csv(HEAD, "0,0,-1,0,"), "line 2: state is -1", "A row is"),
     ("id beyond integers", lambda: load_csv(HEAD, f"0,0,{2**63},0,"),
      "line 2: state is 9", "A row is"),
-    ("row cut short", lambda: load_csv(HEAD, "0,0"), "line 2: state is ''", "A row is"),
+    ("row cut short", lambda: load_csv(HEAD, "0,0"), "line 2: state is empty", "A row is"),
     ("flag", lambda: load_csv(HEAD, "0,0,0,0,", "0,1,1,,maybe"),
      "line 3: terminated is 'maybe'", "row"),
     ("empty file", load_csv, "column.* episode, t, state, action", "first line"),

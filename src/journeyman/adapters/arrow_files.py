@@ -32,8 +32,8 @@ LONGEST_LINE = 1 << 26
 """Bytes of a line of the worker's: names of columns, or texts of a batch."""
 KEPT_SECONDS = 5.0
 """How long an idle worker is used again; it leaves by itself after twice that time."""
-BYTES_PER_TEXT_ROW, BYTES_PER_CELL = 150, 70
-"""What a row of text takes, and each of its cells."""
+BYTES_PER_TEXT, BYTES_PER_CELL = 150, 8
+"""What a text takes beside its characters, and each cell that has it."""
 PARQUET = (".parquet", ".pq")
 DOUBTFUL = "Write it again, and do not open files of doubtful origin"
 
@@ -181,7 +181,7 @@ def parquet_header(path: Path, memory: int) -> tuple[list[str], list[str]]:
 
 def parquet_table(path: Path, memory: int, wanted: Callable[[str], bool]) -> Table:
     """A Parquet file as rows of text, as a CSV file would have them; of the columns that are wanted
-    by their plain names, in memory as a whole.
+    by their plain names.
 
     Tables of numbers are read faster as numbers; this is for names and timestamps.
     """
@@ -190,20 +190,28 @@ def parquet_table(path: Path, memory: int, wanted: Callable[[str], bool]) -> Tab
     for name in names:
         if header.count(name) > 1:
             raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
-    rows: list[tuple[int, list[str]]] = []
+    codes: list[list[IntArray]] = []
     with open_arrow(path, "Parquet", memory=memory, spelled=names) as file:
-        need = (file.num_rows or 0) * (BYTES_PER_TEXT_ROW + BYTES_PER_CELL * len(names))
-        if need > memory:
-            raise TooLarge(
-                f"{path} would take about {need / 1e6:,.0f} MB of memory, more than the "
-                f"{memory / 1e6:,.0f} MB it is allowed",
-                "Raise the limit on memory, or write numbers of states and actions, and t",
-            )
         for batch in file.batches(names):
-            columns = [batch.columns[name].values.tolist() for name in names]
-            cells = [[file.texts[code].strip() for code in column] for column in columns]
-            rows += [(batch.first + k, list(row)) for k, row in enumerate(zip(*cells, strict=True))]
-    return Table(str(path), [name.strip() for name in names], iter(rows), "row")
+            codes.append([batch.columns[name].values for name in names])
+            cells = BYTES_PER_CELL * len(names) * (batch.first + batch.num_rows)
+            need = cells + sum(BYTES_PER_TEXT + len(text) for text in file.texts)
+            if need > memory:
+                raise TooLarge(
+                    f"{path} takes more than {need / 1e6:,.0f} MB of memory, and is allowed "
+                    f"{memory / 1e6:,.0f} MB",
+                    "Raise the limit on memory, or write numbers of states and actions, and t",
+                )
+    texts = [text.strip() for text in file.texts]
+    return Table(str(path), [name.strip() for name in names], _rows(codes, texts), "row")
+
+
+def _rows(codes: list[list[IntArray]], texts: list[str]) -> Iterator[tuple[int, list[str]]]:
+    number = 0
+    for batch in codes:
+        for row in zip(*(column.tolist() for column in batch), strict=True):
+            yield number, [texts[code] for code in row]
+            number += 1
 
 
 def open_table(source: Any, memory: int, wanted: Callable[[str], bool]) -> Table:

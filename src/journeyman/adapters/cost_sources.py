@@ -42,13 +42,13 @@ from journeyman.costs.basis import KEYS, numbers_rows
 from journeyman.errors import InvalidCosts, InvalidFile, JourneymanError
 from journeyman.tables import (
     FRAME,
-    Column,
-    Known,
+    Ids,
     Table,
     WorldNames,
     csv_table,
     frame_table,
     is_frame,
+    plain_name,
 )
 from journeyman.world import World, expected_rewards
 from journeyman.world.pairs import LARGEST_NUMBER, MOST_NAMED
@@ -198,6 +198,7 @@ def _as_basis(made: Any) -> CostBasis:
 TABLES = ("costs", "matrix", "features", "feature_matrix")
 NAMES = "names"
 NAME_LIMIT = 10_000
+AS_IN_WORLD = "Write states and actions as in the world: by their numbers, or their names"
 PER_BYTE = 16
 """Bytes of memory for each byte of text, at most: a digit and a comma become a float in a list."""
 
@@ -227,7 +228,11 @@ def read_cost_table(source: Any, world: World) -> CostTable:
     if not is_frame(source):
         require_memory(source, PER_BYTE * Path(source).stat().st_size, MEMORY_LIMIT)
     table, known = given.knowing(KEYS), WorldNames.of(world)
-    keys = {"state": (known.states, Column("state")), "action": (known.actions, Column("action"))}
+    _require_columns(table)
+    keys = {
+        "state": Ids(table, "state", known.states, AS_IN_WORLD, LARGEST_NUMBER),
+        "action": Ids(table, "action", known.actions, AS_IN_WORLD, LARGEST_NUMBER),
+    }
     lines: list[int] = []
     values: list[list[float]] = []
     for line, row in table.rows:
@@ -256,7 +261,7 @@ class _Reading:
         return f"{self.path}, {self.unit} {self.lines[row]}"
 
     def on(self, world: World) -> CostTable:
-        keys = {name: place for place, name in enumerate(self.header) if name.lower() in KEYS}
+        keys = {name: place for place, name in enumerate(self.header) if name in KEYS}
         numbering = [
             place for place, name in enumerate(self.header) if numbers_rows(name, first=place == 0)
         ]
@@ -264,13 +269,10 @@ class _Reading:
         costs = [place for place in range(len(self.header)) if place not in used]
         names = [self.header[place] for place in costs]
         _require_names(self.path, names)
-        for key in KEYS:
-            if [name.lower() for name in self.header].count(key) > 1:
-                raise InvalidFile(f"{self.path} has two columns {key!r}", "Give each its own name")
         if not costs:
             raise InvalidFile(f"{self.path} has no column of costs", "Add one column per cost")
         notes = [f"the column {self.header[place]!r} numbers the rows" for place in numbering]
-        by_key = {name.lower(): self._whole(place) for name, place in keys.items()}
+        by_key = {name: self.values[:, place].astype(np.int64) for name, place in keys.items()}
         if by_key:
             values, left_out, free = self._ordered(by_key, self.values[:, costs], world)
         else:
@@ -283,17 +285,6 @@ class _Reading:
         if free.size:
             parts.append(_free_in_words(free, world))
         return CostTable(values, names, f"{self.path}: {'; '.join(parts)}" if parts else "")
-
-    def _whole(self, place: int) -> IntArray:
-        column = self.values[:, place]
-        wrong = (column != np.floor(column)) | (column < 0) | (column >= LARGEST_NUMBER)
-        if (row := first_true(wrong)) is not None:
-            raise InvalidCosts(
-                f"{self.at(row)}: {self.header[place]} is {column[row]:g}, "
-                "not a whole number from 0",
-                "Number states and actions as the world does",
-            )
-        return column.astype(np.int64)
 
     def _require_in_order(self, place: int) -> None:
         """Rows that are numbered otherwise than they stand may be meant in another order."""
@@ -333,10 +324,6 @@ class _Reading:
         """Rows in the order of the world, how many of them it has no place for, and states that
         have none and cost nothing.
         """
-        if "state" not in keys:
-            raise InvalidFile(
-                f"{self.path} has the column action, but not state", "Add the column state"
-            )
         states, known = keys["state"], np.ones(len(values), dtype=bool)
         self._require_states(states, world)
         if "action" in keys:
@@ -349,7 +336,8 @@ class _Reading:
         free = np.setdiff1d(_without_costs(world), states[known])
         counts[np.isin(homes, free)] = 1
         if (row := first_true(counts != 1)) is not None:
-            where = world.describe_pair(row) if "action" in keys else f"state {row}"
+            state = world.with_names(f"state {row}")
+            where = world.describe_pair(row) if "action" in keys else state
             found = [self.lines[k] for k in np.flatnonzero(known & (rows == row))[:2]]
             there = f" ({self.unit}s {found[0]} and {found[1]})" if len(found) > 1 else ""
             missing = int((counts == 0).sum())
@@ -402,7 +390,8 @@ def _without_costs(world: World) -> IntArray:
 
 def _free_in_words(states: IntArray, world: World) -> str:
     known = [f"{world.sink}, the end that was added for terminated episodes"]
-    others = [str(state) for state in states if state != world.sink]
+    names = world.state_names
+    others = [str(x) if names is None else names[x] for x in states if x != world.sink]
     shown = others[:MOST_NAMED]
     if len(others) > len(shown):
         shown.append(f"... ({len(others)} in all)")
@@ -434,9 +423,7 @@ def _stored_names(path: str, arrays: NpzArrays) -> Sequence[str] | None:
     return [str(name) for name in arrays.read(NAMES).ravel()]
 
 
-def _numbers(
-    table: Table, line: int, row: list[str], keys: Mapping[str, tuple[Known, Column]]
-) -> list[float]:
+def _numbers(table: Table, line: int, row: list[str], keys: Mapping[str, Ids]) -> list[float]:
     """The cells of a row as numbers; names of states and actions as theirs."""
     header, where = table.header, table.at(line)
     if len(row) != len(header):
@@ -447,8 +434,8 @@ def _numbers(
     numbers = []
     for place, (name, cell) in enumerate(zip(header, row, strict=True)):
         text = cell.strip()
-        if text and name in keys and keys[name][1].is_name(text, table, line):
-            numbers.append(float(keys[name][0].number(text, f"{where}: {name}")))
+        if name in keys:
+            numbers.append(float(keys[name].number(text, line, name)))
             continue
         value = _number(cell)
         if numbers_rows(name, first=place == 0):
@@ -464,6 +451,16 @@ def _numbers(
             )
         numbers.append(value)
     return numbers
+
+
+def _require_columns(table: Table) -> None:
+    for key in KEYS:
+        if [plain_name(name) for name in table.header].count(key) > 1:
+            raise InvalidFile(f"{table.name} has two columns {key!r}", "Give each its own name")
+    if "action" in table.header and "state" not in table.header:
+        raise InvalidFile(
+            f"{table.name} has the column action, but not state", "Add the column state"
+        )
 
 
 def _require_names(path: str, header: list[str]) -> None:

@@ -33,6 +33,7 @@ from journeyman.adapters.parquet_demonstrations import (
     read_parquet,
     write_parquet,
 )
+from journeyman.adapters.source_options import one_state
 from journeyman.demonstrations import Demonstrations, files
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidInput
@@ -93,7 +94,7 @@ def read_demonstrations(
     format: str | None = None,  # noqa: A002
     world: World | None = None,
     truncated_at: int | None = None,
-    terminal_state: int | None = None,
+    terminal_state: int | str | None = None,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Demonstrations:
     """Read demonstrations in any format journeyman knows.
@@ -110,7 +111,8 @@ def read_demonstrations(
         truncated_at: the time limit under which the episodes were recorded. Those of this length
             are truncated, whatever they are marked, except where `world` shows that they have come
             to rest; a longer one is refused. For recorders that mark every end as terminated.
-        terminal_state: where terminated episodes end, instead of their last state.
+        terminal_state: where terminated episodes end, instead of their last state; a name if
+            `world` has it.
         memory_limit: bytes that reading may take. A file that would take more is refused first.
 
     >>> import tempfile
@@ -134,6 +136,8 @@ def read_demonstrations(
         ended = fitted(demos, world, truncated_at, terminal_state)
         shown_by_world = terminal_state is None
     else:
+        if isinstance(terminal_state, str):
+            terminal_state = one_state("terminal_state", terminal_state, None)
         ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
         shown_by_world = False
     if truncated_at is None and not shown_by_world:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.adapters.source_options import one_state
 from journeyman.arrays import BoolArray, IntArray
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.demonstrations import at_limit, whole
@@ -81,7 +82,7 @@ def _visit(demos: Demonstrations, at: int) -> tuple[int, int]:
 
 
 def fitted(
-    demos: Demonstrations, world: World, truncated_at: int | None, terminal_state: int | None
+    demos: Demonstrations, world: World, truncated_at: int | None, terminal_state: int | str | None
 ) -> Demonstrations:
     """The demonstrations as steps of `world`, or an error that names the first that is none.
 
@@ -106,13 +107,16 @@ def fitted(
     return ended
 
 
-def _resting_place(world: World, terminal_state: int | None) -> int | None:
+def _resting_place(world: World, terminal_state: int | str | None) -> int | None:
     """Where terminated episodes end if their own last state is none for that."""
     if terminal_state is None:
         return world.sink if world.observed_actions is None else None
+    if isinstance(terminal_state, str):
+        terminal_state = one_state("terminal_state", terminal_state, world.state_names)
     state = whole("terminal_state", terminal_state)
     if state >= world.num_states or not world.absorbing[state]:
-        some = ", ".join(map(str, np.flatnonzero(world.absorbing)[:5].tolist()))
+        ends = np.flatnonzero(world.absorbing)[:5].tolist()
+        some = ", ".join(world.with_names(f"state {end}").removeprefix("state ") for end in ends)
         raise InvalidDemonstrations(
             f"terminal_state = {state} is not an absorbing state of the world",
             f"Its absorbing states are {some}, for example"

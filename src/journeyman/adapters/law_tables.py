@@ -14,6 +14,7 @@ need no rows if the option `absorbing` names them.
 """
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,10 @@ from journeyman.adapters.source_options import (
 from journeyman.arrays import FloatArray, IntArray, first_true
 from journeyman.errors import InvalidFile
 from journeyman.tables import (
+    LARGEST_ID,
     NO_WORLD,
-    Column,
+    Ids,
     Known,
-    Labels,
     Table,
     csv_table,
     frame_table,
@@ -56,7 +57,7 @@ IDS = ("state", "action", "next_state")
 OF_LOGS = ("count", "episode", "t", "terminated")
 OPTIONS = ("discount", "initial", "absorbing")
 UNLEFT = "unleft"
-LARGEST_ID = 1 << 31
+FROM_0 = "Number states and actions from 0, or give them names"
 PER_NUMBER = 40
 """Bytes of a number on its way from a file to an array."""
 TABLES = (".csv", ".parquet")
@@ -184,7 +185,7 @@ class _Table:
         wrong = ~((values >= 0) & (values < LARGEST_ID) & (values == np.floor(values)))
         if (row := first_true(wrong)) is not None:
             found = "empty" if np.isnan(values[row]) else f"{values[row]:g}"
-            self.refuse(row, f"{name} is {found}", "Number states and actions from 0")
+            self.refuse(row, f"{name} is {found}", FROM_0)
         return values.astype(np.int64)
 
     def probabilities(self, name: str, *, may_be_empty: bool = False) -> FloatArray:
@@ -234,46 +235,42 @@ def _from_text(
     table: Table, required: tuple[str, ...], optional: tuple[str, ...], states: Known | None
 ) -> _Table:
     names = _places(table.name, table.header, required, optional)
-    at, found, lines = [table.header.index(name) for name in names], [], []
-    labels = {"state": Labels(), "action": Labels()}
-    columns = {"state": Column("state"), "action": Column("action")}
+    ids = {
+        "state": Ids(table, "state", states, FROM_0),
+        "action": Ids(table, "action", None, FROM_0),
+    }
+    ids["next_state"] = ids["state"]
+    lines = array("q")
+    columns = [(name, table.header.index(name), ids.get(name), array("d")) for name in names]
     for line, row in table.rows:
-        cells = [row[place].strip() if place < len(row) else "" for place in at]
-        numbers = []
-        for name, text in zip(names, cells, strict=True):
-            kind = "state" if name == "next_state" else name
-            if not text:
-                numbers.append(math.nan)
-            elif kind in columns and columns[kind].is_name(text, table, line):
-                given = states if kind == "state" else None
-                numbers.append(
-                    labels[kind].number(text, table.at(line)) - Labels.FIRST
-                    if given is None
-                    else given.number(text, f"{table.at(line)}: {name}")
-                )
-            elif is_number(text):
-                numbers.append(float(text))
-            else:
-                raise InvalidFile(
-                    f"{table.at(line)}: {text[:40]!r} is not a number",
-                    "Give numbers: states and actions from 0, or names; probabilities from 0 to 1",
-                )
-        found.append(numbers)
         lines.append(line)
-    values = dict(zip(names, np.array(found).reshape(len(lines), len(names)).T, strict=True))
-    known = {}
-    for kind, one in labels.items():
-        ordered, places = one.in_order(kind)
-        known[kind] = Known(kind, ordered)
-        for name in (kind, f"next_{kind}"):
-            if ordered is not None and name in values:
-                empty = np.isnan(values[name])
-                codes = np.where(empty, 0, values[name]).astype(np.int64)
-                values[name] = np.where(empty, np.nan, places[codes])
-    return _Table(
-        table.name, values, np.array(lines, dtype=np.int64), known["state"], known["action"],
-        table.unit,
-    )  # fmt: skip
+        for name, place, reader, kept in columns:
+            text = row[place].strip() if place < len(row) else ""
+            kept.append(
+                _real(table, line, name, text)
+                if reader is None
+                else reader.number(text, line, name)
+            )
+    values = {name: np.array(kept) for name, *_, kept in columns}
+    known = []
+    for what in ("state", "action"):
+        found, places = ids[what].in_order()
+        known.append(Known(what, found))
+        for name in (what, f"next_{what}"):
+            if found is not None and name in values:
+                values[name] = places[values[name].astype(np.int64)].astype(float)
+    return _Table(table.name, values, np.array(lines), known[0], known[1], table.unit)
+
+
+def _real(table: Table, line: int, name: str, text: str) -> float:
+    if not text:
+        return math.nan
+    if not is_number(text):
+        raise InvalidFile(
+            f"{table.at(line)}: {name} is {text[:40]!r}, expected a number",
+            "Give probabilities from 0 to 1",
+        )
+    return float(text)
 
 
 def _from_parquet(

@@ -26,7 +26,7 @@ names an NPZ file with the tables `groups` and `targets` of other groups and out
 
 import warnings
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,10 +51,10 @@ from journeyman.arrays import BoolArray, FloatArray, IntArray, first_true
 from journeyman.demonstrations.demonstrations import warn_of_limit
 from journeyman.errors import InvalidFile, InvalidWorld
 from journeyman.tables import (
+    LARGEST_ID,
     ORDERS,
     WHOLE,
-    Column,
-    Labels,
+    Ids,
     Order,
     Table,
     csv_table,
@@ -65,6 +65,30 @@ from journeyman.world import SharedLaws, World, estimation
 from journeyman.world.pairs import MOST_NAMED
 
 EPISODE = "episode"
+
+
+class Labels:
+    """Numbers for names of episodes, beyond all whole numbers that a table may hold."""
+
+    FIRST, PER_NAME = 1 << 62, 200
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self.num_bytes = 0
+
+    def number(self, name: str) -> int:
+        if name not in self._numbers:
+            self._numbers[name] = self.FIRST + len(self._numbers)
+            self.num_bytes += self.PER_NAME + len(name)
+        return self._numbers[name]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def name(self, number: int) -> str:
+        if number < self.FIRST:
+            return str(number)
+        return list(self._numbers)[number - self.FIRST][:40]
 
 
 class Columns(dict[str, IntArray]):
@@ -104,7 +128,7 @@ REQUIRED = ("state", "action", "next_state")
 OPTIONAL = ("count", "episode", "t", "terminated")
 KNOWN = (*REQUIRED, *OPTIONAL, *ORDERS)
 CHECKED_ROWS = 4096
-LARGEST_ID = 1 << 31
+FROM_0 = "Number states and actions from 0, or give them names"
 LINE, ROW = "line", "row"
 """Besides its columns a table has the line, or else the number, of every row."""
 FLAGS = ("terminated",)
@@ -132,18 +156,21 @@ def read_text_columns(table: Table, limit: int) -> Columns:
     column = _order(table.header)
     if column is not None:
         places["t"] = table.header.index(column)
-    reading = _Reading(table, Order(column or "t"))
-    kept: dict[str, Any] = {name: array("q") for name in (*places, LINE)}
-    kept["t"] = []
+    reading = _Reading(table, Order(column or "t", table))
+    lines = array("q")
+    kept: dict[str, Any] = {name: [] if name == "t" else array("q") for name in places}
+    cells = [(name, place, reading.reader(name), kept[name]) for name, place in places.items()]
     for line, row in table.rows:
-        reading.keep(line, row, places, kept)
-        kept[LINE].append(line)
+        for name, place, read, values in cells:
+            if place >= len(row):
+                raise InvalidFile(f"{table.at(line)}: {name} is missing", "Complete the row")
+            values.append(read(row[place].strip(), line, name))
+        lines.append(line)
         if line % CHECKED_ROWS == 0:
             require_memory(table.name, reading.num_bytes, limit)
-    moments = np.array(kept.pop("t"))
+    kept[ROW if table.unit == ROW else LINE] = lines
+    moments = np.array(kept.pop("t", ()))
     columns = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
-    if table.unit == ROW:
-        columns[ROW] = columns.pop(LINE)
     found = reading.named(columns)
     if column is not None:
         found["t"] = moments if reading.order.counts_steps else _ranks(table, found, moments)
@@ -233,64 +260,55 @@ class _Reading:
     """Reads the cells of a log."""
 
     def __init__(self, table: Table, order: Order) -> None:
-        self.table, self.order = table, order
-        self.episodes, self.states, self.actions = Labels(), Labels(), Labels()
-        self.kinds = {"state": Column("state"), "action": Column("action")}
-        self.kinds["next_state"] = self.kinds["state"]
+        self.table, self.order, self.episodes = table, order, Labels()
+        states, actions = (Ids(table, what, None, FROM_0) for what in ("state", "action"))
+        self.ids = {"state": states, "action": actions, "next_state": states}
 
     @property
     def num_bytes(self) -> int:
-        return self.episodes.num_bytes + self.states.num_bytes + self.actions.num_bytes
+        ids = self.ids["state"].num_bytes + self.ids["action"].num_bytes
+        return self.episodes.num_bytes + ids
 
-    def keep(
-        self, line: int, row: list[str], places: Mapping[str, int], kept: Mapping[str, Any]
-    ) -> None:
-        """Add the cells of a row."""
-        for name, place in places.items():
-            if place >= len(row):
-                raise InvalidFile(f"{self.table.at(line)}: {name} is missing", "Complete the row")
-            kept[name].append(self._number(line, name, row[place].strip()))
+    def reader(self, name: str) -> Callable[[str, int, str], Any]:
+        """What reads a cell of the column `name`, given its text and its line."""
+        if name in self.ids:
+            return self.ids[name].number
+        if name == "t":
+            return self._moment
+        return self._episode if name == EPISODE else self._number
 
-    def _number(self, line: int, name: str, text: str) -> Any:
+    def _moment(self, text: str, line: int, name: str) -> Any:
+        return self.order.number(text, line)
+
+    def _episode(self, text: str, line: int, name: str) -> int:
+        if WHOLE.fullmatch(text):
+            return int(text.partition(".")[0])
+        if not text:
+            raise InvalidFile(
+                f"{self.table.at(line)}: episode is empty", "Give every row the name of its episode"
+            )
+        return self.episodes.number(text)
+
+    def _number(self, text: str, line: int, name: str) -> int:
+        if WHOLE.fullmatch(text):
+            return int(text.partition(".")[0])
         if name in FLAGS and text.lower() in TRUE | FALSE:
             return text.lower() in TRUE
-        where = self.table.at(line)
-        if name == "t" and text:
-            return self.order.number(text, where)
-        if name in self.kinds and text and self.kinds[name].is_name(text, self.table, line):
-            labels = self.actions if name == "action" else self.states
-            return labels.number(text, where)
-        if WHOLE.fullmatch(text):
-            return _allowed(where, name, int(text.partition(".")[0]))
-        if name == EPISODE:
-            if not text:
-                raise InvalidFile(
-                    f"{where}: episode is empty", "Give every row the name of its episode"
-                )
-            return self.episodes.number(text)
+        expected = "1 or 0" if name in FLAGS else "a whole number"
         raise InvalidFile(
-            f"{where}: {name} is {text[:40]!r}, expected a whole number",
-            "Number states and actions from 0, or give them names",
+            f"{self.table.at(line)}: {name} is {text[:40]!r}, expected {expected}",
+            f"Give {expected} in every row",
         )
 
     def named(self, columns: dict[str, IntArray]) -> Columns:
         """The columns with numbers for names, in the order of the names."""
-        states, places = self.states.in_order("state")
-        actions, action_places = self.actions.in_order("action")
-        if states is not None:
-            for name in ("state", "next_state"):
-                columns[name] = places[columns[name] - Labels.FIRST]
-        if actions is not None:
-            columns["action"] = action_places[columns["action"] - Labels.FIRST]
-        return Columns(columns, self.episodes, states, actions)
-
-
-def _allowed(where: str, name: str, value: int) -> int:
-    """A number that may be an id, where one is expected."""
-    if name not in REQUIRED or 0 <= value < LARGEST_ID:
-        return value
-    wrong = "expected an id from 0" if value < 0 else f"too large: ids are below {LARGEST_ID}"
-    raise InvalidFile(f"{where}: {name} is {value}, {wrong}", "Number states and actions from 0")
+        found = {}
+        for what in ("state", "action"):
+            found[what], places = self.ids[what].in_order()
+            for name in (what, f"next_{what}"):
+                if found[what] is not None and name in columns:
+                    columns[name] = places[columns[name]]
+        return Columns(columns, self.episodes, found["state"], found["action"])
 
 
 INCREMENTS, RESETS, SHARED = "increments", "resets", "shared"
@@ -433,6 +451,7 @@ def _wording(path: str, rows: Columns, sink: int | None, limited: bool) -> estim
         drop="the option drop_unseen=yes (on the command line --option drop_unseen=yes)",
         initial="the option initial (on the command line --option initial=...)",
         nowhere=LEFT_OUT if limited else "nowhere" if sink is None else ENDED,
+        name=lambda state: str(state) if rows.states is None else repr(rows.states[state]),
     )
 
 

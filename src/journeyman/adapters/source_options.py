@@ -119,7 +119,7 @@ def initial_law(
         )
     if text == "uniform":
         return np.asarray(uniform / uniform.sum())
-    state = whole_number("initial", text) if names is None else _one("initial", text, names)
+    state = one_state("initial", text, names)
     if not 0 <= state < num_states:
         raise InvalidWorld(
             f"initial = {state} is outside 0..{num_states - 1}",
@@ -130,10 +130,11 @@ def initial_law(
     return law
 
 
-def _one(option: str, text: str, names: Sequence[str]) -> int:
+def one_state(option: str, text: str, names: Sequence[str] | None) -> int:
+    """A state, by its number or, if it has one, its name."""
     found = states_in(option, text, names)
     if len(found) != 1:
-        raise InvalidWorld(f"{option} = {text!r} is not one state", "Give the name of one state")
+        raise InvalidWorld(f"{option} = {text!r} is not one state", "Give one state")
     return found[0]
 
 

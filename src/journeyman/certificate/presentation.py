@@ -29,6 +29,7 @@ from journeyman.errors import InvalidInput
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import Rational
+from journeyman.world import World
 from journeyman.world.averages import Averages
 from journeyman.world.estimation import observed_support
 from journeyman.world.layers import Layers
@@ -461,7 +462,14 @@ def table(certificate: Certificate, *, formulas: bool = True) -> str:
         lines += ["", "premises"] + [
             f"  {MARKS[one.status]:<10}{one.name}: {one.detail}" for one in certificate.premises
         ]
-    return "\n".join([*lines, *(_formula_lines(certificate) if formulas else ())])
+    text = "\n".join([*lines, *(_formula_lines(certificate) if formulas else ())])
+    return _with_names(certificate, text)
+
+
+def _with_names(certificate: Certificate, text: str) -> str:
+    """The same text, with its name behind every number of a state or an action that has one."""
+    world = certificate.problem.world
+    return world.with_names(text) if isinstance(world, World) else text
 
 
 def _share_and_strength(certificate: Certificate) -> str:
@@ -701,6 +709,10 @@ def symbols_in_words(terms: Iterable[Term], ways: Iterable[str], *, goal: bool =
 
 def advice(certificate: Certificate) -> str:
     """Sentences: about the bound on the gap, then about that on the regret."""
+    return _with_names(certificate, _advice(certificate))
+
+
+def _advice(certificate: Certificate) -> str:
     if not certificate.valid:
         failed = (f"{one.name}: {one.detail}" for one in refuted(certificate.premises))
         sentence = (

@@ -73,8 +73,8 @@ TruncatedAt = Annotated[
     typer.Option(help="Time limit that ended episodes of so many steps, however marked.", min=1),
 ]
 TerminalState = Annotated[
-    int | None,
-    typer.Option(help="Where terminated episodes end, instead of their last state.", min=0),
+    str | None,
+    typer.Option(help="Where terminated episodes end, by number or name, not their last state."),
 ]
 Horizon = Annotated[
     int | None,

@@ -585,13 +585,17 @@ def _name_unknown_pair(demos: "Demonstrations", world: World, step: int) -> None
     state, action = int(demos.step_states[step]), int(demos.actions[step])
     if world.observed_actions is not None and 0 <= state < world.num_states:
         raise InvalidDemonstrations(
-            f"{_where(demos, step)}: action {action} was never recorded in state {state}, so the "
-            f"world does not offer it there ({world.pairs.actions_in_words(state)})",
+            f"{_where(demos, step)}: "
+            + world.with_names(
+                f"action {action} was never recorded in state {state}, so the world does not offer "
+                f"it there ({world.pairs.actions_in_words(state)})"
+            ),
             "Record what the action does there (without such episodes it is another expert)",
         )
     raise InvalidDemonstrations(
-        f"{_where(demos, step)}: state {state}, action {action} is not a pair of the world "
-        f"({world!r})",
+        f"{_where(demos, step)}: "
+        + world.with_names(f"state {state}, action {action} is not a pair of the world")
+        + f" ({world!r})",
         "Use the world's state ids, and action numbers from 0 within each state"
         if world.pairs.numbers is None
         else "Use the world's state ids and action numbers",
@@ -619,8 +623,11 @@ def _refuse_impossible(demos: "Demonstrations", world: World, pairs: IntArray) -
         else:
             remedy = "Check that demonstrations and world number states and actions alike"
         raise InvalidDemonstrations(
-            f"{_where(demos, step)}: the step from state {demos.step_states[step]} by action "
-            f"{demos.actions[step]} to state {demos.next_states[step]} "
+            f"{_where(demos, step)}: "
+            + world.with_names(
+                f"the step from state {demos.step_states[step]} by action {demos.actions[step]} to "
+                f"state {demos.next_states[step]} "
+            )
             + ("contradicts the declared support, which excludes it" if declared else NEVER),
             remedy,
         )
@@ -649,8 +656,8 @@ def _refuse_unfinished(demos: "Demonstrations", world: World) -> None:
         else f"give terminal_state={world.sink}, the end that was added for terminated episodes"
     )
     raise InvalidDemonstrations(
-        f"{demos.where(episode)} is marked terminated but ends in state "
-        f"{demos.last_states[episode]}, which is not absorbing",
+        f"{demos.where(episode)} is marked terminated but ends in "
+        + world.with_names(f"state {demos.last_states[episode]}, which is not absorbing"),
         f"{remedy}; if it has terminated, {end}",
     )
 

@@ -45,7 +45,8 @@ from journeyman.storage import PathLike, write_atomically
 from journeyman.tables import (
     NO_WORLD,
     ORDERS,
-    Column,
+    WHOLE,
+    Ids,
     Order,
     Table,
     WorldNames,
@@ -219,13 +220,11 @@ def _sorted(
     place: int,
     allow: Callable[[int], None],
 ) -> Iterator[tuple[int, list[str]]]:
-    order, at = Order(table.header[place]), table.header.index("episode")
+    order, at = Order(table.header[place], table), table.header.index("episode")
     episodes: dict[str, list[tuple[float, int, list[str]]]] = {}
     for count, (line, row) in enumerate(rows, 1):
         episode, text = ("".join(row[k : k + 1]).strip() for k in (at, place))
-        if not text:
-            raise InvalidFile(f"{table.at(line)}: {order.column} is empty", "Fill it in")
-        moment = order.number(text, table.at(line))
+        moment = order.number(text, line)
         episodes.setdefault(episode, []).append((moment, line, row))
         if count % ROWS_BETWEEN_CHECKS == 0:
             allow(BYTES_PER_HELD_ROW * count)
@@ -265,6 +264,7 @@ REQUIRED = COLUMNS[:4]
 NEXT_STATE, PROBABILITY = "next_state", "expert_probability"
 TRUE = {"1", "true", "yes"}
 FALSE = {"", "0", "false", "no"}
+MOST = 1 << 63
 BYTES_PER_HELD_ROW = 700
 """Of a row of text that is held until all rows are sorted."""
 AXIS = re.compile(r"(next_)?state_[0-9]+")
@@ -342,9 +342,10 @@ class Visits:
     def __init__(self, table: Table, names: WorldNames) -> None:
         header = table.header
         require_columns(table.name, header)
-        self.table, self.width, self.names = table, len(header), names
-        self.columns = {"state": Column("state"), "action": Column("action")}
-        self.columns[NEXT_STATE] = self.columns["state"]
+        self.table, self.width = table, len(header)
+        states = Ids(table, "state", names.states, self.SHAPE, MOST)
+        actions = Ids(table, "action", names.actions, self.SHAPE, MOST)
+        self.ids = {"state": states, "action": actions, NEXT_STATE: states}
         self.lines = array("q")
         self.places = {name: header.index(name) for name in header}
         self.axes = state_columns(header)
@@ -398,11 +399,11 @@ class Visits:
     def _state(self, line: int, row: list[str], prefix: str) -> list[int] | list[float]:
         """An id, or the numbers of an observation."""
         if not self.axes:
-            return [self._id(line, row, prefix)]
+            return [self.ids[prefix].number(self._text(row, prefix), line, prefix)]
         return [self._number(line, row, f"{prefix}_{k}") for k in range(len(self.axes))]
 
     def _act(self, line: int, row: list[str]) -> None:
-        self.actions.append(self._id(line, row, "action"))
+        self.actions.append(self.ids["action"].number(self._text(row, "action"), line, "action"))
         if self.is_logged:
             chance = self._number(line, row, PROBABILITY)
             if not 0 < chance <= 1:
@@ -451,8 +452,10 @@ class Visits:
         self.episode = None
 
     def _require_time(self, line: int, row: list[str]) -> None:
-        expected = len(self.actions) - self.offsets[-1]
-        t = self._integer(line, row, "t")
+        expected, text = len(self.actions) - self.offsets[-1], self._text(row, "t")
+        if text == str(expected):
+            return
+        t = self._integer(line, text)
         if t != expected:
             raise self._refuse(line, *wrong_time(t, expected))
 
@@ -466,25 +469,10 @@ class Visits:
             raise self._refuse(line, f"terminated is {flag[:40]!r}, expected 1 or 0")
         return flag in TRUE
 
-    def _id(self, line: int, row: list[str], name: str) -> int:
-        """The number of a state or an action, or the one that the world has for its name."""
-        text = self._text(row, name)
-        if not text or not self.columns[name].is_name(text, self.table, line):
-            return self._integer(line, row, name)
-        known = self.names.actions if name == "action" else self.names.states
-        return known.number(text, f"{self.table.at(line)}: {name}")
-
-    def _integer(self, line: int, row: list[str], name: str) -> int:
-        text = self._text(row, name)
-        try:
-            value = int(text.removesuffix(".0"))
-            if "_" in text:
-                raise ValueError(text)
-        except ValueError:
-            raise self._refuse(line, f"{name} is {text[:40]!r}, expected a whole number") from None
-        if not 0 <= value < 2**63:
-            raise self._refuse(line, f"{name} is {text[:40]}, expected an id from 0")
-        return value
+    def _integer(self, line: int, text: str) -> int:
+        if not WHOLE.fullmatch(text):
+            raise self._refuse(line, f"t is {text[:40]!r}, expected a whole number")
+        return int(text.partition(".")[0])
 
     def _refuse(self, line: int, what: str, remedy: str | None = None) -> InvalidFile:
         return InvalidFile(f"{self.table.at(line)}: {what}", remedy or self.SHAPE)

@@ -228,9 +228,11 @@ class Policy(InNotebooks, Predicting):
             pair = int(np.argmax(lost))
             state = int(own.states[pair])
             raise InvalidPolicy(
-                f"the policy takes action {own.actions[pair]} in state {state} with probability "
-                f"{self.per_pair[pair]:g}, but the world has only {pairs.actions_in_words(state)} "
-                "there",
+                world.with_names(
+                    f"the policy takes action {own.actions[pair]} in state {state} with "
+                    f"probability {self.per_pair[pair]:g}, but the world has only "
+                    f"{pairs.actions_in_words(state)} there"
+                ),
                 "Use a policy made for this world, or give probability to actions that it offers "
                 "only",
             )

@@ -89,8 +89,8 @@ class RunDescription:
     demonstrations_format: str | None = None
     truncated_at: int | None = None
     """The time limit that ended episodes of this length, however they are marked."""
-    terminal_state: int | None = None
-    """Where terminated episodes end, instead of their last state."""
+    terminal_state: int | str | None = None
+    """Where terminated episodes end, instead of their last state: its number or its name."""
     horizon: int | None = None
     """Steps of an episode, in a world where all end after as many."""
     step_discount: float | None = None
@@ -121,7 +121,6 @@ class RunDescription:
         for name, least in (
             ("seed", 0),
             ("truncated_at", 1),
-            ("terminal_state", 0),
             ("horizon", 1),
         ):
             value = getattr(self, name)

@@ -300,6 +300,8 @@ class RecordWording:
     """What gives the law of the first state."""
     nowhere: str = "nowhere"
     """Where numbers occur that can be dropped."""
+    name: Callable[[int], str] = str
+    """What a state is called."""
 
 
 PYTHON = RecordWording(
@@ -480,8 +482,8 @@ def _check_steps(
     if leaving.any():
         where = int(np.argmax(leaving))
         raise InvalidWorld(
-            f"state {here[where]} is given as absorbing, but {wording.step(where)} leads from it "
-            f"to state {after[where]}",
+            f"state {wording.name(here[where])} is given as absorbing, but {wording.step(where)} "
+            f"leads from it to state {wording.name(after[where])}",
             "Leave it out of absorbing, or leave out what was recorded after an episode's end",
         )
 
@@ -522,20 +524,20 @@ class _Seen:
         if unleft.size:
             step = int(np.argmax(self._after == unleft[0]))
             found.append(
-                f"{_listed(unleft)} {_was(unleft)} reached ({wording.step(step)} leads to "
-                f"{unleft[0]}) and never left"
+                f"{_listed(unleft, wording)} {_was(unleft)} reached ({wording.step(step)} leads to "
+                f"{wording.name(int(unleft[0]))}) and never left"
             )
             remedies.append(
                 "record what the actions do there, or, where episodes end and nothing follows, "
                 f"declare it with {wording.absorbing(unleft.tolist())}"
             )
         if starting.size:
-            found.append(f"{_listed(starting)} {_occur(starting)} as a first state only")
+            found.append(f"{_listed(starting, wording)} {_occur(starting)} as a first state only")
             remedies.append(
                 f"change {wording.initial} so that no episode starts where nothing was recorded"
             )
         if nowhere.size:
-            found.append(f"{_listed(nowhere)} {_occur(nowhere)} {wording.nowhere}")
+            found.append(f"{_listed(nowhere, wording)} {_occur(nowhere)} {wording.nowhere}")
             remedies.append(
                 f"if there are no such states, give {wording.drop}: they keep their numbers, "
                 "nothing leads to them, and no state is numbered anew"
@@ -558,7 +560,8 @@ class _Seen:
         groups = groups[groups >= 0]
         if not groups.size:
             raise InvalidWorld(
-                f"{_listed(np.flatnonzero(lacking))} cannot be left: state {state} has no group",
+                f"{_listed(np.flatnonzero(lacking), wording)} cannot be left: state "
+                f"{wording.name(state)} has no group",
                 "Give its actions groups; or, where episodes end and nothing follows, declare it "
                 f"with {wording.absorbing([state])}; if there is no such state, and nothing leads "
                 f"there, give {wording.drop}",
@@ -570,9 +573,9 @@ class _Seen:
         )
 
 
-def _listed(states: IntArray) -> str:
+def _listed(states: IntArray, wording: RecordWording) -> str:
     """The states, or the first of them and how many there are."""
-    shown = ", ".join(str(state) for state in states[:MOST_NAMED])
+    shown = ", ".join(wording.name(int(state)) for state in states[:MOST_NAMED])
     if states.size == 1:
         return f"state {shown}"
     more = f", ... ({states.size} in all)" if states.size > MOST_NAMED else ""

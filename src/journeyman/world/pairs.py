@@ -221,7 +221,7 @@ class Pairs:
         return f"action{'s' * (own.size > 1)} {shown}{more}"
 
     def pair_in_words(self, pair: int) -> str:
-        """A pair for people; names of states and actions would be looked up here."""
+        """A pair for people, by numbers."""
         state = int(np.searchsorted(self.offsets, pair, side="right")) - 1
         return f"state {state}, action {self.actions[pair]}"
 

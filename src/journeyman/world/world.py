@@ -31,6 +31,7 @@ from journeyman.arrays import (
 from journeyman.errors import InvalidWorld
 from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
+from journeyman.tables import with_names
 from journeyman.world import averages as long_run
 from journeyman.world import conversions, estimation, goals, laws
 from journeyman.world import layers as horizons
@@ -435,7 +436,11 @@ class World(InNotebooks):
 
     def describe_pair(self, pair: int) -> str:
         """A pair in words, for messages."""
-        return self.pairs.pair_in_words(pair)
+        return self.with_names(self.pairs.pair_in_words(pair))
+
+    def with_names(self, text: str) -> str:
+        """The same text, with its name behind every number of a state or an action."""
+        return with_names(text, self.state_names, self.action_names)
 
     @classmethod
     def from_arrays(
