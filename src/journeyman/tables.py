@@ -25,7 +25,7 @@ from unicodedata import normalize
 import numpy as np
 
 from journeyman.arrays import IntArray
-from journeyman.errors import InvalidFile, InvalidInput
+from journeyman.errors import InvalidFile, InvalidInput, MissingExtra
 from journeyman.storage import PathLike
 
 LONGEST_ROW = 1 << 20
@@ -41,6 +41,7 @@ FRAME = "the data frame"
 ORDERS = ("t", "step", "timestamp", "datetime", "time", "date", "order")
 """Columns that say in which order rows of an episode come; the first that there is counts."""
 EPOCH = datetime(1970, 1, 1)
+LONGEST_TIME = 1 << 63
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,8 @@ def is_csv(source: object) -> bool:
 def is_frame(source: object) -> bool:
     """Whether it is a table of pandas, polars or pyarrow, or of another package that gives its
     columns in the same way."""
-    return hasattr(source, "__dataframe__") or hasattr(source, "__arrow_c_stream__")
+    signs = ("__dataframe__", "__arrow_c_stream__", "collect_schema")
+    return any(hasattr(source, sign) for sign in signs)
 
 
 def csv_table(path: PathLike, *, strict: bool = True) -> Table:
@@ -174,7 +176,7 @@ def frame_columns(frame: Any) -> tuple[list[str], list[list[Any]]]:
     if hasattr(frame, "reset_index") and any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     if hasattr(frame, "collect"):
-        raise InvalidInput(f"{FRAME} is not computed yet", "Give what its collect() returns")
+        raise InvalidInput(f"{FRAME} is not computed yet", "Give frame.collect()")
     try:
         if hasattr(frame, "column_names"):  # pyarrow
             return list(frame.column_names), [one.to_pylist() for one in frame.columns]
@@ -222,6 +224,15 @@ def _text(name: str, row: int, value: Any) -> str:
         f"{FRAME}, row {row}: {name} holds a {type(value).__name__}",
         "Give numbers, texts, truth values and timestamps",
     )
+
+
+def to_frame(data: Any) -> Any:
+    """A pandas DataFrame of rows (mappings with the same keys), or of columns."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtra("pandas", "frames") from None
+    return pandas.DataFrame(data)
 
 
 def ordered_names(what: str, places: Mapping[str, str]) -> tuple[str, ...]:
@@ -304,10 +315,10 @@ class Known:
             return numbers[text]
         if not numbers:
             raise InvalidFile(
-                f"{where} is {text[:40]!r}, expected a whole number: there is no world that has "
-                f"names of {self.what}s",
-                "Number states and actions from 0; or read them with a world that was read from a "
-                "table with these names (world=...)",
+                f"{where} is {text[:40]!r}, expected a whole number, for no names of {self.what}s "
+                "are known",
+                "Number states and actions from 0; or give a world that has these names, such as "
+                "one from a table with them",
             )
         if text in numbers:
             raise InvalidFile(
@@ -459,7 +470,7 @@ class Order:
         return value
 
     def _read(self, text: str, line: int) -> tuple[str, float]:
-        if WHOLE.fullmatch(text):
+        if WHOLE.fullmatch(text) or (text.isdecimal() and int(text) < LONGEST_TIME):
             return "a number", int(text.partition(".")[0])
         if self.column != "t" and is_number(text) and np.isfinite(float(text)):
             return "a number", float(text)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas import DataFrame
 
 import journeyman as jm
 from fuzzing import tried
@@ -154,22 +155,12 @@ def test_text_in_a_column_that_is_left_out_is_no_mistake(tmp_path):
     assert "'machine_id'" in basis.note
 
 
-class Frame:
-    """What is asked of a data frame."""
-
-    def __init__(self, columns):
-        self.columns, self._columns = list(columns), columns
-
-    def __array__(self, dtype=None, copy=None):
-        return np.column_stack(list(self._columns.values())).astype(dtype or float)
-
-
 @pytest.mark.parametrize("name", ["id", "index", "Unnamed: 0", "machine_id", "state", "action"])
 def test_a_column_of_a_data_frame_that_numbers_its_rows_is_no_cost(name):
-    frame = Frame({name: [0, 1], "energy": [2.0, 3.0]})
+    frame = DataFrame({name: [0, 1], "energy": [2.0, 3.0]})
     with pytest.raises(jm.errors.InvalidCosts, match=f"the column '{name}' of the data frame"):
         jm.CostBasis(frame)
-    assert jm.CostBasis(Frame({"energy": [2.0, 3.0]})).names == ("energy",)
+    assert jm.CostBasis(DataFrame({"energy": [2.0, 3.0]})).names == ("energy",)
     assert jm.CostBasis(frame, names=["clock", "energy"]).num_costs == 2
 
 
@@ -201,7 +192,7 @@ def test_pairs_are_named_by_the_numbers_of_their_actions():
         ("state,energy\n0,1\n7,2\n", "line 3: state is 7, outside 0..1"),
         ("state,action,energy\n0,0,1\n0,1,2\n", "0 rows for state 1, action 0"),
         ("state,action,energy\n0,2,1\n", "line 2: action is 2, but state 0 has actions 0..1"),
-        ("state,energy\n0.5,1\n", "line 2: state is 0.5, not a whole number"),
+        ("state,energy\n0.5,1\n", "line 2: state is '0.5', expected a whole number"),
         (b"energy\n\xff\n", "not readable text"),
         ('energy\n"1\n', "not readable text"),
     ],

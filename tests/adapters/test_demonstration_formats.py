@@ -164,7 +164,7 @@ def test_a_log_of_steps_is_read(tmp_path):
     [
         ("state,action", "state,actoin", r"lacks the column\(s\) action \(action may be 'actoin'"),
         ("episode,t", "Epsiode,t", r"\(episode may be 'Epsiode'"),
-        ("5,2,6", "start,2,6", "line 2: state is 'start', expected a whole number: there is no wo"),
+        ("5,2,6", "start,2,6", "line 2: state is 'start', expected a whole number, for no names"),
         ("6,0,7", "6,stay,7", "line 3: action is 'stay', a name; '2' in line 2 is a number"),
         ("t,state", "state,state", "two columns state"),
         ("a,1,6", "a,1,5", "line 3: state is 5, but the step before led to 6"),

@@ -347,7 +347,10 @@ def table(tmp_path, **columns):
         ),
         ({"state": [0], "action": [float("nan")], "next_state": [0]}, "row 0: action is empty"),
         ({"state": [0], "action": [None], "next_state": ["0"]}, "row 0: action is empty"),
-        ({"state": [0], "action": ["x"], "next_state": ["y"]}, "row 0: state is 'y', a name"),
+        (
+            {"state": [0], "action": ["x"], "next_state": ["y"]},
+            "row 0: next_state is 'y', a name; '0' in row 0 is a number",
+        ),
         ({"state": [0], "action": [[0]], "next_state": [0]}, "holds list"),
         ({"state": [0], "action": [-1], "next_state": [0]}, "row 0 has action -1"),
         ({"state": [], "action": [], "next_state": []}, "holds no step"),

@@ -462,7 +462,7 @@ BAD_CSV = [
      "line 4: episode 0 goes on", "Sort the rows"),
     ("episode without action", lambda: load_csv(HEAD, "7,0,0,,"),
      "line 2: episode 7 has no", "A row"),
-    ("text as state", lambda: load_csv(HEAD, "0,0,up,0,"), "line 2: state is 'up'", "A row is"),
+    ("text as state", lambda: load_csv(HEAD, "0,0,up,0,"), "line 2: state is 'up'", "Number"),
     ("text as time", lambda: load_csv(HEAD, "0,noon,0,0,"), "line 2: t is 'noon'", "A row is"),
     ("fraction as action", lambda: load_csv(HEAD, "0,0,0,0.5,"),
      "line 2: action is '0.5'", "A row is"),

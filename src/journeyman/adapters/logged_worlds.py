@@ -60,6 +60,7 @@ from journeyman.tables import (
     csv_table,
     order_column,
     plain_header,
+    plain_name,
 )
 from journeyman.world import SharedLaws, World, estimation
 from journeyman.world.pairs import MOST_NAMED
@@ -128,6 +129,8 @@ REQUIRED = ("state", "action", "next_state")
 OPTIONAL = ("count", "episode", "t", "terminated")
 KNOWN = (*REQUIRED, *OPTIONAL, *ORDERS)
 CHECKED_ROWS = 4096
+MEANT_AS_LAWS = ("probability", "prob", "probabilities", "chance", "p", "likelihood")
+"""Names of columns that a log has not."""
 FROM_0 = "Number states and actions from 0, or give them names"
 LINE, ROW = "line", "row"
 """Besides its columns a table has the line, or else the number, of every row."""
@@ -245,7 +248,7 @@ def places_of(path: str, header: list[str]) -> dict[str, int]:
             f"{path} lacks the column(s) {', '.join(missing)}; it has {found}",
             f"Name them in the first line: {','.join(REQUIRED)}[,{'][,'.join(OPTIONAL)}]",
         )
-    laws = [name for name in names if name.lower() in ("probability", "prob")]
+    laws = [name for name in names if plain_name(name) in MEANT_AS_LAWS]
     if laws:
         raise InvalidFile(
             f"{path} has a column {laws[0]!r}, and a log counts: it has one row for every "

@@ -213,14 +213,6 @@ def _table(file: ArrowFile, allowance: Allowance) -> DemonstrationTable:
     )  # fmt: skip
 
 
-def _columns(name: str, states: IntArray) -> dict[str, Any]:
-    """Ids, or a column for each number of an observation."""
-    if states.ndim == 1:
-        return {name: states}
-    rows = states.reshape(len(states), -1).astype(np.float64)
-    return {f"{name}_{k}": rows[:, k] for k in range(rows.shape[1])}
-
-
 def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
     """Write one row per step."""
     try:
@@ -228,13 +220,5 @@ def write_parquet(demonstrations: Demonstrations, path: Path) -> None:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("pyarrow", "parquet") from None
-    ends = np.zeros(demonstrations.num_steps, dtype=bool)
-    ends[demonstrations.offsets[1:] - 1] = demonstrations.terminated
-    demos = demonstrations
-    table = pyarrow.table({
-        EPISODE: demos.step_episodes, "t": demos.step_times,
-        **_columns("state", demos.step_states), "action": demos.actions,
-        **_columns(NEXT_STATE, demos.next_states), FLAG: ends,
-        **({} if demos.probabilities is None else {PROBABILITY: demos.probabilities}),
-    })  # fmt: skip
+    table = pyarrow.table(demonstrations.to_columns())
     write_atomically(path, lambda stream: parquet.write_table(table, stream, compression="zstd"))

@@ -33,6 +33,7 @@ from journeyman.problem import Apprenticeship, Witness
 from journeyman.problem.bounds import ProvenRanges
 from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.storage import PathLike
+from journeyman.tables import to_frame
 from journeyman.world.levels import Level
 
 if TYPE_CHECKING:
@@ -287,8 +288,8 @@ class Certificate(InNotebooks):
         return json.dumps(self.to_dict(), indent=2)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One row for every term of every combination, the best first: `pandas.DataFrame` and
-        `polars.DataFrame` take them as they are."""
+        """One row for every term of every combination, the best first; `polars.DataFrame` takes
+        them as they are."""
         from journeyman.certificate.presentation import plain
 
         return [
@@ -296,6 +297,10 @@ class Certificate(InNotebooks):
             for way in self.combinations
             for term in way.terms
         ]
+
+    def to_frame(self) -> Any:
+        """`to_rows` as a pandas DataFrame (extra `frames`)."""
+        return to_frame(self.to_rows())
 
     def save(
         self,

@@ -16,12 +16,11 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign, dense, freeze_rows, read_only, real_matrix
+from journeyman.costs.cost_tables import KEYS, numbers_rows, read_cost_table
 from journeyman.errors import InvalidCosts
+from journeyman.tables import FRAME, frame_columns, frame_table, is_frame, plain_name
 from journeyman.world import World
 
-KEYS = ("state", "action")
-ROW_NUMBERS = ("id", "index", "row", "pair")
-"""Names of columns that tell which row is whose."""
 LARGEST = 1e100
 """Costs beyond this, or all below its inverse, are refused."""
 
@@ -36,6 +35,8 @@ class CostBasis:
             world that does not offer every action everywhere, also one row for every state and
             action number: those of actions that a state lacks are left out.
         names: one name per cost; by default the column names of a data frame, or numbers.
+        world: whose costs these are. Needed for a data frame with columns state, or state and
+            action, which say whose costs a row has, by numbers or names.
 
     >>> basis = CostBasis([[1.0, 0.0], [0.5, -1.0]], names=["effort", "delay"])
     >>> basis.lowest.tolist(), basis.highest.tolist(), basis.centre.tolist()
@@ -49,23 +50,34 @@ class CostBasis:
     rewards: bool
     """True when the features were given as rewards: `matrix` then holds minus the rewards."""
 
-    def __init__(self, matrix: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, matrix: Any, names: Sequence[str] | None = None, world: World | None = None
+    ) -> None:
+        note = ""
+        if world is not None and names is None and is_frame(matrix):
+            found = read_cost_table(frame_table(matrix), world)
+            matrix, names, note = found.values, found.names, found.note
+        elif names is None and is_frame(matrix):
+            names, columns = frame_columns(matrix)
+            _refuse_keys(names)
+            matrix = np.column_stack([_numbers(*one) for one in zip(names, columns, strict=True)])
         checked = real_matrix("cost basis", matrix, InvalidCosts)
         if 0 in checked.shape:
             raise InvalidCosts(
                 f"cost basis is empty (shape {checked.shape})", "Give at least one cost"
             )
-        given = getattr(matrix, "columns", None) if names is None else names
-        if names is None and given is not None:
-            _refuse_row_numbers([str(name) for name in given])
-        named = _names(given, checked.shape[1])
-        assign(self, matrix=checked, names=named, rewards=False, note="")
+        named = _names(names, checked.shape[1])
+        assign(self, matrix=checked, names=named, rewards=False, note=note)
         _refuse_extreme(self.norms, self.names)
+        if world is not None:
+            self.on(world)
 
     @classmethod
-    def from_rewards(cls, matrix: Any, names: Sequence[str] | None = None) -> Self:
+    def from_rewards(
+        cls, matrix: Any, names: Sequence[str] | None = None, world: World | None = None
+    ) -> Self:
         """A basis from reward features (higher is better): the costs are their negatives."""
-        basis = cls(matrix, names)
+        basis = cls(matrix, names, world)
         basis = basis._with_matrix(-basis.matrix)
         assign(basis, rewards=True)
         return basis
@@ -149,27 +161,24 @@ class CostBasis:
         return f"CostBasis({self.num_costs} {kind}: {', '.join(shown)})"
 
 
-def numbers_rows(name: str, *, first: bool) -> bool:
-    """Whether a column of that name numbers the rows of a table and is no cost.
-
-    >>> numbers_rows("Unnamed: 0", first=True), numbers_rows("machine_ID", first=False)
-    (True, True)
-    """
-    plain = name.strip().lower()
-    return (
-        plain in ROW_NUMBERS
-        or plain.endswith("_id")
-        or (first and (plain == "" or plain.startswith("unnamed:")))
-    )
+def _numbers(name: str, column: list[Any]) -> FloatArray:
+    """A column of a data frame."""
+    try:
+        return np.array(column, dtype=float)
+    except (TypeError, ValueError):
+        row = next(k for k, value in enumerate(column) if not isinstance(value, int | float))
+        raise InvalidCosts(
+            f"{FRAME}, row {row}: {name} is {column[row]!r}, expected a number", "Give numbers"
+        ) from None
 
 
-def _refuse_row_numbers(columns: list[str]) -> None:
+def _refuse_keys(columns: list[str]) -> None:
     for place, name in enumerate(columns):
-        if numbers_rows(name, first=place == 0) or name.strip().lower() in KEYS:
+        if numbers_rows(name, first=place == 0) or plain_name(name) in KEYS:
             raise InvalidCosts(
                 f"the column {name!r} of the data frame tells which row is whose and is no cost",
-                "Bring the rows into the order of the world's pairs or states and leave the column "
-                "out (or give names=, if it is a cost after all)",
+                "Give the world too, jm.CostBasis(frame, world=world); if it is a cost after all, "
+                "give names=",
             )
 
 

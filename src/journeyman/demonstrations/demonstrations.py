@@ -37,7 +37,7 @@ from journeyman.demonstrations.files import Origin, Source
 from journeyman.errors import InvalidDemonstrations
 from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.tables import is_csv
+from journeyman.tables import WorldNames, is_csv, to_frame
 from journeyman.world import Pairs, World
 
 FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
@@ -438,6 +438,35 @@ class Demonstrations(InNotebooks):
             version = SCHEMA_VERSION
         save_arrays(path, "demonstrations", version, arrays)
 
+    def to_columns(self, world: World | None = None) -> dict[str, Any]:
+        """One entry for every step, as in files of steps: episode, t, state (or state_0, state_1,
+        ... of observations), action, next_state, terminated; by the names that `world` has."""
+        ends = np.zeros(self.num_steps, dtype=bool)
+        ends[self.offsets[1:] - 1] = self.terminated
+        found: dict[str, Any] = {"episode": self.step_episodes, "t": self.step_times}
+        found |= _axes("state", self.step_states) | {"action": self.actions}
+        found |= _axes("next_state", self.next_states) | {"terminated": ends}
+        if self.probabilities is not None:
+            found["expert_probability"] = self.probabilities
+        if world is not None:
+            self.pairs_in(world if world.reduction is None else world.reduction.base)
+            names = WorldNames.of(world)
+            states, actions = names.states.names, names.actions.names
+            for name, known in (("state", states), ("next_state", states), ("action", actions)):
+                if known is not None:
+                    found[name] = np.array(known, dtype=object)[found[name]]
+        return found
+
+    def to_rows(self, world: World | None = None) -> list[dict[str, Any]]:
+        """One row for every step; with the names of states and actions that `world` has."""
+        columns = self.to_columns(world)
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def to_frame(self, world: World | None = None) -> Any:
+        """`to_rows` as a pandas DataFrame (extra `frames`), for `jm.read_demonstrations` too."""
+        return to_frame(self.to_columns(world))
+
     @classmethod
     def load(
         cls,
@@ -539,6 +568,14 @@ def _smallest_integers(ids: IntArray) -> IntArray:
 
 
 NEVER = "has probability 0"
+
+
+def _axes(name: str, states: IntArray) -> dict[str, Any]:
+    """Ids, or a column for each number of an observation."""
+    if states.ndim == 1:
+        return {name: states}
+    rows = states.reshape(len(states), -1).astype(np.float64)
+    return {f"{name}_{k}": rows[:, k] for k in range(rows.shape[1])}
 
 
 def possible_pairs(demos: "Demonstrations", world: World) -> IntArray:

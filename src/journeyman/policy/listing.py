@@ -19,7 +19,7 @@ and are not read. The end of an episode, where nothing is decided, has no row in
 import csv
 import io
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO, TextIO
@@ -33,7 +33,7 @@ from journeyman.policy.table import SUM_TOLERANCE, Policy
 from journeyman.storage import PathLike, write_atomically
 from journeyman.tables import (
     WHOLE,
-    Column,
+    Ids,
     Table,
     WorldNames,
     csv_table,
@@ -195,27 +195,44 @@ class Listing:
 
     def write(self, stream: TextIO) -> None:
         """The CSV file as text."""
-        rows = csv.writer(stream, lineterminator="\n")
+        rows = csv.DictWriter(stream, self._columns, lineterminator="\n")
+        rows.writeheader()
+        rows.writerows(self._rows())
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """The rows of the CSV file."""
+        return list(self._rows())
+
+    @cached_property
+    def _by_name(self) -> bool:
         own = self.world.state_names
-        by_name = self.state_names == own and _identify(own)
-        labelled = self.state_names is not None and not by_name
-        states = list(own or ()) if by_name else list(range(self.world.num_states))
-        actions: Any = self.world.action_names
-        actions = actions if _identify(actions) else range(self.world.pairs.width)
-        rows.writerow(
-            [*["t"] * (self.steps is not None), "state", "action", "probability"]
-            + ["visits"] * (self.visits is not None) + ["state_name"] * labelled
+        return self.state_names == own and _identify(own)
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        return (
+            ["t"] * (self.steps is not None) + ["state", "action", "probability"]
+            + ["visits"] * (self.visits is not None)
+            + ["state_name"] * (self.state_names is not None and not self._by_name)
         )  # fmt: skip
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
         count, pairs = self.world.num_states, self.world.pairs
+        states: Any = self.world.state_names if self._by_name else range(count)
+        actions: Any = self.world.action_names
+        actions = actions if _identify(actions) else range(pairs.width)
         for pair in np.flatnonzero(self.law).tolist():
             t, own_pair = divmod(pair, len(pairs))
             state = int(pairs.states[own_pair])
-            rows.writerow(
-                [*[t] * (self.steps is not None), states[state]]
-                + [actions[int(pairs.actions[own_pair])], repr(float(self.law[pair]))]
-                + ([] if self.visits is None else [repr(float(self.visits[t * count + state]))])
-                + ([str(self.state_names[state])] if labelled and self.state_names else [])
-            )
+            row = {
+                "t": t, "state": states[state], "action": actions[int(pairs.actions[own_pair])],
+                "probability": float(self.law[pair]),
+            }  # fmt: skip
+            if self.visits is not None:
+                row["visits"] = float(self.visits[t * count + state])
+            if self.state_names is not None:
+                row["state_name"] = str(self.state_names[state])
+            yield {name: row[name] for name in self._columns}
 
 
 def _whole(world: World) -> str:
@@ -282,9 +299,12 @@ class _Rows:
 
     def __init__(self, table: Table, base: World) -> None:
         self.table, self.base = table, base
-        self.names = WorldNames.of(base)
+        names = WorldNames.of(base)
         self.timed = "t" in table.header
-        self.columns = {name: Column(name) for name in ("state", "action")}
+        self.ids = {
+            "state": Ids(table, "state", names.states, REMEDY),
+            "action": Ids(table, "action", names.actions, REMEDY),
+        }
         self.at = {name: table.header.index(name) for name in COLUMNS if name in table.header}
         numbers, law = array("q"), array("d")
         for number, cells in table.rows:
@@ -319,21 +339,10 @@ class _Rows:
 
     def _which(self, name: str, cells: list[str], line: int) -> int:
         """The number of a state or an action, written as a number or a name."""
-        text, where = cells[self.at[name]].strip(), self.table.at(line)
-        if not text:
-            raise InvalidFile(f"{where}: {name} is empty", REMEDY)
-        if self.columns[name].is_name(text, self.table, line):
-            known = self.names.states if name == "state" else self.names.actions
-            return known.number(text, f"{where}: {name}")
-        if not WHOLE.fullmatch(text):
-            raise InvalidFile(
-                f"{where}: {name} is {text[:40]!r}, expected a whole number or a name",
-                "Number states and actions from 0, or write their names",
-            )
-        number = int(text.partition(".")[0])
+        number = self.ids[name].number(cells[self.at[name]].strip(), line, name)
         if name == "state" and not 0 <= number < self.base.num_states:
             raise InvalidFile(
-                f"{where}: state is {number}, and the world has the states "
+                f"{self.table.at(line)}: state is {number}, and the world has the states "
                 f"0..{self.base.num_states - 1}",
                 "Use a policy made for this world",
             )

@@ -29,7 +29,7 @@ from journeyman.errors import InvalidPolicy
 from journeyman.lazy import InNotebooks
 from journeyman.policy.acting import Predicting
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.tables import is_csv, is_frame
+from journeyman.tables import is_csv, is_frame, to_frame
 from journeyman.world import Pairs, World
 
 FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
@@ -257,6 +257,23 @@ class Policy(InNotebooks, Predicting):
         if self.pairs.horizon is not None:
             facts, version = {"horizon": self.pairs.horizon}, SCHEMA_VERSION
         save_arrays(path, "policy", version, arrays, **facts)
+
+    def to_rows(self, world: World | None = None) -> list[dict[str, Any]]:
+        """One row for every action that is taken in a state, with its probability; with `world`
+        also visits, and names where it has them: the rows of the CSV file that `save` writes."""
+        if world is not None:
+            from journeyman.policy.listing import Listing
+
+            return Listing.of(world, self).to_rows()
+        taken = np.flatnonzero(self.per_pair)
+        columns = (self.pairs.states[taken], self.pairs.actions[taken], self.per_pair[taken])
+        keys = ("state", "action", "probability")
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [dict(zip(keys, row, strict=True)) for row in rows]
+
+    def to_frame(self, world: World | None = None) -> Any:
+        """`to_rows` as a pandas DataFrame (extra `frames`)."""
+        return to_frame(self.to_rows(world))
 
     @classmethod
     def load(cls, path: PathLike, world: World | None = None) -> Self:

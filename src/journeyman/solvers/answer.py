@@ -1,6 +1,7 @@
 """What a solver returns."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,11 +16,16 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.solvers.running import Status
+from journeyman.tables import to_frame
 from journeyman.world.levels import Level, require_level
 
 if TYPE_CHECKING:
     from journeyman.solvers.reduced.descent import Optimisation
     from journeyman.solvers.reduced.solution import ReducedSolution
+
+
+BOUNDS_TRACE = ("seconds", "lower_bound", "upper_bound")
+ROUNDS_TRACE = ("round", "candidates", "value", "lower_bound")
 
 
 @dataclass(frozen=True)
@@ -272,6 +278,25 @@ class Details:
 
 
 @dataclass(frozen=True, eq=False)
+class Trace:
+    """How the numbers of a run changed, by the names of their columns; the rows are moments."""
+
+    columns: Mapping[str, FloatArray]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def to_rows(self) -> list[dict[str, float]]:
+        """One row for every moment."""
+        values = np.column_stack(list(self.columns.values())).tolist()
+        return [dict(zip(self.columns, row, strict=True)) for row in values]
+
+    def to_frame(self) -> Any:
+        """`to_rows` as a pandas DataFrame (extra `frames`)."""
+        return to_frame(dict(self.columns))
+
+
+@dataclass(frozen=True, eq=False)
 class Answer(InNotebooks):
     """The outcome of `jm.solve`. Asking an answer without a solution for its policy raises."""
 
@@ -357,6 +382,38 @@ class Answer(InNotebooks):
     @property
     def bounds_trace(self) -> FloatArray | None:
         return self.details.bounds_trace
+
+    @property
+    def trace(self) -> Trace | None:
+        """What the method has noted on its way: losses, or bounds; None if it notes nothing."""
+        if self.optimisation is not None and self.optimisation.trace:
+            points = [asdict(point) for point in self.optimisation.trace]
+            return Trace({name: np.array([one[name] for one in points]) for name in points[0]})
+        if self.bounds_trace is not None and self.bounds_trace.size:
+            return Trace(dict(zip(BOUNDS_TRACE, self.bounds_trace.T, strict=True)))
+        if self.candidates is not None and self.candidates.trace.size:
+            return Trace(dict(zip(ROUNDS_TRACE, self.candidates.trace.T, strict=True)))
+        return None
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One row for every cost: what it adds up to for expert and policy, and the weight that it
+        has in `cost_weights`; rewards as rewards. None for a policy that was not evaluated."""
+        basis = self.problem.basis
+        expert, weights = self.problem.target, self.cost_weights
+        policy: Any = [None] * basis.num_costs
+        if isinstance(self.solution, Solution):
+            policy = self.problem.difference(self.occupancy.measure) + expert
+        elif self.mixture is not None and self.candidates is not None:
+            policy = self.mixture.weights @ self.candidates.expectations
+        if policy[0] is not None:
+            policy = basis.as_given(policy).tolist()
+        columns = (basis.names, basis.as_given(expert).tolist(), policy, weights.tolist())
+        keys = ("cost", "expert", "policy", "weight")
+        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_frame(self) -> Any:
+        """`to_rows` as a pandas DataFrame (extra `frames`)."""
+        return to_frame(self.to_rows())
 
     @property
     def total_surplus(self) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, write_text
 from journeyman.studies.trial import COUNTS, RAISED, REFUSED, Trial
+from journeyman.tables import to_frame
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,17 @@ class Comparison(InNotebooks):
         writer = csv.writer(text, lineterminator="\n")
         names = [one.name for one in fields(Trial)]
         writer.writerow(names)
-        for trial in self.trials:
-            facts = trial.facts()
-            writer.writerow(["" if facts[name] is None else facts[name] for name in names])
+        for row in self.to_rows():
+            writer.writerow(["" if row[name] is None else row[name] for name in names])
         write_text(path, text.getvalue())
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One row for every trial; None for what it does not have."""
+        return [trial.facts() for trial in self.trials]
+
+    def to_frame(self) -> Any:
+        """`to_rows` as a pandas DataFrame (extra `frames`)."""
+        return to_frame(self.to_rows())
 
     def report(self, path: PathLike, *, title: str = "Methods compared") -> None:
         """Write one self-contained HTML file: pictures and tables, no script, no network."""
