@@ -63,6 +63,7 @@ EXTRAS = {
     "testing": {"hypothesis"},
     "adapters": {"gymnasium", "h5py", "minari", "pyarrow", "ray"},
     "plot": {"matplotlib"},
+    "tables": {"pandas"},
     "studio": {"starlette"},
     "cli": {"uvicorn"},
 }

@@ -6,7 +6,7 @@
 The world keeps its counts, so that certificates account for what it may get wrong. Where episodes
 start is read from `episode` (its first row, or the one with t = 0), or given as `initial`. A step
 marked `terminated` leads to an added absorbing state, the sink, because the same state may be
-entered with and without an end.
+entered with and without an end. A state with a name that is never left is an end itself.
 
 Rows of an episode have to follow one another: t = 0, 1, 2, ..., each from where the one before it
 led. Another column may order the rows instead of t: step, timestamp, time, ... (`tables.ORDERS`).
@@ -349,12 +349,16 @@ def read_logged_world(source: Any, options: Options) -> World:
     every, rows = rows, _within_limit(path, rows, options)
     given = _starts(path, every, options, _occurring(rows, options, size))
     following, sink = rows["next_state"], None
-    if rows.get("terminated", np.zeros(1)).any():
+    ends = _absorbing(options, rows)
+    over = rows.get("terminated", np.zeros_like(following)) != 0
+    if rows.states is not None:
+        over &= ~np.isin(following, ends)
+    if over.any():
         sink, size = size, size + 1
-        following = np.where(rows["terminated"] != 0, sink, following)
+        following = np.where(over, sink, following)
+        ends = np.append(ends, sink)
         if given["initial"] is not None:
             given["initial"] = np.append(given["initial"], 0.0)
-    ends = _absorbing(options, rows, following, sink)
     if shared is None:
         shared = _increments(path, options, size, int(rows["action"].max()) + 1, sink)
     steps = (rows["state"], rows["action"], following)
@@ -432,13 +436,18 @@ def _increments(
     return SharedLaws.increments(size, steps, num_actions=actions, resets=resets)
 
 
-def _absorbing(options: Options, rows: Columns, following: IntArray, sink: int | None) -> IntArray:
-    """The states that are declared never to be left, and the sink."""
+def _absorbing(options: Options, rows: Columns) -> IntArray:
+    """The states that are declared never to be left, and those where episodes end that have a name
+    of their own."""
     text = options.get("absorbing", "")
+    over = rows.get("terminated", np.zeros_like(rows["state"])) != 0
     if text.strip() == UNLEFT:
-        return np.setdiff1d(following, rows["state"])
-    ends = states_in("absorbing", text, rows.states)
-    return np.array(ends if sink is None else [*ends, sink], dtype=np.int64)
+        entered = rows["next_state"] if rows.states is not None else rows["next_state"][~over]
+        return np.setdiff1d(entered, rows["state"])
+    ends = np.array(states_in("absorbing", text, rows.states), dtype=np.int64)
+    if rows.states is None:
+        return ends
+    return np.union1d(ends, np.setdiff1d(rows["next_state"][over], rows["state"]))
 
 
 def _wording(path: str, rows: Columns, sink: int | None, limited: bool) -> estimation.RecordWording:

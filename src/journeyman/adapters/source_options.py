@@ -5,6 +5,7 @@ False, because the environment's own default is a truth value, and never the tex
 would take for true.
 """
 
+import csv
 import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -79,18 +80,19 @@ def whole_numbers(name: str, text: str) -> list[int]:
 
 
 def states_in(option: str, text: str, names: Sequence[str] | None) -> list[int]:
-    """States separated by commas, by their numbers or, where they have some, by their names."""
+    """States separated by commas, by their numbers or, where they have some, by their names; a name
+    with a comma stands in quotes, unless it is the only one."""
     if names is None:
         return whole_numbers(option, text)
     known = Known("state", names)
     whole = text.strip()
-    parts = [whole] if whole in names else [part.strip() for part in text.split(",")]
+    parts = [whole] if whole in names else next(csv.reader([whole], skipinitialspace=True), [])
     return [
         whole_number(option, part)
         if is_number(part)
-        else known.number(part, f"the option {option}")
+        else known.number(part.strip(), f"the option {option}")
         for part in parts
-        if part
+        if part.strip()
     ]
 
 
@@ -109,13 +111,13 @@ def initial_law(
     names: Sequence[str] | None = None,
 ) -> FloatArray:
     """The law of the first state by the option `initial`: a state, or uniform over `uniform`."""
-    text = options.get("initial")
+    text, one = options.get("initial"), names[0] if names else "0"
     if text is None:
         raise InvalidWorld(
             f"{source} does not say where episodes start",
-            "Give initial=0 for state 0, or initial=uniform; on the command line --initial 0 with "
-            "world import, --option initial=uniform elsewhere; a log may also give it in the "
-            "columns episode,t",
+            f"Give initial={one} for state {one}, or initial=uniform; on the command line "
+            f"--initial {one} with world import, --option initial=uniform elsewhere; a log may "
+            "also give it in the columns episode,t",
         )
     if text == "uniform":
         return np.asarray(uniform / uniform.sum())

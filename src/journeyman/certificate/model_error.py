@@ -695,7 +695,7 @@ def _of_steps(world: World, demos: Demonstrations, error: FloatArray, delta: flo
         allowed[np.unique(place[outside])] = 0.0
     sure = (allowed <= 0) & (distance <= DISTANCE_ROUNDING)
     worst = int(np.argmax(np.where(sure & ~sure.all(), -np.inf, distance - allowed)))
-    where = world.describe_pair(int(visited[worst]))
+    where = world.pairs.pair_in_words(int(visited[worst]))
     return Agreement(where, int(counts[worst]), float(distance[worst]), float(allowed[worst]))
 
 

@@ -368,7 +368,7 @@ def _steps(world: World, demos: Demonstrations, level: float) -> Premise:
     strongest, log_value = step_evidence(world, demos)
     pair, outcome, frequencies = strongest.most_out_of_line()
     sample = f"{demos.num_steps} steps from {strongest.tally.rows.size} pairs"
-    where = f"{world.describe_pair(pair)} to state {outcome}"
+    where = f"{world.pairs.pair_in_words(pair)} to state {outcome}"
     worst = f"{strongest.tendency}most out of line is {where}: {frequencies}"
     return judged(STEPS_FOLLOW, sample, log_value, worst, level)
 
