@@ -12,7 +12,6 @@ import typer
 from journeyman.cli.options import AsJson, OptionalWorld, WorldOption, parsed_options
 from journeyman.cli.output import show
 from journeyman.errors import InvalidInput
-from journeyman.report.numbers import share as percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,6 +170,13 @@ def _others(row: Choice) -> str:
 
 def _visits(row: Choice) -> str:
     return "?" if row.visits is None else percent(row.visits)
+
+
+def percent(value: float) -> str:
+    """A share as reports write it."""
+    from journeyman.report.numbers import share
+
+    return share(value)
 
 
 def _short(name: str) -> str:
