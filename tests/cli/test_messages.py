@@ -114,7 +114,10 @@ REFUSED = [
     "record gallery:grid x.xlsx", "record gallery:grid x --format excel", "report gone",
     "record gallery:grid x.csv --expert gone.npz", "audit gone", "audit laws.csv", "demo --size 1",
     "demo --case gird", "demo --case icu-sepsis --size 4", "studio laws.csv", "studio --port 99999",
-    "transfer gone --world laws.csv --costs costs.csv",
+    "transfer gone --world laws.csv --costs costs.csv", "new laws.csv", "new .", "policy show gone",
+    "policy show laws.csv", "policy export gone x.csv", "policy show", "policy shw",
+    f"certify policy.csv{WITH.removeprefix('learn run')}",
+    f"certify laws.csv{WITH.removeprefix('learn run')}",
 ]  # fmt: skip
 
 

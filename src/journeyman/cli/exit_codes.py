@@ -134,7 +134,10 @@ def _names() -> dict[str, str]:
 SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"^[\w.]+ = (.*?) \((--[\w-]+)\)", _setting),
     (r"Give [^;]*; on the command line (--)", r"Give \1"),
-    (r"the option absorbing=[^;]*; on the command line ([^)]*)\)", r"\1"),
+    (
+        r"the option absorbing=\S+ \([^;]*; on the command line (--\S+ \S+) (.*? elsewhere)\)",
+        r"\1 (unleft for all such) \2",
+    ),
     (r"the option \w+(?:=\S+)? \(on the command line ([^)]*)\)", r"\1"),
     (r"--option initial=0 or initial=", "--option initial=0 or --option initial="),
     (r"(?<!option )\btruncated_at ?= ?(\d+)", r"--truncated-at \1"),

@@ -126,7 +126,7 @@ def require_level(
     contradicted = refuted_declarations(result)
     if contradicted:
         raise DeclarationRefuted(
-            f"The records contradict what --expert-is declares. {'; '.join(contradicted)}"
+            f"The records contradict what --expert-is declares: {'; '.join(contradicted)}."
         )
     known = result.get("regret")
     if regret is not None or (gap is None and known is not None):

@@ -66,7 +66,7 @@ def export_policy(
     as the same policy.
     """
     if target.suffix.lower() != ".csv":
-        raise typer.BadParameter(f"{target} does not end in .csv", param_hint="TARGET")
+        raise typer.BadParameter(f"{target} does not end in .csv", param_hint="FILE")
     found = _listing(run, world, option)
     found.save(target)
     rows = int((found.law > 0).sum())

@@ -1,6 +1,7 @@
 """A run from its description to its result, begun or continued."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -183,6 +184,7 @@ def _likelihood(apprentice: Apprentice) -> dict[str, Any] | None:
 def certificate_result(certificate: Certificate) -> dict[str, Any]:
     """What a certificate says, ready for JSON and for people."""
     facts = certificate_facts(certificate)
+    _name_steps(facts["regret"], certificate.problem.world)
     return {name: facts[name] for name in SHOWN} | {
         "share": certificate.share,
         "regret_share": None if certificate.regret is None else regret_share(certificate),
@@ -190,6 +192,19 @@ def certificate_result(certificate: Certificate) -> dict[str, Any]:
         "table": certificate.table(formulas=False),
         "advice": certificate.advice(),
     }
+
+
+def _name_steps(claim: dict[str, Any] | None, world: Any) -> None:
+    """Steps that contradict a premise, with the names of their states and actions."""
+    states, actions = (getattr(world, f"{kind}_names", None) for kind in ("state", "action"))
+    if claim is None or not (states and actions):
+        return
+
+    def named(found: re.Match[str]) -> str:
+        return f"(state {states[int(found[1])]!r}, action {actions[int(found[2])]!r})"
+
+    for one in claim["premises"]:
+        one["detail"] = re.sub(r"\(state (\d+), action (\d+)\)", named, one["detail"])
 
 
 def refuted_declarations(result: Mapping[str, Any]) -> list[str]:
