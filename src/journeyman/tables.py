@@ -107,6 +107,8 @@ def csv_table(path: PathLike, *, strict: bool = True) -> Table:
     """
     rows = _csv_rows(path, strict)
     _, names = next(rows, (0, []))
+    if names[:1] == ["sep="]:  # a line for spreadsheets
+        _, names = next(rows, (0, []))
     header = [name.strip() for name in names]
     require_commas(path, header)
     if any(not character.isprintable() for name in header for character in name):
@@ -129,7 +131,12 @@ def _csv_rows(path: PathLike, strict: bool) -> Iterator[tuple[int, list[str]]]:
                     yield rows.line_num, row
     except FileNotFoundError as fault:
         raise InvalidFile(f"{path} does not exist", "Check the path") from fault
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+    except UnicodeDecodeError as fault:
+        raise InvalidFile(
+            f"{path} is not readable text: {fault}",
+            "Export it as CSV in UTF-8; a spreadsheet is not turned into CSV by its name",
+        ) from fault
+    except (OSError, csv.Error) as fault:
         raise InvalidFile(f"{path} is not readable text: {fault}", "Write UTF-8 CSV") from fault
 
 

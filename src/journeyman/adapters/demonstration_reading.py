@@ -118,7 +118,8 @@ def _resting_place(world: World, terminal_state: int | str | None) -> int | None
         ends = np.flatnonzero(world.absorbing)[:5].tolist()
         some = ", ".join(world.with_names(f"state {end}").removeprefix("state ") for end in ends)
         raise InvalidDemonstrations(
-            f"terminal_state = {state} is not an absorbing state of the world",
+            f"terminal_state = {world.with_names(f'state {state}').removeprefix('state ')} is not "
+            "an absorbing state of the world",
             f"Its absorbing states are {some}, for example"
             if some
             else "It has none: leave it out",

@@ -57,7 +57,7 @@ IDS = ("state", "action", "next_state")
 OF_LOGS = ("count", "episode", "t", "terminated")
 OPTIONS = ("discount", "initial", "absorbing")
 UNLEFT = "unleft"
-FROM_0 = "Number states and actions from 0, or give them names"
+FROM_0 = "Give states and actions in every row: numbers from 0, or names"
 PER_NUMBER = 40
 """Bytes of a number on its way from a file to an array."""
 TABLES = (".csv", ".parquet")
@@ -268,7 +268,7 @@ def _real(table: Table, line: int, name: str, text: str) -> float:
     if not is_number(text):
         raise InvalidFile(
             f"{table.at(line)}: {name} is {text[:40]!r}, expected a number",
-            "Give probabilities from 0 to 1",
+            "Give probabilities from 0 to 1, with a decimal point",
         )
     return float(text)
 

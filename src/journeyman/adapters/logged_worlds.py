@@ -131,7 +131,7 @@ KNOWN = (*REQUIRED, *OPTIONAL, *ORDERS)
 CHECKED_ROWS = 4096
 MEANT_AS_LAWS = ("probability", "prob", "probabilities", "chance", "p", "likelihood")
 """Names of columns that a log has not."""
-FROM_0 = "Number states and actions from 0, or give them names"
+FROM_0 = "Give states and actions in every row: numbers from 0, or names"
 LINE, ROW = "line", "row"
 """Besides its columns a table has the line, or else the number, of every row."""
 FLAGS = ("terminated",)

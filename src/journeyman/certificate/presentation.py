@@ -463,10 +463,10 @@ def table(certificate: Certificate, *, formulas: bool = True) -> str:
             f"  {MARKS[one.status]:<10}{one.name}: {one.detail}" for one in certificate.premises
         ]
     text = "\n".join([*lines, *(_formula_lines(certificate) if formulas else ())])
-    return _with_names(certificate, text)
+    return with_names(certificate, text)
 
 
-def _with_names(certificate: Certificate, text: str) -> str:
+def with_names(certificate: Certificate, text: str) -> str:
     """The same text, with its name behind every number of a state or an action that has one."""
     world = certificate.problem.world
     return world.with_names(text) if isinstance(world, World) else text
@@ -709,7 +709,7 @@ def symbols_in_words(terms: Iterable[Term], ways: Iterable[str], *, goal: bool =
 
 def advice(certificate: Certificate) -> str:
     """Sentences: about the bound on the gap, then about that on the regret."""
-    return _with_names(certificate, _advice(certificate))
+    return with_names(certificate, _advice(certificate))
 
 
 def _advice(certificate: Certificate) -> str:

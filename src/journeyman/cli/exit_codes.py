@@ -143,7 +143,7 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<!option )\btruncated_at ?= ?(\d+)", r"--truncated-at \1"),
     (r"\bterminal_state=world\.sink", "--terminal-state with the number of the absorbing state"),
     (r"\bterminal_state ?= ?(\d+)", r"--terminal-state \1"),
-    (r"\bterminal_state=", "--terminal-state"),
+    (r"\bterminal_state=|the option terminal_state\b", "--terminal-state"),
     (r"\bmemory_limit=(\d+)", _gigabytes),
     (r"(?<!--option )\b(memory_gb|sink|steps_at_most|layout|gaps|increments)=", r"--option \1="),
     (r"written in with format=:", "written in with --format:"),

@@ -621,11 +621,17 @@ def _refuse_positions(demos: "Demonstrations", world: World) -> None:
 def _name_unknown_pair(demos: "Demonstrations", world: World, step: int) -> None:
     state, action = int(demos.step_states[step]), int(demos.actions[step])
     if world.observed_actions is not None and 0 <= state < world.num_states:
+        offered = f"the world does not offer it there ({world.pairs.actions_in_words(state)})"
+        if not world.is_estimated:
+            raise InvalidDemonstrations(
+                f"{_where(demos, step)}: "
+                + world.with_names(f"action {action} was taken in state {state}, and {offered}"),
+                "Give the world a law of the action there, or check the step",
+            )
         raise InvalidDemonstrations(
             f"{_where(demos, step)}: "
             + world.with_names(
-                f"action {action} was never recorded in state {state}, so the world does not offer "
-                f"it there ({world.pairs.actions_in_words(state)})"
+                f"action {action} was never recorded in state {state}, so {offered}"
             ),
             "Record what the action does there (without such episodes it is another expert)",
         )

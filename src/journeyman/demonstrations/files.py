@@ -281,7 +281,8 @@ def require_columns(path: PathLike, found: Sequence[str]) -> None:
     twice = [name for name in names if list(found).count(name) > 1]
     if twice:
         raise InvalidFile(f"{path} has two columns {twice[0]}", "Give each its own name")
-    missing = [name for name in REQUIRED if name not in (*found, *(["state"] if axes else []))]
+    known = [*found, *(["state"] if axes else []), *(["t"] if order_column(found) else [])]
+    missing = [name for name in REQUIRED if name not in known]
     if missing:
         raise InvalidFile(
             f"{path} lacks the column(s) {', '.join(missing)}{_nearest(missing, found)}",
@@ -451,6 +452,12 @@ class Visits:
         self.name_bytes += len(name)
         self.episode = None
 
+    def _shown(self, state: float) -> str:
+        """A state by its name, or a number."""
+        known = self.ids["state"].known
+        names = () if self.axes or known is None else known.names or ()
+        return repr(names[int(state)]) if state < len(names) else str(state)
+
     def _require_time(self, line: int, row: list[str]) -> None:
         expected, text = len(self.actions) - self.offsets[-1], self._text(row, "t")
         if text == str(expected):
@@ -500,8 +507,11 @@ class Log(Visits):
         self._require_time(line, row)
         before = self.states[-len(state) :].tolist()
         if state != before:
-            words = [", ".join(map(str, one)) for one in (state, before)]
-            raise self._refuse(line, f"state is {words[0]}, but the step before led to {words[1]}")
+            words = [", ".join(map(self._shown, one)) for one in (state, before)]
+            raise self._refuse(
+                line, f"state is {words[0]}, but the step before led to {words[1]}",
+                "Give every step its own row, each from where the one before it led",
+            )  # fmt: skip
         self._act(line, row)
         self.states.extend(self._state(line, row, NEXT_STATE))
         self.ended = self._flag(line, row)

@@ -29,6 +29,7 @@ from journeyman.certificate.presentation import (
     regret_share,
     regret_strength,
     symbols_of,
+    with_names,
 )
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Term, total
 from journeyman.problem import cost_ranges
@@ -380,7 +381,7 @@ def premises(data: ReportData, prefix: str) -> Section | None:
     found = data.certificate.premises
     if not found:
         return None
-    rows = [_premise_row(one) for one in found]
+    rows = [_premise_row(data.certificate, one) for one in found]
     drawn = _bounds_by_premise(data.certificate, f"{prefix}bought")
     return Section("premises", "Premises", {"rows": rows, "picture": drawn})
 
@@ -457,7 +458,10 @@ def regret(data: ReportData, prefix: str) -> Section | None:
         {
             "claim": _written(claim), "terms": named, "sum": last,
             "uniform": uniform, "trivial": trivial, **_known_costs(data, f"{prefix}weights"),
-            "rows": [_premise_row(one) for one in premises_of_the_regret(data.certificate)],
+            "rows": [
+                _premise_row(data.certificate, one)
+                for one in premises_of_the_regret(data.certificate)
+            ],
         },
         link="Regret",
     )  # fmt: skip
@@ -493,10 +497,10 @@ def _known_costs(data: ReportData, name: str) -> dict[str, Any]:
     return {"weights": list(zip(names, low, high, strict=True)), "picture": drawn}
 
 
-def _premise_row(premise: Premise) -> tuple[str, tuple[str, str], str]:
+def _premise_row(certificate: Certificate, premise: Premise) -> tuple[str, tuple[str, str], str]:
     level = f"; level {premise.level:g}" if premise.level else ""
     badge = (BADGES[premise.status], premise.status.value)
-    return premise.name, badge, f"{premise.detail}{level}"
+    return premise.name, badge, f"{with_names(certificate, premise.detail)}{level}"
 
 
 def remedies(data: ReportData, prefix: str) -> Section:
