@@ -303,6 +303,9 @@ def test_world_files_are_read_and_bad_ones_named(studio):
     state = studio.post("sessions", {"world": world})
     assert state["position"]["name"] == "ok"
     assert set(state["actions"]) == {"run", "replace"}
+    for option, words in (("discount", "Fill in the discount"), ("initial", "Fill in where")):
+        less = {"options": {one: text for one, text in options.items() if one != option}}
+        assert words in studio.post("sessions", {"world": world | less}, 400)["error"]
     error = studio.post("sessions", {"world": world | {"world": "bad.npz"}}, 400)["error"]
     assert "bad.npz" in error
     assert str(studio.directory) not in error

@@ -29,7 +29,7 @@ import numpy as np
 
 from journeyman.apprentice import Apprentice, learn
 from journeyman.certificate import Certificate
-from journeyman.certificate.presentation import premises_of_the_regret
+from journeyman.certificate.presentation import premises_of_the_regret, regret_strength
 from journeyman.costs.registry import cost_class_from
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidInput, JourneymanError
@@ -415,15 +415,15 @@ def claims_of(certificate: Certificate, job: dict[str, Any]) -> dict[str, Any]:
     if regret is not None:
         own = {
             "bound": regret.bound, "share": regret.share, "valid": regret.valid,
-            "strength": strength(regret.share), "possible": regret.trivial_bound,
+            "strength": regret_strength(certificate), "possible": regret.trivial_bound,
             "uniform": regret.uniform,
         }  # fmt: skip
-    return {"gap": gap, "regret": own, "chosen": chosen}
-
-
-def strength(share: float) -> str:
-    """`vacuous`, `weak` or nothing, as certificates say."""
-    return "vacuous" if share >= 1 else "weak" if share > 0.5 else ""
+    steps = () if regret is None else regret.contradiction
+    named = [(job["episodes"][episode], step) for episode, step in steps]
+    contradiction = [
+        [one["number"], step + 1, one["states"][step], one["actions"][step]] for one, step in named
+    ]
+    return {"gap": gap, "regret": own, "chosen": chosen, "contradiction": contradiction}
 
 
 def point_of(claims: dict[str, Any]) -> dict[str, Any]:

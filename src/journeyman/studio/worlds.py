@@ -53,6 +53,11 @@ TOY_ACTIONS = {
 TAXI_STOPS = [0, 4, 20, 23]
 TAXI_WALLS = [1, 6, 15, 17, 20, 22]
 """Cells with a wall to their right."""
+FIELDS = {
+    "--discount": "Fill in the discount",
+    "--initial": "Fill in where episodes start: a state, or uniform",
+}
+"""What the page offers instead of options of the command line."""
 LAKE = {"S": "start", "F": "ice", "H": "hole", GOAL: "goal"}
 
 
@@ -414,12 +419,13 @@ def _file(choice: Mapping[str, Any], directory: Path) -> Stage:
 
 
 def _naming(name: str, path: Path, read_it: Any) -> Any:
-    """What a reader returns; its errors name the file as the page does."""
+    """What a reader returns; its errors name file and fields as the page does."""
     try:
         return read_it()
     except InvalidInput as fault:
         what, remedy = (one.replace(str(path), name) for one in (fault.what, fault.remedy))
-        raise type(fault)(what, remedy) from fault
+        fields = (own for option, own in FIELDS.items() if option in remedy)
+        raise type(fault)(what, next(fields, remedy)) from fault
 
 
 def require_size(world: World) -> None:

@@ -197,8 +197,12 @@ const actionName = (action) => state.board.kind === "road" && state.board.states
 function act(action) {
   inTurn(async () => {
     if (position.ended) { announce("The episode has ended. Enter keeps it, Backspace undoes."); return; }
-    if (!position.offered.includes(action)) return;
     const name = actionName(action);
+    if (!position.offered.includes(action)) {
+      $("what").textContent = `${name} is not possible here. ${words()}`;
+      announce(`${name} is not possible here.`);
+      return;
+    }
     moved(await post(own("step"), { ...moment(), action }), name);
   });
 }
@@ -320,13 +324,13 @@ function showClaim() {
     const about = view.regret
       ? "more than the best policy there is, under the cost that you have in mind, whichever that is"
       : "more than you, under every cost that is possible";
-    const lines = [
-      el("p", { class: "mark " + tone }, mark),
-      el("p", { class: "bound" }, el("b", { id: "share" }, main.valid ? percent(main.share) : "—"), " of the most that is possible"),
-      el("p", {}, main.valid
-        ? `${sure} apprentice costs at most ${number(main.bound)} ${about}. The most that is possible is ${number(main.possible)}.`
-        : `What you recorded contradicts what you declare: ${view.premises.find((one) => one.status === "failed")?.detail ?? "a premise failed"}.`),
-    ];
+    const lines = [el("p", { class: "mark " + tone }, mark)];
+    if (main.valid) {
+      lines.push(
+        el("p", { class: "bound" }, el("b", { id: "share" }, percent(main.share)), " of the most that is possible"),
+        el("p", {}, `${sure} apprentice costs at most ${number(main.bound)} ${about}. The most that is possible is ${number(main.possible)}.`),
+      );
+    } else lines.push(...contradiction(view));
     if (view.regret) {
       if (main.valid) {
         lines.push(note(`For comparison: somebody who acts at random could cost up to ${number(main.uniform)} more (${percent(main.uniform / main.possible)}).`
@@ -358,6 +362,17 @@ function showClaim() {
   ] : null));
 }
 
+// Which recorded steps speak against what is declared.
+function contradiction(view) {
+  const steps = view.contradiction.map(([episode, step, at, action]) => `episode ${episode}, step ${step}: ${state.actions[action]} in ${nameOf(at)}`);
+  const failed = view.premises.find((one) => one.status === "failed");
+  if (!steps.length) return [el("p", {}, `What you recorded contradicts what you declare: ${failed?.detail ?? "a premise failed"}.`)];
+  return [
+    el("p", {}, "What you recorded contradicts what you declare: no cost under which policies differ fits these steps together. Allow for more mistakes, or drop an episode with a typing error."),
+    el("ul", {}, steps.map((one) => el("li", {}, one))),
+  ];
+}
+
 // Whether the numbers are those of what is recorded, and what they are in one line.
 function showActivity() {
   const { view } = state;
@@ -368,7 +383,7 @@ function showActivity() {
   let brief = "";
   if (view && state.current) {
     const main = view.regret ?? view.gap;
-    brief = `${markOf(main)[1]}: ${main.valid ? percent(main.share) : "—"} of the most that is possible, after ${state.episodes.length} episode${state.episodes.length > 1 ? "s" : ""}.`;
+    brief = `${markOf(main)[1]}${main.valid ? `: ${percent(main.share)} of the most that is possible` : ""}, after ${state.episodes.length} episode${state.episodes.length > 1 ? "s" : ""}.`;
     if ($("brief").textContent && brief !== $("brief").textContent) announce(brief);
   }
   $("brief").textContent = state.renewing && !state.current ? "Renewing the certificate…" : brief;
@@ -460,6 +475,7 @@ function nameOf(at) {
   const { board } = state;
   if (board.names) return board.names[at];
   if (board.kind === "road") return board.states[at] === null ? "choice of a speed" : roadWords(board, board.states[at]);
+  if (board.kind === "grid" && board.place[at] >= 0) return `row ${Math.floor(board.place[at] / board.columns) + 1}, column ${board.place[at] % board.columns + 1}`;
   return `state ${at}`;
 }
 
@@ -486,7 +502,7 @@ function frame(who, run, time) {
   const { board } = state;
   const at = Math.min(time, run.states.length - 1);
   const title = who === "expert" ? "You" : "The apprentice";
-  const ended = at === run.states.length - 1 ? `${run.terminated ? "terminated" : "truncated"} after ${at} steps` : `step ${at}`;
+  const ended = at === run.states.length - 1 ? `${run.terminated ? "terminated" : "truncated"} after ${at} step${at === 1 ? "" : "s"}` : `step ${at}`;
   let drawn = el("p", {}, run.states.slice(Math.max(0, at - 8), at + 1).map(nameOf).join(" → "));
   if (board.kind !== "list") {
     const trail = board.kind === "grid" ? run.states.slice(0, at + 1).map((one) => board.place[one]).filter((one) => one >= 0) : [];
