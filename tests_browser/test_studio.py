@@ -16,6 +16,8 @@ from studio.studio_process import GRID, StudioProcess
 
 SECONDS = 60_000
 WIDTHS = (390, 768, 1280, 1600)
+OPEN = GRID | {"cells": ["1122", "1122", "3344", "3344"]}
+"""Without a goal, so that an episode is as long as it is typed."""
 CORRIDOR = {"kind": "grid", "cells": ["1*#", "###", "###"], "slip": 0.0}
 
 
@@ -45,7 +47,7 @@ def page(window, studio):
     return page
 
 
-def opened(page, studio, world=GRID, **settings):
+def opened(page, studio, world=OPEN, **settings):
     """A session in a world, without the page on which it is chosen."""
     name = studio.post("sessions", {"world": world | settings})["name"]
     page.goto("about:blank")
@@ -82,9 +84,10 @@ def settled(page, count):
 
 def test_a_story_by_keyboard_from_an_empty_page_to_an_audited_run(page, tmp_path):
     tab_to(page, "#editor")
-    press(page, "ArrowDown", "w", "Space", "ArrowRight", "5", "Space")
+    press(page, "ArrowDown", "w", "Space", "ArrowRight", "5", "Space", "ArrowRight", "s", "Space")
     expect(page.locator("#editor .look-wall")).to_have_count(3)
     expect(page.locator("#editor .look-5")).to_have_count(1)
+    expect(page.locator("#editor .start-mark")).to_have_count(1)
     tab_to(page, "#begin")
     press(page, "Enter")
     expect(page.locator("#board")).to_be_focused()
@@ -122,17 +125,22 @@ def test_a_story_by_keyboard_from_an_empty_page_to_an_audited_run(page, tmp_path
     assert jm.audit(certificate.parent).passed
 
 
-def test_slips_ends_and_time_limits_are_told_apart(page, studio):
+def test_slips_ends_and_time_limits_are_distinguished(page, studio):
     opened(page, studio, CORRIDOR)
     press(page, "ArrowRight")
     expect(page.locator("#what")).to_contain_text("terminated")
     press(page, "ArrowRight", "Enter")
     expect(page.locator("#episodes tbody")).to_contain_text("terminated")
-    opened(page, studio, slip=1.0, most_steps=3, cells=["111"] * 3)
-    press(page, "ArrowRight", "ArrowRight", "ArrowRight")
-    expect(page.locator("#what")).to_contain_text("slipped")
-    expect(page.locator("#board .intended").first).to_be_attached()
-    expect(page.locator("#what")).to_contain_text("time limit of 3 steps truncates")
+    opened(page, studio, slip=1.0, most_steps=20)
+    slips = 0
+    for step in range(1, 21):
+        press(page, "ArrowRight")
+        expect(page.locator("#position")).to_contain_text(f" {step} of at most 20")
+        slipped = "slipped" in page.locator("#what").text_content()
+        assert page.locator("#board .intended").count() == 2 * slipped
+        slips += slipped
+    assert slips > 0
+    expect(page.locator("#what")).to_contain_text("time limit of 20 steps truncates")
     press(page, "Enter", "ArrowUp", "Enter")
     expect(page.locator("#episodes tbody tr").last).to_contain_text("truncated: time limit")
     expect(page.locator("#episodes tbody tr").first).to_contain_text("truncated by you")
@@ -141,8 +149,7 @@ def test_slips_ends_and_time_limits_are_told_apart(page, studio):
 def test_by_touch(browser, studio):
     context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True)
     page = context.new_page()
-    page.goto(studio.address)
-    page.locator("#begin").tap()
+    opened(page, studio)
     for _ in range(3):
         page.locator("#pad .up").tap()
     expect(page.locator("#position")).to_contain_text("3 of")
@@ -183,6 +190,7 @@ def test_two_tabs_show_one_session(page, studio, window):
 
 def test_the_back_button_leads_to_the_choice_and_forward_to_the_session(page):
     page.locator("#begin").click()
+    expect(page.locator("#board")).to_be_focused()
     press(page, "ArrowUp")
     expect(page.locator("#position")).to_contain_text("1 of")
     page.go_back()
