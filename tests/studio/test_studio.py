@@ -323,6 +323,10 @@ def test_the_command_names_what_is_missing(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     found = CliRunner().invoke(app, ["studio", str(tmp_path / "file")])
     assert found.exit_code != 0
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may
+    found = CliRunner().invoke(app, ["studio", str(tmp_path)])
+    assert "cannot be written to" in " ".join(str(found.output).split())
+    monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "starlette", None)
     found = CliRunner().invoke(app, ["studio", str(tmp_path)])
     assert found.exit_code != 0

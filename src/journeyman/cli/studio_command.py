@@ -23,6 +23,7 @@ def studio(
     The address that is printed holds a token; whoever has it can use the studio. Nothing listens
     outside this computer, and no file outside the directory is read or written. Ctrl-C ends it.
     """
+    import os
     import secrets
     import socket
     from importlib.util import find_spec
@@ -35,6 +36,11 @@ def studio(
     if directory.exists() and not directory.is_dir():
         raise InvalidFile(f"{directory} is a file", "Give a directory")
     directory.mkdir(parents=True, exist_ok=True)
+    if not os.access(directory, os.W_OK):
+        raise InvalidFile(
+            f"{directory} cannot be written to, and sessions are kept there",
+            "Give another directory: journeyman studio DIRECTORY",
+        )
     # Of protocol TCP by name: else asyncio leaves answers waiting 40 ms for their second packet.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,7 +68,7 @@ def _serve(listener: object, directory: Path, token: str, address: str, browser:
     assert isinstance(listener, socket.socket)
 
     class Announced(uvicorn.Server):
-        """Says where it is once it answers."""
+        """Prints its address once it answers."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
