@@ -56,6 +56,9 @@ from journeyman.solvers.reduced.step_rules import CoordinateAdaptive as Coordina
 from journeyman.solvers.reduced.step_rules import DualAveraging as DualAveraging
 from journeyman.solvers.reduced.step_rules import InverseRoot as InverseRoot
 from journeyman.solvers.reduced.step_rules import NormAdaptive as NormAdaptive
+from journeyman.solvers.reduced.stochastic_primal_dual import (
+    StochasticPrimalDual as StochasticPrimalDual,
+)
 from journeyman.solvers.reduced.stochastic_subgradient import (
     StochasticSubgradient as StochasticSubgradient,
 )

@@ -341,6 +341,9 @@ class Optimisation:
 
     In a stepped world L is the loss with the matrices G and C that the steps use; where these are
     means over drawn pairs, their own error is not part of the bound.
+
+    `StochasticPrimalDual` proves its error instead: the failure probability is 0, the "regret" what
+    is proven (in a stepped world, of the loss on the drawn rows).
     """
 
     steps: int
@@ -360,6 +363,8 @@ class Optimisation:
 
     def __str__(self) -> str:
         strength = ", vacuous" if self.is_vacuous else ""
+        if not self.failure_probability:
+            return f"{self.steps} steps; the error is at most {self.regret_bound:.4g}{strength}"
         return (
             f"{self.steps} steps; in probability {1 - self.failure_probability:g} the error is at "
             f"most {self.regret_bound:.4g} (realised regret {self.realised_regret:.4g}, noise "

@@ -246,7 +246,10 @@ class _Run:
         found = self.found
         if found is None or self.repair is None:
             return False
-        return found.optimisation_error <= self._wanted_accuracy(found.loss)
+        problem = self.surrogate.reduced.problem
+        return found.optimisation_error <= wanted_accuracy(
+            self.solver.accuracy, found.loss, problem
+        )
 
     def _stopped(self) -> Status:
         if not self.state.is_finite:
@@ -316,12 +319,6 @@ class _Run:
             self.descent.save(path, self.identity)
             self.saved = self.watch.elapsed
 
-    def _wanted_accuracy(self, loss: float) -> float:
-        if self.solver.accuracy is not None:
-            return self.solver.accuracy if self.solver.accuracy > 0 else -np.inf
-        scale = self.surrogate.reduced.problem.gap_scale
-        return max(RELATIVE_ACCURACY * loss, SCALE_ACCURACY * scale)
-
     def answer(self, status: Status) -> Answer:
         """The policy of the average, with everything that is known about it."""
         found, problem = self.found, self.surrogate.reduced.problem
@@ -337,6 +334,13 @@ class _Run:
             problem, status, engine_of(self.solver.replicas), policy_solution(found),
             Details(reduced=found, optimisation=optimisation, work=work),
         )  # fmt: skip
+
+
+def wanted_accuracy(accuracy: float | None, loss: float, problem: Apprenticeship) -> float:
+    """The proven error at which a run ends; none is small enough for 0."""
+    if accuracy is not None:
+        return accuracy if accuracy > 0 else -np.inf
+    return max(RELATIVE_ACCURACY * loss, SCALE_ACCURACY * problem.gap_scale)
 
 
 @dataclass(frozen=True)
