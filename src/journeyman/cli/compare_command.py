@@ -73,7 +73,10 @@ def compare(
     horizon: Annotated[int | None, typer.Option(help="Steps of each; 150.", min=1)] = None,
     seeds: Annotated[int, typer.Option(help="How many: 0, 1, …", min=1)] = 1,
     cells: Annotated[
-        int, typer.Option(help="Cells of the features of reduced-program and sgd-al.", min=1)
+        int,
+        typer.Option(
+            help="Cells of the features of reduced-program, primal-dual and sgd-al.", min=1
+        ),
     ] = 64,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for each solve.")] = None,
     failure_probability: Probability = 0.05,

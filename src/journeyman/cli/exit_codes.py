@@ -126,6 +126,7 @@ def _names() -> dict[str, str]:
     return named | {
         "LinearProgram": "linear-program", "ColumnGeneration": "column-generation",
         "ReducedProgram": "reduced-program", "StochasticSubgradient": "sgd-al",
+        "StochasticPrimalDual": "primal-dual",
         "InfinityBall": "infinity-ball", "EuclideanBall": "euclidean-ball", "Simplex": "simplex",
         "L1Ball": "l1-ball", "PriorBall": "prior-ball", "Polytope": "polytope",
     }  # fmt: skip

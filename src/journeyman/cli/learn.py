@@ -75,8 +75,8 @@ def learn(
         str | None,
         typer.Option(
             autocompletion=complete_solver,
-            help="auto, linear-program, column-generation, reduced-program, sgd-al, or a classic "
-            "method such as projection.",
+            help="auto, linear-program, column-generation, reduced-program, primal-dual, sgd-al, "
+            "or a classic method such as projection.",
         ),
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
@@ -89,7 +89,7 @@ def learn(
         int | None, typer.Option(help="Seed of everything that is drawn; 0.", min=0)
     ] = None,
     checkpoint_every: Annotated[
-        float | None, typer.Option(help="Seconds between checkpoints of sgd-al.")
+        float | None, typer.Option(help="Seconds between checkpoints of sgd-al or primal-dual.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help=RESUME)] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,

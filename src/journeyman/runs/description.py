@@ -18,7 +18,7 @@
 
     [solver]
     name = "auto"                  or "linear-program", "column-generation", "reduced-program",
-    time_limit = 60.0              "sgd-al", or a classic method (`SOLVERS`)
+    time_limit = 60.0              "primal-dual", "sgd-al", or a classic method (`SOLVERS`)
 
     [[budgets]]                    a limit on the expected discounted total of a known cost
     cost = "wear"                  one of the costs, or a source with a single one
@@ -401,7 +401,7 @@ def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 EXACT = ("linear-program", "column-generation")
-OVER_FEATURES = ("reduced-program", "sgd-al")
+OVER_FEATURES = ("reduced-program", "primal-dual", "sgd-al")
 """Methods whose features are made from the demonstrations."""
 CLASSICS: Mapping[str, str] = {
     "behaviour-cloning": "BehaviourCloning",

@@ -26,7 +26,8 @@ from journeyman.runs.run_directory import Metrics, RunDirectory
 from journeyman.runs.run_inputs import Inputs, reduced_by, world_digest, world_from
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
-from journeyman.solvers.reduced.descent import SCHEMA_VERSION
+from journeyman.solvers.reduced import descent, stochastic_primal_dual
+from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.running import Watch
 from journeyman.solvers.solve import Choice
@@ -224,9 +225,9 @@ def refuted_declarations(result: Mapping[str, Any]) -> list[str]:
 class ResumableSolver:
     """A solver that can be stopped and continued: what a run gives to `learn`.
 
-    It keeps the states of SGD-AL, which goes on from the last one, and raises `Stop` when it was
-    interrupted; other solvers start again. `learn` may solve more than once, with lowered budgets:
-    every solve has its own checkpoints.
+    It keeps the states of stochastic solvers, which go on from the last one, and raises `Stop` when
+    it was interrupted; other solvers start again. `learn` may solve more than once, with lowered
+    budgets: every solve has its own checkpoints.
     """
 
     def __init__(
@@ -239,11 +240,11 @@ class ResumableSolver:
         self.solver: Solver = choice.solver
         self.reason, self.directory, self.report = choice.reason, directory, report
         self.checkpoint_every = checkpoint_every
-        if checkpoint_every is not None and not isinstance(self.solver, StochasticSubgradient):
+        if checkpoint_every is not None and not isinstance(self.solver, RESUMABLE):
             raise InvalidSolver(
                 f"checkpoint_every = {checkpoint_every}, but {type(self.solver).__name__} keeps no "
                 "states: when it is interrupted it starts again",
-                "Leave it out, or choose the solver sgd-al",
+                "Leave it out, or choose the solver sgd-al or primal-dual",
             )
         self.solves = 0
         self._checkpoints: Checkpoints | None = None
@@ -278,7 +279,7 @@ class ResumableSolver:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         self.solves += 1
         watch.task = type(self.solver).__name__
-        if isinstance(self.solver, StochasticSubgradient):
+        if isinstance(self.solver, RESUMABLE):
             answer = self._continued(self.solver, problem, watch)
         else:
             answer = self.solver.run(problem, watch)
@@ -287,7 +288,10 @@ class ResumableSolver:
         return replace(answer, reason=self.reason)
 
     def _continued(
-        self, solver: StochasticSubgradient, problem: Apprenticeship, watch: Watch
+        self,
+        solver: StochasticSubgradient | StochasticPrimalDual,
+        problem: Apprenticeship,
+        watch: Watch,
     ) -> Answer:
         self._checkpoints = Checkpoints(self.directory / f"solve-{self.solves}")
         step = self._checkpoints.repair()
@@ -301,7 +305,12 @@ class ResumableSolver:
         return answer
 
 
-KIND = "subgradient-state"
+RESUMABLE = (StochasticSubgradient, StochasticPrimalDual)
+STATES = (
+    (descent.KIND, descent.SCHEMA_VERSION),
+    (stochastic_primal_dual.KIND, stochastic_primal_dual.SCHEMA_VERSION),
+)
+"""Kinds of states that solvers write."""
 KEPT = 3
 """States under numbers."""
 LATEST = "latest.npz"
@@ -353,11 +362,13 @@ class Checkpoints:
 
 def step_of(path: Path) -> int | None:
     """The step that a state was saved at; None when the file is missing or damaged."""
-    try:
-        facts, _ = load_arrays(path, KIND, SCHEMA_VERSION)
-        return int(facts["step"])
-    except (InvalidFile, KeyError, TypeError, ValueError):
-        return None
+    for kind, version in STATES:
+        try:
+            facts, _ = load_arrays(path, kind, version)
+            return int(facts["step"])
+        except (InvalidFile, KeyError, TypeError, ValueError):
+            continue
+    return None
 
 
 def _link(source: Path, target: Path) -> None:

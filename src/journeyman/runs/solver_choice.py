@@ -1,6 +1,6 @@
 """From the name of a method to the solver: for a run with its settings, for a study as it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -18,8 +18,16 @@ from journeyman.runs.description import (
 )
 from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
+from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.solve import Choice, default_solver
+
+BY_FEATURES: Mapping[str, Callable[[Features], Solver]] = {
+    "reduced-program": ReducedProgram,
+    "primal-dual": StochasticPrimalDual,
+    "sgd-al": StochasticSubgradient,
+}
+"""What makes the solvers over features."""
 
 
 def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Choice:
@@ -45,6 +53,11 @@ def _named_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
         return ColumnGeneration(**given)
     if asked.name == "reduced-program":
         return ReducedProgram(_features(asked.cells, problem), **given)
+    if asked.name == "primal-dual":
+        return StochasticPrimalDual(
+            _features(asked.cells, problem), accuracy=asked.accuracy, time_limit=asked.time_limit,
+            seed=seed,
+        )  # fmt: skip
     return StochasticSubgradient(
         _features(asked.cells, problem), batch=asked.batch, steps=asked.steps,
         accuracy=asked.accuracy, time_limit=asked.time_limit, seed=seed,
@@ -63,10 +76,8 @@ def compared_solver(
         return LinearProgram()
     if name == "column-generation":
         return ColumnGeneration()
-    if name == "reduced-program":
-        return lambda problem: ReducedProgram(_features(cells, problem))
-    if name == "sgd-al":
-        return lambda problem: StochasticSubgradient(_features(cells, problem))
+    if name in BY_FEATURES:
+        return lambda problem: BY_FEATURES[name](_features(cells, problem))
     if name in ASKING:
         return _asking(name, expert)
     if name not in CLASSICS:

@@ -54,7 +54,7 @@ from journeyman.solvers.reduced.step_rules import (
 )
 from journeyman.storage import PathLike, digest, load_arrays, save_arrays, take
 
-SCHEMA_VERSION = 3
+KIND, SCHEMA_VERSION = "subgradient-state", 3
 TRACE_FIELDS = ("step", "seconds", "loss", "matching", "negativity", "flow", "bound", "error")
 ROUND = 1 << 16
 """Steps of replicas between two looks at the clock, at most; workers build their tables once a
@@ -242,13 +242,13 @@ class Descent:
             facts = {"step": self.state.step, "replicas": [facts for _, facts in kept]}
         trace = np.array(self.trace, dtype=float).reshape(-1, len(TRACE_FIELDS))
         save_arrays(
-            path, "subgradient-state", SCHEMA_VERSION, {**arrays, "trace": trace},
+            path, KIND, SCHEMA_VERSION, {**arrays, "trace": trace},
             **facts, identity=identity,
         )  # fmt: skip
 
     def restore(self, path: PathLike, identity: str) -> None:
         """Continue from a checkpoint of the same run."""
-        facts, arrays = load_arrays(path, "subgradient-state", SCHEMA_VERSION)
+        facts, arrays = load_arrays(path, KIND, SCHEMA_VERSION)
         if facts.get("identity") != identity:
             raise InvalidFile(
                 f"{path} is the checkpoint of another run: world, costs, expert, features, seed or "

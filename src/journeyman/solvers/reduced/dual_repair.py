@@ -12,7 +12,7 @@ is a valid dual point; the better bound of before and after is kept. Points that
 their bounds have more room and lose a little of the bound, so they are tried only when nearer ones
 did not get rid of their slope.
 
-Cost: the products A' S A and one d x d factorisation per round, `DualRepair.seconds` in all.
+Cost: the products A' S A and one d x d factorisation per round, about `DualRepair.round_seconds`.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,15 @@ from journeyman.solvers.reduced.box_dual import BoxDual
 MARGINS = (1e-6, 1e-5, 1e-4)
 """How far inside their bounds the entries start, as a share of the way to the middle."""
 MAX_ROUNDS = 12
+"""Of a point that starts so far inside."""
+ALL_ROUNDS = 18
+"""Of all points of a repair."""
 CAUTION = 0.9
 """Share of the way to the nearest bound that a shortened step goes."""
 WORK_LIMIT = 2e9
 """Products of row entries per round beyond which the point is left as it is."""
 MOST_FEATURES = 5000
-"""Likewise: beyond this a factor takes more than ten seconds and 200 MB."""
+"""Likewise: beyond this a factor takes some seconds and 200 MB."""
 
 Stop = Callable[[], bool]
 
@@ -50,16 +53,23 @@ class DualRepair:
     radius: float
 
     def sharpened(
-        self, witness: ReducedWitness, stop: Stop = lambda: False
+        self,
+        witness: ReducedWitness,
+        stop: Stop = lambda: False,
+        rounds: int = ALL_ROUNDS,
     ) -> tuple[ReducedWitness, float]:
         """The best dual point near `witness` that was found before `stop`, and its lower bound."""
         best, bound = witness, reduced_lower_bound(self.surrogate, witness, self.radius)
         if not self.is_affordable:
             return best, bound
+        left = rounds
         for margin in MARGINS:
-            if stop():
+            if left <= 0 or stop():
                 break
-            moved, vanished = self._without_slope(witness, margin, stop)
+            moved, vanished, used = self._without_slope(
+                witness, margin, stop, min(left, MAX_ROUNDS)
+            )
+            left -= used
             found = reduced_lower_bound(self.surrogate, moved, self.radius)
             if found > bound:
                 best, bound = moved, found
@@ -74,12 +84,10 @@ class DualRepair:
         few = reduced.num_features <= MOST_FEATURES
         return few and _products(reduced.flow_rows) + _products(reduced.pair_rows) <= WORK_LIMIT
 
-    @property
-    def seconds(self) -> float:
-        """About how long a repair takes that needs all rounds of one margin."""
-        if not self.is_affordable:
-            return 0.0
-        return MAX_ROUNDS * seconds(self._rows)
+    @cached_property
+    def round_seconds(self) -> float:
+        """About how long a round takes; nothing where dual points are not moved."""
+        return seconds(self._rows) if self.is_affordable else 0.0
 
     @cached_property
     def _rows(self) -> Matrix:
@@ -90,9 +98,10 @@ class DualRepair:
         return stored_rows(sparse.vstack([flow, pairs], format="csr"))
 
     def _without_slope(
-        self, witness: ReducedWitness, margin: float, stop: Stop
-    ) -> tuple[ReducedWitness, bool]:
-        """A dual point whose slope vanishes to first order, or is smaller; and which of both."""
+        self, witness: ReducedWitness, margin: float, stop: Stop, rounds: int
+    ) -> tuple[ReducedWitness, bool, int]:
+        """A dual point whose slope vanishes to first order, or is smaller; which of both; and after
+        how many rounds."""
         reduced, rows = self.surrogate.reduced, self._rows
         num_states = witness.flow_signs.size
         low = np.concatenate([-np.ones(num_states), np.zeros(witness.negative_pairs.size)])
@@ -105,14 +114,15 @@ class DualRepair:
             fixed = fixed + self.surrogate.penalties.budgets * (
                 reduced.budget_rows.T @ np.clip(witness.broken_budgets, 0.0, 1.0)
             )
-        length = 0.0
-        for _ in range(MAX_ROUNDS):
+        length, used = 0.0, 0
+        while used < rounds:
+            used += 1
             step, length = _affine_step(rows, fixed + rows.T @ v, v, low)
             v = v + length * step
             if length == 1.0 or stop():
                 break
         parts = weights, v[:num_states], v[num_states:], witness.broken_budgets
-        return ReducedWitness(*parts), length == 1.0
+        return ReducedWitness(*parts), length == 1.0, used
 
 
 def _products(rows: Matrix) -> float:
@@ -143,8 +153,9 @@ PIECE = 1 << 17
 """Entries of A that are weighted at a time: they stay in the cache."""
 DENSE_SHARE = 0.06
 """Rows are stored densely when their products number more than this share of M d^2."""
-SPARSE_RATE, DENSE_RATE, FACTOR_RATE = 1e9, 1e10, 3e9
-"""Products a second of an ordinary core: one by one, by BLAS, and in a factorisation."""
+SPARSE_RATE, DENSE_RATE, FACTOR_RATE, MOVE_RATE = 1e9, 1e10, 1e10, 1e8
+"""Products a second of an ordinary core: one by one, by BLAS, and in a factorisation; and entries
+of the matrix that are made, scaled and copied."""
 
 Solve: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -199,7 +210,7 @@ def seconds(block: Matrix) -> float:
     """About how long one Gram matrix of stored rows and its factor take: the same on every
     machine, for whoever must plan with it."""
     num_rows, width = map(float, block.shape)
-    factor = width**3 / 3 / FACTOR_RATE
+    factor = width**3 / 3 / FACTOR_RATE + width**2 / MOVE_RATE
     if isinstance(block, np.ndarray):
         return factor + num_rows * width**2 / DENSE_RATE
     return factor + _products(block) / 2 / SPARSE_RATE

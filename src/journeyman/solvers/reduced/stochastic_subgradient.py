@@ -19,9 +19,10 @@ only the bound in probability is left, and a run ends by its steps or its time.
 Cost. A step costs O(num_costs d) plus the entries of 2 `batch` rows, whatever the number of states;
 for the infinity ball with dense rows, batch 1 and a scalar step O(num_costs + d).
 An evaluation is a pass over all rows; they are made at steps that grow by a constant factor. The
-repair of the dual point takes O(d^3), so it is left out of evaluations until the steps since the
-last one have cost several times as much (`PROOF_SHARE`); what it would cost is counted and not
-timed, so that a run in many pieces proves at the same steps as a run in one.
+repair of the dual point takes O(d^3) a round, so it is left out of evaluations until the steps
+since the last one have cost many times as much (`PROOF_SHARE`), and at the end of a run it has as
+many rounds as the steps have paid for. What it costs is counted and not timed, so that a run in
+many pieces proves at the same steps as a run in one. A time limit includes the last proof.
 
 Reference: Kamoutsi, Banjac, Lygeros 2021, Algorithm 1; with theta_1 = 0 and the constants of the
 errata. Per-coordinate steps: Duchi, Hazan, Singer 2011.
@@ -46,7 +47,7 @@ from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorm
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details, Work
 from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
-from journeyman.solvers.reduced.dual_repair import DualRepair
+from journeyman.solvers.reduced.dual_repair import ALL_ROUNDS, DualRepair
 from journeyman.solvers.reduced.kernels import Motion
 from journeyman.solvers.reduced.rows import DrawnBlocks
 from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
@@ -67,12 +68,14 @@ FIRST_EVALUATION, GROWTH = 2000, 1.25
 """Steps before the first evaluation, and the factor from each to the next."""
 FIRST_BLOCKS, BLOCK_GROWTH, FRESH_ROWS = 4, 1.4, 1 << 15
 """The same in blocks of drawn rows, and the rows that the loss is then estimated on."""
-PROOF_SHARE = 0.25
+PROOF_SHARE = 0.1
 """Time for the repair of dual points, as a share of the time for steps."""
+FREE_PROOF = 0.1
+"""Seconds that the repair at the end of a run may take whatever the share."""
 STEP_OVERHEAD, DRAW_SECONDS, PRODUCT_SECONDS = 5e-7, 3e-8, 2e-10
 """About how long a step, a drawn row and a product of numbers take on an ordinary core."""
-OVERTIME = 0.1
-"""Share of the time spent that the proof of a run may take which a limit has stopped."""
+LAST_PROOF = 0.1
+"""Share of the time so far that the proof may take of a run which a limit stops, or Ctrl-C."""
 RELATIVE_ACCURACY, SCALE_ACCURACY = 0.05, 0.0025
 FAILURE_PROBABILITY = 0.05
 
@@ -193,7 +196,8 @@ class _Run:
             self.schedule = Schedule(FIRST_BLOCKS, BLOCK_GROWTH, self.state.source.steps_per_block)
         else:
             self.repair = DualRepair(surrogate, self.radius)
-            self.between_proofs = steps_between_proofs(self.repair, self.motion)
+            self.step_seconds = seconds_of_step(surrogate, self.motion)
+            self.between_proofs = steps_between_proofs(self.repair, self.step_seconds)
             self.schedule = Schedule()
             self.found = self._evaluate()
 
@@ -221,10 +225,18 @@ class _Run:
             self.descent.take(min(self.descent.stride, goal - self.state.step))
             found = self.found
             bounds = () if found is None else (found.loss, found.loss_lower_bound)
-            if self.watch.report(self.state.step, *bounds):
+            if self.watch.report(self.state.step, *bounds) or self._owes_last_proof:
                 return False
             self._save(self.solver.checkpoint_every)
         return True
+
+    @property
+    def _owes_last_proof(self) -> bool:
+        """Whether what is left of the time is needed for a last repair of the dual point."""
+        if self.repair is None:
+            return False
+        wanted = min(LAST_PROOF * self.watch.elapsed, ALL_ROUNDS * self.repair.round_seconds)
+        return self.watch.remaining < wanted
 
     @property
     def _owes_evaluation(self) -> bool:
@@ -255,8 +267,14 @@ class _Run:
         if not self.state.is_finite:
             return Status.NOT_FINITE
         self._save()
-        before, enough = self.found, self.watch.elapsed * (1 + OVERTIME)
-        found = self._evaluation(lambda: self.watch.elapsed > enough or self.watch.insisted)
+        before, enough = self.found, self.watch.elapsed * (1 + LAST_PROOF)
+        round_seconds = 0.0 if self.repair is None else self.repair.round_seconds
+
+        def stop() -> bool:
+            left = min(enough - self.watch.elapsed, self.watch.remaining)
+            return left < round_seconds or self.watch.insisted
+
+        found = self._evaluation(stop, ALL_ROUNDS)
         if before is not None and self.repair is not None:
             again = ReducedSolution.of(
                 self.surrogate, found.coefficients, before.witness, radius=self.radius
@@ -267,22 +285,26 @@ class _Run:
 
     def _evaluate(self) -> ReducedSolution:
         """The loss of the average, with a proof at the steps that are meant for one."""
-        if self._proves_here:
-            return self._evaluation(lambda: self.watch.must_stop)
-        return self._evaluation(lambda: True)
+        return self._evaluation(lambda: self.watch.must_stop, self._rounds_here)
 
     @property
-    def _proves_here(self) -> bool:
+    def _rounds_here(self) -> int:
+        """Of a repair at this step."""
         if self.repair is None:
-            return False
-        step = self.state.step
-        return step >= self.solver.steps or proves_at(step, self.between_proofs)
+            return 0
+        step, proven = self.state.step, last_proof(self.state.step, self.between_proofs)
+        if step > 0 and step == proven:
+            return ALL_ROUNDS
+        if step < self.solver.steps:
+            return 0
+        earned = max(FREE_PROOF, PROOF_SHARE * self.step_seconds * (step - proven))
+        return int(min(ALL_ROUNDS, earned / max(self.repair.round_seconds, 1e-9)))
 
-    def _evaluation(self, stop: Callable[[], bool]) -> ReducedSolution:
+    def _evaluation(self, stop: Callable[[], bool], rounds: int) -> ReducedSolution:
         average = self.state.average
         if self.repair is None:
             return ReducedSolution.estimated(self.surrogate, average, self._fresh, self.radius)
-        witness, _ = self.repair.sharpened(self.state.witness, stop)
+        witness, _ = self.repair.sharpened(self.state.witness, stop, rounds)
         return ReducedSolution.of(self.surrogate, average, witness, radius=self.radius)
 
     @cached_property
@@ -295,7 +317,7 @@ class _Run:
         """Evaluate and enter it into the trace; False when a limit may have cut the proof short,
         which the trace must not show: a run that goes on from here proves it anew."""
         found, surrogate = self._evaluate(), self.surrogate
-        if self._proves_here and self.watch.must_stop:
+        if self._rounds_here and self.watch.must_stop:
             return False
         self.found = found
         theta = found.coefficients
@@ -323,7 +345,7 @@ class _Run:
         """The policy of the average, with everything that is known about it."""
         found, problem = self.found, self.surrogate.reduced.problem
         if found is None:
-            found = self._evaluation(lambda: True)
+            found = self._evaluation(lambda: True, 0)
         looked = self.repair is not None and self.solver.accuracy != 0
         optimisation = optimisation_of(
             self.descent, self.radius, FAILURE_PROBABILITY,
@@ -359,26 +381,30 @@ class Schedule:
         return goal * self.unit
 
 
-def proves_at(step: int, between: int) -> bool:
-    """Whether the dual point is repaired at an evaluation step: not until `between` steps after
-    the last repair; the same for a run in one piece and in many."""
+def last_proof(step: int, between: int) -> int:
+    """The last evaluation step up to `step` at which the dual point is repaired, or 0: each is at
+    least `between` steps after the one before, the same for a run in one piece and in many."""
     schedule = Schedule()
     proven, here = 0, schedule.after(0)
     while here <= step:
         if here - proven >= between:
             proven = here
         here = schedule.after(here)
-    return step > 0 and proven == step
+    return proven
 
 
-def steps_between_proofs(repair: DualRepair, motion: Motion) -> int:
+def steps_between_proofs(repair: DualRepair, step_seconds: float) -> int:
     """After how many steps a repair has cost `PROOF_SHARE` of them."""
-    reduced = repair.surrogate.reduced
+    return math.ceil(ALL_ROUNDS * repair.round_seconds / (PROOF_SHARE * step_seconds))
+
+
+def seconds_of_step(surrogate: Surrogate, motion: Motion) -> float:
+    """About how long a step takes: the same on every machine."""
+    reduced = surrogate.reduced
     width = reduced.num_features
     entries = sum(
         rows.nnz / rows.shape[0] if sparse.issparse(rows) else width
         for rows in (reduced.pair_rows, reduced.flow_rows)
     )
     products = 2 * width * (reduced.matching_target.size + 4) + 2 * motion.batch * entries
-    step = STEP_OVERHEAD + 2 * DRAW_SECONDS * motion.batch + PRODUCT_SECONDS * products
-    return math.ceil(repair.seconds / (PROOF_SHARE * step))
+    return STEP_OVERHEAD + 2 * DRAW_SECONDS * motion.batch + PRODUCT_SECONDS * products

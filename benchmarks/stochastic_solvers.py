@@ -1,0 +1,222 @@
+"""Time to a proven error of 5 %: SGD-AL, StochasticPrimalDual, ReducedProgram and HiGHS' PDLP.
+
+All minimise the same surrogate loss over the same features, and are asked for
+
+    loss - lower bound <= max(5 % of the loss, 0.25 % of 2N/(1 - discount))
+
+proven: the loss and the bound of every row are recomputed from the data. `ReducedProgram` solves to
+its own tolerance, which is far closer, since it has no use for less; PDLP solves the same box
+program to relative tolerances of 1e-3, and 1e-5 where that proves too little.
+
+Families: slippery grids with macro-cell costs, garnets (random worlds), and the network of four
+queues with its explicit laws. Features are `jm.features.partition` with as many cells as make about
+the wanted number of features; in queues they are the rows of `jm.features.factored`. The seeds of
+the instances are named in the table. CPU seconds of one thread, features and compilation not
+included; a solver that has not proven it after --limit seconds is shown as > with the error that it
+has proven by then.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import journeyman as jm
+from journeyman.arrays import FloatArray
+from journeyman.features.base import every_action
+from journeyman.progress import quiet
+from journeyman.solvers.exact.occupancy_program import LinearModel
+from journeyman.solvers.reduced.box_dual import box_dual
+from journeyman.solvers.reduced.solution import ReducedSolution
+from journeyman.solvers.reduced.stochastic_subgradient import wanted_accuracy
+
+SOLVERS = ("ReducedProgram", "StochasticPrimalDual", "SGD-AL", "PDLP")
+
+
+class Instance(NamedTuple):
+    """A problem with features, and words for it."""
+
+    name: str
+    problem: jm.Apprenticeship
+    features: jm.features.Features
+
+
+class Outcome(NamedTuple):
+    """What a solver has needed, and what it has proven."""
+
+    seconds: float
+    loss: float
+    error: float
+    proven: bool
+
+    def __str__(self) -> str:
+        if self.proven:
+            return f"{self.seconds:.2f} s"
+        return f"> {self.seconds:.0f} s ({self.error:.3g})"
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--families", nargs="*", default=["grid", "garnet", "queue"])
+    parser.add_argument("--features", type=int, nargs="*", default=[64, 256, 1024])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[16, 24, 32], help="of grids")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[11, 12])
+    parser.add_argument("--solvers", nargs="*", default=list(SOLVERS), choices=SOLVERS)
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds of a solver, about")
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    print("CPU seconds to a proven error of max(5 % of the loss, 0.25 % of 2N/(1 - discount))\n")
+    head = ("instance", "pairs", "d", "least loss", "wanted", *options.solvers)
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    _compile(options.solvers)
+    times: dict[str, list[Outcome]] = {name: [] for name in options.solvers}
+    for instance in _instances(options):
+        found = {name: _outcome(name, instance, options.limit) for name in options.solvers}
+        for name, outcome in found.items():
+            times[name].append(outcome)
+        least = min(outcome.loss for outcome in found.values())
+        wanted = wanted_accuracy(None, least, instance.problem)
+        cells = (
+            instance.name, f"{instance.problem.world.num_pairs:,}",
+            f"{instance.features.num_features:,}", f"{least:.4g}", f"{wanted:.3g}",
+            *map(str, found.values()),
+        )  # fmt: skip
+        print("| " + " | ".join(cells) + " |", flush=True)
+    print("\nproven within the limit, and median seconds (a limit counts as itself):")
+    for name, all_of in times.items():
+        seconds = float(np.median([outcome.seconds for outcome in all_of]))
+        proven = sum(outcome.proven for outcome in all_of)
+        print(f"  {name:22}{proven:>3} of {len(all_of)}   {seconds:.2f} s")
+
+
+def _instances(options: argparse.Namespace) -> Iterator[Instance]:
+    for seed in options.seeds:
+        for count in options.features:
+            if "grid" in options.families:
+                for size in options.sizes:
+                    if count <= size * size * 4:
+                        yield _grid(size, count, seed)
+            if "garnet" in options.families:
+                for states in (400, 1500):
+                    if count <= states * 4:
+                        yield _garnet(states, count, seed)
+            if "queue" in options.families:
+                yield _queue(count, seed)
+
+
+def _grid(size: int, count: int, seed: int) -> Instance:
+    world, basis, expert = jm.gallery.grid(size, macro_cells=4, seed=seed)
+    demos = jm.record(world, expert, trajectories=200, horizon=150, seed=seed)
+    features = jm.features.partition(world, demos, num_cells=count // 4)
+    name = f"grid {size} x {size}, seed {seed}"
+    return Instance(name, jm.Apprenticeship(world, basis, demos), features)
+
+
+def _garnet(states: int, count: int, seed: int) -> Instance:
+    world, basis, expert = jm.gallery.garnet(states, num_costs=16, seed=seed)
+    demos = jm.record(world, expert, trajectories=200, horizon=150, seed=seed)
+    actions = world.num_pairs // world.num_states
+    features = jm.features.partition(world, demos, num_cells=count // actions)
+    problem = jm.Apprenticeship(world, basis, demos)
+    return Instance(f"garnet {states}, seed {seed}", problem, features)
+
+
+def _queue(count: int, seed: int) -> Instance:
+    network = jm.gallery.queues(4, buffers=(7, 5, 5, 7), discount=0.95)
+    world, basis = network.explicit()
+    demos = jm.record(network.world, network.longer, trajectories=200, horizon=150, seed=seed)
+    target = jm.Apprenticeship(network.world, network.costs, demos).expectation.values
+    actions = jm.features.single_actions(network.world)
+    heuristics = [network.longer, network.uniform, *actions]
+    knots = max(2, round((count / len(heuristics)) ** 0.25))
+    made = jm.features.factored(network.world, network.radix, demos, heuristics, knots)
+    everywhere = every_action(np.arange(world.num_states), world.num_actions)
+    features = jm.features.Features(made.rows(*everywhere).tocsr())
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(target))
+    return Instance(f"queues, {knots} knots, seed {seed}", problem, features)
+
+
+def _compile(solvers: Sequence[str]) -> None:
+    for name in solvers:
+        _outcome(name, _grid(6, 16, 0), 5.0)
+
+
+def _outcome(name: str, instance: Instance, limit: float) -> Outcome:
+    run: Callable[[Instance, float], ReducedSolution] = {
+        "ReducedProgram": _reduced_program, "StochasticPrimalDual": _primal_dual,
+        "SGD-AL": _subgradient, "PDLP": _pdlp,
+    }[name]  # fmt: skip
+    started = time.process_time()
+    found = run(instance, limit)
+    seconds = time.process_time() - started
+    error = found.optimisation_error
+    proven = error <= wanted_accuracy(None, found.loss, instance.problem)
+    return Outcome(seconds, found.loss, error, proven)
+
+
+def _solved(instance: Instance, solver: jm.solvers.Solver) -> ReducedSolution:
+    found = jm.solve(instance.problem, solver, observer=quiet).reduced
+    assert found is not None
+    return found
+
+
+def _reduced_program(instance: Instance, limit: float) -> ReducedSolution:
+    return _solved(instance, jm.ReducedProgram(instance.features, time_limit=limit))
+
+
+def _primal_dual(instance: Instance, limit: float) -> ReducedSolution:
+    solver = jm.solvers.StochasticPrimalDual(instance.features, time_limit=limit, epochs=10**9)
+    return _solved(instance, solver)
+
+
+def _subgradient(instance: Instance, limit: float) -> ReducedSolution:
+    solver = jm.StochasticSubgradient(instance.features, time_limit=limit, steps=10**9)
+    return _solved(instance, solver)
+
+
+def _pdlp(instance: Instance, limit: float) -> ReducedSolution:
+    """The primal-dual method of HiGHS on the box program of `ReducedProgram`."""
+    reduced = jm.problem.Reduced(instance.problem, instance.features)
+    surrogate = jm.problem.Surrogate(reduced, jm.ExactPenalty())
+    box, radius = box_dual(reduced, surrogate.penalties), reduced.mixture_radius
+    started = time.process_time()
+    for tolerance in (1e-3, 1e-5):
+        v, x = _run_pdlp(box.linear_model(), tolerance, limit - time.process_time() + started)
+        theta = box.coefficients(x)
+        theta = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
+        witness = box.witness(v, surrogate.penalties)
+        solution = ReducedSolution.of(surrogate, theta, witness, radius=radius)
+        if solution.optimisation_error <= wanted_accuracy(None, solution.loss, instance.problem):
+            break
+    return solution
+
+
+def _run_pdlp(
+    model: LinearModel, tolerance: float, seconds: float
+) -> tuple[FloatArray, FloatArray]:
+    """Columns, and the multipliers of the equations."""
+    import highspy
+
+    highs, matrix = highspy.Highs(), model.columns
+    tolerances = ("pdlp_optimality", "primal_feasibility", "dual_feasibility")
+    options = {f"{name}_tolerance": tolerance for name in tolerances}
+    words = {"output_flag": False, "threads": 1, "solver": "pdlp", "time_limit": max(seconds, 1)}
+    for name, value in {**options, **words}.items():
+        highs.setOptionValue(name, value)
+    highs.passModel(
+        *matrix.shape, matrix.nnz, int(highspy.MatrixFormat.kColwise),
+        int(highspy.ObjSense.kMinimize), 0.0, model.cost, model.lower, model.upper,
+        model.row_lower, model.row_upper, matrix.indptr.astype(np.int32),
+        matrix.indices.astype(np.int32), matrix.data, np.zeros(matrix.shape[0], dtype=np.int32),
+    )  # fmt: skip
+    highs.run()
+    found = highs.getSolution()
+    return np.array(found.col_value), np.array(found.row_dual)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
