@@ -248,5 +248,6 @@ EXPECTED = {
     ("scaling-out.md", 0): the_same_number_twice,
     ("sgd-al.md", 0): nothing_false,
     ("sgd-al.md", 1): nothing_false,
+    ("sgd-al.md", 2): nothing_false,
 }
 """What a block shows; by default something."""
