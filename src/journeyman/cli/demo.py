@@ -95,7 +95,11 @@ def _text(
     report: Path | None,
 ) -> str:  # fmt: skip
     problem, answer, world = apprentice.problem, apprentice.answer, apprentice.problem.world
-    words = [line for one in apprentice.summary().splitlines() for line in wrap(one, WIDTH)]
+    from journeyman.certificate.presentation import brief, premises_in_words
+
+    certificate = apprentice.certificate
+    assumed = premises_in_words(certificate.premises)
+    words = [*wrap(brief(certificate), WIDTH), *wrap(assumed, WIDTH)]
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "
@@ -151,7 +155,7 @@ def _gaps(
     why = (
         "Cloning copies the expert state by state. It comes closer here because this expert is one "
         "fixed policy and was seen in every state that matters. The apprentice matches the "
-        f"recorded totals, their sampling error of {noise:.4f} included: it needs neither."
+        f"recorded totals, their sampling error of {noise:.4f} included, and needs no fixed expert."
     )
     return [
         "In truth, which is known in an example only, the policy costs more than the expert by",
