@@ -113,3 +113,27 @@ def test_steps_behind_shared_laws_are_counted_once(tmp_path, call):
     assert facts["pairs"] == 8
     assert facts["observed_transitions"] == facts["fewest_observations"] == 3
     assert facts["shared_laws"] == 1
+
+
+def test_names_go_from_tables_through_options_to_an_audited_run(tmp_path, call, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "laws.csv").write_text(
+        "State,Action,Next State,Probability\nok,run,ok,0.9\nok,run,worn,0.1\nworn,run,broken,1\n"
+    )
+    (tmp_path / "costs.csv").write_text("State,wear\nok,0\nworn,1\nbroken,1\n")
+    (tmp_path / "demos.csv").write_text(
+        "Episode,Date,State,Action,Next State,Terminated\n"
+        "a,2024-06-01,worn,run,worn,yes\na,2024-05-31,ok,run,worn,no\n"
+    )
+    named = ("--initial", "ok", "--absorbing", "broken")
+    assert call("world", "import", "laws.csv", "w.npz", "--discount", "0.9", *named).code == 0
+    given = ("--world", "w.npz", "--costs", "costs.csv", "--demonstrations", "demos.csv")
+    shown = call("learn", "run", *given)
+    assert shown.code == 3
+    words = " ".join(shown.err.split())
+    assert "line 2: episode 0, step 1: the step from state 2 ('worn') by action 0 ('run')" in words
+    shown = call("learn", "run", *given, "--terminal-state", "brokn")
+    assert "--terminal-state is 'brokn'" in shown.err
+    assert "'broken'?" in shown.err
+    assert call("learn", "run", *given, "--terminal-state", "broken").code == 0
+    assert call("audit", "run").code == 0

@@ -118,13 +118,16 @@ class RunDescription:
         _require_cost_class(self.cost_class)
         premises_in(self.expert_is)
         _require_choice("solver.name", self.solver.name, SOLVERS)
+        if isinstance(self.terminal_state, str) and WHOLE.fullmatch(self.terminal_state):
+            object.__setattr__(self, "terminal_state", int(self.terminal_state))
         for name, least in (
             ("seed", 0),
             ("truncated_at", 1),
+            ("terminal_state", 0),
             ("horizon", 1),
         ):
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is not None and not isinstance(value, str) and value < least:
                 raise wrong_setting(name, value, f"Give a whole number from {least}")
         if self.step_discount is not None and self.horizon is None:
             raise wrong_setting(
@@ -343,6 +346,7 @@ def cost_class_of(name: str) -> "CostClass":
         raise InvalidSettings(what, fault.remedy) from fault
 
 
+WHOLE = re.compile("-?[0-9]{1,18}")
 PREMISES = {
     "rational": ("Rational", "regret_per_step"),
     "nearly-optimal": ("NearlyOptimal", "regret"),
