@@ -40,6 +40,7 @@ from journeyman.problem.expert_premises import (
     ExpertPremise,
     Rational,
 )
+from journeyman.problem.rational import RationalSet
 from journeyman.progress import Event
 from journeyman.report.grid_maps import recorded_visits
 from journeyman.report.saved_run import read_run
@@ -472,9 +473,13 @@ def view_of(found: Apprentice | Certificate, job: dict[str, Any], seconds: float
 
 def next_start(certificate: Certificate) -> int | None:
     """The advised start: a state in which something can be chosen."""
-    assert certificate.regret is not None
-    world = certificate.problem.world
-    return certificate.regret.next_start(np.flatnonzero(~world.absorbing).astype(float))
+    regret, problem = certificate.regret, certificate.problem
+    assert regret is not None
+    if regret.contributions is None and regret.valid:  # of a run that was read back
+        given = RationalSet.of(problem, (), certificate.failure_probability)
+        member = given.solved(certificate.expectations)[1]
+        regret = replace(regret, contributions=given.openness(member))
+    return regret.next_start(np.flatnonzero(~problem.world.absorbing).astype(float))
 
 
 def _solver_words(found: Apprentice | Certificate) -> str:
