@@ -80,3 +80,15 @@ def test_columns_are_taken_for_all_but_few_pairs_of_a_horizon():
     assert isinstance(few.solver, jm.LinearProgram)
     assert isinstance(many.solver, jm.ColumnGeneration)
     assert "horizon" in many.reason
+
+
+def test_a_large_second_stage_is_for_smoothing(tiny_limits, monkeypatch):
+    """Unless all policies have the same surplus, as with the cells of a grid."""
+    world, basis, _ = jm.gallery.grid(12, macro_cells=3, discount=0.99)
+    monkeypatch.setattr(default_choice, "SURPLUS", 100)
+    assert isinstance(default_solver(grid_problem(0.99, jm.Simplex()))[0], jm.LinearProgram)
+    uneven = jm.CostBasis(basis.matrix.toarray() * np.arange(1, 10))
+    nobody = jm.ExpertExpectation(np.zeros(9))
+    chosen = default_solver(jm.Apprenticeship(world, uneven, nobody, jm.Simplex()))
+    assert isinstance(chosen.solver, jm.solvers.SmoothedProgram)
+    assert chosen.reason == "a large second stage, 576 pairs"

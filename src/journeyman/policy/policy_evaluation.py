@@ -323,6 +323,22 @@ def factorise(matrix: SparseMatrix) -> Any:
     )  # fmt: skip
 
 
+def substituted_block(factor: Any, right: FloatArray) -> FloatArray:
+    """A^{-1} right for a block, by the factor of `factorise`.
+
+    SuperLU solves column by column; a compiled loop over the block is several times faster.
+    A = R' L U C' with the permutations of SuperLU.
+    """
+    from journeyman.policy.system_kernels import backward_substitution, forward_substitution
+
+    lower, upper = factor.L, factor.U
+    x = np.empty_like(right)
+    x[factor.perm_r] = right
+    forward_substitution(lower.data, lower.indices, lower.indptr, x)
+    backward_substitution(upper.data, upper.indices, upper.indptr, upper.diagonal(), x)
+    return np.asarray(x[factor.perm_c])
+
+
 def substituted(system: CompiledSystem, b: FloatArray, *, transposed: bool) -> FloatArray:
     """A^{-1} b, or A'^{-1} b, where steps lead forward: one pass over the transitions."""
     from journeyman.policy.system_kernels import backward_values, forward_visits
@@ -484,7 +500,7 @@ class Chains:
                 compiled_system(matrix, self.world.discount), right, transposed=False
             )
         if self.direct:
-            x = self._substituted(choice, right)
+            x = substituted_block(self._factor(choice), right)
         else:
             x = self._krylov(matrix, right, accuracy)
         self._solve_failed_again(matrix, right, x, accuracy)
@@ -499,21 +515,6 @@ class Chains:
             system = DiscountedSystem(self.world.continuation[choice], self.world.discount)
             self._factored = choice, factorise(system.matrix)
         return self._factored[1]
-
-    def _substituted(self, choice: IntArray, right: FloatArray) -> FloatArray:
-        """SuperLU solves column by column; a compiled loop over the block is several times faster.
-
-        A = R' L U C' with the permutations of SuperLU.
-        """
-        from journeyman.policy.system_kernels import backward_substitution, forward_substitution
-
-        factor = self._factor(choice)
-        lower, upper = factor.L, factor.U
-        x = np.empty_like(right)
-        x[factor.perm_r] = right
-        forward_substitution(lower.data, lower.indices, lower.indptr, x)
-        backward_substitution(upper.data, upper.indices, upper.indptr, upper.diagonal(), x)
-        return np.asarray(x[factor.perm_c])
 
     def _krylov(self, matrix: SparseMatrix, right: FloatArray, accuracy: float) -> FloatArray:
         from journeyman.policy.system_kernels import bicgstab, bicgstab_block

@@ -432,3 +432,58 @@ def backward_soft_plan(
                 shares += np.exp((least - ahead[k]) / heat)
             least -= heat * np.log(shares)
         values[state] = least / left
+
+
+@kernel
+def soft_step(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    offsets: IntArray,
+    cost: FloatArray,
+    discount: float,
+    temperature: float,
+    values: FloatArray,
+    law: FloatArray,
+    soft: FloatArray,
+    least: FloatArray,
+    mean: FloatArray,
+) -> None:
+    """Of cost + discount P values in each state: the soft-greedy law at a temperature, the soft
+    minimum, the minimum, and the mean under the law."""
+    for state in range(soft.size):
+        best = np.inf
+        for pair in range(offsets[state], offsets[state + 1]):
+            total = 0.0
+            for entry in range(indptr[pair], indptr[pair + 1]):
+                total += data[entry] * values[indices[entry]]
+            law[pair] = cost[pair] + discount * total
+            best = min(best, law[pair])
+        shares, above = 0.0, 0.0
+        for pair in range(offsets[state], offsets[state + 1]):
+            beyond = law[pair] - best
+            law[pair] = np.exp(-beyond / temperature)
+            shares += law[pair]
+            above += law[pair] * beyond
+        for pair in range(offsets[state], offsets[state + 1]):
+            law[pair] /= shares
+        soft[state] = best - temperature * np.log(shares)
+        least[state] = best
+        mean[state] = best + above / shares
+
+
+@vector_kernel
+def centre_rows(
+    rows: FloatArray, ends: IntArray, law: FloatArray, weights: FloatArray, out: FloatArray
+) -> None:
+    """out = weights * (rows - their mean under the law), group by group."""
+    count = rows.shape[1]
+    mean = np.empty(count)
+    for group in range(ends.size - 1):
+        mean[:] = 0.0
+        for i in range(ends[group], ends[group + 1]):
+            for k in range(count):
+                mean[k] += law[i] * rows[i, k]
+        for i in range(ends[group], ends[group + 1]):
+            for k in range(count):
+                out[i, k] = weights[i] * (rows[i, k] - mean[k])

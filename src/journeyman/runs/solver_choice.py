@@ -16,12 +16,17 @@ from journeyman.runs.description import (
     SolverDescription,
     wrong_setting,
 )
-from journeyman.solvers import ColumnGeneration, LinearProgram, Solver
+from journeyman.solvers import ColumnGeneration, LinearProgram, SmoothedProgram, Solver
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.solve import Choice, default_solver
 
+EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram]] = {
+    "linear-program": LinearProgram,
+    "column-generation": ColumnGeneration,
+    "smoothed-program": SmoothedProgram,
+}
 BY_FEATURES: Mapping[str, Callable[[Features], Solver]] = {
     "reduced-program": ReducedProgram,
     "primal-dual": StochasticPrimalDual,
@@ -47,10 +52,8 @@ def _named_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
         return _classic(asked, given | {"accuracy": asked.accuracy, "seed": seed})
     if asked.tolerance is not None:
         given["tolerance"] = asked.tolerance
-    if asked.name == "linear-program":
-        return LinearProgram(**given)
-    if asked.name == "column-generation":
-        return ColumnGeneration(**given)
+    if asked.name in EXACT:
+        return EXACT[asked.name](**given)
     if asked.name == "reduced-program":
         return ReducedProgram(_features(asked.cells, problem), **given)
     if asked.name == "primal-dual":
@@ -72,10 +75,8 @@ def compared_solver(
     >>> compared_solver("linear-program")
     LinearProgram(engine=None, threads=1, time_limit=None, tolerance=1e-07)
     """
-    if name == "linear-program":
-        return LinearProgram()
-    if name == "column-generation":
-        return ColumnGeneration()
+    if name in EXACT:
+        return EXACT[name]()
     if name in BY_FEATURES:
         return lambda problem: BY_FEATURES[name](_features(cells, problem))
     if name in ASKING:

@@ -22,6 +22,8 @@ from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
+from journeyman.solvers.exact.second_stage import constant_surplus
+from journeyman.solvers.exact.smoothed_program import SmoothedProgram
 from journeyman.solvers.running import Watch
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
@@ -43,6 +45,12 @@ SHORT, FEW_SUMS = 0.65, 700.0
 that: starts hardly meet within a short horizon, and few columns do for few costs."""
 COLUMNS_TOLERANCE = 1e-8
 """Of 2N/(1 - discount): what interior points usually reach when they are asked for 1e-7."""
+SMOOTHED_TOLERANCE = 1e-7
+"""What they are asked for; the last calls of smoothing gain several digits, as theirs do."""
+TABLE_BYTES = 2**29
+"""Of the table (states x costs) that `SmoothedProgram` keeps."""
+SURPLUS = 9_000
+"""Pairs up to which general engines solve the second stage of `Simplex` quickly."""
 PATIENCE_FOR_SURPLUS = 2
 """`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
@@ -158,6 +166,7 @@ def default_solver(problem: Apprenticeship) -> Choice:
     if (
         not layered
         and pairs <= factor * NARROW * _size_of_starts(problem)
+        and not _tilts(problem)
         and is_narrow(problem.world)
     ):
         reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
@@ -169,8 +178,24 @@ def default_solver(problem: Apprenticeship) -> Choice:
         reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
         return Choice(ReducedProgram(features), reason)
     kind = "world with a horizon, which one pass plans in" if layered else "large world"
-    reason = f"a {kind}, {pairs} pairs"
-    return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)
+    solver: Solver = ColumnGeneration(tolerance=_tolerance(problem, COLUMNS_TOLERANCE))
+    if not layered and _suits_smoothing(problem):
+        kind = "large second stage" if _tilts(problem) else "world that is not narrow"
+        exact = None if problem.cost_class.has_surplus else SMOOTHED_TOLERANCE
+        solver = SmoothedProgram(tolerance=exact and _tolerance(problem, exact))
+    return Choice(solver, f"a {kind}, {pairs} pairs")
+
+
+def _suits_smoothing(problem: Apprenticeship) -> bool:
+    """Worlds that are not narrow mix fast: few states change their action at a time."""
+    table = 8 * problem.world.num_states * problem.basis.num_costs
+    return table <= TABLE_BYTES and (_tilts(problem) or not is_narrow(problem.world))
+
+
+def _tilts(problem: Apprenticeship) -> bool:
+    """Whether a second stage is so large that general engines take long to solve it."""
+    large = problem.cost_class.has_surplus and problem.world.num_pairs > SURPLUS
+    return large and constant_surplus(problem) is None
 
 
 def _size_of_starts(problem: Apprenticeship) -> float:
@@ -182,8 +207,8 @@ def _size_of_starts(problem: Apprenticeship) -> float:
     return SHORT if is_short else 1.0
 
 
-def _tolerance(problem: Apprenticeship) -> float | None:
-    """In worlds that a linear program could still serve, columns are as exact as it would be."""
+def _tolerance(problem: Apprenticeship, share: float) -> float | None:
+    """In worlds that a linear program could still serve, others are as exact as it would be."""
     if problem.world.num_pairs > NARROW:
         return None
-    return COLUMNS_TOLERANCE * problem.gap_scale or None
+    return share * problem.gap_scale or None

@@ -241,7 +241,7 @@ def test_worlds_with_entangled_states_are_not_narrow(monkeypatch):
     world, basis, _ = jm.gallery.garnet(200)
     problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(np.zeros(8)))
     monkeypatch.setattr(choice_of_engine, "SMALL", 10)
-    assert isinstance(default_solver(problem)[0], jm.ColumnGeneration)
+    assert isinstance(default_solver(problem)[0], jm.solvers.SmoothedProgram)
 
 
 def grid_problem(cost_class):

@@ -10,10 +10,11 @@ All numbers are in the units of `dual_set.UnitProgram`, in which values are of s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, IntArray, dense
+from journeyman.arrays import FloatArray, IntArray, Matrix, dense
 from journeyman.policy import extract
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy_evaluation import BLOCK_BYTES, Chains
@@ -21,7 +22,7 @@ from journeyman.policy.table import Policy
 from journeyman.problem import Apprenticeship, Witness
 from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
-from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
+from journeyman.solvers.exact.dual_set import DualSet, KnownWeights, UnitProgram
 from journeyman.solvers.exact.start_blocks import Blocks, Core, StartRows, core_around, value_blocks
 from journeyman.solvers.running import Status, Watch
 
@@ -62,6 +63,52 @@ class DualPoint:
     bound: float
     dual: FloatArray
     values: FloatArray
+
+
+class BoundedSearch(Protocol):
+    """A search with two bounds, in the units of its task, that are valid after every call."""
+
+    task: UnitProgram
+    watch: Watch
+    duals: DualSet
+    costs: Matrix
+    best: DualPoint
+    tolerance: float
+    accuracy: float
+    memory_limit: float
+    upper: float
+    calls: int
+    trace: list[tuple[float, float, float]]
+
+    def __init__(
+        self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
+    ) -> None: ...
+
+    @property
+    def lower(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def excess(self) -> float: ...
+
+    @property
+    def held_bytes(self) -> int: ...
+
+    @property
+    def bounds(self) -> tuple[float, float]: ...
+
+    @property
+    def description(self) -> str: ...
+
+    def call(self) -> bool: ...
+
+    def take_over(self, other: Any) -> None: ...
+
+    def raise_prices(self, factor: float) -> None: ...
+
+    def policy(self, accuracy: float) -> Policy: ...
 
 
 class ColumnSearch:
@@ -274,7 +321,7 @@ class ColumnSearch:
         return ColumnPool(world, start_rows, own)
 
 
-def generate(search: ColumnSearch, most: int) -> Status:
+def generate(search: BoundedSearch, most: int) -> Status:
     """Call until the bounds meet: OPTIMAL in the search's own units, or what stopped it."""
     watch, gaps = search.watch, [np.inf]
     while search.gap > search.tolerance:
@@ -294,7 +341,7 @@ def generate(search: ColumnSearch, most: int) -> Status:
 
 
 def keep_budgets(
-    search: ColumnSearch, most: int, status: Status, allowed: float | None = None
+    search: BoundedSearch, most: int, status: Status, allowed: float | None = None
 ) -> Status:
     """Raise prices and go on until the mixture keeps the budgets, or has had its chances."""
     for _ in range(RAISES):
@@ -318,7 +365,7 @@ ROUNDING = 1e-12
 
 def evaluated(
     problem: Apprenticeship,
-    search: ColumnSearch,
+    search: BoundedSearch,
     witness: Witness,
     is_good: Callable[[Solution], bool],
 ) -> Solution:
@@ -329,7 +376,7 @@ def evaluated(
     stopped = search.watch.must_stop and search.gap > search.tolerance
     accuracy = max(search.accuracy, HURRIED) if stopped else search.accuracy
     rough = Solution.of(problem, search.policy(accuracy), witness)
-    if search.mixture is None or stopped or is_good(rough):
+    if search.upper == np.inf or stopped or is_good(rough):
         return rough
     fine = Solution.of(problem, search.policy(EXACT), witness)
     return min(rough, fine, key=lambda solution: solution.value)

@@ -202,6 +202,22 @@ class UnitProgram:
             first_dual=lower, never_negative=False,
         )  # fmt: skip
 
+    def tilted(self, share: float, duals: DualSet) -> "UnitProgram":
+        """The gap, and `share` times the mean of the scaled costs:
+
+            minimise  max over y of <y, z> + share sum_i z_i/n  =  max over y of <y + share/n, z>
+
+        `duals` are those of this task, perhaps with raised prices of budgets.
+        """
+        assert duals.chosen is not None
+        centre = duals.chosen.centre + share / duals.num_costs
+        first = self.first_dual.copy()
+        first[: duals.num_costs] += share / duals.num_costs
+        return replace(
+            self, duals=replace(duals, chosen=replace(duals.chosen, centre=centre)),
+            first_dual=first, never_negative=False,
+        )  # fmt: skip
+
     def witness(self, dual: FloatArray, values: FloatArray) -> Witness:
         """A dual point in the problem's own units."""
         both, count = dual * self.dual_units, self.duals.num_costs

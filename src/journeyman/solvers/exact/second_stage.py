@@ -19,6 +19,9 @@ where L is what no policy's cost Psi (w + tilt * scale) + D xi can go below, les
 2N/(1 - discount). The slice is thin: the simplex method and Clarabel find their way in it, the
 interior-point engines of HiGHS make no headway, and all of them need several times the iterations.
 
+By smoothing (`second_stage_by_tilts`) the tilted program is solved as the first stage was, with the
+same proof.
+
 By column generation (`second_stage_by_columns`), with z_i the n scaled differences to the target,
 
     minimise   sum_i z_i      over policies with  z_i <= level for every i,  budgets
@@ -50,7 +53,7 @@ from journeyman.problem.bounds import priced_cost
 from journeyman.solvers.answer import Answer, Details, Solution, Work, total_surplus
 from journeyman.solvers.exact.column_search import (
     SAFETY,
-    ColumnSearch,
+    BoundedSearch,
     DualPoint,
     allowance,
     evaluated,
@@ -84,19 +87,19 @@ def has_second_stage(problem: Apprenticeship) -> bool:
     return problem.cost_class.has_surplus and problem.basis.num_costs > 1
 
 
-def near(search: ColumnSearch, tolerance: float) -> float:
+def near(search: BoundedSearch, tolerance: float) -> float:
     """The distance of the bounds, in the search's own units, at which a second stage has room."""
     return SAFETY * tolerance / search.task.unit
 
 
 def second_stage_by_columns(
-    problem: Apprenticeship, first: ColumnSearch, tolerance: float, most: int
+    problem: Apprenticeship, first: BoundedSearch, tolerance: float, most: int
 ) -> Answer:
     """Among the policies that `first` and the tolerance allow, one of largest total surplus."""
     task, count = first.task, problem.basis.num_costs
     room = max(near(first, tolerance) - first.gap, 0.0) / 2
     level = first.upper + room
-    second = ColumnSearch(
+    second = type(first)(
         task.of_surplus(level, first.duals), SAFETY * tolerance * count, first.watch
     )
     second.best = _cheapest_pair(second)
@@ -119,6 +122,55 @@ def second_stage_by_columns(
     )  # fmt: skip
 
 
+SHARES = (1e-3, 1e-2, 1e-4)
+"""Weights of the mean cost beside the gap. A smaller one is more often exact, and has to be solved
+more exactly."""
+
+
+def second_stage_by_tilts(
+    problem: Apprenticeship, first: BoundedSearch, tolerance: float, most: int
+) -> Answer:
+    """The same by the tilted program, over weights y + share/n: its dual points divided by the
+    share are those of the second stage, and prove as much of the surplus."""
+    task, calls = first.task, first.calls
+    witness = task.witness(first.best.dual, first.best.values)
+
+    def is_good(solution: Solution) -> bool:
+        return is_optimal(problem, solution, tolerance)
+
+    best = safe = evaluated(problem, first, witness, is_good)
+    status = Status.OPTIMAL if is_good(safe) else Status.INACCURATE
+    bound = constant_surplus(problem)
+    for share in SHARES if bound is None else ():
+        second = type(first)(task.tilted(share, first.duals), share * tolerance / 2, first.watch)
+        second.take_over(first)
+        with second.watch.aside("gap and mean cost"):
+            status = keep_budgets(second, most, generate(second, most))
+        calls += second.calls
+        bold = evaluated(problem, second, witness, is_good)
+        if is_good(bold) and status not in STOPPED:
+            point = DualPoint(0.0, second.best.dual / share, second.best.values / share)
+            bound = surplus_bound(problem, task, bold.value, point)
+            best, missing = bold, bound - total_surplus(problem, bold.occupancy.measure)
+            if missing <= problem.basis.num_costs * allowance(bold, tolerance):
+                status = Status.OPTIMAL
+                break
+        elif not is_good(bold):
+            bold = _boldest_mixture(problem, safe, bold, witness, tolerance)
+            best = max(best, bold, key=lambda one: total_surplus(problem, one.occupancy.measure))
+        if status in STOPPED:
+            break
+        status = Status.INACCURATE
+    surplus = total_surplus(problem, best.occupancy.measure)
+    proven = "nothing is proven" if bound is None else f"no policy has more than {bound:.9g}"
+    return Answer(
+        problem, status, f"{first.description}, then {calls - first.calls} calls for the surplus",
+        best, Details(work=Work(iterations=calls, forward_solves=calls)),
+        log=f"total surplus {surplus:.9g} with a gap of {best.value:.9g}; with one of at most that "
+        f"{proven}",
+    )  # fmt: skip
+
+
 def surplus_bound(
     problem: Apprenticeship, task: UnitProgram, level: float, point: DualPoint
 ) -> float:
@@ -132,17 +184,17 @@ def surplus_bound(
     return float(count * ((total - 1) * (level - least) - least + rounding))
 
 
-def _cheapest_pair(search: ColumnSearch) -> DualPoint:
+def _cheapest_pair(search: BoundedSearch) -> DualPoint:
     """No policy costs less in total than the cheapest pair for ever.
 
     Where the costs add up to the same in every pair, as those of a partition do, nothing is better.
     """
-    dual, world = search.task.first_dual, search.world
+    dual, world = search.task.first_dual, search.task.world
     least = float(np.asarray(search.costs @ dual).min()) * world.effective_horizon
     return DualPoint(least - float(search.task.target @ dual), dual, np.zeros(world.num_states))
 
 
-def _generate(search: ColumnSearch, room: float, most: int) -> Status:
+def _generate(search: BoundedSearch, room: float, most: int) -> Status:
     """Until the bounds meet; prices rise while the level or a budget stays broken."""
     if most < 1:
         return Status.OPTIMAL if search.gap <= search.tolerance else Status.STEP_LIMIT
@@ -151,7 +203,7 @@ def _generate(search: ColumnSearch, room: float, most: int) -> Status:
 
 
 def _solution(
-    problem: Apprenticeship, first: ColumnSearch, second: ColumnSearch, tolerance: float
+    problem: Apprenticeship, first: BoundedSearch, second: BoundedSearch, tolerance: float
 ) -> Solution:
     """The second stage's policy if it keeps the level, else a mixture with the first one's."""
     witness = first.task.witness(first.best.dual, first.best.values)
@@ -218,7 +270,7 @@ def second_stage_of(
     watch: Watch,
 ) -> Stage:
     """The second stage, from the exact program and its first optimal measure."""
-    bound = _constant(problem)
+    bound = constant_surplus(problem)
     if bound is not None:
         return Stage(Status.OPTIMAL, first, bound)
     least = problem.gap(extract(problem.world, first))
@@ -231,7 +283,7 @@ def second_stage_of(
     return _sliced(problem, model, least, engine, effort, watch)
 
 
-def _constant(problem: Apprenticeship) -> float | None:
+def constant_surplus(problem: Apprenticeship) -> float | None:
     """Every policy's surplus, when the scaled costs add up to the same in every pair."""
     scale = problem.cost_class.scaling(problem.basis.num_costs)
     total = problem.cost_of(scale)
