@@ -38,8 +38,8 @@ PEERS = ("CVXPY", "HIPO")
 OURS = "journeyman"
 LIMIT = 120.0
 OWN_LIMIT = 600.0
-SMALL = 256
-"""States of the world that loads what is needed."""
+SMALL = 576
+"""States of the world that loads what is needed, iterative solvers among it."""
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS")
 Array = np.ndarray[Any, Any]
 Numbers = dict[str, Any]
