@@ -95,11 +95,9 @@ def _text(
     report: Path | None,
 ) -> str:  # fmt: skip
     problem, answer, world = apprentice.problem, apprentice.answer, apprentice.problem.world
-    from journeyman.certificate.presentation import brief, premises_in_words
+    from journeyman.report.text import result_in_short
 
-    certificate = apprentice.certificate
-    assumed = premises_in_words(certificate.premises)
-    words = [*wrap(brief(certificate), WIDTH), *wrap(assumed, WIDTH)]
+    words = [line for one in result_in_short(apprentice.certificate) for line in wrap(one, WIDTH)]
     return "\n".join(
         [
             f"A {size} x {size} grid with slippery floor: {world.num_states} states, "

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from journeyman.certificate.presentation import has_goal, percent
+from journeyman.certificate import Certificate
+from journeyman.certificate.presentation import brief, has_goal, percent, premises_in_words
 from journeyman.errors import InvalidWorld
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship
@@ -62,3 +63,8 @@ def policy_map(world: World, policy: Policy) -> str:
         sure = law.max() >= CLEAR_PREFERENCE
         picture[row, column] = ARROWS.get(name, name[:1]) if sure else UNDECIDED
     return "\n".join(" ".join(line) for line in picture)
+
+
+def result_in_short(certificate: Certificate) -> tuple[str, str]:
+    """The result in a sentence or two, and what it assumes."""
+    return brief(certificate), premises_in_words(certificate.premises)
