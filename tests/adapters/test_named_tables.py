@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import journeyman as jm
+from journeyman.policy.listing import Listing
 
 LAWS = """State, Action ,Next State,Probability
 pump-ok,run,pump-ok,0.9
@@ -240,3 +241,20 @@ def test_options_and_messages_speak_of_names(world, tmp_path):
     assert ended.last_states.tolist() == [0]
     with pytest.raises(jm.errors.InvalidInput, match=r"'pump-brokn', .* mean 'pump-broken'"):
         jm.read_demonstrations(broken, world=ending, terminal_state="pump-brokn")
+
+
+def test_a_named_state_where_episodes_end_is_an_end_itself():
+    log = pd.DataFrame({
+        "Visit": ["x"] * 4, "episode": ["a", "a", "b", "b"], "time": [1.5, 2, 1, 7],
+        "state": ["ward", "ward", "ward", "ward, urgent"], "action": ["wait", "treat"] * 2,
+        "next_state": ["ward", "home", "ward, urgent", "ICU"], "terminated": [False, True] * 2,
+    })  # fmt: skip
+    world = jm.read_world(log, options={"discount": "0.9"})
+    assert world.sink is None
+    assert np.array(world.state_names)[world.absorbing].tolist() == ["ICU", "home"]
+    demos = jm.read_demonstrations(log, world=world)
+    assert (demos.lengths.tolist(), demos.terminated.tolist()) == ([2, 2], [True, True])
+    listed = Listing.of(world, jm.Policy.uniform(world)).most_visited()
+    assert {choice.name for choice in listed} == {"ward", "ward, urgent"}
+    options = {"discount": "0.9", "initial": "ward, urgent", "absorbing": '"home", ICU'}
+    assert jm.read_world(log, options=options).initial.tolist() == [0, 0, 0, 1]

@@ -129,7 +129,7 @@ class Listing:
     @cached_property
     def _decides(self) -> BoolArray:
         """Places, step by step, in which something is decided."""
-        states = np.ones(self.world.num_states, dtype=bool)
+        states = ~(self.world.absorbing & (self.world.pairs.actions_per_state == 1))
         if self.world.sink is not None:
             states[self.world.sink] = False
         if self.world.has_goal:
