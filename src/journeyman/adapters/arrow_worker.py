@@ -59,6 +59,7 @@ class Unusable(Exception):
 
 def main() -> None:
     """Answer until the input ends."""
+    sys.modules["pandas"] = None  # type: ignore[assignment]  # pyarrow would load it, for nothing
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is not an answer
     while True:
