@@ -267,6 +267,7 @@ GOOD = "state,action,next_state\n0,0,0\n"
         ("", "lacks the column.s. state, action, next_state"),
         ("\n", "lacks the column"),
         ("state,action\n0,0\n", "lacks the column.s. next_state; it has state, action"),
+        ("state,action,next,probability\n0,0,0,1\n", "first line: .*next_state,probability.$"),
         ("state,state,action,next_state\n", "two columns 'state'"),
         ("state,action,next_state\n", "holds no step"),
         (GOOD + "0,0\n", "line 3: next_state is missing"),

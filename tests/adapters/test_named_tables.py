@@ -197,6 +197,15 @@ def test_mistakes_in_a_frame_are_named_by_their_rows(world, wrong, words):
         jm.read_demonstrations(wrong, world=world)
 
 
+def test_readers_of_files_name_those_of_tables():
+    with pytest.raises(jm.errors.InvalidFile, match=r"the data frame .*jm\.read_demonstrations"):
+        jm.Demonstrations.load(steps())
+    with pytest.raises(jm.errors.InvalidFile, match=r"the data frame .*jm\.read_world"):
+        jm.World.load(steps())
+    with pytest.raises(jm.errors.InvalidCosts, match=r"'costs\.csv'.*jm\.read_costs"):
+        jm.CostBasis("costs.csv")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -73,6 +73,8 @@ def test_an_environment_by_name_is_the_environment_itself(name, options, argumen
         ("gallery:grid", {"walls": "7"}, "does not take"),
         ("gallery:garden", {}, "has no 'garden'.*gallery:grid"),
         ("gallery:driving", DISCOUNT, "no option 'discount'"),
+        ("gallery:grid", {"sise": "4"}, "no option 'sise' .did you mean 'size'"),
+        ("laws.xlsx", DISCOUNT, "Export the sheet as CSV"),
         ("gallery:grid", {"size": "100000"}, r"would take about .* GB.*memory_gb="),
         ("gallery:garnet", {"num_states": "100000000"}, "memory_gb="),
         ("gallery:queues", {}, r"would take about .* GB.*memory_gb="),

@@ -67,7 +67,9 @@ def test_steps_that_the_record_never_saw_refute_and_are_counted(grid, tmp_path):
         f"{round(share * 4000)} of 4000 steps ({share:.0%}) were never"
     )
     assert not certificate.valid
-    said = f"{100 * share:.0f} % of the demonstrated steps were never seen in the record of the model"
+    said = (
+        f"{100 * share:.0f} % of the demonstrated steps were never seen in the record of the model"
+    )
     assert said in certificate.summary()
     save_run(certificate, tmp_path, seeds={"solver": 0})
     assert jm.audit(tmp_path).require().passed

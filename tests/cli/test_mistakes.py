@@ -248,6 +248,12 @@ MISTAKES = [
             ("--terminal-state 3 is not an absorbing state",)),
     Mistake("no time limit in a description",
             lambda p: config(p, "truncated_at = -1\n"), 2, ("asked.toml: truncated_at = -1",)),
+    Mistake("a premise with a slip of the pen in a description",
+            lambda p: config(p, 'expert_is = "rationl:0.1"\n'), 2,
+            ("asked.toml: expert_is = 'rationl' (--expert-is). Did you mean 'rational'?",)),
+    Mistake("a probability above 1 in a description",
+            lambda p: config(p, "failure_probability = 5\n"), 2,
+            ("asked.toml: failure_probability = 5.0 (--failure-probability)",)),
     Mistake("a column by another name",
             lambda p: p.learn(demonstrations=p.changed(
                 "demos.csv", lambda t: t.replace("state", "place", 1))), 3,

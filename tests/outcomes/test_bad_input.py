@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -397,6 +398,11 @@ BAD_DEMONSTRATIONS = [
 BAD_PROBLEM = [
     ("lists instead of values", lambda: jm.Apprenticeship(WORLD, ROWS, jm.ExpertExpectation([1])),
      "costs is a list", "a World, a CostBasis"),
+    ("a file instead of values", lambda: jm.Apprenticeship("laws.csv", ROWS, None),
+     "world is a str", "jm.read_world"),
+    ("a simulator without ranges", lambda: jm.Apprenticeship(
+        SimpleNamespace(names=("a",), discount=0.9, totals=None), None, None),
+     "has no lowest, highest, observation_axes", "A simulator has names"),
     ("rewards declared as costs", lambda: jm.Apprenticeship(
         WORLD, jm.CostBasis.from_rewards(np.ones(3)), jm.ExpertExpectation([10.0])),
      "'cost 0' has the sign of a reward", "from_rewards"),
@@ -480,6 +486,7 @@ BAD_CSV = [
 
 BAD_FILE = [
     ("no such file", lambda: jm.World.load("nowhere"), "nowhere does not exist", "Check the path"),
+    ("table as world", lambda: jm.World.load("laws.csv"), "laws.csv is a table", "jm.read_world"),
     ("directory", lambda: jm.World.load("."), "is not a whole journeyman file", "Write it again"),
     ("not a zip", lambda: load(b"hello"), "is not a whole journeyman file", "Write it again"),
     ("cut short", lambda: load(saved(POLICY)[:-30]), "is not a whole", "Write it again"),

@@ -242,13 +242,14 @@ def places_of(path: str, header: list[str]) -> dict[str, int]:
         if names.count(name) > 1:
             raise InvalidFile(f"{path} has two columns {name!r}", "Give each its own name")
     missing = [name for name in REQUIRED if name not in names]
+    laws = [name for name in names if plain_name(name) in MEANT_AS_LAWS]
     if missing:
         found = ", ".join(names[:20]) or "none"
+        others = ",probability" if laws else f"[,{'][,'.join(OPTIONAL)}]"
         raise InvalidFile(
             f"{path} lacks the column(s) {', '.join(missing)}; it has {found}",
-            f"Name them in the first line: {','.join(REQUIRED)}[,{'][,'.join(OPTIONAL)}]",
+            f"Name them in the first line: {','.join(REQUIRED)}{others}",
         )
-    laws = [name for name in names if plain_name(name) in MEANT_AS_LAWS]
     if laws:
         raise InvalidFile(
             f"{path} has a column {laws[0]!r}, and a log counts: it has one row for every "

@@ -9,6 +9,7 @@ import csv
 import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,8 +32,14 @@ def refuse_unknown(source: str, options: Options, known: Collection[str]) -> Non
     for name in options:
         if name not in allowed:
             raise InvalidWorld(
-                f"{source} has no option {name!r}", f"Its options are {', '.join(allowed)}"
+                f"{source} has no option {name!r}{_meant(name, allowed)}",
+                f"Its options are {', '.join(allowed)}",
             )
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def discount_of(source: str, options: Options) -> float:
@@ -64,7 +71,9 @@ def real_number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InvalidWorld(f"{name} = {text!r} is not a number", "Give a number") from None
+        raise InvalidWorld(
+            f"{name} = {text!r} is not a number", "Give a number, for example 0.95"
+        ) from None
 
 
 def whole_number(name: str, text: str) -> int:

@@ -230,10 +230,11 @@ def read_world(source: PathLike | Any, *, options: Mapping[str, str] = NO_OPTION
         PurePath(source.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
     )
     if read_file is None:
+        sheet = source.lower().endswith((".xlsx", ".xls", ".ods"))
         raise InvalidWorld(
             f"{source!r} is not a source of worlds",
-            f"Give a file ({', '.join(SUFFIXES)}), {', '.join(f'{p}NAME' for p in PREFIXES)} or "
-            f"{ICU_SEPSIS}",
+            f"{'Export the sheet as CSV. ' if sheet else ''}Give a file ({', '.join(SUFFIXES)}), "
+            f"{', '.join(f'{p}NAME' for p in PREFIXES)} or {ICU_SEPSIS}",
         )
     try:
         return read_file(source, options)

@@ -150,7 +150,10 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"written in with format=:", "written in with --format:"),
     (r"with format=:", "with --demonstrations-format:"),
     (r"\b([Uu]se|or) (\w+)\(\)", r"\1 --solver \2"),
-    (r"\b(checkpoint_every|failure_probability|time_limit|accuracy) = ", _option),
+    (
+        r"\b(checkpoint_every|failure_probability|time_limit|accuracy) = (?!\S+ \(--)",
+        _option,
+    ),
     (r"(--accuracy \S+) is not strictly between 0.0 and inf", r"\1 is not above 0"),
     (
         r"; answer\.relaxation has the smallest increase.*?jm\.ExactPenalty\(\)",
@@ -169,7 +172,7 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bcost_range = \((\S+), (\S+)\)", r"--cost-range \1 \2"),
     (r"\bdiscount = ", "--discount "),
     (r"expert_is=jm\.Rational\(regret_per_step=([\d.]+)\)", r"--expert-is rational:\1"),
-    (r"\bexpert_is\b", "--expert-is"),
+    (r"\bexpert_is\b(?! = )", "--expert-is"),
     (r"; Rational\(regret_per_step=0\) is", "; rational:0 is"),
     (r"Declare NearlyOptimal\(regret=\.\.\.\)", "Declare nearly-optimal:R"),
     (r", or the world coordinates=", ", or a world with coordinates"),

@@ -6,6 +6,7 @@ Costs: lower is better. Features that are rewards are given with `CostBasis.from
 sign is turned there, once, and turned back whenever numbers are shown to a person.
 """
 
+import os
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -61,6 +62,11 @@ class CostBasis:
             names, columns = frame_columns(matrix)
             _refuse_keys(names)
             matrix = np.column_stack([_numbers(*one) for one in zip(names, columns, strict=True)])
+        elif isinstance(matrix, str | os.PathLike):
+            raise InvalidCosts(
+                f"cost basis is the name {os.fspath(matrix)!r}",
+                "Read a file with jm.read_costs(path, world)",
+            )
         checked = real_matrix("cost basis", matrix, InvalidCosts)
         if 0 in checked.shape:
             raise InvalidCosts(

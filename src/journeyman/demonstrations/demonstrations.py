@@ -34,10 +34,10 @@ from journeyman.arrays import (
 )
 from journeyman.demonstrations import files
 from journeyman.demonstrations.files import Origin, Source
-from journeyman.errors import InvalidDemonstrations
+from journeyman.errors import InvalidDemonstrations, InvalidFile
 from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.tables import WorldNames, is_csv, to_frame
+from journeyman.tables import FRAME, WorldNames, is_csv, is_frame, to_frame
 from journeyman.world import Pairs, World
 
 FIRST_VERSION, NUMBERED_VERSION, SCHEMA_VERSION = 1, 2, 3
@@ -481,6 +481,10 @@ class Demonstrations(InNotebooks):
         `truncated_at` and `terminal_state` are as in `with_ends`. A packed file may unpack to
         `memory_limit` bytes, by default to what its own size makes credible.
         """
+        if is_frame(path):
+            raise InvalidFile(
+                f"{FRAME} is not a file", "Read it with jm.read_demonstrations(frame, world=world)"
+            )
         demos = cls._load(path, memory_limit)
         ended = demos.with_ends(truncated_at=truncated_at, terminal_state=terminal_state)
         if truncated_at is None and is_csv(path):

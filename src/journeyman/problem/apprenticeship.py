@@ -148,6 +148,9 @@ ORDER = (
     "Give Apprenticeship(world, costs, expert): a World, a CostBasis, then Demonstrations or an "
     "ExpertExpectation"
 )
+READERS = (
+    ". From files and data frames jm.read_world, jm.read_costs and jm.read_demonstrations make them"
+)
 SLACK = 1e-9
 """Relative to the largest total: more than sums can lose to rounding."""
 
@@ -537,10 +540,10 @@ def _fitted_costs(world: Any, costs: Any) -> Costs:
             )
         return world
     if not hasattr(world, "discount"):
-        raise InvalidProblem(f"world is a {type(world).__name__}", ORDER)
+        raise InvalidProblem(f"world is a {type(world).__name__}", ORDER + READERS)
     if isinstance(world, World) and not isinstance(costs, CostFunctions):
         if not isinstance(costs, CostBasis):
-            raise InvalidProblem(f"costs is a {type(costs).__name__}", ORDER)
+            raise InvalidProblem(f"costs is a {type(costs).__name__}", ORDER + READERS)
         fitted = costs.fitted(world)
         fitted.on(world)
         return fitted
@@ -589,12 +592,13 @@ def _in_layers(world: Any, costs: Costs, expert: Any) -> Any:
 
 def _own_costs(simulator: Any, costs: Any) -> Costs:
     """The costs that a simulator has, which no others can replace."""
-    for name in SIMULATOR:
-        if not hasattr(simulator, name):
-            raise InvalidProblem(
-                f"{type(simulator).__name__} has no {name}, so it is no simulator",
-                "Give for example jm.GymnasiumSimulator(...)",
-            )
+    missing = [name for name in SIMULATOR if not hasattr(simulator, name)]
+    if missing:
+        raise InvalidProblem(
+            f"{type(simulator).__name__} has no {', '.join(missing)}, so it is no simulator",
+            f"A simulator has {', '.join(SIMULATOR)}: add what is missing, or give for example "
+            "jm.GymnasiumSimulator(...)",
+        )
     checked_discount(simulator.discount)
     _refuse_estimated(getattr(simulator, "world", None))
     own = getattr(simulator, "costs", None)

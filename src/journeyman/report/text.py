@@ -41,8 +41,11 @@ def expert_in_words(problem: Apprenticeship) -> str:
     tails = f"unrecorded tails hold {percent(unseen)} of the discounted time"
     if has_goal(problem):
         tails = f"{percent(unseen)} of them were cut off before their end"
+    used, records = expectation.num_trajectories, expectation.demonstrations
+    spent = 0 if records is None else len(records) - used
+    others = f" (the other {spent} serve to reduce its variance)" if spent > 0 else ""
     return (
-        f"expert: mean of {expectation.num_trajectories} demonstrations, standard error up to "
+        f"expert: mean of {used} demonstrations{others}, standard error up to "
         f"{errors.max():.2g} per {'reward' if problem.basis.rewards else 'cost'}; {tails}"
     )
 

@@ -28,10 +28,10 @@ from journeyman.arrays import (
     real_array,
     require_in_range,
 )
-from journeyman.errors import InvalidWorld
+from journeyman.errors import InvalidFile, InvalidWorld
 from journeyman.lazy import InNotebooks
 from journeyman.storage import PathLike, load_arrays, save_arrays, take
-from journeyman.tables import with_names
+from journeyman.tables import FRAME, is_csv, is_frame, with_names
 from journeyman.world import averages as long_run
 from journeyman.world import conversions, estimation, goals, laws
 from journeyman.world import layers as horizons
@@ -574,7 +574,13 @@ class World(InNotebooks):
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a world written by `save`; everything is checked again."""
+        """Read a world written by `save`; everything is checked again. `jm.read_world` reads tables
+        and other files."""
+        if is_csv(path) or is_frame(path):
+            raise InvalidFile(
+                f"{FRAME if is_frame(path) else path} is a table, not what World.save wrote",
+                'Read it with jm.read_world(table, options={"discount": "0.95"})',
+            )
         facts, arrays = load_arrays(path, "world", SCHEMA_VERSION)
         data, indices, indptr = (take(path, arrays, name) for name in ("data", "indices", "indptr"))
         initial = take(path, arrays, "initial")
