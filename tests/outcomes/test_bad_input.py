@@ -575,7 +575,8 @@ def test_every_message_ends_with_the_remedy_as_a_sentence():
 
 
 def test_the_corpus_visits_every_refusal():
-    assert set(CORPUS) == set(jm.errors.InvalidInput.__subclasses__())
+    refusals = jm.errors.InvalidInput.__subclasses__()
+    assert set(CORPUS) == {one for one in refusals if one.__module__ == jm.errors.__name__}
 
 
 @pytest.mark.parametrize("attack", HOSTILE.values(), ids=HOSTILE)

@@ -1,6 +1,7 @@
 """Problems join world, costs, expert and budgets."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import journeyman as jm
@@ -92,10 +93,5 @@ def test_one_budget_need_not_stand_in_a_list(world):
 
 
 def test_names_come_from_the_columns_of_a_data_frame():
-    class Frame:
-        columns = ("speed", "risk")
-
-        def __array__(self, dtype=None, copy=None):
-            return np.ones((2, 2))
-
-    assert jm.CostBasis(Frame()).names == ("speed", "risk")
+    frame = pd.DataFrame({"speed": [0.0, 1.0], "risk": [1, 0]})
+    assert jm.CostBasis(frame).names == ("speed", "risk")
