@@ -1,7 +1,7 @@
 """`jm.solve`: one verb for every solver; and which one is taken when none is given, and why.
 
-By default the exact program where it is quick, as a linear program or by columns; beyond that the
-reduced program over features that are made from the demonstrations.
+By default the exact program where it is quick, as a linear program, smoothed or by columns; beyond
+that the reduced program over features that are made from the demonstrations.
 """
 
 from contextlib import ExitStack
@@ -77,7 +77,7 @@ def solve(
     time_limit: float | None = None,
     observer: Observer | None = None,
 ) -> Answer:
-    """Solve a problem; by default exactly, with `LinearProgram()` or `ColumnGeneration()`.
+    """Solve a problem; by default exactly: `LinearProgram()`, or when large one of the others.
 
     Size and structure of the world decide (`default_solver`), and `answer.reason` is why. Below the
     explicit level there is no default, except `CrossFittedClone()` for records alone.

@@ -1,9 +1,12 @@
 """Budgets: kept when they can be, and explained when they cannot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.solvers.exact import linear_program
 from journeyman.testing import Shape, random_problem
 from naive.exact_program import increase_weights, least_weighted_increase
 
@@ -179,6 +182,20 @@ def test_engines_agree_about_the_impossible(engine):
     answer = jm.solve(problem, jm.LinearProgram(engine=engine))
     total = increase_weights(problem) @ answer.relaxation.increase
     assert answer.status is jm.Status.INFEASIBLE
+    assert total == pytest.approx(least_weighted_increase(problem), rel=1e-6)
+
+
+def test_impossible_budgets_are_proven_even_where_every_engine_fails(monkeypatch):
+    problem = clashing_problem(9, jm.InfinityBall, Shape.SPARSE)
+    engine = linear_program.candidate_of_linear
+
+    def failing(*args, **named):
+        return replace(engine(*args, **named), status=jm.Status.FAILED)
+
+    monkeypatch.setattr(linear_program, "candidate_of_linear", failing)
+    answer = jm.solve(problem, jm.LinearProgram())
+    assert answer.status is jm.Status.INFEASIBLE
+    total = increase_weights(problem) @ answer.relaxation.increase
     assert total == pytest.approx(least_weighted_increase(problem), rel=1e-6)
 
 

@@ -1,5 +1,7 @@
 """Smoothing against the linear program, its parts against other means, and its fallback."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from journeyman.solvers import SmoothedProgram
 from journeyman.solvers.exact import smooth_search
 from journeyman.solvers.exact.dual_set import DualSet, UnitProgram
 from journeyman.solvers.exact.smooth_search import Model, SmoothSearch
+from journeyman.solvers.exact.smoothed_program import better
 from journeyman.solvers.exact.weight_step import weight_step
 from journeyman.solvers.running import Watch
 from journeyman.testing import check_solver
@@ -65,6 +68,20 @@ def test_budgets_are_kept_and_impossible_ones_are_proven():
     assert jm.solve(impossible, SmoothedProgram()).status is jm.Status.INFEASIBLE
 
 
+def test_prices_that_rise_late_need_no_columns():
+    """A tight budget: the first prices are too low, which shows when all is cold."""
+    problem = dense_garnet(budget=True)
+    budget = problem.constraints[0]
+    tight = jm.Budget(cost=budget.cost, at_most=1.0001 / 1.2 * budget.at_most)
+    expert = jm.ExpertExpectation(problem.target)
+    answer = jm.solve(
+        jm.Apprenticeship(problem.world, problem.basis, expert, constraints=[tight]),
+        SmoothedProgram(),
+    )
+    assert answer.status is jm.Status.OPTIMAL
+    assert "column" not in answer.engine
+
+
 def test_surplus_is_that_of_the_linear_program():
     problem = dense_garnet(jm.Simplex())
     answer = jm.solve(problem, SmoothedProgram(tolerance=1e-7 * problem.gap_scale))
@@ -97,6 +114,16 @@ def test_where_smoothing_stalls_columns_are_generated(monkeypatch):
     assert "then column generation" in answer.engine
 
 
+def test_columns_that_do_not_end_leave_the_better_policy_and_the_better_bound():
+    problem = dense_garnet()
+    far, near = (jm.solve(problem, SmoothedProgram(max_calls=calls)).solution for calls in (1, 6))
+    assert near.value < far.value
+    kept = better(replace(near, lower_bound=far.lower_bound - 1, witness=far.witness), far)
+    assert (kept.policy, kept.value) == (near.policy, near.value)
+    assert (kept.witness, kept.lower_bound) == (far.witness, far.lower_bound)
+    assert better(near, None) is None
+
+
 def test_it_is_what_a_solver_has_to_be():
     check_solver(SmoothedProgram(), seeds=1)
 
@@ -121,6 +148,16 @@ def test_weight_steps_are_those_of_another_engine(cost_class):
     moved = found - duals.weights(start)
     value = gradient @ moved - np.sum((root @ moved) ** 2) / 2
     assert value == pytest.approx(float(rise.value), abs=1e-6)
+
+
+@pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.Simplex()])
+@pytest.mark.parametrize("push", [1e-8, 1.0])
+def test_weight_steps_end_where_the_arithmetic_does(cost_class, push):
+    """At a corner, asked for more digits than there are: no warning, which would be an error."""
+    duals = DualSet.of(cost_class, 2, 1, 10.0)
+    start = np.concatenate([duals.chosen.middle(), np.zeros(1)])
+    found = weight_step(duals, start, np.array([push, 0.0, 0.0]), np.zeros((3, 3)), 0.0)
+    assert duals.weights(found)[:2] == pytest.approx([1.0, 0.0], abs=1e-12)
 
 
 def test_curvature_is_that_of_the_smoothed_function(monkeypatch):

@@ -29,7 +29,7 @@ from journeyman.solvers.running import Status, Watch
 RAISES, RAISE = 3, 30.0
 """How often, and by which factor, the limit of the budgets' prices is raised."""
 PATIENCE = 25
-"""Calls without progress before a search is given up."""
+"""Calls without progress before columns are given up."""
 BLOCKS = 256
 """Start blocks: with fewer more policies are needed, with more the master takes longer."""
 FEWER_BLOCKS = 16
@@ -76,6 +76,8 @@ class BoundedSearch(Protocol):
     tolerance: float
     accuracy: float
     memory_limit: float
+    patience: int
+    """Calls without progress before it is given up."""
     upper: float
     calls: int
     trace: list[tuple[float, float, float]]
@@ -118,7 +120,7 @@ class ColumnSearch:
         self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
     ) -> None:
         self.task, self.world, self.watch = task, task.world, watch
-        self.memory_limit = memory_limit
+        self.memory_limit, self.patience = memory_limit, PATIENCE
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
@@ -334,7 +336,7 @@ def generate(search: BoundedSearch, most: int) -> Status:
         if search.calls >= most and search.gap > search.tolerance:
             return Status.STEP_LIMIT
         gaps.append(search.gap)
-        stalled = len(gaps) > PATIENCE and gaps[-1] >= gaps[-PATIENCE]
+        stalled = len(gaps) > search.patience and gaps[-1] >= gaps[-search.patience]
         if stalled:
             return Status.INACCURATE
     return Status.OPTIMAL

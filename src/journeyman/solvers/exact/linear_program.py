@@ -209,7 +209,7 @@ class LinearProgram:
     def _judge(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
         """Recompute every number from the data, and let them decide about the status."""
         status = candidate.status
-        if status is Status.INFEASIBLE:
+        if status is Status.INFEASIBLE or (status is Status.FAILED and problem.constraints):
             return self._infeasible(problem, candidate, watch)
         if status in (Status.OPTIMAL, Status.INACCURATE):
             policy = policy_of(problem, candidate.measure)
@@ -226,7 +226,7 @@ class LinearProgram:
         return _answer(problem, status, candidate, solution)
 
     def _infeasible(self, problem: Apprenticeship, candidate: Candidate, watch: Watch) -> Answer:
-        """The budgets seem impossible: INFEASIBLE only if that can be proven.
+        """The budgets may be impossible: INFEASIBLE only if that can be proven.
 
         Without budgets every world has a policy, and an engine that finds none is wrong.
         """

@@ -56,7 +56,7 @@ from journeyman.solvers.exact.dual_set import UnitProgram
 from journeyman.solvers.exact.weight_step import weight_step
 from journeyman.solvers.running import Watch
 
-FIRST_RATIO, LEAST_RATIO, MOST_RATIO = 0.25, 0.01, 0.7
+FIRST_RATIO, LEAST_RATIO, MOST_RATIO = 0.25, 0.01, 0.95
 """By which the temperature falls at first, at most and at least."""
 WANTED, CENTRED = 0.1, 3.0
 """A temperature has been solved when the weights miss at most so many times what the policy does;
@@ -68,6 +68,8 @@ NEAR_ENOUGH = 1e-3
 """It has gone wrong when they miss more than was missed before, and more than this."""
 FALLS, CORRECTIONS = 2, 4
 """So many falls are tried, and so many corrections after one before it is taken back."""
+PATIENCE = 10
+"""Calls without progress before it is given up: two temperatures with all their corrections."""
 SOFT_STEPS = 12
 SOFT_ACCURACY = 1e-3
 """Of the temperature: what soft values may miss."""
@@ -185,7 +187,7 @@ class SmoothSearch:
         self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
     ) -> None:
         self.task, self.world, self.watch = task, task.world, watch
-        self.memory_limit = memory_limit
+        self.memory_limit, self.patience = memory_limit, PATIENCE
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
@@ -254,10 +256,13 @@ class SmoothSearch:
         self.chains, self._table, self._visits = other.chains, other._table, other._visits
 
     def raise_prices(self, factor: float) -> None:
-        """Let broken budgets cost more; the upper bound starts again."""
+        """Let broken budgets cost more; upper bound and temperature start again, since weights
+        that are far from the new optimum are hardly found when it is cold."""
         self.duals, self.upper = self.duals.raised(factor), np.inf
+        self.ratio, self._bold, self._corrections = FIRST_RATIO, True, 0
+        self._wanted, self._anchor = WANTED, None
         if self.point is not None:
-            again = self._at(self.point.coordinates, self.point.temperature, self.point.values)
+            again = self._at(self.point.coordinates, self._first_temperature, self.point.values)
             if again is not None:
                 self._take(again)
 

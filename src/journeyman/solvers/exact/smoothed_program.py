@@ -22,7 +22,7 @@ processes", 2017; Nesterov, "Smooth minimization of non-smooth functions", 2005.
 from dataclasses import dataclass, fields, replace
 
 from journeyman.problem import Apprenticeship
-from journeyman.solvers.answer import Answer
+from journeyman.solvers.answer import Answer, Solution
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.searched_program import SearchedProgram
 from journeyman.solvers.exact.second_stage import second_stage_by_tilts
@@ -55,6 +55,17 @@ class SmoothedProgram(SearchedProgram):
             return answer
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         other = ColumnGeneration(**settings).run(problem, watch)
+        if other.status is not Status.OPTIMAL:
+            other = replace(other, solution=better(answer.solution, other.solution))
         return replace(other, engine=f"{answer.engine}, then {other.engine}")
 
     _second_stage = staticmethod(second_stage_by_tilts)
+
+
+def better(one: object, other: object) -> Solution | None:
+    """The better policy of both, with the better proof; nothing where nothing is possible."""
+    if not (isinstance(one, Solution) and isinstance(other, Solution)):
+        return None
+    best = min(one, other, key=lambda s: (max(s.overspending.max(initial=0.0), 0.0), s.value))
+    proof = max(one, other, key=lambda s: s.lower_bound)
+    return replace(best, witness=proof.witness, lower_bound=proof.lower_bound)

@@ -54,10 +54,11 @@ class _QuadraticProgram:
         return np.asarray(self.slope - self.matrix @ step)
 
     def solve(self, accuracy: float) -> FloatArray:
-        for _ in range(MOST_ITERATIONS):
-            self._measure()
-            if max(self.gap, self.missed) <= accuracy or not self._advance():
-                break
+        with np.errstate(all="ignore"):  # bounds may be reached; what is not finite ends the loop
+            for _ in range(MOST_ITERATIONS):
+                self._measure()
+                if max(self.gap, self.missed) <= accuracy or not self._advance():
+                    break
         return self.start + self.step
 
     def _measure(self) -> None:
@@ -78,13 +79,14 @@ class _QuadraticProgram:
     def _advance(self) -> bool:
         """One step of predictor and corrector; False when the arithmetic has given out."""
         mean = self.gap / self.count
-        if not self._factorise():
+        try:
+            self._factorise()
+            first = self._direction(0.0, None)
+            after = self._gap_after(first, self._length(first))
+            goal = mean * min(1.0, max(after, 0.0) / self.gap) ** 3
+            step = self._direction(goal, first)
+        except (LinAlgError, ValueError, ZeroDivisionError):  # no factor, or nothing finite
             return False
-        first = self._direction(0.0, None)
-        length = self._length(first)
-        after = self._gap_after(first, length)
-        goal = mean * min(1.0, max(after, 0.0) / self.gap) ** 3
-        step = self._direction(goal, first)
         length = TO_THE_BOUNDARY * self._length(step)
         if not np.isfinite(step.y).all() or length < 1e-10:
             return False
@@ -95,7 +97,7 @@ class _QuadraticProgram:
         self.cone = self.cone.moved(step.cone, length, length)
         return True
 
-    def _factorise(self) -> bool:
+    def _factorise(self) -> None:
         matrix = self.matrix.copy()
         diagonal = np.diag_indices_from(matrix)
         matrix[diagonal] += self.high / self.above + self.low / self.below
@@ -106,11 +108,7 @@ class _QuadraticProgram:
         self.scale = 1 / np.sqrt(np.maximum(matrix[diagonal], np.finfo(float).tiny))
         matrix *= self.scale * self.scale[:, np.newaxis]
         matrix[diagonal] += RIDGE
-        try:
-            self.factor = cho_factor(matrix, overwrite_a=True)
-        except (LinAlgError, ValueError):
-            return False
-        return True
+        self.factor = cho_factor(matrix, overwrite_a=True)
 
     def _solved(self, right: FloatArray) -> FloatArray:
         scale = self.scale if right.ndim == 1 else self.scale[:, np.newaxis]
