@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.sparse.linalg import splu
 
 import journeyman as jm
@@ -124,6 +125,21 @@ def test_one_factorisation_serves_several_right_hand_sides(monkeypatch, name, tr
         np.testing.assert_allclose(solution.x, expected, rtol=0, atol=1e-10)
         assert solution.residual <= 1e-11 * np.abs(b).sum()
     assert len(factorisations) == 1
+
+
+def test_what_rounding_leaves_is_no_reason_to_factorise():
+    """At .999 the residual of a thousand visits cannot be as small as asked for; in a world that is
+    not narrow factors would take minutes."""
+    rng, size = np.random.default_rng(0), 1500
+    rows = np.repeat(np.arange(2 * size), 5)
+    laws = sparse.csr_array(
+        (rng.dirichlet(np.ones(5), 2 * size).ravel(), (rows, rng.integers(0, size, rows.size))),
+        shape=(2 * size, size),
+    )
+    world = jm.World(laws, np.full(size, 1 / size), 0.9999)
+    visits = jm.occupancy(world, jm.Policy.uniform(world))
+    assert visits.method == "BiCGSTAB"
+    assert visits.residual <= 1e-14 * world.effective_horizon
 
 
 def test_expected_costs_are_linear_in_the_measure():

@@ -206,6 +206,8 @@ TARGET = 1e-13
 MAX_CORRECTIONS = 6
 WORTHWHILE = 0.1
 """A correction that leaves more than this share of the residual is not worth repeating."""
+ROUNDED = 8 * float(np.finfo(float).eps)
+"""Of the solution: residuals that rounding leaves, which factors would leave as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +275,7 @@ class DiscountedSystem:
             else:
                 progress = 1.0
             if progress > WORTHWHILE and left > wanted:
-                if direct:
+                if direct or left <= ROUNDED * float(np.abs(x).sum()):
                     break
                 direct = True
         how = "substitution" if self.forward else "LU" if direct else "BiCGSTAB"
