@@ -7,7 +7,7 @@
 
 Every function draws into the Axes that it is given and returns them; without `ax` it opens a figure
 of pyplot, so that notebooks show it and `plt.show()` does. Nothing else of pyplot is touched: no
-style and no setting. Colours are told apart by everybody (Okabe and Ito), and whatever a colour
+style and no setting. Everybody can distinguish the colours (Okabe and Ito), and whatever a colour
 says is said by words or numbers too.
 """
 
