@@ -64,6 +64,7 @@ def test_more_rows_come_down_to_lemma_2():
     assert TRUTH.gap(tabulated(policy)) <= limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["walks", "rows"])
 @pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.Simplex()], ids=["ball", "simplex"])
 def test_the_bound_covers_the_gap(kind, cost_class):
