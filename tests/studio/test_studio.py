@@ -330,3 +330,9 @@ def test_the_command_names_what_is_missing(tmp_path, monkeypatch):
     found = CliRunner().invoke(app, ["studio", str(tmp_path)])
     assert found.exit_code != 0
     assert "studio" in str(found.output) + str(found.exception)
+
+
+def test_states_have_an_order_by_which_an_overtaken_one_is_known(studio):
+    name = begun(studio)
+    first, second = (studio.get(f"sessions/{name}") for _ in range(2))
+    assert first["order"] < second["order"] < studio.get(f"sessions/{begun(studio)}")["order"]

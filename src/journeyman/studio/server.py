@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,10 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript",
          ".svg": "image/svg+xml"}  # fmt: skip
 
 
+ORDER = count()
+"""Of states as they were made: the page leaves out one that arrives after a later one."""
+
+
 @dataclass
 class Live:
     """A session in memory, the tabs that show it and the work that is done for it."""
@@ -99,7 +104,7 @@ class Live:
         """All that the page shows."""
         session = self.session
         return session.state() | {
-            "renewing": self.renewal is not None, "solving": self.solve is not None,
+            "order": next(ORDER), "renewing": self.renewal is not None, "solving": self.solve is not None,
             "paused": self.paused == session.key(), "problem": self.problem,
         }  # fmt: skip
 

@@ -560,6 +560,7 @@ $("audit").addEventListener("click", () => attempt(async () => {
 }));
 
 function show(found) {
+  if (state?.name === found.name && found.order < state.order) return;  // an answer that a later event has overtaken
   const changed = state?.view?.key !== found.view?.key;
   state = { board: state?.board, ...found };  // the board never changes, and comes once
   position = found.position;
