@@ -104,8 +104,9 @@ class Live:
         """All that the page shows."""
         session = self.session
         return session.state() | {
-            "order": next(ORDER), "renewing": self.renewal is not None, "solving": self.solve is not None,
-            "paused": self.paused == session.key(), "problem": self.problem,
+            "order": next(ORDER), "renewing": self.renewal is not None,
+            "solving": self.solve is not None, "paused": self.paused == session.key(),
+            "problem": self.problem,
         }  # fmt: skip
 
     def changed(self) -> None:
