@@ -44,7 +44,7 @@ export const post = async (path, body = {}) => (await request(path, {
 
 export async function download(path) {
   const answer = await request(path);
-  const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1] ?? "file";
+  const name = (answer.headers.get("content-disposition") ?? "").match(/filename="([^"]+)"/)?.[1] ?? "file";
   const address = URL.createObjectURL(await answer.blob());
   const link = document.createElement("a");
   link.href = address;
