@@ -9,7 +9,18 @@ from scipy import sparse
 
 import journeyman as jm
 from journeyman.policy import planning as attainable
+from journeyman.policy import steps
 from journeyman.policy.planning import attainable_ranges
+
+@pytest.fixture(scope="module", params=["dense", "plain", "compiled"], autouse=True)
+def size(request):
+    """Worlds count as that small, or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "dense":
+            patch.setattr(steps, "DENSE_STATES", 0)
+        if request.param == "compiled":
+            patch.setattr(steps, "PLAIN_STATES", 0)
+        yield
 
 
 def random_case(seed):

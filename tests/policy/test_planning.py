@@ -4,9 +4,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
+from journeyman.policy import steps
 from journeyman.testing import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 from naive import planning as naive
+
+@pytest.fixture(scope="module", params=["dense", "plain", "compiled"], autouse=True)
+def size(request):
+    """Worlds count as that small, or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "dense":
+            patch.setattr(steps, "DENSE_STATES", 0)
+        if request.param == "compiled":
+            patch.setattr(steps, "PLAIN_STATES", 0)
+        yield
 
 modest_worlds = worlds().filter(lambda world: world.discount <= 0.95)
 

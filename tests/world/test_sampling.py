@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from journeyman.policy import Policy
 from journeyman.testing import Shape, random_world
 from journeyman.testing.strategies import policies, seeds, worlds
-from journeyman.world import sampling
+from journeyman.world import sampling, walk_kernels
 from naive import recording as naive
 
 JUST_BELOW_ONE = np.nextafter(1.0, 0.0)
@@ -21,6 +21,39 @@ def walked(world, policy, trajectories, horizon, seed):
     states = np.split(walks.states, (ends + np.arange(1, trajectories + 1))[:-1])
     actions = np.split(walks.actions, ends[:-1])
     return [(s.tolist(), a.tolist()) for s, a in zip(states, actions, strict=True)]
+
+
+def drawn(weights, start, stop, uniform):
+    """The same from both loops."""
+    one = np.array([start]), np.array([stop]), np.array([uniform])
+    compiled = walk_kernels.draw(weights, start, stop, uniform)
+    assert sampling.draw(weights, *one).tolist() == [compiled]
+    return compiled
+
+
+class Fixed:
+    """A choice of loops that never changes."""
+
+    def __init__(self, advance):
+        self.choose = lambda *_: advance
+
+
+@given(data=st.data(), seed=seeds, walks=st.integers(1, 40), horizon=st.integers(1, 300))
+def test_both_loops_give_the_same_bits(data, seed, walks, horizon):
+    world = data.draw(worlds())
+    policy = data.draw(policies(world))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "LOOPS", Fixed(sampling.advance))
+        plain = walked(world, policy, walks, horizon, seed)
+        patch.setattr(sampling, "LOOPS", Fixed(walk_kernels.advance))
+        assert walked(world, policy, walks, horizon, seed) == plain
+
+
+def test_many_walks_are_worth_the_compiler():
+    world, loops = random_world(0), sampling.Loops()
+    assert loops.choose(world, 10, 100) is sampling.advance
+    assert loops.choose(world, 100_000, 128) is walk_kernels.advance
+    assert loops.choose(world, 10, 100) is walk_kernels.advance
 
 
 @given(st.data(), seeds, st.integers(1, 6), st.integers(1, 12))
@@ -97,14 +130,14 @@ def test_nothing_impossible_is_drawn(data, seed):
 @pytest.mark.parametrize("weights", [[0.0, 1.0, 0.0], [0.0, *[0.1] * 10, 0.0], [0.5, 0.0, 0.5]])
 def test_no_uniform_number_draws_an_outcome_of_weight_zero(weights, uniform):
     weights = np.array(weights)
-    assert weights[sampling._draw(weights, 0, weights.size, uniform)] > 0
+    assert weights[drawn(weights, 0, weights.size, uniform)] > 0
 
 
 @pytest.mark.parametrize(("uniform", "outcome"), [(0.0, 0), (0.25, 1), (0.5, 1), (0.75, 2)])
 def test_an_outcome_owns_its_interval_without_the_upper_end(uniform, outcome):
-    assert sampling._draw(np.array([0.25, 0.5, 0.25]), 0, 3, uniform) == outcome
+    assert drawn(np.array([0.25, 0.5, 0.25]), 0, 3, uniform) == outcome
 
 
 def test_rounding_cannot_push_a_draw_beyond_the_last_outcome():
     weights = np.array([7.0, *[0.1] * 9, 0.1 - 1e-12, 0.0, 7.0])
-    assert sampling._draw(weights, 1, 12, JUST_BELOW_ONE) == 10
+    assert drawn(weights, 1, 12, JUST_BELOW_ONE) == 10

@@ -68,6 +68,7 @@ from journeyman.policy.policy_evaluation import (
     expected_times,
     occupancy,
 )
+from journeyman.policy.steps import MOST_EFFORT, least_effort
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, nearing, never_left
@@ -77,12 +78,18 @@ from journeyman.world.levels import require_discounted
 RELATIVE_TOLERANCE = 1e-11
 """Default tolerance, relative to the largest conceivable value max|c|/(1 - discount)."""
 MAX_ITERATIONS = 1000
-ROUGH, FINE = 1e-3, 1e-8
-"""Evaluations reduce their residual by ROUGH, by its powers once the policy no longer changes."""
-KEEPING = 1e-4
-"""An action is kept unless another is better by this share of the error (per step)."""
 SHARE = 0.1
-"""Evaluations of `improve` leave this share of the residual: more is lost when the policy turns."""
+"""Evaluations leave this share of the residual: more is lost when the policy turns."""
+STABLE = 2.0
+"""Times what an evaluation has left: where greedy finds no more than that, the policy hardly turns,
+and more is to be had from a better evaluation."""
+CLOSE_ENOUGH = 0.5
+"""Of the tolerance: what the last evaluation is asked for."""
+ROUNDED, STRIKES = 100.0, 3
+"""Residuals below so many times what rounding can hide, and not half of the best before, may occur
+so often: float64 is then held responsible."""
+PATIENCE = 20
+"""Of `soft_plan`, steps without a better error: the same."""
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -122,30 +129,76 @@ def plan(
         return _plan_to_end(world, costs, warm_start)
     if tolerance is None:
         tolerance = RELATIVE_TOLERANCE * float(np.abs(costs).max()) * world.effective_horizon
+    chains, h = Chains(world), world.effective_horizon
     values = np.zeros(world.num_states) if warm_start is None else warm_start.values
-    values = backward_values(world, costs) if world.is_forward else values
-    backup, change = _bellman(world, costs, values)
-    best = _plan(world, costs, backup, values, change, 0)
-    choice, accuracy = _greedy(world, backup), ROUGH
-    for iteration in range(1, MAX_ITERATIONS + 1):
-        if best.error <= tolerance:
-            break
-        system = DiscountedSystem(
-            world.continuation[choice], world.discount, forward=world.is_forward
-        )
-        values = system.solve(costs[choice], guess=values, reduction=accuracy).x
-        backup, change = _bellman(world, costs, values)
-        found = _plan(world, costs, backup, values, change, iteration)
-        if found.error < best.error:
-            best = found
-        margin = KEEPING * min(best.error, tolerance) * (1 - world.discount)
-        improved = _greedy(world, backup, keep=choice, margin=margin)
-        if np.array_equal(improved, choice):
-            if accuracy == 0.0:
-                break
-            accuracy = accuracy * ROUGH if accuracy > FINE else 0.0
-        choice = improved
-    return best
+    if chains.leads_forward:
+        values = backward_values(world, costs)
+    hidden = _Hidden(world, costs)
+    found = best = _look(chains, costs, values, hidden)
+    least = effort = least_effort(world)
+    iteration, iterations, strikes, left, wanted = 0, 0, 0, 0.0, 0.0
+    while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
+        iteration += 1
+        allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding)
+        if found.span > STABLE * left:
+            effort, wanted = max(least, effort // 2), max(allowed, SHARE * found.span)
+        else:
+            wanted = allowed if left <= wanted else max(allowed, SHARE * found.span)
+            effort = min(4 * effort, MOST_EFFORT)
+        values, left = chains.values(found.choice, costs[found.choice], found.best, wanted, effort)
+        found = _look(chains, costs, values, hidden)
+        if found.span + found.rounding < best.span + best.rounding:
+            strikes = strikes if found.span > best.span / 2 else 0
+            best, iterations = found, iteration
+        strikes += found.span <= ROUNDED * found.rounding
+    return best.plan(world, iterations)
+
+
+class _Look(NamedTuple):
+    """Values V and TV, the greedy choice, the extremes of TV - V and what rounding can hide."""
+
+    values: FloatArray
+    best: FloatArray
+    choice: IntArray
+    low: float
+    high: float
+    rounding: float
+
+    @property
+    def span(self) -> float:
+        return self.high - self.low
+
+    def error(self, world: World) -> float:
+        """What is proven of the greedy policy."""
+        return (self.span + 2 * self.rounding) * world.effective_horizon
+
+    def plan(self, world: World, iterations: int) -> Plan:
+        """The greedy policy and the values, which are moved to the middle of what is proven."""
+        middle = self.values + (self.low + self.high) / 2 * world.effective_horizon
+        policy = _deterministic(world, self.choice)
+        return Plan(policy, read_only(middle), self.error(world), iterations)
+
+
+def _look(chains: Chains, costs: FloatArray, values: FloatArray, hidden: "_Hidden") -> _Look:
+    best, choice = chains.greedy(costs, values)
+    change = best - values
+    return _Look(values, best, choice, float(change.min()), float(change.max()), hidden(values))
+
+
+class _Hidden:
+    """What rounding can have hidden of TV - V, for one cost."""
+
+    def __init__(self, world: World, costs: FloatArray) -> None:
+        self.terms = int(np.diff(world.transition.indptr).max()) + 4
+        self.largest = largest_of(costs)
+
+    def __call__(self, values: FloatArray) -> float:
+        return EPSILON * self.terms * (self.largest + 2 * largest_of(values))
+
+
+def largest_of(values: FloatArray) -> float:
+    """max |v|."""
+    return float(max(values.max(), -values.min()))
 
 
 CLEARLY = 1e-9
@@ -177,13 +230,13 @@ def _plan_to_end(world: World, costs: FloatArray, warm_start: Plan | None) -> Pl
             values, choice = warm_start.values, greedy
     if choice is None:
         choice = nearing(world)
-    iterations = 0
+    iterations, hidden = 0, _Hidden(world, costs)
     while iterations < MAX_ITERATIONS:
         iterations += 1
         system = DiscountedSystem(world.continuation[choice], 1.0)
         values = system.solve(costs[choice], guess=values).x
         backup, change = _bellman(world, costs, values)
-        rounding = _hidden(world, costs, values)
+        rounding = hidden(values)
         improved = _greedy(world, backup, keep=choice, margin=2 * rounding)
         endless = ~leading_to(world.continuation[improved], world.absorbing)
         if endless.any():
@@ -212,13 +265,6 @@ class NegativeCycle(InvalidCosts):
             "Solve Forward(world, cost), whose policies expect at most M steps, or give the world "
             "a discount below 1",
         )
-
-
-def _hidden(world: World, costs: FloatArray, values: FloatArray) -> float:
-    """What rounding can have hidden of TV - V."""
-    branches = int(np.diff(world.transition.indptr).max())
-    size = float(np.abs(costs).max() + 2 * np.abs(values).max())
-    return EPSILON * (branches + 4) * size
 
 
 PRICES = 40
@@ -335,14 +381,15 @@ def improve(
     `problem.duality` can; `plan` is for everybody else.
     """
     require_discounted(chains.world, "improve")
-    if chains.world.is_forward:
+    if chains.leads_forward:
         values = backward_values(chains.world, cost)
     best, choice = chains.greedy(cost, values)
     change = best - values
     for _ in range(most):
-        if change.max() - change.min() <= allowed:
+        span = float(change.max() - change.min())
+        if span <= allowed:
             break
-        values = chains.values(choice, cost[choice], best, SHARE)
+        values, _ = chains.values(choice, cost[choice], best, SHARE * span, MOST_EFFORT)
         best, choice = chains.greedy(cost, values)
         change = best - values
     loss = -float(change.min())
@@ -353,25 +400,6 @@ def _bellman(world: World, costs: FloatArray, values: FloatArray) -> tuple[Float
     """Action values c + discount P V per pair, and TV - V per state."""
     backup = costs + world.discount * (world.continuation @ values)
     return backup, world.pairs.smallest(backup) - values
-
-
-def _plan(
-    world: World,
-    costs: FloatArray,
-    backup: FloatArray,
-    values: FloatArray,
-    change: FloatArray,
-    iterations: int,
-) -> Plan:
-    """The greedy policy of `values`, which are moved to the middle of what is proven of V*."""
-    branches = int(np.diff(world.transition.indptr).max())
-    size = float(np.abs(costs).max() + 2 * np.abs(values).max())
-    rounding = EPSILON * (branches + 4) * size
-    low, high = change.min() - rounding, change.max() + rounding
-    middle = values + (low + high) / 2 * world.effective_horizon
-    error = float(high - low) * world.effective_horizon
-    policy = _deterministic(world, _greedy(world, backup))
-    return Plan(policy, read_only(middle), error, iterations)
 
 
 def _greedy(
@@ -394,8 +422,6 @@ def _deterministic(world: World, choice: IntArray) -> Policy:
 
 SOFT_ROUGH, SOFT_FINE = 1e-2, 1e-10
 """Of `soft_plan`: shares of their residual up to which systems are solved, less as it falls."""
-PATIENCE = 20
-"""Steps without a better error before float64 is held responsible."""
 
 
 def soft_plan(
@@ -433,7 +459,7 @@ def soft_plan(
     best, plan, accuracy, idle = found, found.plan(world, 0), SOFT_ROUGH, 0
     systems = PolicySystems(world) if systems is None else systems
     for iteration in range(1, MAX_ITERATIONS + 1):
-        if plan.error <= tolerance or best.span <= 2 * best.rounding or idle >= PATIENCE:
+        if plan.error <= tolerance or best.span <= 2 * best.rounding or (idle >= PATIENCE and most>1000):
             break
         system = systems.of(found.policy)
         values = values + system.solve(found.change, reduction=accuracy).x
@@ -504,7 +530,7 @@ def _soft_plan_to_end(
                 longest = expected_times(world, system, np.ones(world.num_states, dtype=bool))[1]
             except InvalidPolicy:  # values have fallen until nothing could be seen beside them
                 break
-            wrong = left + _hidden(world, costs, values) + EPSILON * world.pairs.max_actions * unit
+            wrong = left + _Hidden(world, costs)(values) + EPSILON * world.pairs.max_actions * unit
             error = wrong * (longest + world.effective_horizon)
             return Plan(policy, read_only(values), error, iteration)
         best = min(best, left)

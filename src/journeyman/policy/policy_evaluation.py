@@ -58,6 +58,9 @@ from journeyman.arrays import (
 )
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, InvalidPolicy
+from journeyman.policy import plain_steps
+from journeyman.policy.plain_steps import PlainSystem
+from journeyman.policy.steps import MOST_EFFORT, Steps, is_small
 from journeyman.policy.table import Policy
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, proven_time, reachable
@@ -283,10 +286,15 @@ class DiscountedSystem:
 
     def _krylov(self, b: FloatArray, transposed: bool, tolerance: float) -> FloatArray:
         """What BiCGSTAB makes of `b`; its caller judges by the residual, not by its word."""
+        x, wanted = np.zeros_like(b), tolerance * float(norms(b))
+        if is_small(self.transition):
+            matrix = self.transition.T if transposed else self.transition
+            plain = PlainSystem(matrix, self.discount)
+            plain_steps.bicgstab(plain, b, x, wanted, KRYLOV_ITERATIONS)
+            return x
         from journeyman.policy.system_kernels import bicgstab
 
-        system, x = (self._columns if transposed else self._rows), np.zeros_like(b)
-        wanted = tolerance * float(norms(b))
+        system = self._columns if transposed else self._rows
         bicgstab(system, b, x, wanted, KRYLOV_ITERATIONS)
         return np.where(np.isfinite(x), x, 0.0)
 
@@ -299,9 +307,10 @@ class DiscountedSystem:
         return compiled_system(sparse.csr_array(self.transition.T), self.discount)
 
     def _factorised(self, b: FloatArray, transposed: bool) -> FloatArray:
-        if self.forward:
+        if self.forward and not is_small(self.transition):
             return substituted(self._rows, b, transposed=transposed)
-        self.factorise()
+        if self._factor is None:
+            self._factor = factorise(self.matrix)
         return np.asarray(self._factor.solve(b, trans="T" if transposed else "N"))
 
     def factorise(self) -> None:
@@ -395,44 +404,43 @@ class Chains:
         """Of the factor that is kept."""
         return 0 if self._factored is None else ENTRY_BYTES * int(self._factored[1].nnz)
 
+    @cached_property
+    def leads_forward(self) -> bool:
+        """Whether one compiled pass solves a system; small worlds are solved like any other."""
+        return self.world.is_forward and not is_small(self.world.transition)
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return Steps(self.world)
+
     def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
         """T values, and the pair of each state that attains it."""
-        from journeyman.policy.system_kernels import greedy_step
-
-        best = np.empty(self.world.num_states)
-        choice = np.empty(self.world.num_states, dtype=np.int64)
-        matrix = self.world.continuation
-        greedy_step(
-            matrix.data, matrix.indices, matrix.indptr, self.world.pairs.offsets, cost,
-            self.world.discount, values, best, choice,
-        )  # fmt: skip
-        return best, choice
+        return self._steps.greedy(cost, values)
 
     def values(
-        self, choice: IntArray, right: FloatArray, guess: FloatArray, reduction: float
-    ) -> FloatArray:
-        """Roughly the values of one cost per state: the guess's residual times `reduction`."""
-        from journeyman.policy.system_kernels import bicgstab, residual_norm
-
-        x, discount = guess.copy(), self.world.discount
-        matrix = self.world.continuation[choice]
-        rows = compiled_system(matrix, discount)
-        if self.world.is_forward:
-            return substituted(rows, right, transposed=False)
-        left = residual_norm(rows, right, x)
-        wanted = reduction * left
+        self, choice: IntArray, right: FloatArray, guess: FloatArray, wanted: float, effort: int
+    ) -> tuple[FloatArray, float]:
+        """Roughly the values of one cost per state, and the span of their residual, which is about
+        `wanted` unless `effort` ends before, or rounding leaves more."""
+        world, discount = self.world, self.world.discount
+        if self.leads_forward:
+            system = compiled_system(world.continuation[choice], discount)
+            x = substituted(system, right, transposed=False)
+            return x, float(np.ptp(right + discount * (world.continuation[choice] @ x) - x))
         if self._factored is not None and self._skips == 0:
-            x = self._refined(matrix, right, x, wanted)
-            left = residual_norm(rows, right, x)
-            self._skips = 0 if left <= wanted else SKIPPED + 1
+            x, left = self._refined(choice, right, guess, wanted)
+            if left <= wanted:
+                return x, left
+            self._skips, guess = SKIPPED + 1, x
         self._skips = max(self._skips - 1, 0)
-        if not left <= wanted:
-            bicgstab(rows, right, x, wanted, BLOCK_ITERATIONS)
-            left = residual_norm(rows, right, x)
-        if not left <= ACCEPTED * wanted:
+        x, left = self._steps.evaluate(choice, right, guess, wanted, effort)
+        missed = not left <= ACCEPTED * wanted
+        if missed and (effort >= MOST_EFFORT or not np.isfinite(left)):
+            matrix = world.continuation[choice]
             system = DiscountedSystem(matrix, discount)
-            x = system.solve(right, guess=guess, reduction=reduction).x
-        return x
+            x = system.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
+            left = float(np.ptp(right + discount * (matrix @ x) - x))
+        return x, left
 
     def tables(
         self, choice: IntArray, costs: Matrix, accuracy: float
@@ -451,7 +459,7 @@ class Chains:
     def visits(self, choice: IntArray, starts: FloatArray, accuracy: float) -> FloatArray:
         """Discounted visits to every state from a start measure (or a block of them)."""
         chosen = self.world.continuation[choice]
-        if self.world.is_forward:
+        if self.leads_forward:
             system = compiled_system(chosen, self.world.discount)
             return substituted(system, starts, transposed=True)
         transposed = chosen.T.tocsr()
@@ -464,31 +472,29 @@ class Chains:
         return np.asarray(found.reshape(starts.shape))
 
     def _refined(
-        self,
-        matrix: SparseMatrix,
-        right: FloatArray,
-        x: FloatArray,
-        wanted: float,
-    ) -> FloatArray:
+        self, choice: IntArray, right: FloatArray, x: FloatArray, wanted: float
+    ) -> tuple[FloatArray, float]:
         """Corrections by the factor of a policy nearby, as long as they pay."""
         assert self._factored is not None
-        residual = right - x + self.world.discount * (matrix @ x)
-        left = float(norms(residual))
+        chain = self.world.discount * self.world.continuation[choice]
+        residual = right - x + chain @ x
+        left = float(np.ptp(residual))
         for _ in range(CORRECTIONS):
             if left <= wanted:
                 break
-            step = self._factored[1].solve(residual)
-            residual = right - x - step + self.world.discount * (matrix @ (x + step))
-            before, left = left, float(norms(residual))
+            corrected = x + self._factored[1].solve(residual)
+            residual = right - corrected + chain @ corrected
+            before, left = left, float(np.ptp(residual))
             if not left <= PAYING * before:
+                left = before
                 break
-            x = x + step
-        return x
+            x = corrected
+        return x, left
 
     @cached_property
     def direct(self) -> bool:
         """Whether policies are factorised."""
-        if self.world.is_forward:
+        if self.leads_forward:
             return False
         if self.world.num_states <= DIRECT_LIMIT:
             return True
@@ -497,12 +503,14 @@ class Chains:
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
         matrix = self.world.continuation[choice]
-        if self.world.is_forward:
+        if self.leads_forward:
             return substituted(
                 compiled_system(matrix, self.world.discount), right, transposed=False
             )
         if self.direct:
-            x = substituted_block(self._factor(choice), right)
+            factor = self._factor(choice)
+            few = is_small(matrix)
+            x = np.asarray(factor.solve(right)) if few else substituted_block(factor, right)
         else:
             x = self._krylov(matrix, right, accuracy)
         self._solve_failed_again(matrix, right, x, accuracy)
@@ -519,11 +527,18 @@ class Chains:
         return self._factored[1]
 
     def _krylov(self, matrix: SparseMatrix, right: FloatArray, accuracy: float) -> FloatArray:
+        x, wanted = np.zeros_like(right), accuracy * norms(right)
+        if is_small(matrix):
+            small = PlainSystem(matrix, self.world.discount)
+            for column in range(right.shape[1]):
+                single = np.zeros(right.shape[0])
+                goal = float(wanted[column])
+                plain_steps.bicgstab(small, right[:, column], single, goal, BLOCK_ITERATIONS)
+                x[:, column] = single
+            return x
         from journeyman.policy.system_kernels import bicgstab, bicgstab_block
 
         system = compiled_system(matrix, self.world.discount)
-        x = np.zeros_like(right)
-        wanted = accuracy * norms(right)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
             bicgstab(system, right.ravel(), single, goal, BLOCK_ITERATIONS)
@@ -535,10 +550,7 @@ class Chains:
         self, matrix: SparseMatrix, right: FloatArray, x: FloatArray, accuracy: float
     ) -> None:
         """Solve the columns again whose residual is too large."""
-        from journeyman.policy.system_kernels import residual_block
-
-        left = np.empty_like(x)
-        residual_block(compiled_system(matrix, self.world.discount), right, x, left)
+        left = right - x + self.world.discount * (matrix @ x)
         allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
         wrong = ~(norms(left) <= allowed)
         if not wrong.any():

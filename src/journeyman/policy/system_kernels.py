@@ -26,28 +26,66 @@ TINY = 1e-30
 
 @kernel
 def greedy_step(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
+    system: CompiledSystem,
     offsets: IntArray,
     cost: FloatArray,
-    discount: float,
     values: FloatArray,
     best: FloatArray,
     choice: IntArray,
 ) -> None:
-    """best = T values, the least of cost + discount P values, and the pair that attains it."""
+    """best = T values, the least of cost + discount P values, and the pair that attains it; P has a
+    row for each pair."""
+    data, indices, indptr, discount = system
+    entry = indptr[0]
     for state in range(best.size):
         least, chosen = np.inf, offsets[state]
         for pair in range(offsets[state], offsets[state + 1]):
-            total = 0.0
-            for entry in range(indptr[pair], indptr[pair + 1]):
+            total, end = 0.0, indptr[pair + 1]
+            while entry < end:
                 total += data[entry] * values[indices[entry]]
+                entry += ONE
             total = cost[pair] + discount * total
             if total < least:
                 least, chosen = total, pair
         best[state] = least
         choice[state] = chosen
+
+
+@kernel
+def choose_rows(system: CompiledSystem, choice: IntArray) -> CompiledSystem:
+    """The rows of the chosen pairs, one for each state."""
+    data, indices, indptr, discount = system
+    ends = np.empty(choice.size + 1, np.uint64)
+    ends[0] = 0
+    for state in range(choice.size):
+        pair = choice[state]
+        ends[state + 1] = ends[state] + indptr[pair + 1] - indptr[pair]
+    chosen = np.empty(ends[choice.size], np.float64)
+    columns = np.empty(ends[choice.size], indices.dtype)
+    for state in range(choice.size):
+        entry = indptr[choice[state]]
+        for place in range(ends[state], ends[state + 1]):
+            chosen[place] = data[entry]
+            columns[place] = indices[entry]
+            entry += ONE
+    return CompiledSystem(chosen, columns, ends, discount)
+
+
+@kernel
+def sweep(system: CompiledSystem, right: FloatArray, x: FloatArray, out: FloatArray) -> float:
+    """out = right + discount P x, and the span of out - x, the residual of x."""
+    data, indices, indptr, discount = system
+    low, high = np.inf, -np.inf
+    entry = indptr[0]
+    for i in range(x.size):
+        total, end = 0.0, indptr[i + 1]
+        while entry < end:
+            total += data[entry] * x[indices[entry]]
+            entry += ONE
+        out[i] = right[i] + discount * total
+        change = out[i] - x[i]
+        low, high = min(low, change), max(high, change)
+    return high - low
 
 
 @kernel

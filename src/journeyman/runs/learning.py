@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -26,12 +26,13 @@ from journeyman.runs.run_directory import Metrics, RunDirectory
 from journeyman.runs.run_inputs import Inputs, reduced_by, world_digest, world_from
 from journeyman.runs.solver_choice import chosen_solver
 from journeyman.solvers import Answer, Solver, Status
-from journeyman.solvers.reduced import descent, stochastic_primal_dual
-from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
-from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.running import Watch
 from journeyman.solvers.solve import Choice
 from journeyman.storage import load_arrays, write_atomically
+
+if TYPE_CHECKING:
+    from journeyman.solvers import StochasticSubgradient
+    from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
 
 SHOWN = (
     "alarm", "bound", "budgets", "expectations", "failure_probability", "gap_on_data",
@@ -240,7 +241,7 @@ class ResumableSolver:
         self.solver: Solver = choice.solver
         self.reason, self.directory, self.report = choice.reason, directory, report
         self.checkpoint_every = checkpoint_every
-        if checkpoint_every is not None and not isinstance(self.solver, RESUMABLE):
+        if checkpoint_every is not None and not keeps_states(self.solver):
             raise InvalidSolver(
                 f"checkpoint_every = {checkpoint_every}, but {type(self.solver).__name__} keeps no "
                 "states: when it is interrupted it starts again",
@@ -279,7 +280,7 @@ class ResumableSolver:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         self.solves += 1
         watch.task = type(self.solver).__name__
-        if isinstance(self.solver, RESUMABLE):
+        if keeps_states(self.solver):
             answer = self._continued(self.solver, problem, watch)
         else:
             answer = self.solver.run(problem, watch)
@@ -289,7 +290,7 @@ class ResumableSolver:
 
     def _continued(
         self,
-        solver: StochasticSubgradient | StochasticPrimalDual,
+        solver: "StochasticSubgradient | StochasticPrimalDual",
         problem: Apprenticeship,
         watch: Watch,
     ) -> Answer:
@@ -305,12 +306,25 @@ class ResumableSolver:
         return answer
 
 
-RESUMABLE = (StochasticSubgradient, StochasticPrimalDual)
-STATES = (
-    (descent.KIND, descent.SCHEMA_VERSION),
-    (stochastic_primal_dual.KIND, stochastic_primal_dual.SCHEMA_VERSION),
-)
-"""Kinds of states that solvers write."""
+RESUMABLE = ("StochasticSubgradient", "StochasticPrimalDual")
+"""By name: their modules load the compiler, which most runs do without."""
+
+
+def keeps_states(solver: Solver) -> "TypeGuard[StochasticSubgradient | StochasticPrimalDual]":
+    """Whether a solver writes states that it can go on from."""
+    return any(kind.__name__ in RESUMABLE for kind in type(solver).__mro__)
+
+
+def kinds_of_states() -> tuple[tuple[str, int], ...]:
+    """Kinds and versions of the states that solvers write."""
+    from journeyman.solvers.reduced import descent, stochastic_primal_dual
+
+    return (
+        (descent.KIND, descent.SCHEMA_VERSION),
+        (stochastic_primal_dual.KIND, stochastic_primal_dual.SCHEMA_VERSION),
+    )
+
+
 KEPT = 3
 """States under numbers."""
 LATEST = "latest.npz"
@@ -362,7 +376,7 @@ class Checkpoints:
 
 def step_of(path: Path) -> int | None:
     """The step that a state was saved at; None when the file is missing or damaged."""
-    for kind, version in STATES:
+    for kind, version in kinds_of_states():
         try:
             facts, _ = load_arrays(path, kind, version)
             return int(facts["step"])

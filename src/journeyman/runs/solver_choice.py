@@ -17,9 +17,6 @@ from journeyman.runs.description import (
     wrong_setting,
 )
 from journeyman.solvers import ColumnGeneration, LinearProgram, SmoothedProgram, Solver
-from journeyman.solvers.reduced.reduced_program import ReducedProgram
-from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
-from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.solve import Choice, default_solver
 
 EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram]] = {
@@ -27,12 +24,12 @@ EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram]] = {
     "column-generation": ColumnGeneration,
     "smoothed-program": SmoothedProgram,
 }
-BY_FEATURES: Mapping[str, Callable[[Features], Solver]] = {
-    "reduced-program": ReducedProgram,
-    "primal-dual": StochasticPrimalDual,
-    "sgd-al": StochasticSubgradient,
+BY_FEATURES: Mapping[str, str] = {
+    "reduced-program": "ReducedProgram",
+    "primal-dual": "StochasticPrimalDual",
+    "sgd-al": "StochasticSubgradient",
 }
-"""What makes the solvers over features."""
+"""The solvers over features, by name: the modules of some load the compiler."""
 
 
 def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Choice:
@@ -55,13 +52,13 @@ def _named_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
     if asked.name in EXACT:
         return EXACT[asked.name](**given)
     if asked.name == "reduced-program":
-        return ReducedProgram(_features(asked.cells, problem), **given)
+        return solvers.ReducedProgram(_features(asked.cells, problem), **given)
     if asked.name == "primal-dual":
-        return StochasticPrimalDual(
+        return solvers.StochasticPrimalDual(
             _features(asked.cells, problem), accuracy=asked.accuracy, time_limit=asked.time_limit,
             seed=seed,
         )  # fmt: skip
-    return StochasticSubgradient(
+    return solvers.StochasticSubgradient(
         _features(asked.cells, problem), batch=asked.batch, steps=asked.steps,
         accuracy=asked.accuracy, time_limit=asked.time_limit, seed=seed,
     )  # fmt: skip
@@ -78,7 +75,7 @@ def compared_solver(
     if name in EXACT:
         return EXACT[name]()
     if name in BY_FEATURES:
-        return lambda problem: BY_FEATURES[name](_features(cells, problem))
+        return lambda problem: getattr(solvers, BY_FEATURES[name])(_features(cells, problem))
     if name in ASKING:
         return _asking(name, expert)
     if name not in CLASSICS:

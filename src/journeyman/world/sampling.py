@@ -1,15 +1,15 @@
-"""Trajectories of a world under a stationary policy, by one compiled kernel.
+"""Trajectories of a world under a stationary policy.
 
 Walks advance together, `CHUNK` steps at a time, and those that have come to rest in an absorbing
 state drop out. Each step uses two uniform numbers, one for the action and one for the next state.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray
-from journeyman.compiled import kernel
 from journeyman.world.world import World
 
 CHUNK = 128
@@ -45,7 +45,7 @@ def walk(
         pairs = np.empty((alive.size, steps), dtype=np.int64)
         taken = np.empty(alive.size, dtype=np.int64)
         matrix, uniforms = world.transition, rng.random((alive.size, steps, 2))
-        _walk(
+        LOOPS.choose(world, alive.size, steps)(
             here, visited, pairs, taken, uniforms, probabilities, world.pairs.offsets,
             matrix.data, matrix.indices, matrix.indptr, world.absorbing,
         )  # fmt: skip
@@ -76,21 +76,33 @@ def _join(
     return states, pairs
 
 
-@kernel
-def _draw(weights: FloatArray, start: int, stop: int, uniform: float) -> int:
-    """Position in weights[start:stop], which sums to one; never one of weight zero."""
-    last = start
-    for position in range(start, stop):
-        if weights[position] > 0.0:
-            last = position
-            uniform -= weights[position]
-            if uniform < 0.0:
-                break
-    return last
+class Loops:
+    """Chooses between the compiled loop and NumPy's, which give the same walks to the last bit.
+
+    Compiled code takes half a second to load and longer to compile, so the first walks of a process
+    are drawn by NumPy, until that has taken about as long.
+    """
+
+    def __init__(self) -> None:
+        self._work = 0
+
+    def choose(self, world: World, walks: int, steps: int) -> Any:
+        """The loop for so many walks of so many steps."""
+        branches = int(np.diff(world.transition.indptr).max())
+        self._work += steps * (world.pairs.max_actions + branches) * (CALLS + walks)
+        if self._work <= MOST_WORK:
+            return advance
+        from journeyman.world.walk_kernels import advance as compiled
+
+        return compiled
 
 
-@kernel
-def _walk(
+CALLS, MOST_WORK = 250, 5_000_000
+"""What calling NumPy costs, in walks; and what it may do, about a fifth of a second."""
+LOOPS = Loops()
+
+
+def advance(
     here: IntArray,
     visited: IntArray,
     pairs: IntArray,
@@ -103,14 +115,32 @@ def _walk(
     indptr: IntArray,
     absorbing: BoolArray,
 ) -> None:
-    """From `here` until absorption or the end of the chunk, at least one step."""
-    for k in range(visited.shape[0]):
-        state = here[k]
-        step = 0
-        while step < visited.shape[1] and not (absorbing[state] and step > 0):
-            pair = _draw(probabilities, offsets[state], offsets[state + 1], uniforms[k, step, 0])
-            pairs[k, step] = pair
-            state = indices[_draw(data, indptr[pair], indptr[pair + 1], uniforms[k, step, 1])]
-            visited[k, step] = state
-            step += 1
-        taken[k] = step
+    """What `walk_kernels.advance` does, all walks a step at a time."""
+    walks, states = np.arange(here.size), here
+    taken[:] = visited.shape[1]
+    for step in range(visited.shape[1]):
+        chosen = draw(probabilities, offsets[states], offsets[states + 1], uniforms[walks, step, 0])
+        entry = draw(data, indptr[chosen], indptr[chosen + 1], uniforms[walks, step, 1])
+        pairs[walks, step] = chosen
+        states = indices[entry]
+        visited[walks, step] = states
+        ended = absorbing[states]
+        if ended.any():
+            taken[walks[ended]] = step + 1
+            walks, states = walks[~ended], states[~ended]
+            if not walks.size:
+                break
+
+
+def draw(weights: FloatArray, starts: IntArray, stops: IntArray, uniforms: FloatArray) -> IntArray:
+    """For each range a position in it, by its weights; in the order of sums of the compiled one."""
+    chosen, left = np.array(starts, dtype=np.int64), uniforms.copy()
+    open_, positions = np.arange(chosen.size), chosen.copy()
+    while open_.size:
+        weight = weights[positions]
+        possible = weight > 0.0
+        chosen[open_] = np.where(possible, positions, chosen[open_])
+        left[open_] -= np.where(possible, weight, 0.0)
+        going_on = (~possible | (left[open_] >= 0.0)) & (positions + 1 < stops[open_])
+        open_, positions = open_[going_on], positions[going_on] + 1
+    return chosen

@@ -334,10 +334,10 @@ class World(InNotebooks):
     @cached_property
     def is_forward(self) -> bool:
         """Whether every step leads to a state with a higher number, or stays, and is discounted."""
-        if self.has_goal:
+        indices, indptr, states = self.transition.indices, self.transition.indptr, self.pairs.states
+        if self.has_goal or (indices[indptr[:-1]] < states).any():
             return False
-        rows = np.repeat(self.pairs.states, np.diff(self.transition.indptr))
-        return bool((self.transition.indices >= rows).all())
+        return bool((indices >= np.repeat(states, np.diff(indptr))).all())
 
     @property
     def is_estimated(self) -> bool:

@@ -1,0 +1,113 @@
+"""What planning repeats: a Bellman step, and a rough evaluation of the policy that it finds.
+
+    greedy      TV = min over a of c + discount P V, and the pair of each state that attains it
+    evaluate    V with a small span of c_pi + discount P_pi V - V, the residual
+
+The span, max - min, decides: adding k to V adds (discount - 1) k to all residuals, so a residual
+that is the same everywhere is no error of the policy, and is removed where it is in the way.
+
+An evaluation is given an *effort*, counted in products with the policy's matrix. With little of it
+an evaluation sweeps, V = c_pi + discount P_pi V, which makes planning modified policy iteration;
+with more it sweeps while every sweep takes a good part off the span (a world that mixes fast needs
+nothing else), and then BiCGSTAB takes over.
+
+Loops are compiled (`system_kernels`), except in small worlds, where NumPy's and SciPy's do the same
+(`plain_steps`) and up to `DENSE_STATES` states an evaluation is a solution: the first plan in a
+small world then needs no compiler, which would take seconds. The size of the world alone decides,
+so bits do not depend on what was compiled before.
+"""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from journeyman.arrays import FloatArray, IntArray, SparseMatrix
+from journeyman.policy import plain_steps
+from journeyman.world import World
+
+DENSE_STATES = 90
+"""Beyond, BLAS takes several threads for a solution, and on a busy machine a hundred times longer."""
+PLAIN_STATES, PLAIN_ENTRIES = 1000, 16_000
+"""Of a world in which nothing is compiled."""
+QUICK = 0.7
+"""Sweeps go on, instead of BiCGSTAB, while they leave at most this part of the span."""
+MOST_SWEEPS = 60
+"""With no more effort than this an evaluation consists of sweeps."""
+STEP_SWEEPS = 3
+"""An iteration of BiCGSTAB takes as long as so many sweeps."""
+LEAST_EFFORT, OVERHEAD = 8, 60_000
+"""What an evaluation is worth at least: the transitions that greedy goes through, and as many as
+could be gone through while an iteration is prepared, in sweeps over the policy's own."""
+WIDE, SAFE = 8.0, 0.5
+"""The span of a residual is about so many times its root mean square, by which BiCGSTAB goes; where
+it was more, BiCGSTAB is asked again for what should do, and for a bit more."""
+ATTEMPTS = 4
+MOST_EFFORT = 3000
+"""An evaluation that needs more is a case for factors."""
+
+
+def is_small(matrix: SparseMatrix) -> bool:
+    """Whether a transition matrix is so small that compiled code takes longer to load than it
+    saves."""
+    return matrix.nnz <= PLAIN_ENTRIES and matrix.shape[1] <= PLAIN_STATES
+
+
+def least_effort(world: World) -> int:
+    """Sweeps that cost about as much as the rest of an iteration of policy iteration."""
+    entries = world.transition.nnz
+    swept = entries * world.num_states / world.num_pairs
+    return LEAST_EFFORT + int((entries + OVERHEAD) / swept)
+
+
+class Steps:
+    """Bellman steps and evaluations of one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.plain = world, is_small(world.transition)
+        self.dense = world.num_states <= DENSE_STATES
+        self.loops: ModuleType = plain_steps
+        self.system: Any = plain_steps.PlainSystem(world.continuation, world.discount)
+        if not self.plain:
+            from journeyman.policy import system_kernels
+            from journeyman.policy.policy_evaluation import compiled_system
+
+            self.loops, self.system = system_kernels, compiled_system(*self.system)
+
+    def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
+        """TV, and the first pair of each state that attains it."""
+        if self.plain:
+            return plain_steps.greedy_step(self.system, self.world.pairs, cost, values)
+        best = np.empty(self.world.num_states)
+        choice = np.empty(self.world.num_states, dtype=np.int64)
+        offsets = self.world.pairs.offsets
+        self.loops.greedy_step(self.system, offsets, cost, values, best, choice)
+        return best, choice
+
+    def evaluate(
+        self, choice: IntArray, right: FloatArray, guess: FloatArray, wanted: float, effort: int
+    ) -> tuple[FloatArray, float]:
+        """Values with a residual of a span of about `wanted`, if that can be had by `effort`, and
+        the span."""
+        loops, discount = self.loops, self.world.discount
+        system = loops.choose_rows(self.system, choice)
+        following = np.empty_like(guess)
+        if self.plain and self.dense:
+            x = plain_steps.solved(system, right)
+            return x, plain_steps.sweep(system, right, x, following)
+        x = guess.copy()
+        left, used, quick = loops.sweep(system, right, x, following), 0, True
+        while left > wanted and used < effort and (quick or effort <= MOST_SWEEPS):
+            x, following = following, x
+            before, left = left, loops.sweep(system, right, x, following)
+            used, quick = used + 1, left <= QUICK * before
+        goal = wanted * np.sqrt(x.size) / WIDE
+        while left > wanted and used < effort:
+            residual = following - x
+            x += (residual.min() + residual.max()) / 2 / (1 - discount)
+            most = max(1, (effort - used) // STEP_SWEEPS)
+            taken = loops.bicgstab(system, right, x, goal, most)
+            used += max(STEP_SWEEPS * taken, effort // ATTEMPTS)
+            left = loops.sweep(system, right, x, following)
+            goal *= SAFE * wanted / left
+        return x, float(left)
