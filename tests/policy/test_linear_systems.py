@@ -90,7 +90,7 @@ def test_values_reduce_the_residual_as_asked(factored):
     system, guess = dense_system(world, choice), np.zeros(world.num_states)
     wanted = 1e-3 * np.ptp(cost[choice])
     values, left = chains.values(choice, cost[choice], guess, wanted, MOST_EFFORT)
-    assert left == pytest.approx(np.ptp(cost[choice] - system @ values), abs=1e-9)
+    assert np.ptp(cost[choice] - system @ values) <= left + 1e-9
     assert left <= 10 * wanted
 
 

@@ -95,7 +95,8 @@ def test_a_factorisation_takes_over_when_the_iteration_fails(monkeypatch, name, 
         x[:] = nonsense
         return claim
 
-    monkeypatch.setattr("journeyman.policy.system_kernels.bicgstab", broken)
+    for loops in ("system_kernels", "plain_steps"):
+        monkeypatch.setattr(f"journeyman.policy.{loops}.bicgstab", broken)
     found = jm.occupancy(*LARGE[name])
     assert found.method == "LU"
     assert found.residual < 1e-11

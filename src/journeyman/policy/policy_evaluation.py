@@ -289,13 +289,13 @@ class DiscountedSystem:
         x, wanted = np.zeros_like(b), tolerance * float(norms(b))
         if is_small(self.transition):
             matrix = self.transition.T if transposed else self.transition
-            plain = PlainSystem(matrix, self.discount)
-            plain_steps.bicgstab(plain, b, x, wanted, KRYLOV_ITERATIONS)
-            return x
-        from journeyman.policy.system_kernels import bicgstab
+            small = PlainSystem(matrix, self.discount)
+            plain_steps.bicgstab(small, b, x, wanted, KRYLOV_ITERATIONS)
+        else:
+            from journeyman.policy.system_kernels import bicgstab
 
-        system = self._columns if transposed else self._rows
-        bicgstab(system, b, x, wanted, KRYLOV_ITERATIONS)
+            system = self._columns if transposed else self._rows
+            bicgstab(system, b, x, wanted, KRYLOV_ITERATIONS)
         return np.where(np.isfinite(x), x, 0.0)
 
     @cached_property
@@ -379,6 +379,8 @@ SKIPPED = 4
 """Evaluations that do without it after it did not pay."""
 ENTRY_BYTES = 12
 """A number and its row in a sparse factor."""
+MISSED = 2.0
+"""Times what was wanted: an evaluation that leaves more, with all effort, is done by factors."""
 ACCEPTED = 10.0
 """A column may miss its wanted residual by this factor before it is solved again."""
 
@@ -434,7 +436,7 @@ class Chains:
             self._skips, guess = SKIPPED + 1, x
         self._skips = max(self._skips - 1, 0)
         x, left = self._steps.evaluate(choice, right, guess, wanted, effort)
-        missed = not left <= ACCEPTED * wanted
+        missed = not left <= MISSED * wanted
         if missed and (effort >= MOST_EFFORT or not np.isfinite(left)):
             matrix = world.continuation[choice]
             system = DiscountedSystem(matrix, discount)

@@ -88,26 +88,29 @@ class Steps:
         self, choice: IntArray, right: FloatArray, guess: FloatArray, wanted: float, effort: int
     ) -> tuple[FloatArray, float]:
         """Values with a residual of a span of about `wanted`, if that can be had by `effort`, and
-        the span."""
-        loops, discount = self.loops, self.world.discount
+        a bound on the span. The middle of the residual is at zero."""
+        loops, h = self.loops, self.world.effective_horizon
         system = loops.choose_rows(self.system, choice)
-        following = np.empty_like(guess)
-        if self.plain and self.dense:
-            x = plain_steps.solved(system, right)
-            return x, plain_steps.sweep(system, right, x, following)
-        x = guess.copy()
-        left, used, quick = loops.sweep(system, right, x, following), 0, True
+        following, used, quick = np.empty_like(guess), 0, True
+        x = plain_steps.solved(system, right) if self.plain and self.dense else guess.copy()
+        left = loops.sweep(system, right, x, following)
         while left > wanted and used < effort and (quick or effort <= MOST_SWEEPS):
             x, following = following, x
             before, left = left, loops.sweep(system, right, x, following)
             used, quick = used + 1, left <= QUICK * before
         goal = wanted * np.sqrt(x.size) / WIDE
         while left > wanted and used < effort:
-            residual = following - x
-            x += (residual.min() + residual.max()) / 2 / (1 - discount)
+            x += middle(following - x) * h
             most = max(1, (effort - used) // STEP_SWEEPS)
             taken = loops.bicgstab(system, right, x, goal, most)
             used += max(STEP_SWEEPS * taken, effort // ATTEMPTS)
             left = loops.sweep(system, right, x, following)
-            goal *= SAFE * wanted / left
+            if left > wanted:
+                goal *= SAFE * wanted / left
+        x = following + self.world.discount * middle(following - x) * h
         return x, float(left)
+
+
+def middle(values: FloatArray) -> float:
+    """(min + max)/2."""
+    return float(values.min() + values.max()) / 2
