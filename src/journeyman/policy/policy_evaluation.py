@@ -295,7 +295,7 @@ class DiscountedSystem:
             from journeyman.policy.system_kernels import bicgstab
 
             system = self._columns if transposed else self._rows
-            bicgstab(system, b, x, wanted, KRYLOV_ITERATIONS)
+            bicgstab(system, np.array(b), x, wanted, KRYLOV_ITERATIONS)
         return np.where(np.isfinite(x), x, 0.0)
 
     @cached_property
@@ -359,11 +359,26 @@ def substituted(system: CompiledSystem, b: FloatArray, *, transposed: bool) -> F
     return x.reshape(b.shape)
 
 
+LARGEST_INDEX = int(np.iinfo(np.uint32).max)
+
+
 def compiled_system(matrix: SparseMatrix, discount: float) -> CompiledSystem:
-    """I - discount P of a CSR matrix P."""
-    unsigned = np.uint32 if matrix.indices.itemsize == 4 else np.uint64
-    indptr = matrix.indptr.astype(np.uint64)
-    return CompiledSystem(matrix.data, matrix.indices.view(unsigned), indptr, discount)
+    """I - discount P of a CSR matrix P. Its arrays are views that cannot be written to, whether
+    those of P can or not: for the compiler the two are different types."""
+    indices = matrix.indices
+    if indices.itemsize == 4 or matrix.shape[1] > LARGEST_INDEX:
+        indices = indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)
+    else:
+        indices = indices.astype(np.uint32)
+    return locked(CompiledSystem(matrix.data, indices, matrix.indptr.astype(np.uint64), discount))
+
+
+def locked(system: CompiledSystem) -> CompiledSystem:
+    """The same, as views that cannot be written to."""
+    views = [part.view() for part in system[:3]]
+    for view in views:
+        view.flags.writeable = False
+    return CompiledSystem(views[0], views[1], views[2], system.discount)
 
 
 FACTOR_LIMIT = 2_000_000
@@ -543,7 +558,7 @@ class Chains:
         system = compiled_system(matrix, self.world.discount)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
-            bicgstab(system, right.ravel(), single, goal, BLOCK_ITERATIONS)
+            bicgstab(system, right.flatten(), single, goal, BLOCK_ITERATIONS)
             return single.reshape(right.shape)
         bicgstab_block(system, right, x, wanted, BLOCK_ITERATIONS)
         return x

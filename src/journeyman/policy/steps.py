@@ -17,7 +17,6 @@ small world then needs no compiler, which would take seconds. The size of the wo
 so bits do not depend on what was compiled before.
 """
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ WIDE, SAFE = 8.0, 0.5
 """The span of a residual is about so many times its root mean square, by which BiCGSTAB goes; where
 it was more, BiCGSTAB is asked again for what should do, and for a bit more."""
 ATTEMPTS = 4
+TINY = float(np.finfo(float).tiny)
 MOST_EFFORT = 3000
 """An evaluation that needs more is a case for factors."""
 
@@ -66,13 +66,21 @@ class Steps:
     def __init__(self, world: World) -> None:
         self.world, self.plain = world, is_small(world.transition)
         self.dense = world.num_states <= DENSE_STATES
-        self.loops: ModuleType = plain_steps
+        self.loops: Any = plain_steps
         self.system: Any = plain_steps.PlainSystem(world.continuation, world.discount)
         if not self.plain:
             from journeyman.policy import system_kernels
             from journeyman.policy.policy_evaluation import compiled_system
 
             self.loops, self.system = system_kernels, compiled_system(*self.system)
+
+    def _chosen(self, choice: IntArray) -> Any:
+        """The system of a policy."""
+        if self.plain:
+            return plain_steps.choose_rows(self.system, choice)
+        from journeyman.policy.policy_evaluation import locked
+
+        return locked(self.loops.choose_rows(self.system, choice))
 
     def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
         """TV, and the first pair of each state that attains it."""
@@ -90,7 +98,7 @@ class Steps:
         """Values with a residual of a span of about `wanted`, if that can be had by `effort`, and
         a bound on the span. The middle of the residual is at zero."""
         loops, h = self.loops, self.world.effective_horizon
-        system = loops.choose_rows(self.system, choice)
+        system = self._chosen(choice)
         following, used, quick = np.empty_like(guess), 0, True
         x = plain_steps.solved(system, right) if self.plain and self.dense else guess.copy()
         left = loops.sweep(system, right, x, following)
@@ -100,13 +108,15 @@ class Steps:
             used, quick = used + 1, left <= QUICK * before
         goal = wanted * np.sqrt(x.size) / WIDE
         while left > wanted and used < effort:
-            x += middle(following - x) * h
             most = max(1, (effort - used) // STEP_SWEEPS)
-            taken = loops.bicgstab(system, right, x, goal, most)
+            tried, ahead = x + middle(following - x) * h, np.empty_like(x)
+            taken = loops.bicgstab(system, right, tried, goal, most)
             used += max(STEP_SWEEPS * taken, effort // ATTEMPTS)
-            left = loops.sweep(system, right, x, following)
-            if left > wanted:
-                goal *= SAFE * wanted / left
+            now = loops.sweep(system, right, tried, ahead)
+            if not now < left:  # BiCGSTAB does not fall steadily, and may not converge at all
+                break
+            x, following, left = tried, ahead, now
+            goal *= SAFE * wanted / max(left, wanted, TINY)
         x = following + self.world.discount * middle(following - x) * h
         return x, float(left)
 

@@ -124,6 +124,13 @@ def filling_step(
 
 
 @kernel
+def put(values: FloatArray, out: FloatArray) -> None:
+    """out = values; an assignment to a slice would take the compiler as long as all the rest."""
+    for i in range(values.size):
+        out[i] = values[i]
+
+
+@kernel
 def multiply(system: CompiledSystem, x: FloatArray, out: FloatArray) -> None:
     """out = A x."""
     data, indices, indptr, discount = system
@@ -156,7 +163,8 @@ def bicgstab(
     multiply(system, x, r)
     unit = subtracted_in_units(right, r)
     goal = wanted / unit
-    shadow, shadow_square = r.copy(), dot(r, r)
+    shadow, shadow_square = np.empty(size), dot(r, r)
+    put(r, shadow)
     rho, alpha, omega, begun = 1.0, 1.0, 1.0, False
     for iteration in range(most):
         rho_next, square = dot(shadow, r), dot(r, r)
@@ -164,7 +172,7 @@ def bicgstab(
             return iteration
         beta = rho_next / rho * (alpha / omega)
         if not begun or is_broken(rho_next, shadow_square, square, beta):
-            shadow[:] = r
+            put(r, shadow)
             shadow_square, rho_next, beta, begun = square, square, 0.0, True
         rho = rho_next
         for i in range(size):
@@ -250,27 +258,37 @@ def bicgstab_block(
     r, t = np.empty((size, count)), np.empty((size, count))
     v, p = np.zeros((size, count)), np.zeros((size, count))
     residual_block(system, right, x, r)
-    unit = column_units(r)
-    r /= unit
-    goal = wanted / unit
-    rho, alpha, omega, beta = np.ones(count), np.ones(count), np.ones(count), np.zeros(count)
+    unit, goal = column_units(r), np.empty(count)
+    rho, alpha, omega, beta = np.empty(count), np.empty(count), np.empty(count), np.zeros(count)
+    for k in range(count):
+        goal[k] = wanted[k] / unit[k]
+        rho[k], alpha[k], omega[k] = 1.0, 1.0, 1.0
+        for i in range(size):
+            r[i, k] /= unit[k]
     rho_next, square, shadow_square = np.empty(count), np.empty(count), np.empty(count)
     first, second = np.empty(count), np.empty(count)
-    shadow = r.copy()
+    shadow = np.empty((size, count))
+    for i in range(size):
+        put(r[i], shadow[i])
     inner_products(r, r, square)
-    rho_next[:], shadow_square[:] = square, square
+    put(square, rho_next)
+    put(square, shadow_square)
     resting, begun = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     for iteration in range(most):
-        resting |= ~((goal * goal < square) & (square < np.inf))
-        if resting.all():
+        working = 0
+        for k in range(count):
+            resting[k] |= not (goal[k] * goal[k] < square[k] < np.inf)
+            working += not resting[k]
+        if working == 0:
             return iteration
         for k in range(count):
             beta[k] = 0.0 if resting[k] else rho_next[k] / rho[k] * (alpha[k] / omega[k])
             begun[k] &= not is_broken(rho_next[k], shadow_square[k], square[k], beta[k])
             if not (resting[k] or begun[k]):
-                shadow[:, k] = r[:, k]
+                for i in range(size):
+                    shadow[i, k] = r[i, k]
                 shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
-        rho[:] = rho_next
+        put(rho_next, rho)
         directions(r, beta, omega, v, p)
         multiply_block(system, p, v)
         inner_products(shadow, v, first)
@@ -281,8 +299,9 @@ def bicgstab_block(
         multiply_block(system, r, t)
         inner_products(t, r, first)
         inner_products(t, t, second)
-        second_lengths(first, second, omega, begun & ~resting)
-        first[:], second[:] = unit * alpha, unit * omega
+        second_lengths(first, second, omega, begun, resting)
+        for k in range(count):
+            first[k], second[k] = unit[k] * alpha[k], unit[k] * omega[k]
         for i in range(size):
             for k in range(count):
                 x[i, k] += first[k] * p[i, k] + second[k] * r[i, k]
@@ -321,11 +340,16 @@ def first_lengths(
 
 @kernel
 def second_lengths(
-    along: FloatArray, square: FloatArray, omega: FloatArray, working: BoolArray
+    along: FloatArray,
+    square: FloatArray,
+    omega: FloatArray,
+    begun: BoolArray,
+    resting: BoolArray,
 ) -> None:
     """omega = <t, r>/<t, t>, zero where there is nothing to do."""
     for k in range(along.size):
-        omega[k] = along[k] / square[k] if working[k] and square[k] > 0.0 else 0.0
+        working = begun[k] and not resting[k]
+        omega[k] = along[k] / square[k] if working and square[k] > 0.0 else 0.0
 
 
 @kernel
@@ -518,7 +542,8 @@ def centre_rows(
     count = rows.shape[1]
     mean = np.empty(count)
     for group in range(ends.size - 1):
-        mean[:] = 0.0
+        for k in range(count):
+            mean[k] = 0.0
         for i in range(ends[group], ends[group + 1]):
             for k in range(count):
                 mean[k] += law[i] * rows[i, k]
