@@ -44,7 +44,8 @@ from benchmarks.planning_peer import METHODS, least_seconds
 SIZES = (1024, 4096, 16384, 65536)
 TOLERANCES = (1e-4, 1e-8)
 PEER = Path(".venv/planning/bin/python")
-LIMIT = 60.0
+LIMIT, LOADING = 60.0, 6
+"""CPU seconds for a run, and for loading packages and compiled code."""
 OURS = "journeyman"
 MISSED = 1.1
 """Times the tolerance: an error beyond it is not the accuracy that was asked for."""
@@ -261,7 +262,7 @@ def run(who: str, problem: Path, result: Path, options: argparse.Namespace) -> N
     command = [sys.executable, "-m", "benchmarks.planning", "--own"]
     if who != OURS:
         command = [str(options.peer), "-m", "benchmarks.planning_peer", "--method", who]
-    end = int(options.limit) + 20
+    end = int(options.limit) + LOADING
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (end, end + 5))

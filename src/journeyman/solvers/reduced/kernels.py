@@ -127,7 +127,9 @@ def worst_case(exact: Exact, z: FloatArray, weights: FloatArray) -> None:
                 best = i
         weights[best] = scale[best]
     else:
-        weights[:] = exact.points[best_point(exact.points, z)]
+        chosen = best_point(exact.points, z)
+        for i in range(z.size):  # the compiler takes seconds for an assignment to a slice
+            weights[i] = exact.points[chosen, i]
 
 
 @vector_kernel
@@ -138,7 +140,8 @@ def exact_part(
     for i in range(z.size):
         z[i] = dot(exact.matching[i], theta) - exact.target[i]
     worst_case(exact, z, weights)
-    gradient[:] = 0.0
+    for j in range(gradient.size):
+        gradient[j] = 0.0
     for i in range(z.size):
         if weights[i] != 0.0:
             add(weights[i], exact.matching[i], gradient)
@@ -308,7 +311,8 @@ class Matched(NamedTuple):
 @vector_kernel
 def refresh(exact: Exact, theta: FloatArray, matched: Matched) -> None:
     """Everything about z anew from theta."""
-    matched.slope[:] = 0.0
+    for j in range(matched.slope.size):
+        matched.slope[j] = 0.0
     for i in range(exact.target.size):
         matched.z[i] = dot(exact.matching[i], theta) - exact.target[i]
         matched.signs[i] = exact.scale[i] * np.sign(matched.z[i])

@@ -288,13 +288,17 @@ def into_ball(theta: FloatArray, steps: FloatArray, radius: float) -> None:
 
 @vector_kernel
 def into_simplex(v: FloatArray) -> None:
-    """The nearest point with v >= 0 and sum one: what is above a level, which sorting finds."""
-    falling = np.sort(v)[::-1]
-    total, level = 0.0, 0.0
-    for i in range(v.size):
-        total += falling[i]
-        if falling[i] > (total - 1.0) / (i + 1):
-            level = (total - 1.0) / (i + 1)
+    """The nearest point with v >= 0 and sum one: what is above a level, which rises while entries
+    fall below it (Michelot 1986; the compiler takes long for a sort)."""
+    level, kept, above = -np.inf, v.size + 1, v.size
+    while above < kept:
+        total, kept, above = 0.0, above, 0
+        for i in range(v.size):
+            if v[i] > level:
+                total += v[i]
+        level = (total - 1.0) / kept
+        for i in range(v.size):
+            above += v[i] > level
     for i in range(v.size):
         v[i] = max(v[i] - level, 0.0)
 
