@@ -7,12 +7,13 @@ DOCS := $(VENV)/docs
 BROWSER := $(VENV)/browser
 INTEGRATION := $(VENV)/integration
 IMITATION := $(VENV)/imitation
+PLANNING := $(VENV)/planning
 PIP := -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures studio-pictures slow fuzz bench bench-exact bench-ray bench-imitation dist lock clean
+.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures studio-pictures slow fuzz bench bench-exact bench-ray bench-imitation bench-planning dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -42,8 +43,8 @@ $(INTEGRATION)/.ready: requirements/integration.txt pyproject.toml
 	$(@D)/bin/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The peer of a benchmark, which imports nothing of ours.
-$(IMITATION)/.ready: requirements/imitation.txt
+# The peers of benchmarks, which import nothing of ours.
+$(IMITATION)/.ready $(PLANNING)/.ready: $(VENV)/%/.ready: requirements/%.txt
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python $(PIP) -r $<
 	@touch $@
@@ -102,6 +103,9 @@ bench-ray: $(RAY)/.ready  ## Print what executors cost, Ray among them
 bench-imitation: $(VENV)/.dev $(IMITATION)/.ready  ## Print maximum entropy beside the package imitation
 	$(BIN)/python -m benchmarks.maximum_entropy
 
+bench-planning: $(VENV)/.dev $(PLANNING)/.ready  ## Print planning beside QuantEcon and pymdptoolbox
+	$(BIN)/python -m benchmarks.planning
+
 dist: $(VENV)/.dev  ## Build wheel and sdist, install the wheel elsewhere and use it
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
@@ -121,6 +125,7 @@ lock: $(VENV)/.dev  ## Renew the pinned requirements from pyproject.toml
 	$(COMPILE) --extra icu --extra studio --extra gymnasium --group browser-tests --excludes requirements/excluded.txt --excludes requirements/excluded-browser.txt -o requirements/browser.txt
 	$(COMPILE) --group docs -o requirements/docs.txt
 	$(COMPILE) --extra gymnasium --group integration-tests --excludes requirements/excluded-integration.txt -o requirements/integration.txt
+	$(subst pyproject.toml,--group planning-peers,$(COMPILE)) -o requirements/planning.txt
 	$(subst pyproject.toml,requirements/imitation.in,$(COMPILE)) --excludes requirements/excluded-integration.txt -o requirements/imitation.txt
 
 clean:  ## Remove everything that was built

@@ -26,15 +26,23 @@ world, basis, expert = jm.gallery.grid({size})
 demos = jm.record(world, expert, trajectories=100, horizon=100, seed=0)
 problem = jm.Apprenticeship(world, basis, demos)
 """
+PLAN = """
+import journeyman as jm
+world, basis, _ = jm.gallery.grid({size})
+jm.plan(world, basis.on(world) @ range(basis.num_costs))
+"""
+COMMAND = """
+import sys
+sys.argv = ["journeyman", {arguments}]
+from journeyman.cli.main import main
+main()
+"""
 FEATURES = GRID.format(size=8) + "features = jm.features.partition(world, demos, num_cells=16)\n"
 CASES = {
     "import": "import journeyman as jm; jm.World",
-    "plan": "import journeyman as jm\nworld, basis, _ = jm.gallery.grid(8)\n"
-    "jm.plan(world, basis.on(world) @ range(basis.num_costs))",
-    "plan 16": "import journeyman as jm\nworld, basis, _ = jm.gallery.grid(16)\n"
-    "jm.plan(world, basis.on(world) @ range(basis.num_costs))",
-    "plan 40": "import journeyman as jm\nworld, basis, _ = jm.gallery.grid(40)\n"
-    "jm.plan(world, basis.on(world) @ range(basis.num_costs))",
+    "plan": PLAN.format(size=8),
+    "plan 16": PLAN.format(size=16),
+    "plan 40": PLAN.format(size=40),
     "occupancy": "import journeyman as jm\nworld, _, expert = jm.gallery.grid(8)\n"
     "jm.occupancy(world, expert)",
     "solve": GRID.format(size=8) + "jm.solve(problem)",
@@ -46,12 +54,12 @@ CASES = {
     "certify": GRID.format(size=8) + "print(jm.certify(problem, expert).table())",
     "readme": "",
     "ReducedProgram": FEATURES + "jm.solve(problem, jm.ReducedProgram(features))",
-    "SGD-AL": FEATURES + "jm.solve(problem, jm.StochasticSubgradient(features, steps=1000), seed=1)",
-    "primal-dual": FEATURES + "jm.solve(problem, jm.solvers.StochasticPrimalDual(features), seed=1)",
-    "command": "import sys\nsys.argv = ['journeyman', 'demo', '--size', '8', '--report', 'r.html']\n"
-    "from journeyman.cli.main import main\nmain()",
-    "make demo": "import sys\nsys.argv = ['journeyman', 'demo', '--report', 'r.html']\n"
-    "from journeyman.cli.main import main\nmain()",
+    "SGD-AL": FEATURES
+    + "jm.solve(problem, jm.StochasticSubgradient(features, steps=1000), seed=1)",
+    "primal-dual": FEATURES
+    + "jm.solve(problem, jm.solvers.StochasticPrimalDual(features), seed=1)",
+    "demo --size 8": COMMAND.format(arguments='"demo", "--size", "8", "--trajectories", "200"'),
+    "make demo": COMMAND.format(arguments='"demo", "--report", "r.html"'),
 }  # fmt: skip
 NAMED = 4
 Numbers = dict[str, Any]
@@ -126,7 +134,8 @@ def compiled() -> dict[str, float]:
                 timers = [kernel.get_metadata(one)["timers"] for one in kernel.signatures]
                 took = sum(one["compiler_lock"] for one in timers)
                 if took:
-                    found[f"{kernel.py_func.__module__.split('.')[-1]}.{kernel.__name__}"] = took
+                    function = kernel.py_func
+                    found[f"{function.__module__.split('.')[-1]}.{function.__name__}"] = took
     return found
 
 

@@ -12,6 +12,7 @@ from journeyman.policy import planning as attainable
 from journeyman.policy import steps
 from journeyman.policy.planning import attainable_ranges
 
+
 @pytest.fixture(scope="module", params=["dense", "plain", "compiled"], autouse=True)
 def size(request):
     """Worlds count as that small, or not."""

@@ -14,6 +14,7 @@ from journeyman.policy.steps import MOST_EFFORT
 from journeyman.testing.random_worlds import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 
+
 @pytest.fixture(scope="module", params=["dense", "plain", "compiled"], autouse=True)
 def size(request):
     """Worlds count as that small, or not."""

@@ -9,6 +9,7 @@ from journeyman.testing import Shape, random_world
 from journeyman.testing.strategies import seeds, worlds
 from naive import planning as naive
 
+
 @pytest.fixture(scope="module", params=["dense", "plain", "compiled"], autouse=True)
 def size(request):
     """Worlds count as that small, or not."""
@@ -18,6 +19,7 @@ def size(request):
         if request.param == "compiled":
             patch.setattr(steps, "PLAIN_STATES", 0)
         yield
+
 
 modest_worlds = worlds().filter(lambda world: world.discount <= 0.95)
 

@@ -10,6 +10,7 @@ from journeyman.compiled import kernel, norm, unit_of
 from journeyman.policy import steps, system_kernels
 from journeyman.policy.policy_evaluation import Chains, compiled_system
 
+
 @pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
 def size(request):
     """Worlds count as that small, or not."""

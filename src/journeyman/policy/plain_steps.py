@@ -1,7 +1,7 @@
 """The loops of planning by NumPy and SciPy: what `system_kernels` compiles, for small worlds.
 
-Every function does what its namesake there does, up to the order of sums. A system is I - discount P
-as it is there, with P as a sparse matrix.
+Every function does what its namesake there does, up to the order of sums. A system is
+I - discount P as it is there, with P as a sparse matrix.
 """
 
 from typing import Any, NamedTuple

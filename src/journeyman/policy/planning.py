@@ -85,11 +85,14 @@ STABLE = 2.0
 and more is to be had from a better evaluation."""
 CLOSE_ENOUGH = 0.5
 """Of the tolerance: what the last evaluation is asked for."""
+PATIENCE = 25
+"""Iterations after which an evaluation is worth twice as much: in the end all are exact, and policy
+iteration comes to an end."""
 ROUNDED, STRIKES = 100.0, 3
 """Residuals below so many times what rounding can hide, and not half of the best before, may occur
 so often: float64 is then held responsible."""
-PATIENCE = 20
-"""Of `soft_plan`, steps without a better error: the same."""
+IDLE = 20
+"""Steps of `soft_plan` without a better error: the same."""
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -140,11 +143,15 @@ def plan(
     while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
         iteration += 1
         allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding)
+        floor = min(least << min(iteration // PATIENCE, 32), MOST_EFFORT)
+        reached, wanted = left <= wanted, max(allowed, SHARE * found.span)
         if found.span > STABLE * left:
-            effort, wanted = max(least, effort // 2), max(allowed, SHARE * found.span)
+            effort = max(floor, effort // 2)
         else:
-            wanted = allowed if left <= wanted else max(allowed, SHARE * found.span)
-            effort = min(4 * effort, MOST_EFFORT)
+            effort = max(floor, min(4 * effort, MOST_EFFORT))
+            wanted = allowed if reached else wanted
+        if floor == MOST_EFFORT:
+            wanted = allowed
         values, left = chains.values(found.choice, costs[found.choice], found.best, wanted, effort)
         found = _look(chains, costs, values, hidden)
         if found.span + found.rounding < best.span + best.rounding:
@@ -459,7 +466,7 @@ def soft_plan(
     best, plan, accuracy, idle = found, found.plan(world, 0), SOFT_ROUGH, 0
     systems = PolicySystems(world) if systems is None else systems
     for iteration in range(1, MAX_ITERATIONS + 1):
-        if plan.error <= tolerance or best.span <= 2 * best.rounding or (idle >= PATIENCE and most>1000):
+        if plan.error <= tolerance or best.span <= 2 * best.rounding or idle >= IDLE:
             break
         system = systems.of(found.policy)
         values = values + system.solve(found.change, reduction=accuracy).x

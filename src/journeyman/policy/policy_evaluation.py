@@ -437,8 +437,8 @@ class Chains:
     def values(
         self, choice: IntArray, right: FloatArray, guess: FloatArray, wanted: float, effort: int
     ) -> tuple[FloatArray, float]:
-        """Roughly the values of one cost per state, and the span of their residual, which is about
-        `wanted` unless `effort` ends before, or rounding leaves more."""
+        """Roughly the values of one cost per state, and a bound on the span of their residual,
+        about `wanted` unless `effort` ends before, or rounding leaves more."""
         world, discount = self.world, self.world.discount
         if self.leads_forward:
             system = compiled_system(world.continuation[choice], discount)
@@ -454,8 +454,8 @@ class Chains:
         missed = not left <= MISSED * wanted
         if missed and (effort >= MOST_EFFORT or not np.isfinite(left)):
             matrix = world.continuation[choice]
-            system = DiscountedSystem(matrix, discount)
-            x = system.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
+            exact = DiscountedSystem(matrix, discount)
+            x = exact.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
             left = float(np.ptp(right + discount * (matrix @ x) - x))
         return x, left
 

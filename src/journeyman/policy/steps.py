@@ -26,7 +26,7 @@ from journeyman.policy import plain_steps
 from journeyman.world import World
 
 DENSE_STATES = 90
-"""Beyond, BLAS takes several threads for a solution, and on a busy machine a hundred times longer."""
+"""Beyond, BLAS takes several threads for a solution, and much longer on a busy machine."""
 PLAIN_STATES, PLAIN_ENTRIES = 1000, 16_000
 """Of a world in which nothing is compiled."""
 QUICK = 0.7
@@ -50,7 +50,7 @@ MOST_EFFORT = 3000
 def is_small(matrix: SparseMatrix) -> bool:
     """Whether a transition matrix is so small that compiled code takes longer to load than it
     saves."""
-    return matrix.nnz <= PLAIN_ENTRIES and matrix.shape[1] <= PLAIN_STATES
+    return bool(matrix.nnz <= PLAIN_ENTRIES and matrix.shape[1] <= PLAIN_STATES)
 
 
 def least_effort(world: World) -> int:
@@ -112,8 +112,9 @@ class Steps:
             tried, ahead = x + middle(following - x) * h, np.empty_like(x)
             taken = loops.bicgstab(system, right, tried, goal, most)
             used += max(STEP_SWEEPS * taken, effort // ATTEMPTS)
-            now = loops.sweep(system, right, tried, ahead)
-            if not now < left:  # BiCGSTAB does not fall steadily, and may not converge at all
+            finite = bool(np.isfinite(tried).all())
+            now = loops.sweep(system, right, tried, ahead) if finite else np.inf
+            if now >= left:  # BiCGSTAB does not fall steadily, and may not converge at all
                 break
             x, following, left = tried, ahead, now
             goal *= SAFE * wanted / max(left, wanted, TINY)

@@ -258,35 +258,26 @@ def bicgstab_block(
     r, t = np.empty((size, count)), np.empty((size, count))
     v, p = np.zeros((size, count)), np.zeros((size, count))
     residual_block(system, right, x, r)
-    unit, goal = column_units(r), np.empty(count)
-    rho, alpha, omega, beta = np.empty(count), np.empty(count), np.empty(count), np.zeros(count)
-    for k in range(count):
-        goal[k] = wanted[k] / unit[k]
-        rho[k], alpha[k], omega[k] = 1.0, 1.0, 1.0
-        for i in range(size):
-            r[i, k] /= unit[k]
+    unit = column_units(r)
+    r /= unit
+    goal = wanted / unit
+    rho, alpha, omega, beta = np.ones(count), np.ones(count), np.ones(count), np.zeros(count)
     rho_next, square, shadow_square = np.empty(count), np.empty(count), np.empty(count)
     first, second = np.empty(count), np.empty(count)
     shadow = np.empty((size, count))
-    for i in range(size):
-        put(r[i], shadow[i])
+    put(r.ravel(), shadow.ravel())
     inner_products(r, r, square)
     put(square, rho_next)
     put(square, shadow_square)
     resting, begun = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     for iteration in range(most):
-        working = 0
-        for k in range(count):
-            resting[k] |= not (goal[k] * goal[k] < square[k] < np.inf)
-            working += not resting[k]
-        if working == 0:
+        if rested(goal, square, resting):
             return iteration
         for k in range(count):
             beta[k] = 0.0 if resting[k] else rho_next[k] / rho[k] * (alpha[k] / omega[k])
             begun[k] &= not is_broken(rho_next[k], shadow_square[k], square[k], beta[k])
             if not (resting[k] or begun[k]):
-                for i in range(size):
-                    shadow[i, k] = r[i, k]
+                put(r[:, k], shadow[:, k])
                 shadow_square[k], rho_next[k], beta[k], begun[k] = square[k], square[k], 0.0, True
         put(rho_next, rho)
         directions(r, beta, omega, v, p)
@@ -309,6 +300,16 @@ def bicgstab_block(
         inner_products(shadow, r, rho_next)
         inner_products(r, r, square)
     return most
+
+
+@kernel
+def rested(goal: FloatArray, square: FloatArray, resting: BoolArray) -> bool:
+    """Whether all columns rest, for these have got where they should, or nowhere."""
+    every = True
+    for k in range(goal.size):
+        resting[k] |= not (goal[k] * goal[k] < square[k] < np.inf)
+        every &= resting[k]
+    return every
 
 
 @vector_kernel
