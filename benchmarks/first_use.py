@@ -33,9 +33,14 @@ jm.plan(world, basis.on(world) @ range(basis.num_costs))
 """
 COMMAND = """
 import sys
-sys.argv = ["journeyman", {arguments}]
 from journeyman.cli.main import main
-main()
+for arguments in {arguments}:
+    sys.argv = ["journeyman", *arguments.split()]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(arguments) from end
 """
 FEATURES = GRID.format(size=8) + "features = jm.features.partition(world, demos, num_cells=16)\n"
 CASES = {
@@ -58,8 +63,11 @@ CASES = {
     + "jm.solve(problem, jm.StochasticSubgradient(features, steps=1000), seed=1)",
     "primal-dual": FEATURES
     + "jm.solve(problem, jm.solvers.StochasticPrimalDual(features), seed=1)",
-    "demo --size 8": COMMAND.format(arguments='"demo", "--size", "8", "--trajectories", "200"'),
-    "make demo": COMMAND.format(arguments='"demo", "--report", "r.html"'),
+    "learn, files": COMMAND.format(
+        arguments=["new pump", "learn run --config pump/learn.toml"]
+    ),
+    "demo --size 8": COMMAND.format(arguments=["demo --size 8 --trajectories 200"]),
+    "make demo": COMMAND.format(arguments=["demo --report r.html"]),
 }  # fmt: skip
 NAMED = 4
 Numbers = dict[str, Any]
@@ -112,11 +120,7 @@ def measure(name: str) -> None:
     code = CASES[name] or readme()
     place = Path("numbers.json").absolute()
     begun, used = time.perf_counter(), time.process_time()
-    try:
-        exec(compile(code, name, "exec"), {})
-    except SystemExit as end:
-        if end.code:
-            raise RuntimeError(f"{name} ended with {end.code}") from end
+    exec(compile(code, name, "exec"), {})
     numbers = {"wall": time.perf_counter() - begun, "cpu": time.process_time() - used}
     place.write_text(json.dumps(numbers | {"kernels": compiled()}))
 

@@ -251,7 +251,8 @@ def row_of(name: str, file: Path, tolerance: float, options: argparse.Namespace)
     ]
     return {
         "name": name, "discount": discount, "tolerance": tolerance, "runs": runs,
-        "certain": bool(peers), "ratio": min(peers, default=options.limit) / runs[OURS]["seconds"],
+        "certain": bool(peers),
+        "ratio": min(peers, default=options.limit) / runs[OURS].get("seconds", options.limit),
     }  # fmt: skip
 
 

@@ -4,9 +4,13 @@
     minimise over policies   E sum_t discount^t ( c(x_t, a_t) + temperature log pi(a_t | x_t) )
                                                                                        (soft_plan)
 
-`plan` is policy iteration: evaluate the policy at hand (`DiscountedSystem`), then act greedily on
-its values. Evaluations are rough while the policy still changes and as exact as float64 allows at
-the end.
+`plan` is modified policy iteration: act greedily on the values at hand, evaluate that policy, not
+exactly, and begin again. How well is decided by the two spans that are known then, of TV - V and of
+what the evaluation left of its residual. Where the first is much larger, the policy still turns,
+and an evaluation is worth no more than the Bellman step before it: some sweeps. Where it is not,
+the policy hardly turns, and every further evaluation gets four times the effort of the one before,
+BiCGSTAB among it (`policy.steps`), until the tolerance is met. After many iterations all
+evaluations are exact, and it is policy iteration, which ends.
 
 `soft_plan` trades cost against entropy: -log pi is the surprise of an action, and a policy is paid
 for staying random. The soft values solve the soft Bellman equation V = TV with
@@ -27,8 +31,8 @@ greedy policy pi satisfy in every state
 
 so pi is optimal within span(TV - V)/(1 - discount), plus what rounding can have hidden of TV - V.
 Iteration stops when this is below `tolerance`, or when float64 cannot improve the policy any more;
-`Plan.error` is what was proven either way. Cost: one sparse solve and one pass over the transitions
-per iteration.
+`Plan.error` is what was proven either way. Cost of an iteration: one pass over all transitions, and
+about as long for an evaluation while the policy turns.
 
 *With discount 1* the total until an end is minimised over proper policies. Value
 iteration can stop at a fixed point that no proper policy attains: where a cycle costs nothing, TV =
