@@ -72,7 +72,7 @@ from journeyman.policy.policy_evaluation import (
     expected_times,
     occupancy,
 )
-from journeyman.policy.steps import MOST_EFFORT, least_effort
+from journeyman.policy.steps import MISSED, MOST_EFFORT, least_effort
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, nearing, never_left
@@ -84,6 +84,8 @@ RELATIVE_TOLERANCE = 1e-11
 MAX_ITERATIONS = 1000
 SHARE = 0.1
 """Evaluations leave this share of the residual: more is lost when the policy turns."""
+FAR = 100.0
+"""Horizons from which they leave less of it: values are wrong by up to horizon times residual."""
 STABLE = 2.0
 """Times what an evaluation has left: where greedy finds no more than that, the policy hardly turns,
 and more is to be had from a better evaluation."""
@@ -143,14 +145,15 @@ def plan(
     hidden = _Hidden(world, costs)
     found = best = _look(chains, costs, values, hidden)
     least = effort = least_effort(world)
+    share = SHARE * min(1.0, FAR / h)
     iteration, iterations, strikes, left, wanted = 0, 0, 0, 0.0, 0.0
     while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
         iteration += 1
         allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding)
         floor = min(least << min(iteration // PATIENCE, 32), MOST_EFFORT)
-        reached, wanted = left <= wanted, max(allowed, SHARE * found.span)
+        reached, wanted = left <= MISSED * wanted, max(allowed, share * found.span)
         if found.span > STABLE * left:
-            effort = max(floor, effort // 2)
+            effort = floor
         else:
             effort = max(floor, min(4 * effort, MOST_EFFORT))
             wanted = allowed if reached else wanted

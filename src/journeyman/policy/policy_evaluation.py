@@ -60,7 +60,7 @@ from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, InvalidPolicy
 from journeyman.policy import plain_steps
 from journeyman.policy.plain_steps import PlainSystem
-from journeyman.policy.steps import MOST_EFFORT, Steps, is_small
+from journeyman.policy.steps import MISSED, MOST_EFFORT, Steps, is_small
 from journeyman.policy.table import Policy
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, proven_time, reachable
@@ -394,8 +394,6 @@ SKIPPED = 4
 """Evaluations that do without it after it did not pay."""
 ENTRY_BYTES = 12
 """A number and its row in a sparse factor."""
-MISSED = 2.0
-"""Times what was wanted: an evaluation that leaves more, with all effort, is done by factors."""
 ACCEPTED = 10.0
 """A column may miss its wanted residual by this factor before it is solved again."""
 

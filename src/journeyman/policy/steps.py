@@ -42,6 +42,10 @@ WIDE, SAFE = 8.0, 0.5
 """The span of a residual is about so many times its root mean square, by which BiCGSTAB goes; where
 it was more, BiCGSTAB is asked again for what should do, and for a bit more."""
 ATTEMPTS = 4
+MISSED = 2.0
+"""Times what was wanted: what BiCGSTAB leaves beyond is not used. Values with a residual r are wrong
+by up to r/(1 - discount), here too high and there too low, and greedy would follow that; those of
+sweeps are wrong in one direction."""
 TINY = float(np.finfo(float).tiny)
 MOST_EFFORT = 3000
 """An evaluation that needs more is a case for factors."""
@@ -106,6 +110,7 @@ class Steps:
             x, following = following, x
             before, left = left, loops.sweep(system, right, x, following)
             used, quick = used + 1, left <= QUICK * before
+        swept = x, following, left
         goal = wanted * np.sqrt(x.size) / WIDE
         while left > wanted and used < effort:
             most = max(1, (effort - used) // STEP_SWEEPS)
@@ -118,6 +123,8 @@ class Steps:
                 break
             x, following, left = tried, ahead, now
             goal *= SAFE * wanted / max(left, wanted, TINY)
+        if not left <= MISSED * wanted:
+            x, following, left = swept
         x = following + self.world.discount * middle(following - x) * h
         return x, float(left)
 
