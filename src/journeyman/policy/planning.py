@@ -342,7 +342,7 @@ def improve(
     for _ in range(most):
         if change.max() - change.min() <= allowed:
             break
-        values = chains.values(choice, cost[choice], best, SHARE)
+        values = chains.values(choice, cost, best, SHARE)
         best, choice = chains.greedy(cost, values)
         change = best - values
     loss = -float(change.min())

@@ -409,12 +409,12 @@ class Chains:
         return best, choice
 
     def values(
-        self, choice: IntArray, right: FloatArray, guess: FloatArray, reduction: float
+        self, choice: IntArray, cost: FloatArray, guess: FloatArray, reduction: float
     ) -> FloatArray:
-        """Roughly the values of one cost per state: the guess's residual times `reduction`."""
+        """Roughly the values of one cost per pair: the guess's residual times `reduction`."""
         from journeyman.policy.system_kernels import bicgstab, residual_norm
 
-        x, discount = guess.copy(), self.world.discount
+        x, right, discount = guess.copy(), cost[choice], self.world.discount
         matrix = self.world.continuation[choice]
         rows = compiled_system(matrix, discount)
         if self.world.is_forward:
