@@ -79,6 +79,10 @@ class KeepingExecutor(Executor, Protocol):
     def is_open(self) -> bool:
         """Whether workers are kept from one call to the next: inside a `with` block."""
 
+    @property
+    def slots(self) -> int:
+        """How many workers there are."""
+
     def __enter__(self) -> Any: ...
 
     def __exit__(self, *_: object) -> None: ...
@@ -96,7 +100,7 @@ class KeepingExecutor(Executor, Protocol):
 class Serial:
     """One task after the other, in this process."""
 
-    is_open = True
+    is_open, slots = True, 1
 
     def __init__(self, *, observer: Observer = quiet) -> None:
         self.observer = observer
@@ -167,6 +171,11 @@ class Processes:
     def is_open(self) -> bool:
         """Whether processes are kept from one call to the next."""
         return self._pool is not None
+
+    @property
+    def slots(self) -> int:
+        """How many processes there are."""
+        return self.workers
 
     def __enter__(self) -> Self:
         if self._pool is not None:

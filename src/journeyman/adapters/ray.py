@@ -116,7 +116,7 @@ class Ray:
             with self:
                 return self.map(function, tasks, shared=shared)
         work = list(tasks)
-        workers = _RayWorkers(function, work, shared, self._count, self._per_task)
+        workers = _RayWorkers(function, work, shared, self.slots, self._per_task)
         try:
             return gather(len(work), workers, 0, self.observer)
         finally:
@@ -144,7 +144,7 @@ class Ray:
                 "scheduling_strategy": "SPREAD", **self._per_task,
             }  # fmt: skip
             made = _ray().remote(_Actor).options(**options)
-            self._actors = [made.remote() for _ in range(self._count)]
+            self._actors = [made.remote() for _ in range(self.slots)]
         chosen = [self._actors[number % len(self._actors)] for number in workers]
         calls = _ActorCalls(function, work, shared, chosen)
         try:
@@ -154,7 +154,7 @@ class Ray:
                 self._end_actors()
 
     @property
-    def _count(self) -> int:
+    def slots(self) -> int:
         """How many tasks run at once."""
         return max(self.num_workers or int(_ray().cluster_resources().get("CPU", 1)), 1)
 

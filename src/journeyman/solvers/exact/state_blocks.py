@@ -23,6 +23,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -150,22 +151,43 @@ def _rows(maker: RowMaker, first: int, last: int) -> tuple[SparseMatrix, Any]:
 # What workers do in a round; each takes a block and what all blocks are given.
 
 
-class Chosen:
+class Chain:
+    """The rows of a policy's chain in a block: products, and what the block can solve by itself."""
+
+    matrix: SparseMatrix
+    inner: SparseMatrix
+    """Between states of the block."""
+
+    def times(self, x: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ x)
+
+    def settled(self, right: FloatArray, discount: float) -> FloatArray:
+        """About (I - discount inner)^-1 right, by a fixed number of sweeps: linear in `right`."""
+        from journeyman.solvers.exact.block_kernels import settle
+
+        inner, x = self.inner, np.empty_like(right)
+        settle(inner.data, inner.indices, inner.indptr, discount, right, INNER_SWEEPS, x)
+        return x
+
+    def average(self, per_pair: FloatArray) -> FloatArray:
+        """What the policy pays in each state."""
+        raise NotImplementedError
+
+
+class Chosen(Chain):
     """The chain of a policy that takes one action in each state."""
 
     def __init__(self, block: Block, actions: IntArray) -> None:
         own = actions[block.first : block.last].astype(np.int64)
         self._rows = np.arange(block.size) * block.num_actions + own
         self.matrix = block.transition[self._rows]
-
-    def times(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.matrix @ x)
+        self.inner = self.matrix[:, block.first : block.last]
 
     def average(self, per_pair: FloatArray) -> FloatArray:
         return np.asarray(per_pair[self._rows])
 
 
-class Averaged:
+class Averaged(Chain):
     """The chain of a random policy. Its rows are averaged product by product: a matrix of its own
     would be as large as the transitions."""
 
@@ -173,6 +195,10 @@ class Averaged:
         count = block.num_actions
         self._law = law[block.first * count : block.last * count].reshape(-1, count, 1).copy()
         self._transition = block.transition
+        pairs = np.arange(block.size * count)
+        ends = np.arange(block.size + 1) * count
+        law_rows = sparse.csr_array((self._law.ravel(), pairs, ends))
+        self.inner = law_rows @ block.transition[:, block.first : block.last]
 
     def times(self, x: FloatArray) -> FloatArray:
         return self.average(np.asarray(self._transition @ x))
@@ -185,7 +211,7 @@ class Averaged:
         return np.asarray(total.reshape(-1, *per_pair.shape[1:]))
 
 
-class Arriving:
+class Arriving(Chain):
     """The transposed chain of a policy that takes one action in each state."""
 
     def __init__(self, block: Block, actions: IntArray) -> None:
@@ -203,12 +229,7 @@ class Arriving:
                 )
             )
         self.matrix = sparse.vstack(parts, format="csr")
-
-    def times(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.matrix @ x)
-
-    def average(self, per_pair: FloatArray) -> FloatArray:
-        raise NotImplementedError
+        self.inner = self.matrix[:, block.first : block.last]
 
 
 def _require_predecessors(
@@ -238,6 +259,19 @@ def follow(block: Block, shared: tuple[int, type, Any]) -> bool:
 
 def product(block: Block, x: FloatArray) -> FloatArray:
     return np.asarray(block.chain.times(x))
+
+
+def operate(block: Block, x: FloatArray) -> FloatArray:
+    """(I - discount P) x, after the block has settled it."""
+    discount = block.maker.world.discount
+    change = x[block.first : block.last] - discount * block.chain.times(x)
+    return np.asarray(block.chain.settled(change, discount))
+
+
+def settled(block: Block, right: FloatArray) -> FloatArray:
+    """The right-hand side for `operate`."""
+    own = np.ascontiguousarray(right[block.first : block.last])
+    return np.asarray(block.chain.settled(own, block.maker.world.discount))
 
 
 def immediate(block: Block, weights: FloatArray) -> FloatArray:
@@ -274,20 +308,24 @@ HELD: dict[tuple[str, int], Block] = {}
 """Blocks on this worker, by the run they belong to and their number."""
 
 
-def _make(task: tuple[str, int, int, int], maker: RowMaker) -> Summary:
-    run, number, first, last = task
-    HELD.pop((run, number), None)
-    HELD[run, number] = Block(maker, first, last)
-    return HELD[run, number].summary()
+def _make(task: tuple[str, list[tuple[int, int, int]]], maker: RowMaker) -> list[Summary]:
+    run, numbers = task
+    made = []
+    for number, first, last in numbers:
+        HELD.pop((run, number), None)
+        HELD[run, number] = Block(maker, first, last)
+        made.append(HELD[run, number].summary())
+    return made
 
 
-def _attempt(task: tuple[str, int, int, Work], shared: Any) -> Any:
+def _attempt(task: tuple[str, list[int], int, Work], shared: Any) -> list[Any]:
     """None where this worker has not got the block, or not the policy that it is asked about."""
-    run, number, key, work = task
-    block = HELD.get((run, number))
-    if block is None or (key and key != block.key):
-        return None
-    return work(block, shared)
+    run, numbers, key, work = task
+    blocks = [HELD.get((run, number)) for number in numbers]
+    return [
+        None if block is None or (key and key != block.key) else work(block, shared)
+        for block in blocks
+    ]
 
 
 def _release(run: str, _: Any) -> None:
@@ -351,9 +389,7 @@ class StateBlocks:
         results: list[Any] = [None] * len(self.ranges)
         waiting = list(range(len(self.ranges)))
         for _ in range(LOSSES + 1):
-            tasks = [(self._run, number, key, work) for number in waiting]
-            found = self.executor.map_on(waiting, _attempt, tasks, shared=shared)
-            for number, result in zip(waiting, found, strict=True):
+            for number, result in self._asked(waiting, key, work, shared):
                 results[number] = result
             waiting = [number for number in waiting if results[number] is None]
             if not waiting:
@@ -363,8 +399,7 @@ class StateBlocks:
                 return results
             self._make(waiting)
             if key:
-                lost = [(self._run, number, 0, follow) for number in waiting]
-                self.executor.map_on(waiting, _attempt, lost, shared=self._following)
+                self._asked(waiting, 0, follow, self._following)
         raise TaskFailed(
             f"block {waiting[0]} of states was lost with its worker again and again. If memory ran "
             "out, use more workers on more machines, or more blocks"
@@ -372,12 +407,38 @@ class StateBlocks:
 
     def release(self) -> None:
         """Let the workers forget the blocks."""
-        count = len(self.ranges)
+        count = self.executor.slots
         self.executor.map_on(range(count), _release, [self._run] * count)
 
+    def _asked(
+        self, numbers: Sequence[int], key: int, work: Work, shared: Any
+    ) -> list[tuple[int, Any]]:
+        """Blocks by number, with what their workers return."""
+        groups = self._groups(numbers)
+        tasks = [(self._run, group, key, work) for group in groups.values()]
+        found = self.executor.map_on(list(groups), _attempt, tasks, shared=shared)
+        return [
+            pair
+            for group, results in zip(groups.values(), found, strict=True)
+            for pair in zip(group, results, strict=True)
+        ]
+
+    def _groups(self, numbers: Sequence[int]) -> dict[int, list[int]]:
+        """The blocks of each worker: neighbours, so that each has a part of the world."""
+        count, slots = len(self.ranges), self.executor.slots
+        groups: dict[int, list[int]] = {}
+        for number in numbers:
+            groups.setdefault(number * slots // count, []).append(number)
+        return groups
+
     def _make(self, numbers: Sequence[int]) -> list[Summary]:
-        tasks = [(self._run, number, *self.ranges[number]) for number in numbers]
-        made: list[Summary] = self.executor.map_on(numbers, _make, tasks, shared=self.maker)
+        groups = self._groups(numbers)
+        tasks = [
+            (self._run, [(number, *self.ranges[number]) for number in group])
+            for group in groups.values()
+        ]
+        found = self.executor.map_on(list(groups), _make, tasks, shared=self.maker)
+        made: list[Summary] = [summary for part in found for summary in part]
         for number, summary in zip(numbers, made, strict=True):
             if self._digests.setdefault(number, summary.digest) != summary.digest:
                 first, last = self.ranges[number]
@@ -425,6 +486,8 @@ COLUMN_BYTES = 2**26
 """Of the columns that are solved for at a time, or one column."""
 TABLE_BYTES = 2**27
 """Values of the last policy are kept as a guess for the next one's if they take no more."""
+INNER_SWEEPS = 2
+"""Of a block by itself, forward and backward, for every product."""
 MOST_ITERATIONS, RESTARTS = 500, 3
 SWEEPS = 20_000
 STALLED = 50
@@ -532,7 +595,8 @@ class BlockedChains:
         for _ in range(RESTARTS):
             if (left <= goals).all():
                 return x, residual
-            step = _bicgstab(times, residual, discount, goals, norm)
+            along = self.world.blocks.along
+            step = _bicgstab(partial(along, operate), along(settled, residual), goals / 2, norm)
             trial = x + step
             after = right - trial + discount * times(trial)
             remaining = norm(after)
@@ -596,13 +660,12 @@ def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 def _bicgstab(
-    times: Callable[[FloatArray], FloatArray],
+    operate: Callable[[FloatArray], FloatArray],
     residual: FloatArray,
-    discount: float,
     goals: FloatArray,
     norm: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """About (I - discount P)^-1 residual, column by column; whoever calls it looks at what is left.
+    """About operate^-1 residual, column by column; whoever calls it looks at what is left.
 
     A column that has reached its goal, or has broken down, rests.
     """
@@ -613,10 +676,10 @@ def _bicgstab(
         resting = norm(r) <= goals
         if resting.all():
             break
-        v = p - discount * times(p)
+        v = operate(p)
         alpha = np.where(resting, 0.0, _ratio(rho, _dot(shadow, v)))
         r -= alpha * v
-        t = r - discount * times(r)
+        t = operate(r)
         omega = np.where(alpha == 0.0, 0.0, _ratio(_dot(t, r), _dot(t, t)))
         if not (alpha != 0.0).any():
             break
