@@ -1,14 +1,14 @@
 """The exact program on one process and on several: bits, memory, seconds and bytes that travel.
 
-Worlds are made by callables, block by block: a *grid* (steps slip to either side, a cost for
-each quarter) and a *garnet* (every action leads to 4 states all over the world, 4 dense costs). Every
-row is a run in processes of its own; the garnet's and the grid's transitions are never in one place
-unless the executor is `serial`. `same bits` compares value, bound and policy with the first row.
+Worlds are made by callables, block by block: a *grid* (steps slip to either side, a cost for each
+quarter) and a *garnet* (every action leads to 4 states all over the world, 4 dense costs). Every
+row is a run in processes of its own, and but for `serial` no process has all transitions. `same
+bits` compares value, bound and policy with the first row.
 
-*peak* is the largest resident set of the process that orders the rounds and of the largest worker
-(`ru_maxrss`; the interpreter and its libraries, about 130 MB, are in both), *rows* what the largest
-worker holds of transitions and costs. `--calls` bounds the generated policies, so that rows of
-large worlds end; bounds hold whenever it is.
+*own* and *worker* are the largest resident sets of the process that orders the rounds and of the
+largest worker (`ru_maxrss`: the interpreter and its libraries are in both, and vectors that workers
+map), *rows* what the largest worker holds of transitions and costs. `--calls` bounds the generated
+policies, so that rows of large worlds end; bounds hold whenever it is.
 
     python -m benchmarks.sharded_program --states 1000000 --calls 6
 """
@@ -104,7 +104,7 @@ class BlockGarnet:
     def __init__(self, num_states: int, discount: float) -> None:
         self.num_states, self.discount = num_states, discount
         rng = np.random.default_rng(0)
-        factors = []
+        factors: list[int] = []
         while len(factors) < ACTIONS:
             factor = int(rng.integers(2, num_states))
             if np.gcd(factor, num_states) == 1:
