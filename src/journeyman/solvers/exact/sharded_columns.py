@@ -218,6 +218,8 @@ class _Run:
             return self._single_solution(search), False
 
     def _whole_solution(self, search: "ShardedSearch") -> BoundedSolution:
+        if self.watch.must_stop:
+            raise Stopped
         self.world.blocks.make()
         point = search.task.witness(search.best.dual, search.best.values)
         witness, lower = self._proven(point)

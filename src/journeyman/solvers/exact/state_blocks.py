@@ -482,7 +482,7 @@ class BlockedWorld:
         return self.num_states * self.num_actions
 
 
-COLUMN_BYTES = 2**26
+COLUMN_BYTES = 2**24
 """Of the columns that are solved for at a time, or one column."""
 TABLE_BYTES = 2**27
 """Values of the last policy are kept as a guess for the next one's if they take no more."""
