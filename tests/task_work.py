@@ -160,3 +160,18 @@ def die_before_the_work(numbered, shared):
         note.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return function(task, shared)
+
+
+LEFT = {}
+"""What tasks of `leave_and_find` have left in this process."""
+
+
+def leave_and_find(task, folder):
+    """The process, and what earlier tasks of this name have left in it; "die" kills it once."""
+    name, order = task
+    if order == "die" and not (Path(folder) / name).exists():
+        (Path(folder) / name).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    found = LEFT.get(name)
+    LEFT[name] = order
+    return os.getpid(), found

@@ -427,3 +427,37 @@ def test_the_first_example_of_the_page_prints_one_number_twice(tmp_path):
     numbers = [line.split() for line in shown.stdout.splitlines()]
     assert [name for name, _ in numbers] == ["Serial()", "Processes(2)"]
     assert len({number for _, number in numbers}) == 1
+
+
+def test_workers_that_are_named_keep_what_tasks_leave(tmp_path):
+    tasks, workers = [(f"part {k}", "first") for k in range(5)], [0, 0, 1, 4, 7]
+    with jm.Processes(3) as executor:
+        assert executor.is_open
+        assert executor.slots == 3
+        first = executor.map_on(workers, work.leave_and_find, tasks, shared=str(tmp_path))
+        again = executor.map_on(workers, work.leave_and_find, tasks, shared=str(tmp_path))
+    places = [process for process, _ in first]
+    assert places == [process for process, _ in again]
+    assert places[0] == places[1] != places[2]
+    assert places[2] == places[3] == places[4]
+    assert [found for _, found in first] == [None] * 5
+    assert [found for _, found in again] == ["first"] * 5
+    assert not executor.is_open
+
+
+def test_a_named_worker_that_died_has_nothing_and_the_others_everything(tmp_path):
+    tasks = [(f"part {k}", "first") for k in range(4)]
+    deadly = [("part 0", "die"), *tasks[1:]]
+    with jm.Processes(2) as executor:
+        executor.map_on(range(4), work.leave_and_find, tasks, shared=str(tmp_path))
+        found = executor.map_on(range(4), work.leave_and_find, deadly, shared=str(tmp_path))
+        assert [one for _, one in found][:2] == [None, "first"]
+        assert found[2][0] == found[0][0] != found[1][0] == found[3][0]
+        assert found[3][1] == "first"
+
+
+def test_one_worker_is_named_for_each_task():
+    for executor in (jm.Serial(), jm.Processes(2)):
+        with pytest.raises(jm.errors.InvalidInput, match="2 workers for 3 tasks"):
+            executor.map_on([0, 1], divmod, [1, 2, 3], shared=2)
+        assert executor.map_on([3, 0], divmod, [5, 7], shared=2) == [(2, 1), (3, 1)]

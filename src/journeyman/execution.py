@@ -38,7 +38,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
 from multiprocessing.context import SpawnContext
@@ -72,8 +72,35 @@ class Executor(Protocol):
     ) -> list[Result]: ...
 
 
+class KeepingExecutor(Executor, Protocol):
+    """An executor whose workers stay, so that a task finds what an earlier one has left there."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether workers are kept from one call to the next: inside a `with` block."""
+
+    @property
+    def slots(self) -> int:
+        """How many workers there are."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def map_on(
+        self,
+        workers: Sequence[int],
+        function: Callable[[Task, Any], Result],
+        tasks: Sequence[Task],
+        *,
+        shared: Any = None,
+    ) -> list[Result]: ...
+
+
 class Serial:
     """One task after the other, in this process."""
+
+    is_open, slots = True, 1
 
     def __init__(self, *, observer: Observer = quiet) -> None:
         self.observer = observer
@@ -107,6 +134,18 @@ class Serial:
                 progress.step()
         return results
 
+    def map_on(
+        self,
+        workers: Sequence[int],
+        function: Callable[[Task, Any], Result],
+        tasks: Sequence[Task],
+        *,
+        shared: Any = None,
+    ) -> list[Result]:
+        """`map`: there is one worker."""
+        require_one_each(workers, tasks)
+        return self.map(function, tasks, shared=shared)
+
 
 class Processes:
     """Tasks in parallel, in processes of this machine.
@@ -122,21 +161,34 @@ class Processes:
         self.workers = usable_cores() if workers is None else required_count(workers, "workers")
         self.observer = observer
         self._pool: _ProcessPool | None = None
+        self._single: _SinglePools | None = None
         self._one_at_a_time = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Processes({self.workers})"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether processes are kept from one call to the next."""
+        return self._pool is not None
+
+    @property
+    def slots(self) -> int:
+        """How many processes there are."""
+        return self.workers
+
     def __enter__(self) -> Self:
         if self._pool is not None:
             raise InvalidInput(f"{self} is open already", "Leave its block before it is entered")
         self._pool = _ProcessPool(self.workers)
+        self._single = _SinglePools(self.workers)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
+        if self._pool is not None and self._single is not None:
             self._pool.close()
-        self._pool = None
+            self._single.close()
+        self._pool, self._single = None, None
 
     def map(
         self,
@@ -156,6 +208,29 @@ class Processes:
             self._pool.working_on(place, work),
         ):
             return gather(len(work), self._pool, LOSSES, self.observer)
+
+    def map_on(
+        self,
+        workers: Sequence[int],
+        function: Callable[[Task, Any], Result],
+        tasks: Sequence[Task],
+        *,
+        shared: Any = None,
+    ) -> list[Result]:
+        """As `map`; task k runs in process `workers[k]`, modulo their number, and finds what
+        earlier tasks have left in its modules' variables. A process that died is started anew and
+        has nothing: tasks have to notice."""
+        if self._single is None:
+            with self:
+                return self.map_on(workers, function, tasks, shared=shared)
+        work = list(tasks)
+        require_one_each(workers, work)
+        with (
+            self._one_at_a_time,
+            _packed_work(function, shared) as place,
+            self._single.working_on(place, work, workers),
+        ):
+            return gather(len(work), self._single, LOSSES, self.observer)
 
 
 def seeds_of(seed: int | np.random.SeedSequence, num_tasks: int) -> list[np.random.SeedSequence]:
@@ -196,6 +271,14 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def require_one_each(workers: Sequence[int], tasks: Sequence[Any]) -> None:
+    """Refuse another number of workers than of tasks."""
+    if len(workers) != len(tasks):
+        raise InvalidInput(
+            f"{len(workers)} workers for {len(tasks)} tasks", "Name one worker for each task"
+        )
 
 
 def required_count(value: int, name: str) -> int:
@@ -476,7 +559,7 @@ class _ProcessPool:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self._pool: ProcessPoolExecutor | None = None
-        self._under_way: dict[Future[bytes], int] = {}
+        self.under_way: dict[Future[bytes], int] = {}
 
     @contextmanager
     def working_on(self, place: Path, tasks: Sequence[Any]) -> Iterator[None]:
@@ -485,11 +568,11 @@ class _ProcessPool:
         try:
             yield
         finally:
-            if self._under_way:
+            if self.under_way:
                 for process in self._context.processes:
                     process.kill()
                 self.close()
-                self._under_way.clear()
+                self.under_way.clear()
 
     def submit(self, number: int) -> None:
         """Hand a task to the pool."""
@@ -509,18 +592,18 @@ class _ProcessPool:
         except BrokenProcessPool as error:
             future = Future()
             future.set_exception(error)
-        self._under_way[future] = number
+        self.under_way[future] = number
 
     def finished(self) -> list[tuple[int, Outcome]]:
         """Wait until tasks have finished, or were lost."""
         from concurrent.futures import FIRST_COMPLETED, wait
 
-        done, others = wait(self._under_way, return_when=FIRST_COMPLETED)
+        done, others = wait(self.under_way, return_when=FIRST_COMPLETED)
         reason = ""
         if any(future.exception() is not None for future in done):
             done |= wait(others).done  # the pool is broken: the others have finished, or are lost
             reason = self._cause()
-        return [(self._under_way.pop(future), _outcome(future, reason)) for future in done]
+        return [(self.under_way.pop(future), _outcome(future, reason)) for future in done]
 
     def close(self) -> None:
         """Let the processes leave."""
@@ -542,6 +625,47 @@ class _ProcessPool:
         if code < 0:
             return f"its process was killed by {signal.Signals(-code).name}"
         return f"its process ended with exit code {code}"
+
+
+class _SinglePools:
+    """Pools of one process each as `Workers`, so that it is known which process runs a task."""
+
+    def __init__(self, count: int) -> None:
+        self._pools = [_ProcessPool(1) for _ in range(count)]
+        self.slots = 0
+
+    @contextmanager
+    def working_on(
+        self, place: Path, tasks: Sequence[Any], workers: Sequence[int]
+    ) -> Iterator[None]:
+        """Take up a map: every task is handed out at once, and waits in the pool it belongs to."""
+        self.slots, self._workers = max(len(tasks), 1), workers
+        with ExitStack() as stack:
+            for pool in self._pools:
+                stack.enter_context(pool.working_on(place, tasks))
+            yield
+
+    def submit(self, number: int) -> None:
+        """Hand a task to its pool."""
+        self._pools[self._workers[number] % len(self._pools)].submit(number)
+
+    def finished(self) -> list[tuple[int, Outcome]]:
+        """Wait until tasks of some pool have finished, or were lost."""
+        from concurrent.futures import FIRST_COMPLETED, wait
+
+        waiting = [future for pool in self._pools for future in pool.under_way]
+        done = wait(waiting, return_when=FIRST_COMPLETED).done
+        return [
+            outcome
+            for pool in self._pools
+            if not done.isdisjoint(pool.under_way)
+            for outcome in pool.finished()
+        ]
+
+    def close(self) -> None:
+        """Let the processes leave."""
+        for pool in self._pools:
+            pool.close()
 
 
 class _Context(SpawnContext):

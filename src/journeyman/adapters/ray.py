@@ -29,6 +29,7 @@ from journeyman.execution import (
     attempt,
     environment,
     gather,
+    require_one_each,
     required_count,
     usable_cores,
 )
@@ -79,6 +80,12 @@ class Ray:
         self.object_store_memory = object_store_memory
         self.observer = observer
         self._open: ExitStack | None = None
+        self._actors: list[Any] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection is kept from one call to the next."""
+        return self._open is not None
 
     def __repr__(self) -> str:
         return f"Ray(address={self.address!r}, num_workers={self.num_workers})"
@@ -93,6 +100,7 @@ class Ray:
 
     def __exit__(self, *_: object) -> None:
         if self._open is not None:
+            self._end_actors()
             self._open.close()
         self._open = None
 
@@ -108,12 +116,52 @@ class Ray:
             with self:
                 return self.map(function, tasks, shared=shared)
         work = list(tasks)
-        slots = self.num_workers or int(_ray().cluster_resources().get("CPU", 1))
-        workers = _RayWorkers(function, work, shared, max(slots, 1), self._per_task)
+        workers = _RayWorkers(function, work, shared, self.slots, self._per_task)
         try:
             return gather(len(work), workers, 0, self.observer)
         finally:
             workers.cancel()
+
+    def map_on(
+        self,
+        workers: Sequence[int],
+        function: Callable[[Task, Any], Result],
+        tasks: Sequence[Task],
+        *,
+        shared: Any = None,
+    ) -> list[Result]:
+        """As `map`; task k runs in actor `workers[k]`, modulo their number, and finds what earlier
+        tasks have left in its modules' variables. An actor that died, perhaps with its node, is
+        started anew and has nothing: tasks have to notice."""
+        if self._open is None:
+            with self:
+                return self.map_on(workers, function, tasks, shared=shared)
+        work = list(tasks)
+        require_one_each(workers, work)
+        if not self._actors:
+            options = {
+                "max_restarts": -1, "max_task_retries": LOSSES,
+                "scheduling_strategy": "SPREAD", **self._per_task,
+            }  # fmt: skip
+            made = _ray().remote(_Actor).options(**options)
+            self._actors = [made.remote() for _ in range(self.slots)]
+        chosen = [self._actors[number % len(self._actors)] for number in workers]
+        calls = _ActorCalls(function, work, shared, chosen)
+        try:
+            return gather(len(work), calls, 0, self.observer)
+        finally:
+            if calls.under_way:
+                self._end_actors()
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at once."""
+        return max(self.num_workers or int(_ray().cluster_resources().get("CPU", 1)), 1)
+
+    def _end_actors(self) -> None:
+        for actor in self._actors:
+            _ray().kill(actor)
+        self._actors = []
 
     @contextmanager
     def _connected(self) -> Iterator[dict[str, Any]]:
@@ -151,20 +199,20 @@ class _RayWorkers:
         self._work = self._ray.put((function, shared))
         options = {"num_cpus": 1, "max_retries": LOSSES, **per_task}
         self._task = self._ray.remote(_attempt).options(**options)
-        self._under_way: dict[Any, int] = {}
+        self.under_way: dict[Any, int] = {}
 
     def submit(self, number: int) -> None:
         """Hand a task to Ray."""
-        self._under_way[self._task.remote(self._work, self._tasks[number])] = number
+        self.under_way[self._task.remote(self._work, self._tasks[number])] = number
 
     def finished(self) -> list[tuple[int, Outcome]]:
         """Wait for a task to end, well or badly."""
-        ready, _ = self._ray.wait(list(self._under_way), num_returns=1)
-        return [(self._under_way.pop(reference), self._outcome(reference)) for reference in ready]
+        ready, _ = self._ray.wait(list(self.under_way), num_returns=1)
+        return [(self.under_way.pop(reference), self._outcome(reference)) for reference in ready]
 
     def cancel(self) -> None:
         """End what is still under way, by whatever the gathering was stopped."""
-        for reference in self._under_way:
+        for reference in self.under_way:
             self._ray.cancel(reference, force=True)
 
     def _outcome(self, reference: Any) -> Outcome:
@@ -177,6 +225,32 @@ class _RayWorkers:
         except RayError as error:
             return Lost(str(error))
         return outcome
+
+
+class _ActorCalls(_RayWorkers):
+    """Calls of given actors as `Workers`; each actor takes one after the other."""
+
+    def __init__(
+        self,
+        function: Callable[[Any, Any], Any],
+        tasks: Sequence[Any],
+        shared: Any,
+        actors: Sequence[Any],
+    ) -> None:
+        super().__init__(function, tasks, shared, max(len(tasks), 1), {})
+        self._actors = actors
+
+    def submit(self, number: int) -> None:
+        """Hand a task to its actor."""
+        call = self._actors[number].attempt.remote(self._work, self._tasks[number])
+        self.under_way[call] = number
+
+
+class _Actor:
+    """A Ray worker that stays."""
+
+    def attempt(self, work: tuple[Callable[[Any, Any], Any], Any], task: Any) -> Success | Failure:
+        return _attempt(work, task)
 
 
 def _transport_error(error: Exception) -> InvalidInput:

@@ -159,7 +159,7 @@ def plan(
             wanted = allowed if reached else wanted
         if floor == MOST_EFFORT:
             wanted = allowed
-        values, left = chains.values(found.choice, costs[found.choice], found.best, wanted, effort)
+        values, left = chains.values(found.choice, costs, found.best, wanted, effort)
         found = _look(chains, costs, values, hidden)
         if found.span + found.rounding < best.span + best.rounding:
             strikes = strikes if found.span > best.span / 2 else 0
@@ -403,7 +403,7 @@ def improve(
         span = float(change.max() - change.min())
         if span <= allowed:
             break
-        values, _ = chains.values(choice, cost[choice], best, SHARE * span, MOST_EFFORT)
+        values, _ = chains.values(choice, cost, best, SHARE * span, MOST_EFFORT)
         best, choice = chains.greedy(cost, values)
         change = best - values
     loss = -float(change.min())

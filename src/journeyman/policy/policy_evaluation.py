@@ -433,11 +433,11 @@ class Chains:
         return self._steps.greedy(cost, values)
 
     def values(
-        self, choice: IntArray, right: FloatArray, guess: FloatArray, wanted: float, effort: int
+        self, choice: IntArray, cost: FloatArray, guess: FloatArray, wanted: float, effort: int
     ) -> tuple[FloatArray, float]:
-        """Roughly the values of one cost per state, and a bound on the span of their residual,
+        """Roughly the values of one cost per pair, and a bound on the span of their residual,
         about `wanted` unless `effort` ends before, or rounding leaves more."""
-        world, discount = self.world, self.world.discount
+        world, discount, right = self.world, self.world.discount, cost[choice]
         if self.leads_forward:
             system = compiled_system(world.continuation[choice], discount)
             x = substituted(system, right, transposed=False)

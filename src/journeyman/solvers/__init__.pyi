@@ -7,6 +7,7 @@ from journeyman.problem.reduced import RowNorms as RowNorms
 from journeyman.problem.reduced import SinglePenalty as SinglePenalty
 from journeyman.problem.reduced import UniformRows as UniformRows
 from journeyman.solvers.answer import Answer as Answer
+from journeyman.solvers.answer import BoundedSolution as BoundedSolution
 from journeyman.solvers.answer import CandidateRollouts as CandidateRollouts
 from journeyman.solvers.answer import Details as Details
 from journeyman.solvers.answer import LikelihoodEstimate as LikelihoodEstimate
@@ -45,6 +46,7 @@ from journeyman.solvers.exact.column_generation import ColumnGeneration as Colum
 from journeyman.solvers.exact.engines import Engine as Engine
 from journeyman.solvers.exact.linear_program import LinearProgram as LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram as RationalProgram
+from journeyman.solvers.exact.sharded_columns import ShardedColumns as ShardedColumns
 from journeyman.solvers.exact.smoothed_program import SmoothedProgram as SmoothedProgram
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced.descent import Optimisation as Optimisation

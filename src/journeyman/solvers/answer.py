@@ -111,6 +111,24 @@ class SampledSolution:
 
 
 @dataclass(frozen=True, eq=False)
+class BoundedSolution:
+    """A policy and a dual point with bounds that follow from them, computed from the rows of the
+    world block by block; nothing here has a place for every transition."""
+
+    policy: Policy
+    witness: Witness
+    value: float
+    """The objective at the policy is at most this, and no smaller by more than evaluations leave
+    open."""
+    lower_bound: float
+    """No policy within the budgets has a smaller value."""
+    expectations: FloatArray
+    """Of the basis costs, then of the budgets' costs: as (least, largest) of each."""
+    overspending: FloatArray
+    """<mu, d_j> - b_j per budget, at most; positive means broken."""
+
+
+@dataclass(frozen=True, eq=False)
 class CandidateRollouts:
     """What rollouts of the candidates of a mixture have shown."""
 
@@ -304,7 +322,7 @@ class Answer(InNotebooks):
     status: Status
     engine: str
     """The engine that really ran, with its version."""
-    solution: Solution | SampledSolution | None
+    solution: Solution | BoundedSolution | SampledSolution | None
     details: Details = Details()
     build_seconds: float = 0.0
     """Before the solve: for the program, or for the rollouts of candidates."""

@@ -40,11 +40,12 @@ ROWS = (
     "StochasticSubgradient(features), SampledProgram(features), certified by Rollouts(...) or "
     "SampledRows(...)"
 )
+BLOCKS = "ShardedColumns(executor=...) where vectors over the states fit into memory"
 WORKS = {
     Level.RECORDED: "at this level works CrossFittedClone(...), and any policy is certified by "
     "certify(problem, policy); for more give a simulator or the laws of the world",
     Level.SAMPLED: f"at this level work {SAMPLING}",
-    Level.STEPPED: f"at this level work {ROWS}; {SAMPLING}",
+    Level.STEPPED: f"at this level work {ROWS}; {BLOCKS}; {SAMPLING}",
     Level.EXPLICIT: "all solvers and evaluations work at this level",
 }
 

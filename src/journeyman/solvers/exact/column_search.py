@@ -124,7 +124,7 @@ class ColumnSearch:
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.chains = Chains(task.world)
+        self.chains = self._chains_of(task.world)
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0
@@ -137,6 +137,11 @@ class ColumnSearch:
         self._difference = np.zeros(task.target.size)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
+
+    @staticmethod
+    def _chains_of(world: Any) -> Chains:
+        """What plans and evaluates in the task's world."""
+        return Chains(world)
 
     @property
     def lower(self) -> float:
@@ -310,17 +315,22 @@ class ColumnSearch:
         if starts <= FEW_STARTS and 2 * starts <= world.num_states:
             start_rows = Core(world, core_around(world, CORE))
         else:
-            rng = np.random.default_rng(0)
-            mixtures = rng.normal(size=(self.costs.shape[1], SKETCH))
-            if self.costs.shape[1] <= SKETCH:
-                mixtures = np.eye(self.costs.shape[1])
-            sketch = np.asarray(self.costs @ mixtures)
-            count = FEWER_BLOCKS if self._by_visits else BLOCKS
-            parts = [table for _, table in self.chains.tables(choice, sketch, 1e-4)]
-            start_rows = Blocks(world, value_blocks(np.hstack(parts), world.initial, count))
+            start_rows = self._start_blocks(choice)
         own = self.costs[start_rows.pairs]
         own = dense(own)
         return ColumnPool(world, start_rows, own)
+
+    def _start_blocks(self, choice: IntArray) -> Blocks:
+        """Start states that are alike under a policy."""
+        rng = np.random.default_rng(0)
+        mixtures = rng.normal(size=(self.costs.shape[1], SKETCH))
+        if self.costs.shape[1] <= SKETCH:
+            mixtures = np.eye(self.costs.shape[1])
+        sketch = np.asarray(self.costs @ mixtures)
+        count = FEWER_BLOCKS if self._by_visits else BLOCKS
+        parts = [table for _, table in self.chains.tables(choice, sketch, 1e-4)]
+        initial = self.world.initial
+        return Blocks(self.world, value_blocks(np.hstack(parts), initial, count))
 
 
 def generate(search: BoundedSearch, most: int) -> Status:

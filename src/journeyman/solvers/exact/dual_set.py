@@ -149,6 +149,8 @@ class UnitProgram:
     """What a dual coordinate is multiplied with to give a weight or price."""
     first_dual: FloatArray
     never_negative: bool
+    ranges: tuple[FloatArray, FloatArray] | None = None
+    """Least and largest entry of each cost, where `costs` has no row for each pair."""
 
     @classmethod
     def of(cls, problem: Apprenticeship) -> "UnitProgram":
@@ -282,6 +284,8 @@ class KnownWeights:
 
 def _range(task: UnitProgram) -> tuple[FloatArray, FloatArray]:
     """The least and the largest entry of each cost."""
+    if task.ranges is not None:
+        return task.ranges
     least, most = task.costs.min(axis=0), task.costs.max(axis=0)
     dense = (end.toarray() if hasattr(end, "toarray") else end for end in (least, most))
     low, high = (np.asarray(end, dtype=float).ravel() for end in dense)
