@@ -27,6 +27,8 @@ RIDGE = 1e-14
 """Added to the diagonal, relative to it."""
 PIECE = 64
 """Columns of the factor that are made dense at a time."""
+ROWS = 512
+"""Rows of them whose products are added up at a time."""
 CHUNK_BYTES = 2**24
 OFTEN = 8.0
 """A hub has so many times more neighbours than states have on average."""
@@ -49,10 +51,12 @@ class BandOrder:
     def num_states(self) -> int:
         return self.size + self.num_hubs
 
-    def operations(self, columns: int) -> float:
-        """Of a factor with so many columns beside it, roughly."""
-        beside = float(columns + self.num_hubs)
-        return float(self.size) * (self.width**2 + 2.0 * self.width * beside + beside**2)
+    @property
+    def operations(self) -> float:
+        """Of a factor."""
+        inner, hubs = float(self.width), float(self.num_hubs)
+        own = self.size * inner**2 - 2 / 3 * inner**3
+        return own + self.size * hubs * (2 * inner + hubs)
 
     def held_bytes(self, columns: int) -> int:
         """Of factor and columns."""
@@ -72,7 +76,7 @@ def band_order(world: World) -> BandOrder:
     often = world.reachable & (degree > OFTEN * float(degree[world.reachable].mean()))
     choices = [nobody, often] if 0 < np.count_nonzero(often) <= MOST_HUBS else [nobody]
     found = [order for hubs in choices for order in _orders(world, graph, hubs)]
-    return min(found, key=lambda order: order.operations(0))
+    return min(found, key=lambda order: order.operations)
 
 
 def _orders(world: World, graph: SparseMatrix, hubs: BoolArray) -> list[BandOrder]:
@@ -121,11 +125,23 @@ class BandEquations:
         self.costs = costs.tocsr() if sparse.issparse(costs) else np.ascontiguousarray(costs)
         transposed = self.costs.T
         self.costs_transposed = transposed.tocsr() if sparse.issparse(costs) else transposed
+        self.reached = self._reached()
         self._band = np.empty((order.size, order.width + 1))
 
     @property
     def held_bytes(self) -> int:
         return self.order.held_bytes(self.costs.shape[1])
+
+    def _reached(self) -> IntArray:
+        """For each cost the first row of the band that it, or a later cost, has to do with."""
+        count = self.costs.shape[1]
+        if not sparse.issparse(self.costs):
+            return np.zeros(count, dtype=np.int64)
+        first = np.minimum.reduceat(self.E.indices, self.E.indptr[:-1])
+        begins = np.full(count, self.order.num_states)
+        owners = np.repeat(np.arange(first.size), np.diff(self.costs.indptr))
+        np.minimum.at(begins, self.costs.indices, first[owners])
+        return np.minimum.accumulate(begins[::-1])[::-1]
 
     def factor(self, weights: FloatArray) -> "BandFactor":
         """Of E' diag(weights) E, in the place of the last one."""
@@ -152,13 +168,19 @@ class BandEquations:
             weigh_dense(E.data, E.indices, E.indptr, weights, costs, border)
         return border
 
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """costs' diag(weights) costs."""
+    def remainder(self, weights: FloatArray, columns: FloatArray) -> FloatArray:
+        """costs' diag(weights) costs - columns' columns, where these are L^-1 of the border."""
         if sparse.issparse(self.costs):
             weighted = sparse.diags_array(weights) @ self.costs
-            return dense(self.costs_transposed @ weighted)
-        rows = np.sqrt(weights)[:, np.newaxis] * self.costs
-        return np.asarray(rows.T @ rows)
+            left = dense(self.costs_transposed @ weighted)
+        else:
+            rows = np.sqrt(weights)[:, np.newaxis] * self.costs
+            left = rows.T @ rows
+        for first in range(0, columns.shape[0], ROWS):
+            count = int(np.searchsorted(self.reached, first + ROWS))
+            some = columns[first : first + ROWS, :count]
+            left[:count, :count] -= some.T @ some
+        return np.asarray(left)
 
     def curvature(self, weights: FloatArray, table: FloatArray) -> FloatArray:
         """(costs - E table)' diag(weights) (costs - E table), some rows at a time.
@@ -188,25 +210,35 @@ class BandFactor:
         self.band, self.size = factor, band.shape[0]
         self.arms, self.hubs = arms, corner
         if corner.size:
-            self._forward_block(arms)
+            self._forward_block(arms, np.zeros(arms.shape[1], dtype=np.int64))
             corner = corner - arms.T @ arms
             corner[np.diag_indices_from(corner)] *= 1 + RIDGE
             self.hubs = np.asfortranarray(np.linalg.cholesky(corner))
 
     def solve(self, right: FloatArray) -> FloatArray:
         """K^-1 right for a vector."""
+        return self.backward_vector(self.forward_vector(right))
+
+    def forward_vector(self, right: FloatArray) -> FloatArray:
+        """L^-1 right."""
+        top, bottom = self._substituted(right[: self.size], "N"), right[self.size :]
+        if not bottom.size:
+            return top
+        bottom = blas.dtrsv(self.hubs, bottom - self.arms.T @ top, lower=1)
+        return np.concatenate([top, bottom])
+
+    def backward_vector(self, right: FloatArray) -> FloatArray:
+        """L'^-1 right."""
         top, bottom = right[: self.size], right[self.size :]
-        top = self._substituted(top, "N")
         if not bottom.size:
             return self._substituted(top, "T")
-        bottom = blas.dtrsv(self.hubs, bottom - self.arms.T @ top, lower=1)
         bottom = blas.dtrsv(self.hubs, bottom, lower=1, trans=1)
         return np.concatenate([self._substituted(top - self.arms @ bottom, "T"), bottom])
 
-    def forward(self, block: FloatArray) -> FloatArray:
-        """L^-1 block, in its place."""
+    def forward(self, block: FloatArray, reached: IntArray) -> FloatArray:
+        """L^-1 block, in its place; the columns from k on are zero before row `reached[k]`."""
         top, bottom = block[: self.size], block[self.size :]
-        self._forward_block(top)
+        self._forward_block(top, reached)
         if bottom.size:
             bottom[:] = _solved(self.hubs, bottom - self.arms.T @ top, transposed=False)
         return block
@@ -237,12 +269,13 @@ class BandFactor:
         columns_of(self.band.T, first, piece)
         return np.asfortranarray(piece[:, :count].T), piece[:, count:], first + count
 
-    def _forward_block(self, block: FloatArray) -> None:
+    def _forward_block(self, block: FloatArray, reached: IntArray) -> None:
         for first in range(0, self.size, PIECE):
             triangle, below, after = self._piece(first)
-            here = block[first:after]
+            count = int(np.searchsorted(reached, after))
+            here = block[first:after, :count]
             here[:] = _solved(triangle, here, transposed=False)
-            block[after : after + below.shape[1]] -= below.T @ here
+            block[after : after + below.shape[1], :count] -= below.T @ here
 
     def _backward_block(self, block: FloatArray) -> None:
         for first in range((self.size - 1) // PIECE * PIECE, -1, -PIECE):

@@ -61,10 +61,10 @@ from journeyman.solvers.running import Watch
 TO_THE_BOUNDARY = 0.995
 LEAST_GOAL = 1e-4
 """Of the mean product: what a step aims at, at least."""
-FEW, MANY = 1, 3
-"""Correctors of single products, where a factor costs as much as some solves and where more."""
-HEAVY = 300.0
-"""Operations of a factor per entry of it, from which it is the latter."""
+FEW, MANY = 2, 3
+"""Correctors of single products, where a step costs as much as some solves and where more."""
+HEAVY = 100
+"""Costs, from which on it is the latter."""
 AMBITION, WORTHWHILE = 1.5, 0.1
 """A corrector aims at steps that are longer by this, and has to gain this share of it."""
 NARROWEST, WIDEST = 0.1, 10.0
@@ -75,8 +75,11 @@ ROOM = 0.5
 """Of the mean slack and measure, that a start is away from the boundary."""
 WARM = 1e-2
 """Of the bounds' distance: from there a search for a program nearby begins."""
-EARLY = 1e-3
-"""Sum of all products, from which on the curvature is computed without cancellation."""
+EARLY, EARLY_WITH_MANY = 1e-3, 1e-5
+"""Sum of all products, from which on the curvature is computed without cancellation: with few costs
+and with many, where it takes most of the time."""
+NEGLIGIBLE = 1e-2
+"""Of the tolerance: how much of a flow may be lost before it is put right."""
 SPENT = 1e-4
 """Of the tolerance: with smaller products nothing changes any more."""
 PATIENCE = 12
@@ -331,26 +334,25 @@ class BandedSearch:
 
 
 class _Newton:
-    """Steps from one point, which share a factor."""
+    """Steps from one point, which share a factor. `border` is W early on, later T."""
 
     def __init__(self, search: BandedSearch, equations: BandEquations, at: BandedPoint) -> None:
         self.equations, self.at, self.duals = equations, at, search.duals
-        self.ratio = at.measure / at.slack
+        self.ratio, self.negligible = at.measure / at.slack, NEGLIGIBLE * search.tolerance
         self.lost = search._initial(equations) - equations.E_transposed @ at.measure
         self.factor: BandFactor = equations.factor(self.ratio)
-        columns = self.factor.forward(equations.border(self.ratio))
-        if at.product > EARLY:
-            curvature = equations.gram(self.ratio) - columns.T @ columns
-        self.table = self.factor.backward(columns)
-        if at.product <= EARLY:
-            curvature = equations.curvature(self.ratio, self.table)
+        self.border = self.factor.forward(equations.border(self.ratio), equations.reached)
+        many = self.border.shape[1] > HEAVY
+        self.correctors = MANY if many else FEW
+        self.early = at.product > (EARLY_WITH_MANY if many else EARLY)
+        if self.early:
+            curvature = equations.remainder(self.ratio, self.border)
+        else:
+            self.border = self.factor.backward(self.border)
+            curvature = equations.curvature(self.ratio, self.border)
         slope = self.duals.lifted(search._missed(equations, at.measure))
         matrix = self.duals.lifted(self.duals.lifted(curvature).T)
         self.system = WeightSystem(at.weights, slope, matrix)
-        count = equations.costs.shape[1]
-        work = equations.order.operations(count) / max(equations.order.size, 1)
-        entries = equations.order.width + count + 1
-        self.correctors = MANY if work > HEAVY * entries else FEW
 
     def advanced(self) -> BandedPoint | None:
         """The point after a step; None where there is no way on."""
@@ -383,15 +385,24 @@ class _Newton:
         lost = self.lost if repair else np.zeros_like(self.lost)
         own = wanted / self.at.slack
         flow = lost - equations.E_transposed @ own
-        behind = np.asarray(equations.costs_transposed @ own) + self.table.T @ flow
+        above = factor.forward_vector(flow)
+        passed = self.border.T @ (above if self.early else flow)
+        behind = np.asarray(equations.costs_transposed @ own) + passed
         weights = self.system.change(products, self.duals.lifted(behind), repair=repair)
         turned = self._turned(weights.v)
-        values = factor.solve(flow) + self.table @ turned
+        raised = self.border @ turned
+        values = factor.backward_vector(above + raised if self.early else above)
+        if not self.early:
+            values = values + raised
         slack = np.asarray(equations.costs @ turned) - equations.E @ values
         measure = own - self.ratio * slack
-        more = factor.solve(lost - equations.E_transposed @ measure)  # what rounding has left
-        change = equations.E @ more
-        return Step(measure + self.ratio * change, slack - change, values + more, weights)
+        rounding = lost - equations.E_transposed @ measure
+        if float(np.abs(rounding).sum()) > self.negligible:
+            more = factor.solve(rounding)
+            change = equations.E @ more
+            values, slack = values + more, slack - change
+            measure = measure + self.ratio * change
+        return Step(measure, slack, values, weights)
 
     def _turned(self, v: FloatArray) -> FloatArray:
         """The change of weights and prices that a change of v makes."""
