@@ -16,14 +16,21 @@ from journeyman.runs.description import (
     SolverDescription,
     wrong_setting,
 )
-from journeyman.solvers import ColumnGeneration, LinearProgram, SmoothedProgram, Solver
+from journeyman.solvers import (
+    BandedProgram,
+    ColumnGeneration,
+    LinearProgram,
+    SmoothedProgram,
+    Solver,
+)
 from journeyman.solvers.reduced.reduced_program import ReducedProgram
 from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient
 from journeyman.solvers.solve import Choice, default_solver
 
-EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram]] = {
+EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram | BandedProgram]] = {
     "linear-program": LinearProgram,
+    "banded-program": BandedProgram,
     "column-generation": ColumnGeneration,
     "smoothed-program": SmoothedProgram,
 }

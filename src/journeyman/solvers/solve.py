@@ -129,7 +129,7 @@ class Choice(NamedTuple):
 def default_solver(problem: Apprenticeship) -> Choice:
     """The solver for a problem in an explicit world or of records alone, and the reason in words.
 
-TABLE
+    TABLE
     """
     if problem.level is Level.RECORDED:
         return Choice(CrossFittedClone(), "records alone, which nothing but a clone is made of")

@@ -37,7 +37,9 @@ class WeightChange:
     total: FloatArray
     cone: ConeStep
 
-    def plus(self, other: "WeightChange", along: float = 1.0, across: float = 1.0) -> "WeightChange":
+    def plus(
+        self, other: "WeightChange", along: float = 1.0, across: float = 1.0
+    ) -> "WeightChange":
         """With so much of another one for v, and so much for the multipliers."""
         return WeightChange(
             self.v + along * other.v, self.high + across * other.high,
