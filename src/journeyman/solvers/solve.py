@@ -147,10 +147,15 @@ def default_solver(problem: Apprenticeship) -> Choice:
         features = partition(world, problem.demonstrations)
         reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
         return Choice(ReducedProgram(features), reason)
-    tolerance = _tolerance(problem)
     if layered:
         reason = f"a world with a horizon, which one pass plans in, {pairs} pairs"
-        return Choice(ColumnGeneration(tolerance=tolerance), reason)
+        return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)
+    return _by_structure(problem)
+
+
+def _by_structure(problem: Apprenticeship) -> Choice:
+    """Worlds of some thousand pairs to a million."""
+    world, pairs, tolerance = problem.world, problem.world.num_pairs, _tolerance(problem)
     narrow = is_narrow(world)
     cells = sparse.issparse(problem.cost_matrix) and not problem.cost_class.has_surplus
     if narrow and cells and pairs <= NARROW and world.num_states < CELLS * problem.basis.num_costs:

@@ -14,6 +14,7 @@ Computations", 4.3.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -122,9 +123,10 @@ class BandEquations:
             shape=(flow.shape[0], order.num_states),
         )
         self.E_transposed: SparseMatrix = self.E.T.tocsr()
-        self.costs = costs.tocsr() if sparse.issparse(costs) else np.ascontiguousarray(costs)
+        is_sparse = sparse.issparse(costs)
+        self.costs: Matrix = sparse.csr_array(costs) if is_sparse else np.ascontiguousarray(costs)
         transposed = self.costs.T
-        self.costs_transposed = transposed.tocsr() if sparse.issparse(costs) else transposed
+        self.costs_transposed = sparse.csr_array(transposed) if is_sparse else transposed
         self.reached = self._reached()
         self._band = np.empty((order.size, order.width + 1))
 
@@ -134,13 +136,14 @@ class BandEquations:
 
     def _reached(self) -> IntArray:
         """For each cost the first row of the band that it, or a later cost, has to do with."""
-        count = self.costs.shape[1]
-        if not sparse.issparse(self.costs):
+        costs: Any = self.costs
+        count = costs.shape[1]
+        if not sparse.issparse(costs):
             return np.zeros(count, dtype=np.int64)
         first = np.minimum.reduceat(self.E.indices, self.E.indptr[:-1])
         begins = np.full(count, self.order.num_states)
-        owners = np.repeat(np.arange(first.size), np.diff(self.costs.indptr))
-        np.minimum.at(begins, self.costs.indices, first[owners])
+        owners = np.repeat(np.arange(first.size), np.diff(costs.indptr))
+        np.minimum.at(begins, costs.indices, first[owners])
         return np.minimum.accumulate(begins[::-1])[::-1]
 
     def factor(self, weights: FloatArray) -> "BandFactor":
@@ -157,7 +160,8 @@ class BandEquations:
         """E' diag(weights) costs."""
         from journeyman.solvers.exact.band_kernels import weigh_dense, weigh_sparse
 
-        E, costs = self.E, self.costs
+        E: Any = self.E
+        costs: Any = self.costs
         border = np.empty((self.order.num_states, costs.shape[1]))
         if sparse.issparse(costs):
             weigh_sparse(

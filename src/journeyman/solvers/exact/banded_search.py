@@ -15,8 +15,8 @@ has with D = diag(mu/slack) the equations
 
 (early on S = C' D C - W' W with W = L^-1 E' D C, which takes fewer operations and loses digits)
 
-so costs and budgets are a border of the band, and all of Y, whatever the class, is a matter of small
-dense matrices (`dual_interior`).
+so costs and budgets are a border of the band, and all of Y, whatever the class, is a matter of
+small dense matrices (`dual_interior`).
 
 One call is one step: Mehrotra's predictor and corrector, each part weighted so that the step is
 longest (Colombo and Gondzio), then correctors that move single products back to the middle. A
@@ -35,10 +35,8 @@ Gondzio, "Further development of multiple centrality correctors for interior poi
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import LinAlgError
 
 from journeyman.arrays import FloatArray

@@ -168,15 +168,16 @@ class WeightSystem:
         if repair:
             right -= self.missing
         v = self._solved(right)
-        total = np.zeros_like(at.duals.right)
+        total: FloatArray = np.zeros_like(at.duals.right)
         if total.size:
             surplus = at.duals.totals(v) + repair * self.left
-            total = np.linalg.lstsq(self.totals, surplus, rcond=None)[0]
+            total = np.asarray(np.linalg.lstsq(self.totals, surplus, rcond=None)[0])
             v = v - self.answers @ total
         pressure = self.stiffness @ v[self.ball] if at.duals.is_ball else v[self.ball]
         return WeightChange(
-            v, wanted.high / at.above + self.from_high * v, wanted.low / at.below - self.from_low * v,
-            total, self.scaling.step(wanted.cone, pressure),
+            v, wanted.high / at.above + self.from_high * v,
+            wanted.low / at.below - self.from_low * v, total,
+            self.scaling.step(wanted.cone, pressure),
         )  # fmt: skip
 
     def _solved(self, right: FloatArray) -> FloatArray:

@@ -58,7 +58,8 @@ class SmoothedProgram(SearchedProgram):
 def or_by_columns(
     solver: SearchedProgram, problem: Apprenticeship, answer: Answer, watch: Watch
 ) -> Answer:
-    """The answer of a solver, or that of `ColumnGeneration` with its settings if it is not exact."""
+    """The answer of a solver, or that of `ColumnGeneration` with the same settings if it is not
+    exact."""
     if answer.status is not Status.INACCURATE or watch.must_stop:
         return answer
     settings = {field.name: getattr(solver, field.name) for field in fields(solver)}
