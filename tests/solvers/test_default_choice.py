@@ -108,3 +108,12 @@ def test_a_small_garnet_has_its_second_stage_by_dense_equations(tiny):
     assert "second stage" in chosen.reason
     other = default_solver(jm.Apprenticeship(world, basis, nobody))
     assert isinstance(other.solver, jm.solvers.SmoothedProgram)
+
+
+def test_many_costs_in_a_small_garnet_are_for_dense_equations(tiny, monkeypatch):
+    monkeypatch.setattr(default_choice, "MANY_COSTS", 5)
+    world, basis, _ = jm.gallery.garnet(50)  # 8 costs
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(np.zeros(basis.num_costs)))
+    chosen = default_solver(problem)
+    assert isinstance(chosen.solver, BandedProgram)
+    assert "many costs" in chosen.reason

@@ -44,6 +44,8 @@ PER_PAIR = 1e4
 """Operations that a pair costs beside the factor, in time."""
 FEW_COSTS = 64.0
 """Columns take longer with more costs, by so much as an interior point may be larger then."""
+MANY_COSTS = 200
+"""Beyond, smoothing takes long even in a small world, and dense equations are quicker there."""
 CELLS = 8
 """States per cost, below which sparse costs are soonest eliminated with their states, as general
 engines do."""
@@ -129,7 +131,32 @@ class Choice(NamedTuple):
 def default_solver(problem: Apprenticeship) -> Choice:
     """The solver for a problem in an explicit world or of records alone, and the reason in words.
 
-    TABLE
+    Measured with `InfinityBall` and both asked for 1e-6 of 2N/(1 - discount), CPU seconds
+    (development half of `benchmarks.families`):
+
+    | world                           | pairs   | interior point | columns     |
+    |---------------------------------|---------|----------------|-------------|
+    | grid 64x64, .99, 64 costs       | 16,384  | 0.35           | 0.74        |
+    | grid 64x64, .95, 16 costs       | 16,384  | 0.06           | 0.13        |
+    | torus 64x64, .97, 12 costs      | 16,384  | 0.30           | 0.38        |
+    | road network, .99, 4 costs      | 11,000  | 0.16           | 0.19        |
+    | one start, walls, 64x64, .99    | 15,000  | 0.20           | 0.27        |
+    | grid 96x96, .99, 64 costs       | 36,864  | 2.2            | 1.2         |
+    | torus 96x96, .97, 12 costs      | 36,864  | 1.5            | 0.63        |
+    | grid 128x128, .99, 64 costs     | 65,536  | 4.0            | 1.8         |
+    | grid 128x128, .95, 16 costs     | 65,536  | 5.8            | 0.50        |
+    | grid 128x128, .95, 256 costs    | 65,536  | 7.6            | 7.2         |
+
+    and with dense equations in garnets of 1,024 states
+
+    |                                 | pairs   | interior point | smoothing   |
+    |---------------------------------|---------|----------------|-------------|
+    | `Simplex`, 16 costs             | 4,096   | 0.22           | 0.67        |
+    | 512 costs                       | 3,072   | 0.69           | above 8     |
+
+    Interior points live on factors, which are small in narrow worlds such as grids; columns and
+    smoothing need none. `python -m benchmarks.families` and `python -m benchmarks.small_worlds`
+    compare the choice with general engines.
     """
     if problem.level is Level.RECORDED:
         return Choice(CrossFittedClone(), "records alone, which nothing but a clone is made of")
@@ -161,8 +188,9 @@ def _by_structure(problem: Apprenticeship) -> Choice:
     if narrow and cells and pairs <= NARROW and world.num_states < CELLS * problem.basis.num_costs:
         return Choice(LinearProgram(), f"a narrow world of {pairs} pairs with costs of few states")
     tilts = has_second_stage(problem) and constant_surplus(problem) is None
-    if (narrow or tilts) and _suits_a_band(problem, SECOND_STAGE if tilts else 1.0):
-        kind = "narrow world" if narrow else "second stage"
+    many = problem.basis.num_costs > MANY_COSTS
+    if (narrow or tilts or many) and _suits_a_band(problem, SECOND_STAGE if tilts else 1.0):
+        kind = "narrow world" if narrow else "second stage" if tilts else "world with many costs"
         return Choice(BandedProgram(tolerance=tolerance), f"a {kind}, {pairs} pairs")
     table = 8 * world.num_states * problem.basis.num_costs
     if table <= TABLE_BYTES and (tilts or not narrow):
