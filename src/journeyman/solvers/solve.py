@@ -139,8 +139,8 @@ def default_solver(problem: Apprenticeship) -> Choice:
     | grid 64x64, .99, 64 costs       | 16,384  | 0.35           | 0.74        |
     | grid 64x64, .95, 16 costs       | 16,384  | 0.06           | 0.13        |
     | torus 64x64, .97, 12 costs      | 16,384  | 0.30           | 0.38        |
-    | road network, .99, 4 costs      | 11,000  | 0.16           | 0.19        |
-    | one start, walls, 64x64, .99    | 15,000  | 0.20           | 0.27        |
+    | road network, .99, 4 costs      | 14,000  | 0.16           | 0.19        |
+    | one start, walls, 64x64, .99    | 16,000  | 0.20           | 0.27        |
     | grid 96x96, .99, 64 costs       | 36,864  | 2.2            | 1.2         |
     | torus 96x96, .97, 12 costs      | 36,864  | 1.5            | 0.63        |
     | grid 128x128, .99, 64 costs     | 65,536  | 4.0            | 1.8         |

@@ -192,13 +192,16 @@ class BandEquations:
         At the table K^-1 E' diag(weights) costs it is the gram less what the values take up,
         without the cancellation that is in this difference.
         """
+        from journeyman.solvers.exact.band_kernels import subtract_and_weigh
+
         count = self.costs.shape[1]
-        curvature = np.zeros((count, count))
+        E: Any = self.E
+        roots, curvature = np.sqrt(weights), np.zeros((count, count))
         length = max(1, CHUNK_BYTES // (8 * count))
         for first in range(0, weights.size, length):
             some = slice(first, first + length)
-            left = dense(self.costs[some]) - self.E[some] @ table
-            left *= np.sqrt(weights[some])[:, np.newaxis]
+            left = np.array(dense(self.costs[some]))
+            subtract_and_weigh(E.data, E.indices, E.indptr, first, roots, table, left)
             curvature += left.T @ left
         return curvature
 

@@ -72,6 +72,28 @@ def weigh_sparse(
                 out[indices[entry], k] += data[entry] * cost
 
 
+@vector_kernel
+def subtract_and_weigh(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    first: int,
+    roots: FloatArray,
+    table: FloatArray,
+    rows: FloatArray,
+) -> None:
+    """rows = roots * (rows - E table), for rows of E from `first` on."""
+    count = rows.shape[1]
+    for place in range(rows.shape[0]):
+        row = first + place
+        for entry in range(indptr[row], indptr[row + 1]):
+            i, weight = indices[entry], data[entry]
+            for k in range(count):
+                rows[place, k] -= weight * table[i, k]
+        for k in range(count):
+            rows[place, k] *= roots[row]
+
+
 @kernel
 def columns_of(band: FloatArray, first: int, out: FloatArray) -> None:
     """Some columns of a lower band as rows of `out`, from their first diagonal entry on."""
