@@ -411,7 +411,9 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(measure(options.measure, name, size, options.half, options.limit)))
         return
     print(describe_machine())
-    names = [name for name in FAMILIES if any(name.startswith(one) for one in options.families)]
+    asked = set(options.families)
+    begun = tuple(asked - set(FAMILIES))
+    names = [name for name in FAMILIES if name in asked or (begun and name.startswith(begun))]
     rows = []
     for name in names:
         for size in options.sizes[:1] if name == "icu" else options.sizes:

@@ -51,6 +51,8 @@ CELLS = 8
 engines do."""
 SECOND_STAGE = 5.0
 """It may be larger by this for the second stage of `Simplex`."""
+DENSE = 8.0
+"""And by this for many costs in a world that is not narrow, where smoothing takes long."""
 SEARCH_TOLERANCE = 1e-7
 """Of 2N/(1 - discount): what others are asked for where `LinearProgram` would still do; their last
 steps gain several digits, as its do."""
@@ -153,6 +155,7 @@ def default_solver(problem: Apprenticeship) -> Choice:
     |---------------------------------|---------|----------------|-------------|
     | `Simplex`, 16 costs             | 4,096   | 0.22           | 0.67        |
     | 512 costs                       | 3,072   | 0.69           | above 8     |
+    | 512 costs, 4,096 states         | 12,288  | 11             | above 17    |
 
     Interior points live on factors, which are small in narrow worlds such as grids; columns and
     smoothing need none. `python -m benchmarks.families` and `python -m benchmarks.small_worlds`
@@ -189,7 +192,8 @@ def _by_structure(problem: Apprenticeship) -> Choice:
         return Choice(LinearProgram(), f"a narrow world of {pairs} pairs with costs of few states")
     tilts = has_second_stage(problem) and constant_surplus(problem) is None
     many = problem.basis.num_costs > MANY_COSTS
-    if (narrow or tilts or many) and _suits_a_band(problem, SECOND_STAGE if tilts else 1.0):
+    larger = SECOND_STAGE if tilts else 1.0 if narrow else DENSE
+    if (narrow or tilts or many) and _suits_a_band(problem, larger):
         kind = "narrow world" if narrow else "second stage" if tilts else "world with many costs"
         return Choice(BandedProgram(tolerance=tolerance), f"a {kind}, {pairs} pairs")
     table = 8 * world.num_states * problem.basis.num_costs
@@ -202,7 +206,7 @@ def _by_structure(problem: Apprenticeship) -> Choice:
 def _suits_a_band(problem: Apprenticeship, larger: float) -> bool:
     """Whether normal equations are quickly factorised."""
     costs = max(1.0, problem.basis.num_costs / FEW_COSTS)
-    limit = BANDED * max(larger, costs) - PER_PAIR * problem.world.num_pairs
+    limit = BANDED * larger * costs - PER_PAIR * problem.world.num_pairs
     return limit > 0 and band_order(problem.world).operations <= limit
 
 
