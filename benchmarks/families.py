@@ -30,7 +30,7 @@ from scipy import sparse
 
 import journeyman as jm
 from benchmarks.machine import describe_machine
-from journeyman.solvers import SmoothedProgram
+from journeyman.solvers import BandedProgram, SmoothedProgram
 
 SIZES = (1024, 4096, 16384)
 HALVES = ("development", "held-back")
@@ -242,6 +242,14 @@ def grid_far_sighted(draft: Draft) -> jm.Apprenticeship:
     return problem_of(draft, transition, costs, draft.pick(0.9999, 0.9995), noise=0.05)
 
 
+def grid_euclidean(draft: Draft) -> jm.Apprenticeship:
+    transition, side = lattice(draft)
+    costs = smooth(draft, side, draft.pick(128, 96))
+    return problem_of(
+        draft, transition, costs, draft.pick(0.9, 0.95), noise=0.1, cost_class=jm.EuclideanBall()
+    )
+
+
 def walls(draft: Draft) -> jm.Apprenticeship:
     side = int(np.sqrt(draft.size))
     blocked = [(row, column) for column in (side // 3, 2 * side // 3) for row in range(side)
@@ -261,6 +269,12 @@ def torus(draft: Draft) -> jm.Apprenticeship:
     costs = smooth(draft, side, draft.pick(12, 20))
     start = mixed(draft, side * side)
     return problem_of(draft, transition, costs, draft.pick(0.97, 0.99), initial=start, noise=0.1)
+
+
+def torus_budget(draft: Draft) -> jm.Apprenticeship:
+    transition, side = lattice(draft, around=True)
+    costs = smooth(draft, side, draft.pick(6, 10))
+    return problem_of(draft, transition, costs, draft.pick(0.98, 0.96), noise=0.05, budget=True)
 
 
 def layered(draft: Draft) -> jm.Apprenticeship:
@@ -286,6 +300,12 @@ def garnet_many_costs(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
     costs = dense_costs(draft, transition.shape[0], draft.pick(64, 96))
     return problem_of(draft, transition, costs, draft.pick(0.95, 0.96), noise=0.05)
+
+
+def garnet_most_costs(draft: Draft) -> jm.Apprenticeship:
+    transition = random_laws(draft, actions=3, branches=4)
+    costs = dense_costs(draft, transition.shape[0], draft.pick(512, 400))
+    return problem_of(draft, transition, costs, draft.pick(0.9, 0.93), noise=0.05)
 
 
 def garnet_single(draft: Draft) -> jm.Apprenticeship:
@@ -364,9 +384,10 @@ def icu(draft: Draft) -> jm.Apprenticeship:
 FAMILIES: dict[str, Callable[[Draft], jm.Apprenticeship]] = {
     make.__name__: make
     for make in (
-        grid, grid_perturbed, grid_many_costs, grid_far_sighted, grid_simplex, walls, torus,
-        layered, garnet_sparse, garnet_dense, garnet_many_costs, garnet_single, garnet_euclidean,
-        garnet_simplex, garnet_budget, queue, replacement, roads, icu,
+        grid, grid_perturbed, grid_many_costs, grid_far_sighted, grid_simplex, grid_euclidean,
+        walls, torus, torus_budget, layered, garnet_sparse, garnet_dense, garnet_many_costs,
+        garnet_most_costs, garnet_single, garnet_euclidean, garnet_simplex, garnet_budget, queue,
+        replacement, roads, icu,
     )
 }  # fmt: skip
 
@@ -390,7 +411,9 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(measure(options.measure, name, size, options.half, options.limit)))
         return
     print(describe_machine())
-    names = [name for name in FAMILIES if any(name.startswith(one) for one in options.families)]
+    asked = set(options.families)
+    begun = tuple(asked - set(FAMILIES))
+    names = [name for name in FAMILIES if name in asked or (begun and name.startswith(begun))]
     rows = []
     for name in names:
         for size in options.sizes[:1] if name == "icu" else options.sizes:
@@ -407,6 +430,18 @@ def main(arguments: Sequence[str]) -> None:
         if ratios:
             print(f"from {least} states: median ratio {statistics.median(ratios):.1f}, "
                   f"least {min(ratios):.2f}, {len(ratios)} rows")  # fmt: skip
+    print_growth(rows)
+
+
+def print_growth(rows: Sequence[Numbers]) -> None:
+    """Exponents p of seconds = c states^p, from the smallest to the largest size of each family."""
+    for name in dict.fromkeys(row["name"] for row in rows):
+        runs = [row["runs"][OURS] for row in rows if row["name"] == name]
+        ended = sorted((run["states"], run["seconds"]) for run in runs if "seconds" in run)
+        if len(ended) > 1:
+            (few, short), (most, long) = ended[0], ended[-1]
+            exponent = np.log(long / short) / np.log(most / few)
+            print(f"{name}: seconds grow like states^{exponent:.2f} from {few} to {most}")
 
 
 def row_of(name: str, size: int, options: argparse.Namespace) -> Numbers:
@@ -476,7 +511,8 @@ def measure(who: str, name: str, size: int, half: str, limit: float) -> Numbers:
     if who == "CVXPY":
         import cvxpy  # noqa: F401
     elif who == OURS:
-        for solver in (None, jm.ColumnGeneration(max_calls=2), SmoothedProgram(max_calls=2)):
+        searches = (jm.ColumnGeneration, SmoothedProgram, BandedProgram)
+        for solver in (None, *(kind(max_calls=2) for kind in searches)):
             jm.solve(small, solver)
     else:
         solve_by_hipo(small)

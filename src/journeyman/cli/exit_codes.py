@@ -125,7 +125,8 @@ def _names() -> dict[str, str]:
     named |= {kind: name for name, (kind, _) in PREMISES.items()}
     return named | {
         "LinearProgram": "linear-program", "ColumnGeneration": "column-generation",
-        "SmoothedProgram": "smoothed-program", "ReducedProgram": "reduced-program",
+        "BandedProgram": "banded-program", "SmoothedProgram": "smoothed-program",
+        "ReducedProgram": "reduced-program",
         "StochasticSubgradient": "sgd-al", "StochasticPrimalDual": "primal-dual",
         "InfinityBall": "infinity-ball", "EuclideanBall": "euclidean-ball", "Simplex": "simplex",
         "L1Ball": "l1-ball", "PriorBall": "prior-ball", "Polytope": "polytope",

@@ -75,8 +75,8 @@ def learn(
         str | None,
         typer.Option(
             autocompletion=complete_solver,
-            help="auto, linear-program, column-generation, smoothed-program, reduced-program, "
-            "primal-dual, sgd-al, or a classic method such as projection.",
+            help="auto, linear-program, banded-program, column-generation, smoothed-program, "
+            "reduced-program, primal-dual, sgd-al, or a classic method such as projection.",
         ),
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,

@@ -17,9 +17,9 @@
     discount = 0.95                alike, by default those of the world if the source is the same
 
     [solver]
-    name = "auto"                  or "linear-program", "column-generation", "smoothed-program",
-    time_limit = 60.0              "reduced-program", "primal-dual", "sgd-al", or a classic method
-                                   (`SOLVERS`)
+    name = "auto"                  or "linear-program", "banded-program", "column-generation",
+    time_limit = 60.0              "smoothed-program", "reduced-program", "primal-dual", "sgd-al",
+                                   or a classic method (`SOLVERS`)
 
     [[budgets]]                    a limit on the expected discounted total of a known cost
     cost = "wear"                  one of the costs, or a source with a single one
@@ -405,7 +405,7 @@ def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise wrong_setting(name, value, f"{hint}Give one of {', '.join(choices)}")
 
 
-EXACT = ("linear-program", "column-generation", "smoothed-program")
+EXACT = ("linear-program", "banded-program", "column-generation", "smoothed-program")
 OVER_FEATURES = ("reduced-program", "primal-dual", "sgd-al")
 """Methods whose features are made from the demonstrations."""
 CLASSICS: Mapping[str, str] = {

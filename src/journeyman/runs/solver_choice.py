@@ -16,11 +16,18 @@ from journeyman.runs.description import (
     SolverDescription,
     wrong_setting,
 )
-from journeyman.solvers import ColumnGeneration, LinearProgram, SmoothedProgram, Solver
+from journeyman.solvers import (
+    BandedProgram,
+    ColumnGeneration,
+    LinearProgram,
+    SmoothedProgram,
+    Solver,
+)
 from journeyman.solvers.solve import Choice, default_solver
 
-EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram]] = {
+EXACT: dict[str, type[LinearProgram | ColumnGeneration | SmoothedProgram | BandedProgram]] = {
     "linear-program": LinearProgram,
+    "banded-program": BandedProgram,
     "column-generation": ColumnGeneration,
     "smoothed-program": SmoothedProgram,
 }

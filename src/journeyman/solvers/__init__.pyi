@@ -42,6 +42,7 @@ from journeyman.solvers.classics.multiplicative_weights import (
 from journeyman.solvers.classics.nearest_mixture import MaxMargin as MaxMargin
 from journeyman.solvers.classics.nearest_mixture import Projection as Projection
 from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
+from journeyman.solvers.exact.banded_program import BandedProgram as BandedProgram
 from journeyman.solvers.exact.column_generation import ColumnGeneration as ColumnGeneration
 from journeyman.solvers.exact.engines import Engine as Engine
 from journeyman.solvers.exact.linear_program import LinearProgram as LinearProgram

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
+from scipy import sparse
 
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.execution import one_blas_thread
@@ -19,10 +19,12 @@ from journeyman.problem.expert_premises import ABOUT_A_COST
 from journeyman.progress import Observer, Terminal
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone
+from journeyman.solvers.exact.band import band_order
+from journeyman.solvers.exact.banded_program import BandedProgram
 from journeyman.solvers.exact.column_generation import ColumnGeneration
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
-from journeyman.solvers.exact.second_stage import constant_surplus
+from journeyman.solvers.exact.second_stage import constant_surplus, has_second_stage
 from journeyman.solvers.exact.smoothed_program import SmoothedProgram
 from journeyman.solvers.running import Watch
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
@@ -30,29 +32,32 @@ from journeyman.world.levels import Level, require_discounted, require_level, re
 EXACT_UP_TO = 1_000_000
 """State-action pairs up to which the exact program takes seconds to a minute."""
 SMALL = 2_000
-NARROW = 18_000
-"""Pairs up to which a linear program is taken in any world, and in a narrow one."""
+"""Pairs up to which a linear program is taken in any world."""
 LAYERED = 4_000
 """Pairs up to which it is taken in a world with a horizon: beyond, factors fill up, columns take
 one pass backward and one forward."""
-CONCENTRATED = 8
-"""A narrow world may be larger by this when few states are started in: columns gain little there,
-since there are few starts to be treated apart."""
-FEW_STARTS = 0.1
-"""Share of the states that count as few."""
-SHORT, FEW_SUMS = 0.65, 700.0
-"""It has to be smaller by this when many are, and the horizon times the number of costs is at most
-that: starts hardly meet within a short horizon, and few columns do for few costs."""
-COLUMNS_TOLERANCE = 1e-8
-"""Of 2N/(1 - discount): what interior points usually reach when they are asked for 1e-7."""
-SMOOTHED_TOLERANCE = 1e-7
-"""What they are asked for; the last calls of smoothing gain several digits, as theirs do."""
+NARROW = 18_000
+"""Pairs up to which others are asked to be as exact as a linear program."""
+BANDED = 4.5e8
+"""Operations of a step, up to which an interior point is quicker than columns."""
+PER_PAIR = 1e4
+"""Operations that a pair costs beside the factor, in time."""
+FEW_COSTS = 64.0
+"""Columns take longer with more costs, by so much as an interior point may be larger then."""
+MANY_COSTS = 200
+"""Beyond, smoothing takes long even in a small world, and dense equations are quicker there."""
+CELLS = 8
+"""States per cost, below which sparse costs are soonest eliminated with their states, as general
+engines do."""
+SECOND_STAGE = 5.0
+"""It may be larger by this for the second stage of `Simplex`."""
+DENSE = 8.0
+"""And by this for many costs in a world that is not narrow, where smoothing takes long."""
+SEARCH_TOLERANCE = 1e-7
+"""Of 2N/(1 - discount): what others are asked for where `LinearProgram` would still do; their last
+steps gain several digits, as its do."""
 TABLE_BYTES = 2**29
 """Of the table (states x costs) that `SmoothedProgram` keeps."""
-SURPLUS = 9_000
-"""Pairs up to which general engines solve the second stage of `Simplex` quickly."""
-PATIENCE_FOR_SURPLUS = 2
-"""`LinearProgram` also finds the largest surplus for `Simplex`: worlds may be larger by this."""
 
 
 class Solver(Protocol):
@@ -128,87 +133,86 @@ class Choice(NamedTuple):
 def default_solver(problem: Apprenticeship) -> Choice:
     """The solver for a problem in an explicit world or of records alone, and the reason in words.
 
-    Measured with `InfinityBall` and both asked for 1e-7 of 2N/(1 - discount), CPU seconds, the
-    smaller and the larger of two experts where they differ:
+    Measured with `InfinityBall` and both asked for 1e-6 of 2N/(1 - discount), CPU seconds
+    (development half of `benchmarks.families`):
 
-    | world                           | pairs   | linear program | columns     |
+    | world                           | pairs   | interior point | columns     |
     |---------------------------------|---------|----------------|-------------|
-    | grid 32x32, .9, 16 costs        | 4,096   | 0.22 to 0.28   | 0.28 to 0.32 |
-    | grid 48x48, .99, 64 costs       | 9,216   | 0.7            | 5.0         |
-    | grid 64x64, .99, 64 costs       | 16,384  | 1.8 to 2.4     | 2.5 to 3.6  |
-    | grid 64x64, .9, 16 costs        | 16,384  | 1.1 to 1.3     | 0.35 to 0.4 |
-    | grid 80x80, .99, 64 costs       | 25,600  | 4.2            | 3.8 to 4.5  |
-    | one start, 64x64, .99, 64 costs | 15,760  | 0.26           | 1.5         |
-    | one start, 128x128, .99         | 63,000  | 2.0            | inaccurate  |
-    | garnet 300, .99, 8 costs        | 1,200   | 0.075          | 0.09 to 0.11 |
-    | garnet 500, .9, 8 costs         | 2,000   | 0.14           | 0.08 to 0.09 |
-    | garnet 1,000, .99, 8 costs      | 4,000   | 0.4 to 0.5     | 0.2         |
-    | inventory, 12 steps, 4 costs    | 2,773   | 0.07           | 0.14        |
-    | grid 12x12, 40 steps, 16 costs  | 23,044  | 2.0            | 0.12        |
-    | the same, one start             | 23,044  | 9.4            | 2.4         |
-    | inventory of 40, 26 steps       | 22,387  | 1.7            | 0.5         |
+    | grid 64x64, .99, 64 costs       | 16,384  | 0.35           | 0.74        |
+    | grid 64x64, .95, 16 costs       | 16,384  | 0.06           | 0.13        |
+    | torus 64x64, .97, 12 costs      | 16,384  | 0.30           | 0.38        |
+    | road network, .99, 4 costs      | 14,000  | 0.16           | 0.19        |
+    | one start, walls, 64x64, .99    | 16,000  | 0.20           | 0.27        |
+    | grid 96x96, .99, 64 costs       | 36,864  | 2.2            | 1.2         |
+    | torus 96x96, .97, 12 costs      | 36,864  | 1.5            | 0.63        |
+    | grid 128x128, .99, 64 costs     | 65,536  | 4.0            | 1.8         |
+    | grid 128x128, .95, 16 costs     | 65,536  | 5.8            | 0.50        |
+    | grid 128x128, .95, 256 costs    | 65,536  | 7.6            | 7.2         |
 
-    General engines live on sparse factors, which stay sparse in narrow worlds such as grids and
-    fill up elsewhere; columns need neither. `python -m benchmarks.small_worlds` compares the
-    choice with CVXPY.
+    and with dense equations in garnets of 1,024 states
+
+    |                                 | pairs   | interior point | smoothing   |
+    |---------------------------------|---------|----------------|-------------|
+    | `Simplex`, 16 costs             | 4,096   | 0.22           | 0.67        |
+    | 512 costs                       | 3,072   | 0.69           | above 8     |
+    | 512 costs, 4,096 states         | 12,288  | 11             | above 17    |
+
+    Interior points live on factors, which are small in narrow worlds such as grids; columns and
+    smoothing need none. `python -m benchmarks.families` and `python -m benchmarks.small_worlds`
+    compare the choice with general engines.
     """
     if problem.level is Level.RECORDED:
         return Choice(CrossFittedClone(), "records alone, which nothing but a clone is made of")
     require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
     if any(isinstance(one, ABOUT_A_COST) for one in problem.expert_is):
         return Choice(RationalProgram(), "a declared premise about the expert's own cost")
-    pairs = problem.world.num_pairs
-    factor = PATIENCE_FOR_SURPLUS if problem.cost_class.has_surplus else 1
-    layered = problem.world.layers is not None
-    if pairs <= factor * (LAYERED if layered else SMALL) or problem.world.has_goal:
-        kind = "world with discount 1" if problem.world.has_goal else "small world"
+    world, pairs = problem.world, problem.world.num_pairs
+    layered = world.layers is not None
+    if pairs <= (LAYERED if layered else SMALL) or world.has_goal:
+        kind = "world with discount 1" if world.has_goal else "small world"
         return Choice(LinearProgram(), f"a {kind} of {pairs} pairs")
-    if (
-        not layered
-        and pairs <= factor * NARROW * _size_of_starts(problem)
-        and not _tilts(problem)
-        and is_narrow(problem.world)
-    ):
-        reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
-        return Choice(LinearProgram(), reason)
     if pairs > EXACT_UP_TO and problem.demonstrations is not None:
         from journeyman.solvers.reduced.reduced_program import ReducedProgram
 
-        features = partition(problem.world, problem.demonstrations)
+        features = partition(world, problem.demonstrations)
         reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
         return Choice(ReducedProgram(features), reason)
-    kind = "world with a horizon, which one pass plans in" if layered else "large world"
-    solver: Solver = ColumnGeneration(tolerance=_tolerance(problem, COLUMNS_TOLERANCE))
-    if not layered and _suits_smoothing(problem):
-        kind = "large second stage" if _tilts(problem) else "world that is not narrow"
-        exact = None if problem.cost_class.has_surplus else SMOOTHED_TOLERANCE
-        solver = SmoothedProgram(tolerance=exact and _tolerance(problem, exact))
-    return Choice(solver, f"a {kind}, {pairs} pairs")
+    if layered:
+        reason = f"a world with a horizon, which one pass plans in, {pairs} pairs"
+        return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)
+    return _by_structure(problem)
 
 
-def _suits_smoothing(problem: Apprenticeship) -> bool:
-    """Worlds that are not narrow mix fast: few states change their action at a time."""
-    table = 8 * problem.world.num_states * problem.basis.num_costs
-    return table <= TABLE_BYTES and (_tilts(problem) or not is_narrow(problem.world))
+def _by_structure(problem: Apprenticeship) -> Choice:
+    """Worlds of some thousand pairs to a million."""
+    world, pairs, tolerance = problem.world, problem.world.num_pairs, _tolerance(problem)
+    narrow = is_narrow(world)
+    cells = sparse.issparse(problem.cost_matrix) and not problem.cost_class.has_surplus
+    if narrow and cells and pairs <= NARROW and world.num_states < CELLS * problem.basis.num_costs:
+        return Choice(LinearProgram(), f"a narrow world of {pairs} pairs with costs of few states")
+    tilts = has_second_stage(problem) and constant_surplus(problem) is None
+    many = problem.basis.num_costs > MANY_COSTS
+    larger = SECOND_STAGE if tilts else 1.0 if narrow else DENSE
+    if (narrow or tilts or many) and _suits_a_band(problem, larger):
+        kind = "narrow world" if narrow else "second stage" if tilts else "world with many costs"
+        return Choice(BandedProgram(tolerance=tolerance), f"a {kind}, {pairs} pairs")
+    table = 8 * world.num_states * problem.basis.num_costs
+    if table <= TABLE_BYTES and (tilts or not narrow):
+        kind = "world that is not narrow" if not narrow else "large second stage"
+        return Choice(SmoothedProgram(tolerance=tolerance), f"a {kind}, {pairs} pairs")
+    return Choice(ColumnGeneration(tolerance=tolerance), f"a large world, {pairs} pairs")
 
 
-def _tilts(problem: Apprenticeship) -> bool:
-    """Whether a second stage is so large that general engines take long to solve it."""
-    large = problem.cost_class.has_surplus and problem.world.num_pairs > SURPLUS
-    return large and constant_surplus(problem) is None
+def _suits_a_band(problem: Apprenticeship, larger: float) -> bool:
+    """Whether normal equations are quickly factorised."""
+    costs = max(1.0, problem.basis.num_costs / FEW_COSTS)
+    limit = BANDED * larger * costs - PER_PAIR * problem.world.num_pairs
+    return limit > 0 and band_order(problem.world).operations <= limit
 
 
-def _size_of_starts(problem: Apprenticeship) -> float:
-    """How many times larger a narrow world may be because of where it is started."""
-    world = problem.world
-    if np.count_nonzero(world.initial) <= FEW_STARTS * world.num_states:
-        return CONCENTRATED
-    is_short = world.effective_horizon * problem.basis.num_costs <= FEW_SUMS
-    return SHORT if is_short else 1.0
-
-
-def _tolerance(problem: Apprenticeship, share: float) -> float | None:
-    """In worlds that a linear program could still serve, others are as exact as it would be."""
-    if problem.world.num_pairs > NARROW:
+def _tolerance(problem: Apprenticeship) -> float | None:
+    """In worlds that a linear program could still serve, others are as exact as it would be; a
+    second stage has to prove its surplus with what is left."""
+    if problem.world.num_pairs > NARROW or problem.cost_class.has_surplus:
         return None
-    return share * problem.gap_scale or None
+    return SEARCH_TOLERANCE * problem.gap_scale or None

@@ -1,4 +1,4 @@
-"""What `ColumnGeneration` and `SmoothedProgram` share: a search that tightens two bounds.
+"""What `ColumnGeneration`, `SmoothedProgram` and `BandedProgram` share: a search with two bounds.
 
 A search (`column_search.BoundedSearch`) has after every call a policy, whose gap bounds the optimum
 from above, and a dual point, which bounds it from below. Here is what is made of it: budgets whose

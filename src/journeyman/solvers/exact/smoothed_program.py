@@ -50,16 +50,23 @@ class SmoothedProgram(SearchedProgram):
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`. Where Newton's method finds no way
         on, in worlds that mix slowly, columns are generated instead."""
-        answer = super().run(problem, watch)
-        if answer.status is not Status.INACCURATE or watch.must_stop:
-            return answer
-        settings = {field.name: getattr(self, field.name) for field in fields(self)}
-        other = ColumnGeneration(**settings).run(problem, watch)
-        if other.status is not Status.OPTIMAL:
-            other = replace(other, solution=better(answer.solution, other.solution))
-        return replace(other, engine=f"{answer.engine}, then {other.engine}")
+        return or_by_columns(self, problem, super().run(problem, watch), watch)
 
     _second_stage = staticmethod(second_stage_by_tilts)
+
+
+def or_by_columns(
+    solver: SearchedProgram, problem: Apprenticeship, answer: Answer, watch: Watch
+) -> Answer:
+    """The answer of a solver, or that of `ColumnGeneration` with the same settings if it is not
+    exact."""
+    if answer.status is not Status.INACCURATE or watch.must_stop:
+        return answer
+    settings = {field.name: getattr(solver, field.name) for field in fields(solver)}
+    other = ColumnGeneration(**settings).run(problem, watch)
+    if other.status is not Status.OPTIMAL:
+        other = replace(other, solution=better(answer.solution, other.solution))
+    return replace(other, engine=f"{answer.engine}, then {other.engine}")
 
 
 def better(one: object, other: object) -> Solution | None:

@@ -11,16 +11,14 @@ Reference: Mehrotra, "On the implementation of a primal-dual interior point meth
 """
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from journeyman.arrays import FloatArray
+from journeyman.solvers.exact.dual_interior import InteriorWeights, WeightChange, WeightSystem
 from journeyman.solvers.exact.dual_set import DualSet
-from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling, centre
 
 MOST_ITERATIONS = 60
 TO_THE_BOUNDARY = 0.995
-RIDGE = 1e-14
-LEAST_SLACK = 1e-300
 SMALL = 1e-12
 
 
@@ -33,141 +31,51 @@ def weight_step(
 
 
 class _QuadraticProgram:
-    """The step of v, the multipliers of its bounds (high, low), of its equations and its ball."""
+    """The step from `start`, and the point that it leads to with its multipliers."""
 
     def __init__(
         self, duals: DualSet, start: FloatArray, gradient: FloatArray, curvature: FloatArray
     ) -> None:
-        self.set, self.start = duals, start
-        self.slope = duals.lifted(gradient)
+        self.start, self.first = start, duals.lifted(gradient)
         self.matrix = duals.lifted(duals.lifted(curvature).T)
-        self.ball = ball = slice(0, duals.num_lifted if duals.is_ball else 0)
         self.step = duals.middle() - start
-        pressure = self._gradient(self.step)
-        size = float(np.abs(pressure).mean()) + SMALL
-        self.cone: ConePoint = centre(-pressure[ball], size)
-        self.total = np.zeros_like(duals.right)
-        pressure[ball] = 0.0
-        self.high, self.low = np.maximum(pressure, 0.0) + size, np.maximum(-pressure, 0.0) + size
+        slope = self._slope()
+        self.point = InteriorWeights.start(duals, slope, float(np.abs(slope).mean()) + SMALL)
+        self.width = duals.upper - duals.lower
 
-    def _gradient(self, step: FloatArray) -> FloatArray:
-        return np.asarray(self.slope - self.matrix @ step)
+    def _slope(self) -> FloatArray:
+        return np.asarray(self.first - self.matrix @ self.step)
 
     def solve(self, accuracy: float) -> FloatArray:
         with np.errstate(all="ignore"):  # bounds may be reached; what is not finite ends the loop
             for _ in range(MOST_ITERATIONS):
-                self._measure()
-                if max(self.gap, self.missed) <= accuracy or not self._advance():
+                if self._missed() <= accuracy or not self._advance():
                     break
         return self.start + self.step
 
-    def _measure(self) -> None:
-        here = self.start + self.step
-        self.above = np.maximum(self.set.upper - self.start - self.step, LEAST_SLACK)
-        self.below = np.maximum(self.start - self.set.lower + self.step, LEAST_SLACK)
-        self.balance = -(self._gradient(self.step) - self.high + self.low)
-        self.balance[self.ball] -= self.cone.z[1:]
-        self.left = np.zeros(0)
-        if self.set.right.size:
-            self.balance += self.set.spread(self.total)
-            self.left = self.set.totals(here) - self.set.right
-        self.count = 2 * here.size + self.set.is_ball
-        self.gap = float(self.high @ self.above + self.low @ self.below) + self.cone.product
-        self.missed = float(np.abs(self.balance) @ (self.set.upper - self.set.lower))
-        self.missed += float(np.abs(self.left).sum() * (1 + np.abs(self.total).max(initial=0.0)))
+    def _missed(self) -> float:
+        point = self.point
+        missed = float(np.abs(point.balance(self._slope())) @ self.width)
+        missed += float(np.abs(point.left).sum() * (1 + np.abs(point.total).max(initial=0.0)))
+        return max(point.product, missed)
 
     def _advance(self) -> bool:
         """One step of predictor and corrector; False when the arithmetic has given out."""
-        mean = self.gap / self.count
+        point, nothing = self.point, np.zeros_like(self.step)
         try:
-            self._factorise()
-            first = self._direction(0.0, None)
-            after = self._gap_after(first, self._length(first))
-            goal = mean * min(1.0, max(after, 0.0) / self.gap) ** 3
-            step = self._direction(goal, first)
+            system = WeightSystem(point, self._slope(), self.matrix)
+            first = system.change(point.emptied(), nothing, repair=True)
+            length = min(point.reach(first))
+            after = point.moved(first, length, length).product
+            mean = point.product / point.num_products
+            goal = mean * min(1.0, max(after, 0.0) / point.product) ** 3
+            second = system.change(system.raised(goal, first), nothing, repair=False)
         except (LinAlgError, ValueError, ZeroDivisionError):  # no factor, or nothing finite
             return False
-        length = TO_THE_BOUNDARY * self._length(step)
-        if not np.isfinite(step.y).all() or length < 1e-10:
+        step: WeightChange = first.plus(second)
+        length = TO_THE_BOUNDARY * min(point.reach(step))
+        if not np.isfinite(step.v).all() or length < 1e-10:
             return False
-        self.step = self.step + length * step.y
-        self.high = self.high + length * step.high
-        self.low = self.low + length * step.low
-        self.total = self.total + length * step.total
-        self.cone = self.cone.moved(step.cone, length, length)
+        self.step = self.step + length * step.v
+        self.point = point.moved(step, length, length)
         return True
-
-    def _factorise(self) -> None:
-        matrix = self.matrix.copy()
-        diagonal = np.diag_indices_from(matrix)
-        matrix[diagonal] += self.high / self.above + self.low / self.below
-        self.scaling = Scaling(self.cone)
-        if self.set.is_ball:
-            self.stiffness = self.scaling.softened(np.eye(self.set.num_lifted), -1.0)
-            matrix[self.ball, self.ball] += self.stiffness
-        self.scale = 1 / np.sqrt(np.maximum(matrix[diagonal], np.finfo(float).tiny))
-        matrix *= self.scale * self.scale[:, np.newaxis]
-        matrix[diagonal] += RIDGE
-        self.factor = cho_factor(matrix, overwrite_a=True)
-
-    def _solved(self, right: FloatArray) -> FloatArray:
-        scale = self.scale if right.ndim == 1 else self.scale[:, np.newaxis]
-        return np.asarray(scale * cho_solve(self.factor, scale * right))
-
-    def _direction(self, goal: float, first: "_Direction | None") -> "_Direction":
-        """Newton towards products of `goal`, less what a `first` step of this kind would miss."""
-        high, low = (np.full(self.high.size, goal) for _ in range(2))
-        cone = self.cone.z
-        if self.cone.is_there:
-            cone = goal * self.cone.inverse - self.cone.z
-        if first is not None:
-            high, low = high + first.high * first.y, low - first.low * first.y
-            if self.cone.is_there:
-                cone = cone - self.scaling.second_order(first.cone)
-        right = self.high - self.low - self.balance - high / self.above + low / self.below
-        right[self.ball] += cone[1:]
-        y = self._solved(right)
-        total = np.zeros_like(self.set.right)
-        if total.size:
-            answers = self._solved(self.set.spread(np.eye(total.size)))
-            total[:] = np.linalg.lstsq(
-                np.atleast_2d(self.set.totals(answers)), self.set.totals(y) + self.left, rcond=None
-            )[0]
-            y = y - answers @ total
-        pressure = self.stiffness @ y[self.ball] if self.set.is_ball else y[self.ball]
-        return _Direction(
-            y,
-            high / self.above - self.high + self.high / self.above * y,
-            low / self.below - self.low - self.low / self.below * y,
-            self.scaling.step(cone, pressure),
-            total,
-        )
-
-    def _length(self, step: "_Direction") -> float:
-        lengths = (
-            _longest(self.above, -step.y), _longest(self.below, step.y),
-            _longest(self.high, step.high), _longest(self.low, step.low),
-        )  # fmt: skip
-        return min(*lengths, *self.cone.reach(step.cone))
-
-    def _gap_after(self, step: "_Direction", length: float) -> float:
-        products = (self.high + length * step.high) @ (self.above - length * step.y)
-        products += (self.low + length * step.low) @ (self.below + length * step.y)
-        return float(products) + self.cone.moved(step.cone, length, length).product
-
-
-class _Direction:
-    """A step of all variables."""
-
-    def __init__(
-        self, y: FloatArray, high: FloatArray, low: FloatArray, cone: ConeStep, total: FloatArray
-    ) -> None:
-        self.y, self.high, self.low, self.cone, self.total = y, high, low, cone, total
-
-
-def _longest(values: FloatArray, step: FloatArray) -> float:
-    """The largest part of a step, up to 1, that keeps values nonnegative."""
-    shrinking = step < 0
-    if not shrinking.any():
-        return 1.0
-    return min(1.0, float((-values[shrinking] / step[shrinking]).min()))
