@@ -69,6 +69,7 @@ from journeyman.policy.policy_evaluation import (
     occupancy,
 )
 from journeyman.policy.table import Policy, log_softmax
+from journeyman.progress import out_of_time
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, nearing, never_left
 from journeyman.world.layers import flattened
@@ -128,7 +129,7 @@ def plan(
     best = _plan(world, costs, backup, values, change, 0)
     choice, accuracy = _greedy(world, backup), ROUGH
     for iteration in range(1, MAX_ITERATIONS + 1):
-        if best.error <= tolerance:
+        if best.error <= tolerance or out_of_time():
             break
         system = DiscountedSystem(
             world.continuation[choice], world.discount, forward=world.is_forward
@@ -227,7 +228,13 @@ SHARPNESS = 1e-9
 """Of the bound: what another price is not tried for."""
 
 
-def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None) -> FloatArray:
+def potential(
+    world: World,
+    costs: FloatArray,
+    *,
+    warm_start: Plan | None = None,
+    tolerance: float | None = None,
+) -> FloatArray:
     """Values V that prove, by `problem.bounds`, how little any policy's total can be.
 
     The optimal ones; with discount 1 those of the cost c + k per step, where k >= 0 is the price at
@@ -239,7 +246,7 @@ def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None
     the intersection of tangents, or by bisection while a cycle still pays.
     """
     if not world.has_goal:
-        return plan(world, costs, warm_start=warm_start).values
+        return plan(world, costs, tolerance=tolerance, warm_start=warm_start).values
     step = (~world.absorbing[world.pairs.states]).astype(float)
     low = _priced(world, costs, step, 0.0, warm_start)
     if low is not None and low.slope <= 0:
@@ -340,7 +347,7 @@ def improve(
     best, choice = chains.greedy(cost, values)
     change = best - values
     for _ in range(most):
-        if change.max() - change.min() <= allowed:
+        if change.max() - change.min() <= allowed or out_of_time():
             break
         values = chains.values(choice, cost[choice], best, SHARE)
         best, choice = chains.greedy(cost, values)
@@ -663,7 +670,10 @@ class AttainableRanges:
             column = dense(self._matrix[:, [k]]).ravel().copy()
             low, high, *proofs = _range(self._chains, column)
             low, high = max(low, self.widest[0][k]), min(high, self.widest[1][k])
-            self._found[k] = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
+            found = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
+            if out_of_time():  # ranges that were cut short hold, and are not kept
+                return found
+            self._found[k] = found
         return self._found[k]
 
 

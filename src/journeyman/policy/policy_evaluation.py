@@ -41,6 +41,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,8 +104,21 @@ def occupancy(world: World, policy: Policy) -> Occupancy:
     >>> occupancy(world, Policy([[1.0], [1.0]])).measure.round(12).tolist()
     [1.333333333333, 0.666666666667]
     """
-    if world.has_goal:
-        return _visits_until_end(world, policy)
+    known = _VISITS.get(policy)
+    if known is not None and known[0]() is world:
+        return Occupancy(world, *known[1:])
+    found = _visits_until_end(world, policy) if world.has_goal else _visits(world, policy)
+    parts = (found.measure, found.residual, found.method, found.horizon)
+    _VISITS[policy] = (ref(world), *parts)
+    return found
+
+
+_VISITS: "WeakKeyDictionary[Policy, Any]" = WeakKeyDictionary()
+"""What policies were last found to do, and in which world: solvers, certificates, saved runs and
+reports ask for it. Nothing here keeps a world or a policy."""
+
+
+def _visits(world: World, policy: Policy) -> Occupancy:
     system = chain_of(world, policy)
     guess = world.initial * world.effective_horizon
     visits = system.solve(world.initial, transposed=True, guess=guess)
@@ -171,13 +185,18 @@ def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     >>> value_functions(world, Policy([[1.0], [1.0]]), np.eye(2)).round(12).tolist()
     [[1.333333333333, 0.666666666667], [0.666666666667, 1.333333333333]]
     """
+    return read_only(np.column_stack(list(value_columns(world, policy, costs))))
+
+
+def value_columns(world: World, policy: Policy, costs: Matrix) -> Iterator[FloatArray]:
+    """The same, one cost after the other."""
     chain = transition_under(world, policy)
     if world.has_goal:
         require_proper(world, chain, np.ones(world.num_states, dtype=bool))
     system = DiscountedSystem(chain, world.discount, forward=world.is_forward)
     immediate = dense(averaging(world, policy.on(world)) @ costs)
-    columns = [system.solve(np.ascontiguousarray(column)).x for column in immediate.T]
-    return read_only(np.column_stack(columns))
+    for column in immediate.T:
+        yield system.solve(np.ascontiguousarray(column)).x
 
 
 def action_values(world: World, policy: Policy, costs: Matrix) -> tuple[FloatArray, FloatArray]:
@@ -363,6 +382,8 @@ NARROW = 6.0
 """A world is narrow when its bandwidth is at most this many times the root of its states."""
 BLOCK_ITERATIONS = 1000
 BLOCK_BYTES = 2**26
+ROWS = 1 << 20
+"""Pairs that are looked at together."""
 """Size of a block of right-hand sides."""
 CORRECTIONS, PAYING = 12, 0.3
 """A nearby policy's factor is used up to so often, while it leaves at most this of the residual."""
@@ -548,11 +569,35 @@ class Chains:
             x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
 
 
+_NARROW: "WeakKeyDictionary[World, bool]" = WeakKeyDictionary()
+"""Which worlds are, as far as it was asked."""
+
+
 def is_narrow(world: World) -> bool:
     """Whether the states can be numbered so that every step stays within O(sqrt(states)).
 
     States that nothing leaves are left out: a sink that all states reach costs a factor one row.
     """
+    if world not in _NARROW:
+        _NARROW[world] = _steps_are_short(world) or _can_be_numbered(world)
+    return _NARROW[world]
+
+
+def _steps_are_short(world: World) -> bool:
+    """Whether every step stays nearby in the numbering as it is."""
+    matrix, wide = world.transition, NARROW * np.sqrt(world.num_states)
+    for first in range(0, world.num_pairs, ROWS):
+        last = min(first + ROWS, world.num_pairs)
+        begin, end = matrix.indptr[first], matrix.indptr[last]
+        states = world.pairs.states[first:last]
+        source = np.repeat(states, np.diff(matrix.indptr[first : last + 1]))
+        far = np.abs(matrix.indices[begin:end] - source) > wide
+        if (far & ~world.absorbing[source]).any():
+            return False
+    return True
+
+
+def _can_be_numbered(world: World) -> bool:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     matrix, moving = world.transition, ~world.absorbing
