@@ -50,6 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--skip", nargs="*", default=[], help="solve, learn: leave out what takes the limit"
     )
+    parser.add_argument("--keep", type=Path, help="where worlds are kept, to be used again")
     options = parser.parse_args(arguments)
     print(describe_machine())
     for kind in options.worlds:
@@ -132,18 +133,21 @@ AROUND = ("world", "problem", "target", "certify", "report", "save", "audit", "r
 def measured(kind: str, options: Any) -> None:
     """One world, all its stages."""
     warm_up(kind, options)
-    with tempfile.TemporaryDirectory() as folder:
-        apart = multiprocessing.get_context("spawn")
-        child = apart.Process(target=write_example, args=(kind, options, folder))
-        child.start()
-        child.join()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = temporary if options.keep is None else options.keep
+        place = Path(folder) / f"{kind}-{options.states}-{options.costs}-{options.seed}"
+        if not place.is_dir():
+            apart = multiprocessing.get_context("spawn")
+            child = apart.Process(target=write_example, args=(kind, options, place))
+            child.start()
+            child.join()
         base = held_bytes()
-        parts = np.load(Path(folder) / "world.npz")
+        parts = np.load(place / "world.npz")
         matrix = sparse.csr_array(
             tuple(parts[name] for name in ("data", "indices", "indptr")), shape=parts["shape"]
         )
         initial, law, weights = (parts[name] for name in ("initial", "law", "weights"))
-        given = sparse.load_npz(Path(folder) / "costs.npz")
+        given = sparse.load_npz(place / "costs.npz")
         basis = jm.CostBasis(given if kind == "grid" else given.toarray())
         del given
     unit = sum(part.nbytes for part in (matrix.data, matrix.indices, matrix.indptr))
@@ -170,11 +174,11 @@ def measured(kind: str, options: Any) -> None:
     del hidden
     problem = stages.run("problem", lambda: jm.Apprenticeship(world, basis, demos))
     stages.run("target", lambda: problem.target)
-    limit, answer = options.limit, expert
+    limit, answer = options.limit, None
     if "solve" not in options.skip:
         answer = stages.run("solve", lambda: jm.solve(problem, time_limit=limit), limit)
         print(f"  {answer}")
-    certificate = stages.run("certify", lambda: jm.certify(problem, answer))
+    certificate = stages.run("certify", lambda: jm.certify(problem, answer or expert))
     print(f"  {certificate.summary()}")
     with tempfile.TemporaryDirectory() as folder:
         run, page = Path(folder) / "run", Path(folder) / "report.html"
@@ -199,16 +203,17 @@ def measured(kind: str, options: Any) -> None:
     )
 
 
-def write_example(kind: str, options: Any, folder: str) -> None:
+def write_example(kind: str, options: Any, folder: Path) -> None:
     """The world as arrays on disk: made in a process of its own, whose memory does not count."""
     world, basis, expert = example(kind, options)
+    folder.mkdir(parents=True)
     rows, matrix = world.transition, basis.matrix
     weights = np.random.default_rng(options.seed + 1).dirichlet(np.ones(basis.num_costs))
     np.savez(
-        Path(folder) / "world.npz", data=rows.data, indices=rows.indices, indptr=rows.indptr,
+        folder / "world.npz", data=rows.data, indices=rows.indices, indptr=rows.indptr,
         shape=rows.shape, initial=world.initial, law=expert.on(world), weights=weights,
     )  # fmt: skip
-    sparse.save_npz(Path(folder) / "costs.npz", sparse.csr_array(matrix), compressed=False)
+    sparse.save_npz(folder / "costs.npz", sparse.csr_array(matrix), compressed=False)
 
 
 def warm_up(kind: str, options: Any) -> None:

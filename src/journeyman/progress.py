@@ -175,6 +175,8 @@ class Deadline:
         self._observe = guarded(observer)
         self._start = clock()
         self._limit = math.inf if time_limit is None else time_limit
+        self.reserve = 0.0
+        """Seconds that it will take to end once it is told to stop: it is so much earlier."""
 
     @property
     def elapsed(self) -> float:
@@ -192,7 +194,7 @@ class Deadline:
 
     @property
     def must_stop(self) -> bool:
-        return self.remaining <= 0
+        return self.remaining <= self.reserve
 
     def tell(self, event: Event) -> None:
         """Show an event."""
@@ -252,12 +254,11 @@ def working(words: str, done: int = 0, of: int = 0, *, since: float | None = Non
     found = _CURRENT.get()
     if found is None:
         return
-    deadline, kept = found
-    left = None
+    deadline, left = found[0], None
     if since is not None and 0 < done < of:
         left = (deadline.clock() - since) / done * (of - done)
     deadline.tell(Event(words, deadline.elapsed, done, left=left, is_stage=True))
-    if deadline.remaining - kept <= 0:
+    if out_of_time():
         raise OutOfTime(words)
 
 
@@ -295,4 +296,7 @@ def beginning() -> float | None:
 def out_of_time() -> bool:
     """Whether the time for what is being done is over."""
     found = _CURRENT.get()
-    return found is not None and found[0].remaining - found[1] <= 0
+    if found is None or found[1] == -math.inf:
+        return False
+    deadline, kept = found
+    return deadline.must_stop or deadline.remaining <= kept

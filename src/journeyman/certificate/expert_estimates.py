@@ -25,7 +25,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -58,12 +58,12 @@ from journeyman.demonstrations import (
     StoppedShaping,
     clone,
 )
-from journeyman.demonstrations.expectation import Shaping, Tails
+from journeyman.demonstrations.expectation import Shaping, Tails, sweeps_in
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
-from journeyman.progress import OutOfTime, whatever_it_takes
+from journeyman.progress import OutOfTime, keeping, whatever_it_takes
 from journeyman.world import World
 from journeyman.world.levels import Level
 
@@ -723,6 +723,8 @@ class _Frame:
             yield t, episodes, world.discount**t * shaped[here]
 
 
+TARGET_SHARE = 0.5
+"""Of the time for a target, that estimates leave to other candidates."""
 TARGET_WORTHWHILE = 0.05
 """Of the bound: what another target than the blend must lower it by."""
 WEAK_PROMISE = 0.5
@@ -768,11 +770,20 @@ def choose_target(problem: Apprenticeship, failure_probability: float) -> Target
     assert demos is not None
     error = model_error(problem, delta)
     remaining = delta - (0.0 if error is None else error.failure_probability)
-    estimates = expert_estimates(problem, remaining)
+    problem = problem.in_time()
+    with keeping(TARGET_SHARE):
+        estimates = expert_estimates(problem, remaining)
     candidates = [problem.expectation]
+    if problem.expectation.method == MonteCarlo():
+        reason = "the plain mean: there was no time for another target"
+        if problem.world.averages is None:
+            return TargetChoice(candidates[0], {}, reason)
     if problem.world.averages is None:
         shaped = stopped_shaping(problem, estimates)
-        candidates += [_completed(problem, demos)] + ([] if shaped is None else [shaped])
+        candidates += [] if shaped is None else [shaped]
+        if sweeps_in(problem.world, problem.num_costs) is None:
+            with suppress(OutOfTime):
+                candidates.insert(1, _completed(problem, demos))
     model = 0.0 if error is None else _model(problem, demos, error)
     bounds = [_promised(problem, one, estimates) + model for one in candidates]
     promised = {name_of(one): bound for one, bound in zip(candidates, bounds, strict=True)}

@@ -170,7 +170,7 @@ def clone_values(world: StoredWorld, matrix: Any, records: Records, smoothing: f
 def steps_ahead(world: StoredWorld, num_costs: int) -> int | None:
     """How far values of a clone look ahead, beyond which every state costs what states cost on
     average; None where they look ahead for ever."""
-    work = world.rows.nnz * num_costs
+    work = int(world.rows.nnz) * num_costs
     if work <= EXACT_WORK or world.has_goal or world.steps is not None:
         return None
     return max(FEWEST_STEPS, min(math.ceil(HORIZONS * world.horizon), STEP_WORK // work))

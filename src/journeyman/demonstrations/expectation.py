@@ -99,7 +99,7 @@ def sweeps_in(world: World, num_costs: int) -> int | None:
 
     Size and discount of the world decide and no clock, since an audit has to find the same numbers.
     """
-    work = world.transition.nnz * num_costs
+    work = int(world.transition.nnz) * num_costs
     if work <= EXACT_WORK or world.has_goal or world.layers is not None:
         return None
     wanted = int(np.ceil(HORIZONS * world.effective_horizon))
@@ -167,7 +167,7 @@ class Shaping:
     def costs(self, pairs: IntArray, matrix: Matrix, world: World) -> FloatArray:
         """psi + discount P V - V at given pairs."""
         ahead = world.discount * (world.transition[pairs] @ self.potential)
-        return dense(matrix[pairs]) + ahead - self.potential[world.pairs.states[pairs]]
+        return np.asarray(dense(matrix[pairs]) + ahead - self.potential[world.pairs.states[pairs]])
 
     def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
         """M of every episode, known tails put in the place of the potential's."""

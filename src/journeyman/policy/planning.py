@@ -77,7 +77,8 @@ from journeyman.world.levels import require_discounted
 
 RELATIVE_TOLERANCE = 1e-11
 """Default tolerance, relative to the largest conceivable value max|c|/(1 - discount)."""
-MAX_ITERATIONS = 1000
+MAX_ITERATIONS, LEAST_ITERATIONS = 1000, 2
+"""Of a plan, also where its time is over."""
 ROUGH, FINE = 1e-3, 1e-8
 """Evaluations reduce their residual by ROUGH, by its powers once the policy no longer changes."""
 KEEPING = 1e-4
@@ -129,7 +130,7 @@ def plan(
     best = _plan(world, costs, backup, values, change, 0)
     choice, accuracy = _greedy(world, backup), ROUGH
     for iteration in range(1, MAX_ITERATIONS + 1):
-        if best.error <= tolerance or out_of_time():
+        if best.error <= tolerance or (iteration > LEAST_ITERATIONS and out_of_time()):
             break
         system = DiscountedSystem(
             world.continuation[choice], world.discount, forward=world.is_forward

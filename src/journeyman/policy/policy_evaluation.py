@@ -94,6 +94,8 @@ class Occupancy:
 
     def expectations(self, basis: CostBasis) -> FloatArray:
         """Psi' measure: the expected discounted total of every basis cost."""
+        if basis.matrix.shape[0] == self.world.num_states != self.world.num_pairs:
+            return np.asarray(basis.matrix.T @ self.of_states)
         return np.asarray(basis.on(self.world).T @ self.measure)
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
@@ -59,6 +60,7 @@ def learn_in(
     A solver that keeps its states does so every `checkpoint_every` seconds. A new run that is
     refused or has no solution leaves nothing: the corrected command finds the directory as it was.
     """
+    began = time.monotonic()
     inputs = _inputs(place, description)
     if inputs.basis.note:
         report(inputs.basis.note)
@@ -72,7 +74,7 @@ def learn_in(
             return result
     try:
         apprentice = _learned(
-            place, description, inputs, _Ways(observer, report, checkpoint_every), goes_on
+            place, description, inputs, _Ways(observer, report, checkpoint_every, began), goes_on
         )
     except (InvalidInput, NoSolution):
         if is_new:
@@ -89,6 +91,12 @@ class _Ways(NamedTuple):
     observer: Observer
     report: Callable[[str], None]
     checkpoint_every: float | None
+    began: float
+    """When the time of the run began."""
+
+
+LEAST_SECONDS = 1e-3
+"""For a run whose time is over when its inputs have been read: it still gets a policy."""
 
 
 def _learned(
@@ -105,6 +113,7 @@ def _learned(
             metrics(event)
             solver.keep()
 
+        limit, spent = description.solver.time_limit, time.monotonic() - ways.began
         return learn(
             inputs.world,
             inputs.basis,
@@ -116,6 +125,7 @@ def _learned(
             failure_probability=description.failure_probability,
             keep_budgets=description.keep_budgets,
             seed=description.seed,
+            time_limit=None if limit is None else max(limit - spent, LEAST_SECONDS),
             observer=watching,
         )
 

@@ -172,7 +172,7 @@ class Watch(Deadline):
 
     @property
     def must_stop(self) -> bool:
-        return self.interrupted or self.remaining <= 0
+        return self.interrupted or self.remaining <= self.reserve
 
     @property
     def stop_status(self) -> Status:

@@ -4,7 +4,6 @@ By default the exact program where it is quick, as a linear program, smoothed or
 that the reduced program over features that are made from the demonstrations.
 """
 
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -16,7 +15,7 @@ from journeyman.features import partition
 from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import ABOUT_A_COST
-from journeyman.progress import Observer, Terminal
+from journeyman.progress import Observer, in_time, say, within
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone
 from journeyman.solvers.exact.column_generation import ColumnGeneration
@@ -24,7 +23,7 @@ from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
 from journeyman.solvers.exact.second_stage import constant_surplus
 from journeyman.solvers.exact.smoothed_program import SmoothedProgram
-from journeyman.solvers.running import Watch
+from journeyman.solvers.running import Watch, require_time_limit
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
 EXACT_UP_TO = 1_000_000
@@ -75,6 +74,7 @@ def solve(
     *,
     seed: int | None = None,
     time_limit: float | None = None,
+    memory_limit: float | None = None,
     observer: Observer | None = None,
 ) -> Answer:
     """Solve a problem; by default exactly: `LinearProgram()`, or when large one of the others.
@@ -82,22 +82,39 @@ def solve(
     Size and structure of the world decide (`default_solver`), and `answer.reason` is why. Below the
     explicit level there is no default, except `CrossFittedClone()` for records alone.
 
-    `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
-    use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
-    takes long. Ctrl-C and time limits end with a status and the best policy at hand. Products of
-    NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits would change.
+    `seed`, `time_limit` (seconds) and `memory_limit` (bytes, where the solver has such a limit) go
+    before the solver's own; a solver that draws nothing has no use for a seed. The time limit is
+    for everything: estimating the target of the problem where that is still to be done, building,
+    solving, and evaluating the policy. Progress goes to `observer`, by default to a line on the
+    terminal when a solve takes long. Ctrl-C and limits end with a status and the best policy at
+    hand. Products of NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits
+    would change.
     """
     _check(problem, solver, observer)
-    chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
-    if seed is not None and hasattr(chosen, "seed"):
-        chosen = replace(chosen, seed=seed)
-    limit = chosen.time_limit if time_limit is None else time_limit
-    with ExitStack() as stack:
-        stack.enter_context(one_blas_thread())
-        display = observer or stack.enter_context(Terminal())
-        watch = Watch(type(chosen).__name__, display, limit)
-        answer: Answer = chosen.run(problem, stack.enter_context(watch))
+    require_time_limit(time_limit)
+    limit = getattr(solver, "time_limit", None) if time_limit is None else time_limit
+    with one_blas_thread(), in_time(limit, observer) as deadline:
+        say("choosing a solver")
+        chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
+        if memory_limit is not None:
+            chosen = _within_memory(chosen, memory_limit)
+        if seed is not None and hasattr(chosen, "seed"):
+            chosen = replace(chosen, seed=seed)
+        problem = problem.in_time()
+        watch = Watch(type(chosen).__name__, deadline.tell, deadline.seconds)
+        with watch, within(watch):
+            answer: Answer = chosen.run(problem, watch)
     return replace(answer, reason=reason) if reason else answer
+
+
+def _within_memory(solver: Any, memory_limit: float) -> Any:
+    """The same solver with a memory limit, for those that can keep to one."""
+    if not hasattr(solver, "memory_limit"):
+        raise InvalidSolver(
+            f"memory_limit = {memory_limit!r}, and {type(solver).__name__} cannot keep to one",
+            "Give ColumnGeneration() or SmoothedProgram(), or leave it out",
+        )
+    return replace(solver, memory_limit=memory_limit)
 
 
 def _check(problem: object, solver: object, observer: object) -> None:

@@ -110,6 +110,8 @@ class BoundedSearch(Protocol):
 
     def raise_prices(self, factor: float) -> None: ...
 
+    def ending_seconds(self) -> float: ...
+
     def policy(self, accuracy: float) -> Policy: ...
 
 
@@ -137,6 +139,7 @@ class ColumnSearch:
         self._difference = np.zeros(task.target.size)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
+        self._visit_seconds: float | None = None
 
     @property
     def lower(self) -> float:
@@ -227,6 +230,19 @@ class ColumnSearch:
         self.upper = np.inf
         if self.pool is not None:
             self._solve_master(self.pool)
+
+    def ending_seconds(self) -> float:
+        """How long it will take to evaluate the best mixture: visits of every policy in it, then
+        those of the mixture, more exactly, and its bounds."""
+        if self.mixture is None:
+            return 0.0
+        started = list(self.mixture.starts(self.world))
+        if self._visit_seconds is None:
+            began = self.watch.elapsed
+            choice, start = started[0]
+            self.chains.visits(choice, start, HURRIED)
+            self._visit_seconds = self.watch.elapsed - began
+        return self._visit_seconds * (len(started) + ENDING)
 
     def policy(self, accuracy: float) -> Policy:
         """The stationary policy of the best mixture (Proposition 1)."""
@@ -329,6 +345,7 @@ def generate(search: BoundedSearch, most: int) -> Status:
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
             return watch.stop_status
+        watch.reserve = search.ending_seconds() if watch.seconds is not None else 0.0
         lower, upper = search.bounds
         watch.report(search.calls, upper, lower)
         if search.gap > search.tolerance and search.held_bytes > search.memory_limit:
@@ -359,6 +376,8 @@ SAFETY = 0.9
 """A search stops at this share of the tolerance; the rest is for rounding."""
 EXACT = 1e-12
 """Accuracy of the second evaluation, should the first have been too rough."""
+ENDING = 4.0
+"""Rough evaluations that an exact one and the bounds take."""
 HURRIED = 1e-5
 """Accuracy of the only evaluation after a limit."""
 ROUNDING = 1e-12
