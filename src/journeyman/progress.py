@@ -282,7 +282,8 @@ def in_time(time_limit: float | None, observer: Observer | None) -> Iterator[Dea
         if outer.seconds is not None:
             seconds = outer.seconds if seconds is None else min(seconds, outer.seconds)
     with Terminal() as line:
-        deadline = Deadline(seconds, display or line)
+        clock = time.monotonic if outer is None else outer.clock
+        deadline = Deadline(seconds, display or line, clock=clock)
         with within(deadline):
             yield deadline
 

@@ -301,9 +301,7 @@ class PlainMean:
         )  # fmt: skip
         source = f"{self.count} {self.noun}, one after the other"
         terms = found.terms(source, self.truncation)
-        return ExpertEstimate(
-            BETTING, found.values, terms, failure_probability, found.reverse
-        )
+        return ExpertEstimate(BETTING, found.values, terms, failure_probability, found.reverse)
 
     def _in_ball(self, axes: FloatArray) -> "InBall":
         """Complete totals are h times costs that lie in a ball about zero or the middle."""

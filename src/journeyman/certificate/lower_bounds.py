@@ -132,9 +132,14 @@ def lower_bounds(
 ) -> LowerBounds:
     """The best that the witnesses prove; with an `error` of the model about the true world too."""
     free = without_budgets(problem)
-    proven = [(point, _proven(problem, point, error)) for point in witnesses]
-    unpriced = [Witness(point.cost_weights, point.values) for point in witnesses]
-    free_bounds = [(point, _proven(free, point, error)) for point in unpriced]
+    in_model = [lower_bound(problem, point) for point in witnesses]
+    proven = list(zip(witnesses, in_model, strict=True))
+    if error is not None:
+        proven = [(point, true_world_lower_bound(problem, point, error)) for point in witnesses]
+    free_bounds = proven
+    if free is not problem:
+        unpriced = [Witness(point.cost_weights, point.values) for point in witnesses]
+        free_bounds = [(point, _proven(free, point, error)) for point in unpriced]
     attempts = [
         (
             max(bound + _moved(problem, point, estimate) for point, bound in free_bounds),
@@ -144,7 +149,7 @@ def lower_bounds(
     ]
     least, radius = max(attempts, key=lambda attempt: attempt[0] - attempt[1])
     return LowerBounds(
-        on_data=max(lower_bound(problem, point) for point in witnesses),
+        on_data=max(in_model),
         without_budgets=least,
         true=max(
             _true(problem, point, bound, estimate)

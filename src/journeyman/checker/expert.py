@@ -173,7 +173,7 @@ def steps_ahead(world: StoredWorld, num_costs: int) -> int | None:
     work = int(world.rows.nnz) * num_costs
     if work <= EXACT_WORK or world.has_goal or world.steps is not None:
         return None
-    return max(FEWEST_STEPS, min(math.ceil(HORIZONS * world.horizon), STEP_WORK // work))
+    return max(FEWEST_STEPS, min(round(HORIZONS * world.horizon), STEP_WORK // work))
 
 
 # The target that a problem's own rule makes of its inputs

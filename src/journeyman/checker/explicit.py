@@ -510,7 +510,8 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Explicit
         return float(proof.weights @ (target - estimate.values)) if proof.weights.any() else 0.0
 
     in_model = _proofs(run, None, priced=True)
-    proofs, free = (_proofs(run, run.distances, priced=priced) for priced in (True, False))
+    proofs = in_model if run.distances is None else _proofs(run, run.distances, priced=True)
+    free = _proofs(run, run.distances, priced=False) if run.problem.budgets else proofs
     true = [
         best(proofs, lambda one, e=e: gain(one, e) - e.error * bool(one.weights.any()))  # type: ignore[misc]
         for e in estimates

@@ -102,7 +102,7 @@ def sweeps_in(world: World, num_costs: int) -> int | None:
     work = int(world.transition.nnz) * num_costs
     if work <= EXACT_WORK or world.has_goal or world.layers is not None:
         return None
-    wanted = int(np.ceil(HORIZONS * world.effective_horizon))
+    wanted = round(HORIZONS * world.effective_horizon)
     return max(FEWEST_SWEEPS, min(wanted, SWEEP_WORK // work))
 
 

@@ -58,7 +58,7 @@ from journeyman.policy import Occupancy, Plan, Policy, occupancy
 from journeyman.policy.planning import attainable_ranges, plan, require_free_ends
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
 from journeyman.problem.expert_premises import ExpertPremise, premises_of
-from journeyman.progress import OutOfTime, keeping, out_of_time
+from journeyman.progress import OutOfTime, keeping, out_of_time, whatever_it_takes
 from journeyman.world import Pairs, Records, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
@@ -336,8 +336,12 @@ class Apprenticeship:
 
         In an explicit world by `Blend`; in one of callables likewise, with fitted values behind
         records that are cut off (`large_control_variate`); in a simulator by plain means. Zero,
-        declared, where the cost is known.
+        declared, where the cost is known. It takes the time it takes (`in_time` does not).
         """
+        with whatever_it_takes():
+            return self._estimated()
+
+    def _estimated(self) -> ExpertExpectation:
         expert = self.expert
         if self.level is Level.RECORDED:
             raise InvalidProblem(
@@ -368,7 +372,7 @@ class Apprenticeship:
             return self
         try:
             with keeping(TARGET_SHARE):
-                _ = self.expectation
+                vars(self)["expectation"] = self._estimated()
         except OutOfTime:
             return self.with_plain_target()
         return self

@@ -7,6 +7,7 @@ An outcome is not an error: it comes with a message and a remedy.
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -129,8 +130,15 @@ class Watch(Deadline):
     ignored.
     """
 
-    def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
-        super().__init__(time_limit, observer)
+    def __init__(
+        self,
+        task: str,
+        observer: Observer,
+        time_limit: float | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(time_limit, observer, clock=clock)
         self.task = task
         self.interrupted = False
         self.insisted = False

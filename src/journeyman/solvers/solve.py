@@ -4,6 +4,7 @@ By default the exact program where it is quick, as a linear program, smoothed or
 that the reduced program over features that are made from the demonstrations.
 """
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -93,7 +94,12 @@ def solve(
     _check(problem, solver, observer)
     require_time_limit(time_limit)
     limit = getattr(solver, "time_limit", None) if time_limit is None else time_limit
-    with one_blas_thread(), in_time(limit, observer) as deadline:
+    with ExitStack() as stack:
+        stack.enter_context(one_blas_thread())
+        deadline = stack.enter_context(in_time(limit, observer))
+        watch = Watch("solve", deadline.tell, deadline.seconds, clock=deadline.clock)
+        stack.enter_context(watch)
+        stack.enter_context(within(watch))
         say("choosing a solver")
         chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
         if memory_limit is not None:
@@ -101,9 +107,8 @@ def solve(
         if seed is not None and hasattr(chosen, "seed"):
             chosen = replace(chosen, seed=seed)
         problem = problem.in_time()
-        watch = Watch(type(chosen).__name__, deadline.tell, deadline.seconds)
-        with watch, within(watch):
-            answer: Answer = chosen.run(problem, watch)
+        watch.task = type(chosen).__name__
+        answer: Answer = chosen.run(problem, watch)
     return replace(answer, reason=reason) if reason else answer
 
 
