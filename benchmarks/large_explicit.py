@@ -1,9 +1,10 @@
 """Everything around a solve in one large explicit world, stage by stage, beside planning it.
 
-A grid of 1,208 x 1,208 cells (1.46 million states, 5.8 million pairs), a garnet of that size, or a
-tandem of four queues, generated from a seed. Every stage runs in one process, one after the other,
-and says seconds on the clock, seconds of the processor, and the highest memory while it ran, beyond
-the interpreter's own and in units of the transition matrix (the arrays of CSR). Limits are printed beside what was taken.
+A grid of 1,208 x 1,208 cells (1.46 million states, 5.8 million pairs), a garnet of that size, or
+four queues, generated from a seed. Every stage runs in one process, one after the other, and says
+seconds on the clock, seconds of the processor, and the highest memory while it ran, beyond the
+interpreter's own and in units of the transition matrix (the arrays of CSR). Limits are printed
+beside what was taken.
 
     python -m benchmarks.large_explicit grid --states 200000
     python -m benchmarks.large_explicit grid garnet queues --limit 60
@@ -159,8 +160,9 @@ def measured(kind: str, options: Any) -> None:
         f"{'':<14}{'seconds':>9}{'CPU':>9}{'peak MB':>9}{'matrices':>10}"
     )
     stages = Stages(unit, base)
-    world = stages.run("world", lambda: jm.World(matrix, initial, options.discount))
-    matrix = None
+    held = [matrix]
+    del matrix  # what was given is not held any longer than it takes
+    world = stages.run("world", lambda: jm.World(held.pop(), initial, options.discount))
     expert = jm.Policy(law, world.pairs)
     demos = stages.run(
         "record",
@@ -169,10 +171,26 @@ def measured(kind: str, options: Any) -> None:
             seed=options.seed,
         ),
     )  # fmt: skip
-    hidden = np.asarray(basis.on(world) @ weights)
-    stages.run("plan", lambda: jm.plan(world, hidden))
-    del hidden
+    stages.run("plan", lambda: jm.plan(world, np.asarray(basis.on(world) @ weights)))
     problem = stages.run("problem", lambda: jm.Apprenticeship(world, basis, demos))
+    certified(stages, problem, expert, options)
+    if "learn" not in options.skip:
+        apprentice = stages.run(
+            "learn",
+            lambda: jm.learn(world, basis, demos, time_limit=options.limit),
+            options.limit,
+        )
+        print(f"  {apprentice.answer}\n  {apprentice.summary()}")
+    around, plan = stages.cpu(*AROUND), stages.cpu("plan")
+    highest = max(stages.rows[name][2] for name in AROUND) / unit
+    print(
+        f"\naround the solve: {around:.1f} s CPU, {around / plan:.1f} plans (at most {PLANS} are "
+        f"asked for); memory at most {highest:.1f} transition matrices ({MEMORY:g})"
+    )
+
+
+def certified(stages: Stages, problem: jm.Apprenticeship, expert: jm.Policy, options: Any) -> None:
+    """From the target to a run that is audited."""
     stages.run("target", lambda: problem.target)
     limit, answer = options.limit, None
     if "solve" not in options.skip:
@@ -188,19 +206,7 @@ def measured(kind: str, options: Any) -> None:
         print(f"  {size / 1e6:.0f} MB on disk; {outcome}")
         stages.run("report", lambda: jm.report.write_report(certificate, page))
         print(f"  {page.stat().st_size / 1e6:.1f} MB of HTML")
-        del certificate, answer, problem
         stages.run("read again", lambda: jm.World.load(run / "world.npz"))
-    if "learn" not in options.skip:
-        apprentice = stages.run(
-            "learn", lambda: jm.learn(world, basis, demos, time_limit=limit), limit
-        )
-        print(f"  {apprentice.answer}\n  {apprentice.summary()}")
-    around, plan = stages.cpu(*AROUND), stages.cpu("plan")
-    highest = max(peak for _, _, peak in stages.rows.values()) / unit
-    print(
-        f"\naround the solve: {around:.1f} s CPU, {around / plan:.1f} plans (at most {PLANS} are "
-        f"asked for); memory at most {highest:.1f} transition matrices ({MEMORY:g})"
-    )
 
 
 def write_example(kind: str, options: Any, folder: Path) -> None:

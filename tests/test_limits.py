@@ -17,7 +17,14 @@ from journeyman.checker import expert as checker_expert
 from journeyman.demonstrations import Blend, MonteCarlo, clone, expectation
 from journeyman.demonstrations.expectation import Shaping, policy_values, sweeps_in
 from journeyman.policy.planning import attainable_ranges
-from journeyman.policy.policy_evaluation import averaging, is_narrow, transition_under
+from journeyman.policy.policy_evaluation import (
+    ENTRY_BYTES,
+    FILL,
+    Chains,
+    averaging,
+    is_narrow,
+    transition_under,
+)
 from journeyman.progress import (
     Deadline,
     Event,
@@ -177,7 +184,7 @@ def test_a_certificate_that_is_cut_anywhere_holds(seconds, tmp_path):
         certificate = jm.certify(fresh, expert)
     own = jm.policy.occupancy(world, expert).expectations(basis)
     assert certificate.bound >= whole.bound - 1e-9 * problem.gap_scale
-    assert 0.0 <= certificate.bound
+    assert certificate.bound >= 0.0
     assert certificate.true_lower_bound <= 1e-12
     assert np.array_equal(certificate.expectations, own)
     certificate.save(tmp_path / "run")
@@ -238,6 +245,19 @@ def test_a_memory_limit_is_for_solvers_that_keep_to_one():
     answer = jm.solve(problem, jm.ColumnGeneration(tolerance=1e-12), memory_limit=1.0)
     assert answer.status.name == "MEMORY_LIMIT"
     assert answer.lower_bound <= answer.value
+
+
+def test_factors_that_would_take_more_than_is_allowed_are_not_made():
+    world = jm.gallery.grid(24, macro_cells=2).world
+    assert Chains(world).direct
+    assert not Chains(world, memory_limit=1e4).direct
+    for size in (24, 48):  # what is expected of a factor is no less than half of what it takes
+        grid = jm.gallery.grid(size, macro_cells=2).world
+        chains, least = Chains(grid), np.arange(0, grid.num_pairs, 4)
+        chains.values(least, np.zeros(grid.num_states), np.zeros(grid.num_states), 0.1)
+        next(chains.tables(least, np.ones((grid.num_pairs, 1)), 1e-6))
+        expected = ENTRY_BYTES * FILL * grid.num_states * np.log2(grid.num_states)
+        assert chains.held_bytes <= 2 * expected
 
 
 def test_every_stage_is_announced():

@@ -1,7 +1,7 @@
 """`learn`: from a world, costs and demonstrations to a policy with its certificate.
 
-The only module that sees both solvers and certificates. The exact program is used where it is
-quick, beyond that the reduced program over default features; either policy is certified alike.
+The only module that sees both solvers and certificates. Whatever a policy was found by, it is
+certified alike.
 """
 
 from collections.abc import Iterable, Sequence
@@ -117,8 +117,8 @@ def learn(
     Args:
         world, costs, expert, cost_class, constraints, expert_is: the problem, as for
             `Apprenticeship`.
-        solver: by default the exact program, or the reduced one in larger worlds; `answer.reason`
-            is why. Below the explicit level there is no default, except for records alone.
+        solver: by default the exact program in one of its forms; `answer.reason` is why. Below the
+            explicit level there is no default, except for records alone.
         failure_probability, evaluation: of the certificate, as for `certify`.
         keep_budgets: lower the limits until the certificate shows that the given ones are kept;
             where that cannot be reached, the last policy is returned and its certificate says so.

@@ -157,7 +157,7 @@ def guarded(observer: Observer) -> Observer:
     return observe
 
 
-class OutOfTime(Exception):  # noqa: N818 - an outcome, caught where there is another way
+class OutOfTime(Exception):
     """A stage was given up, because the time for it is over."""
 
 

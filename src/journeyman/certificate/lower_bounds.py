@@ -113,7 +113,7 @@ def witnesses_of(
             break
         say("a plan for a lower bound")
         found.append(witness_from_plan(problem, weights, unpriced, tolerance=rough))
-    return tuple([*found[:1], zero, *points, *found[1:]])
+    return (*found[:1], zero, *points, *found[1:])
 
 
 def planned_to(problem: Apprenticeship) -> float | None:

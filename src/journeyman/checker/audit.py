@@ -47,8 +47,8 @@ CERTIFICATE = "certificate.json"
 CLAIMS = {
     "alarm", "apprentice_intervals", "bound", "budgets", "combinations", "digest", "evaluation",
     "expectations", "expert_intervals", "failure_probability", "gap_on_data", "inputs", "kind",
-    "least_possible", "left_out", "lower_bounds", "premises", "regret", "seeds", "software", "trivial_bound",
-    "vacuous", "valid", "version", "weak", "world",
+    "least_possible", "left_out", "lower_bounds", "premises", "regret", "seeds", "software",
+    "trivial_bound", "vacuous", "valid", "version", "weak", "world",
 }  # fmt: skip
 SOFTWARE = ["journeyman", "numpy", "scipy"]
 

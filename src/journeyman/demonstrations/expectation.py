@@ -84,7 +84,6 @@ from journeyman.world import World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.layers import time_left
 
-
 EXACT_WORK = 20_000_000
 """Stored transitions times costs up to which potentials are values as exact as float64 allows."""
 SWEEP_WORK = 12_000_000_000

@@ -391,6 +391,8 @@ CORRECTIONS, PAYING = 12, 0.3
 """A nearby policy's factor is used up to so often, while it leaves at most this of the residual."""
 SKIPPED = 4
 """Evaluations that do without it after it did not pay."""
+FILL = 8.0
+"""Entries of the factors of a narrow world, in units of states times their binary logarithm."""
 ENTRY_BYTES = 12
 """A number and its row in a sparse factor."""
 ACCEPTED = 10.0
@@ -408,8 +410,10 @@ class Chains:
     decide: a column that fails is solved again by `DiscountedSystem`.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, memory_limit: float = np.inf) -> None:
         self.world = world
+        self.memory_limit = memory_limit
+        """Bytes that a factor may take."""
         self._factored: tuple[IntArray, Any] | None = None
         self._skips = 0
 
@@ -515,7 +519,9 @@ class Chains:
             return False
         if self.world.num_states <= DIRECT_LIMIT:
             return True
-        fits = self.world.num_states <= FACTOR_LIMIT
+        size = self.world.num_states
+        bytes_of_factor = ENTRY_BYTES * FILL * size * np.log2(size)
+        fits = size <= FACTOR_LIMIT and bytes_of_factor <= self.memory_limit
         return fits and is_narrow(self.world)
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:

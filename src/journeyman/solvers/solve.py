@@ -1,7 +1,7 @@
 """`jm.solve`: one verb for every solver; and which one is taken when none is given, and why.
 
-By default the exact program where it is quick, as a linear program, smoothed or by columns; beyond
-that the reduced program over features that are made from the demonstrations.
+By default the exact program, as a linear program, smoothed or by columns, whose bounds hold after
+every call, so that a limit can end it in a world of any size.
 """
 
 from contextlib import ExitStack
@@ -12,7 +12,6 @@ import numpy as np
 
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.execution import one_blas_thread
-from journeyman.features import partition
 from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import ABOUT_A_COST
@@ -27,8 +26,6 @@ from journeyman.solvers.exact.smoothed_program import SmoothedProgram
 from journeyman.solvers.running import Watch, require_time_limit
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
-EXACT_UP_TO = 1_000_000
-"""State-action pairs up to which the exact program takes seconds to a minute."""
 SMALL = 2_000
 NARROW = 18_000
 """Pairs up to which a linear program is taken in any world, and in a narrow one."""
@@ -87,7 +84,8 @@ def solve(
     before the solver's own; a solver that draws nothing has no use for a seed. The time limit is
     for everything: estimating the target of the problem where that is still to be done, building,
     solving, and evaluating the policy. Progress goes to `observer`, by default to a line on the
-    terminal when a solve takes long. Ctrl-C and limits end with a status and the best policy at
+    terminal when a solve takes long; stages before the solver's own reports are marked
+    (`Event.is_stage`). Ctrl-C and limits end with a status and the best policy at
     hand. Products of NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits
     would change.
     """
@@ -100,7 +98,8 @@ def solve(
         watch = Watch("solve", deadline.tell, deadline.seconds, clock=deadline.clock)
         stack.enter_context(watch)
         stack.enter_context(within(watch))
-        say("choosing a solver")
+        if solver is None:
+            say("choosing a solver")
         chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
         if memory_limit is not None:
             chosen = _within_memory(chosen, memory_limit)
@@ -193,12 +192,6 @@ def default_solver(problem: Apprenticeship) -> Choice:
     ):
         reason = f"a narrow world of {pairs} pairs, whose factors stay sparse"
         return Choice(LinearProgram(), reason)
-    if pairs > EXACT_UP_TO and problem.demonstrations is not None:
-        from journeyman.solvers.reduced.reduced_program import ReducedProgram
-
-        features = partition(problem.world, problem.demonstrations)
-        reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
-        return Choice(ReducedProgram(features), reason)
     kind = "world with a horizon, which one pass plans in" if layered else "large world"
     solver: Solver = ColumnGeneration(tolerance=_tolerance(problem, COLUMNS_TOLERANCE))
     if not layered and _suits_smoothing(problem):

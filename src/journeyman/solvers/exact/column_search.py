@@ -126,7 +126,7 @@ class ColumnSearch:
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.chains = Chains(task.world)
+        self.chains = Chains(task.world, memory_limit)
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0

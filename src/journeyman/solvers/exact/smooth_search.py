@@ -191,7 +191,7 @@ class SmoothSearch:
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.chains = Chains(task.world)
+        self.chains = Chains(task.world, memory_limit)
         self.upper, self.calls = np.inf, 0
         bound = 0.0 if task.never_negative else -np.inf
         zero = np.zeros(task.world.num_states)
