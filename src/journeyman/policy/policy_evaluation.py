@@ -37,7 +37,7 @@ values are zero there, the occupancy counts expected visits. A policy that may n
 is refused with the states where that happens.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -60,6 +60,7 @@ from journeyman.arrays import (
 from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, InvalidPolicy
 from journeyman.policy.table import Policy
+from journeyman.progress import out_of_time
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, proven_time, reachable
 from journeyman.world.layers import flattened
@@ -378,11 +379,14 @@ def compiled_system(matrix: SparseMatrix, discount: float) -> CompiledSystem:
     return CompiledSystem(matrix.data, matrix.indices.view(unsigned), indptr, discount)
 
 
-FACTOR_LIMIT = 2_000_000
-"""States beyond which the factor of even a narrow world takes too much memory (2 GB at 10^6)."""
+FACTOR_LIMIT = 400_000
+"""States beyond which the factor of even a narrow world takes too much memory (4 GB at 1.5 10^6),
+and too long for something that no limit of time can interrupt."""
 NARROW = 6.0
 """A world is narrow when its bandwidth is at most this many times the root of its states."""
 BLOCK_ITERATIONS = 1000
+LONG, PIECE = 1 << 19, 25
+"""Unknowns from which iterative methods look at the clock, and after how many iterations."""
 BLOCK_BYTES = 2**26
 ROWS = 1 << 20
 """Pairs that are looked at together."""
@@ -454,9 +458,9 @@ class Chains:
             self._skips = 0 if left <= wanted else SKIPPED + 1
         self._skips = max(self._skips - 1, 0)
         if not left <= wanted:
-            bicgstab(rows, right, x, wanted, BLOCK_ITERATIONS)
+            in_pieces(lambda most: bicgstab(rows, right, x, wanted, most), x.size)
             left = residual_norm(rows, right, x)
-        if not left <= ACCEPTED * wanted:
+        if not left <= ACCEPTED * wanted and not (x.size > LONG and out_of_time()):
             system = DiscountedSystem(matrix, discount)
             x = system.solve(right, guess=guess, reduction=reduction).x
         return x
@@ -555,9 +559,10 @@ class Chains:
         wanted = accuracy * norms(right)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
-            bicgstab(system, right.ravel(), single, goal, BLOCK_ITERATIONS)
+            alone = right.ravel()
+            in_pieces(lambda most: bicgstab(system, alone, single, goal, most), x.size)
             return single.reshape(right.shape)
-        bicgstab_block(system, right, x, wanted, BLOCK_ITERATIONS)
+        in_pieces(lambda most: bicgstab_block(system, right, x, wanted, most), x.size)
         return x
 
     def _solve_failed_again(
@@ -570,7 +575,7 @@ class Chains:
         residual_block(compiled_system(matrix, self.world.discount), right, x, left)
         allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
         wrong = ~(norms(left) <= allowed)
-        if not wrong.any():
+        if not wrong.any() or (x.size > LONG and out_of_time()):
             return
         system = DiscountedSystem(matrix, self.world.discount)
         for column in np.flatnonzero(wrong):
@@ -579,6 +584,17 @@ class Chains:
 
 _NARROW: "WeakKeyDictionary[World, bool]" = WeakKeyDictionary()
 """Which worlds are, as far as it was asked."""
+
+
+def in_pieces(solved: Callable[[int], int], size: int) -> None:
+    """Call an iterative method, which is given how often it may iterate and returns how often it
+    did; where it works on many numbers again and again, as long as there is time."""
+    if size <= LONG:
+        solved(BLOCK_ITERATIONS)
+        return
+    for _ in range(BLOCK_ITERATIONS // PIECE):
+        if solved(PIECE) < PIECE or out_of_time():
+            return
 
 
 def is_narrow(world: World) -> bool:

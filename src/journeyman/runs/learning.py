@@ -113,7 +113,7 @@ def _learned(
             metrics(event)
             solver.keep()
 
-        limit, spent = description.solver.time_limit, time.monotonic() - ways.began
+        limit = solver.limit_of_all(description.solver.time_limit, ways.began)
         return learn(
             inputs.world,
             inputs.basis,
@@ -125,7 +125,7 @@ def _learned(
             failure_probability=description.failure_probability,
             keep_budgets=description.keep_budgets,
             seed=description.seed,
-            time_limit=None if limit is None else max(limit - spent, LEAST_SECONDS),
+            time_limit=limit,
             observer=watching,
         )
 
@@ -262,6 +262,13 @@ class ResumableSolver:
     @property
     def time_limit(self) -> float | None:
         return self.solver.time_limit
+
+    def limit_of_all(self, limit: float | None, began: float) -> float | None:
+        """What is left of a limit for target, solve and certificate together. A solve that can be
+        continued needs the same target then, whatever time that takes: its limit is its own."""
+        if limit is None or isinstance(self.solver, RESUMABLE):
+            return None
+        return max(limit - (time.monotonic() - began), LEAST_SECONDS)
 
     @property
     def reaches_goals(self) -> bool:

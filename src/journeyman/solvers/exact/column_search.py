@@ -17,9 +17,10 @@ import numpy as np
 from journeyman.arrays import FloatArray, IntArray, Matrix, dense
 from journeyman.policy import extract
 from journeyman.policy.planning import Improvement, improve
-from journeyman.policy.policy_evaluation import BLOCK_BYTES, Chains
+from journeyman.policy.policy_evaluation import BLOCK_BYTES, LONG, Chains
 from journeyman.policy.table import Policy
 from journeyman.problem import Apprenticeship, Witness
+from journeyman.progress import whatever_it_takes
 from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
 from journeyman.solvers.exact.dual_set import DualSet, KnownWeights, UnitProgram
@@ -301,7 +302,7 @@ class ColumnSearch:
             values += table @ self.dual[part]
             if keep:
                 blocks.append(table)
-            if self.watch.must_stop and part.stop < size:
+            if self.watch.must_stop and (part.stop < size or table.size > LONG):
                 return None
         self._values = values
         self._table = np.hstack(blocks) if keep else None
@@ -315,7 +316,7 @@ class ColumnSearch:
         for first in range(0, starts.shape[0], width):
             some = np.ascontiguousarray(starts[first : first + width].toarray().T)
             parts.append((chosen.T @ self.chains.visits(choice, some, self.accuracy)).T)
-            if self.watch.must_stop and first + width < starts.shape[0]:
+            if self.watch.must_stop and (first + width < starts.shape[0] or some.size > LONG):
                 return None
         return np.vstack(parts)
 
@@ -396,10 +397,11 @@ def evaluated(
     """
     stopped = search.watch.must_stop and search.gap > search.tolerance
     accuracy = max(search.accuracy, HURRIED) if stopped else search.accuracy
-    rough = Solution.of(problem, search.policy(accuracy), witness)
-    if search.upper == np.inf or stopped or is_good(rough):
-        return rough
-    fine = Solution.of(problem, search.policy(EXACT), witness)
+    with whatever_it_takes():
+        rough = Solution.of(problem, search.policy(accuracy), witness)
+        if search.upper == np.inf or stopped or is_good(rough):
+            return rough
+        fine = Solution.of(problem, search.policy(EXACT), witness)
     return min(rough, fine, key=lambda solution: solution.value)
 
 
