@@ -34,7 +34,7 @@ from journeyman.problem.bounds import plain_bound
 from journeyman.problem.surrogate import reduced_lower_bound
 from journeyman.progress import out_of_time, say
 
-ROUGHLY = 1e-6
+ROUGHLY = 1e-5
 """Of 2N/(1 - discount): what plans for lower bounds miss in large worlds."""
 
 

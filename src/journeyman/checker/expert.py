@@ -156,10 +156,10 @@ def clone_values(world: StoredWorld, matrix: Any, records: Records, smoothing: f
     mixing = sparse.csr_array(
         (policy, np.arange(world.num_pairs), world.first), (world.num_states, world.num_pairs)
     )
-    chain, now = mixing @ world.rows, dense(mixing @ matrix)
+    chain, now = mixing @ world.rows, mixing @ matrix
     found = np.empty(now.shape, order="F")
     for k in range(now.shape[1]):
-        cost = np.ascontiguousarray(now[:, k])
+        cost = dense(now[:, [k]]).ravel()
         value = np.full(cost.size, cost.mean() * world.horizon)
         for _ in range(steps):
             value = cost + world.discount * (chain @ value)
@@ -245,6 +245,7 @@ def _blend(
         later = world.discount * discounted(mine, world.discount, surprise)
         D[fold == one] = V[mine.starts] - world.initial @ V + later
         doubt += _variance_of_model(world, mine, V) * len(mine)
+        del V  # two potentials would be held at a time
     for one in range(min(folds, count)):
         mine, seen = fold == one, fold != one
         for k in range(mean.size):

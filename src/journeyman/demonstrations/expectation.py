@@ -105,6 +105,8 @@ def sweeps_in(world: World, num_costs: int) -> int | None:
     return max(FEWEST_SWEEPS, min(wanted, SWEEP_WORK // work))
 
 
+TOGETHER = 8
+"""Costs whose values are computed in one pass."""
 LEARNING = "values of a cloned policy, for the expert's expected costs"
 
 
@@ -127,14 +129,20 @@ def policy_values(world: World, policy: Policy, matrix: Matrix) -> FloatArray:
     from journeyman.policy.system_kernels import look_ahead
 
     system = compiled_system(transition_under(world, policy), world.discount)
-    now = np.ascontiguousarray(dense(averaging(world, policy.on(world)) @ matrix))
-    values = np.tile(now.mean(axis=0) * world.effective_horizon, (world.num_states, 1))
-    ahead, since = np.empty_like(values), beginning()
-    for done in range(sweeps):
-        working(LEARNING, done, sweeps, since=since)
-        look_ahead(system, now, values, ahead)
-        values, ahead = ahead, values
-    return read_only(values)
+    immediate = averaging(world, policy.on(world)) @ matrix
+    found, since = np.empty((world.num_states, matrix.shape[1])), beginning()
+    passes = sweeps * len(range(0, found.shape[1], TOGETHER))
+    for first in range(0, found.shape[1], TOGETHER):
+        part = slice(first, first + TOGETHER)
+        now = np.ascontiguousarray(dense(immediate[:, part]))
+        values = np.tile(now.mean(axis=0) * world.effective_horizon, (world.num_states, 1))
+        ahead = np.empty_like(values)
+        for sweep in range(sweeps):
+            working(LEARNING, first // TOGETHER * sweeps + sweep, passes, since=since)
+            look_ahead(system, now, values, ahead)
+            values, ahead = ahead, values
+        found[:, part] = values
+    return read_only(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,6 +302,7 @@ class Blend:
             shaped = by_tasks(shaping.totals, mine, matrix, world, executor)
             noise[fold == j] = by_tasks(shaping.completed, mine, matrix, world, executor) - shaped
             unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
+            del shaping  # two potentials would be held at a time
         return plain - coefficients(plain, noise, fold, len(demos) * unsure) * noise
 
 

@@ -343,6 +343,8 @@ class ColumnSearch:
 def generate(search: BoundedSearch, most: int) -> Status:
     """Call until the bounds meet: OPTIMAL in the search's own units, or what stopped it."""
     watch, gaps = search.watch, [np.inf]
+    if watch.seconds is not None and not watch.reserve:
+        watch.reserve = shortest_ending(search)
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
             return watch.stop_status
@@ -358,6 +360,13 @@ def generate(search: BoundedSearch, most: int) -> Status:
         if stalled:
             return Status.INACCURATE
     return Status.OPTIMAL
+
+
+def shortest_ending(search: BoundedSearch) -> float:
+    """Seconds that evaluating any policy takes, from one pass over the transitions."""
+    world, began = search.task.world, search.watch.elapsed
+    world.transition @ np.zeros(world.num_states)
+    return ENDING_PASSES * (search.watch.elapsed - began)
 
 
 def keep_budgets(
@@ -377,6 +386,8 @@ SAFETY = 0.9
 """A search stops at this share of the tolerance; the rest is for rounding."""
 EXACT = 1e-12
 """Accuracy of the second evaluation, should the first have been too rough."""
+ENDING_PASSES = 60
+"""Passes over the transitions that an evaluation takes: its own are over fewer, and more."""
 ENDING = 4.0
 """Rough evaluations that an exact one and the bounds take."""
 HURRIED = 1e-5
