@@ -187,6 +187,8 @@ class ColumnSearch:
         """One round; False when it was cut short by the watch."""
         cost = np.asarray(self.costs @ self.dual)
         found = self._policy_for(cost)
+        if self.watch.must_stop and cost.size > LONG:
+            return False
         if self.pool is None:
             self.pool = self._open(found.choice)
         self._values = found.values
