@@ -164,7 +164,8 @@ def test_what_is_said_aside_is_named_and_ends():
 
 def seen_while_solving(problem, solver):
     seen = []
-    return seen, jm.solve(problem, solver, observer=seen.append)
+    answer = jm.solve(problem, solver, observer=seen.append)
+    return [event for event in seen if not event.is_stage], answer
 
 
 def demonstrated(budgets=()):

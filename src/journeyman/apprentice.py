@@ -1,27 +1,29 @@
 """`learn`: from a world, costs and demonstrations to a policy with its certificate.
 
-The only module that sees both solvers and certificates. The exact program is used where it is
-quick, beyond that the reduced program over default features; either policy is certified alike.
+The only module that sees both solvers and certificates. Whatever a policy was found by, it is
+certified alike.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from journeyman.arrays import require_seconds
 from journeyman.certificate import Certificate, Rollouts, SampledRows, certify
 from journeyman.certificate.code_references import Reference
 from journeyman.certificate.expert_estimates import TargetChoice, choose_target
 from journeyman.costs import CostClass
 from journeyman.demonstrations import Demonstrations, ExpertExpectation
 from journeyman.demonstrations.simulation import Simulator
+from journeyman.errors import InvalidInput
 from journeyman.lazy import InNotebooks
 from journeyman.policy import Policy
 from journeyman.problem import Apprenticeship, Budget
 from journeyman.problem.apprenticeship import Costs, Expert
 from journeyman.problem.expert_premises import ExpertPremise
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.progress import Observer
+from journeyman.progress import Deadline, Observer, in_time, keeping, say
 from journeyman.solvers import Answer, Solver, solve
 from journeyman.solvers.solve import Choice, default_solver
 from journeyman.storage import PathLike
@@ -100,6 +102,8 @@ def learn(
     evaluation: Rollouts | SampledRows | MixtureRollouts | None = None,
     keep_budgets: bool = True,
     seed: int = 0,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
     observer: Observer | None = None,
 ) -> Apprentice:
     """Learn from an expert and certify the result.
@@ -113,12 +117,15 @@ def learn(
     Args:
         world, costs, expert, cost_class, constraints, expert_is: the problem, as for
             `Apprenticeship`.
-        solver: by default the exact program, or the reduced one in larger worlds; `answer.reason`
-            is why. Below the explicit level there is no default, except for records alone.
+        solver: by default the exact program in one of its forms; `answer.reason` is why. Below the
+            explicit level there is no default, except for records alone.
         failure_probability, evaluation: of the certificate, as for `certify`.
         keep_budgets: lower the limits until the certificate shows that the given ones are kept;
             where that cannot be reached, the last policy is returned and its certificate says so.
-        seed, observer: as for `solve`.
+        time_limit: seconds for target, solve and certificate together. What there is no time for is
+            replaced by what is cheaper or left out; `Apprentice.target`, `answer.status` and
+            `certificate.left_out` say so, and all bounds hold.
+        seed, memory_limit, observer: as for `solve`.
 
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4)
@@ -127,38 +134,103 @@ def learn(
     >>> apprentice.certificate.valid
     True
     """
-    problem = Apprenticeship(world, costs, expert, cost_class, constraints, expert_is)
-    target = None
-    if isinstance(expert, Demonstrations) and problem.level is Level.EXPLICIT:
-        target = choose_target(problem, failure_probability)
-        problem = Apprenticeship(
-            world, problem.costs, target.expectation, problem.cost_class, problem.constraints,
-            problem.expert_is,
+    require_seconds(time_limit, InvalidInput)
+    with in_time(time_limit, observer) as deadline:
+        say("checking the problem")
+        problem = Apprenticeship(world, costs, expert, cost_class, constraints, expert_is)
+        target = None
+        if isinstance(expert, Demonstrations) and problem.level is Level.EXPLICIT:
+            with keeping(TARGET_SHARE):
+                target = choose_target(problem, failure_probability)
+            problem = Apprenticeship(
+                world, problem.costs, target.expectation, problem.cost_class, problem.constraints,
+                problem.expert_is,
+            )  # fmt: skip
+        say("choosing a solver")
+        chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
+        work = _Work(
+            chosen, seed, memory_limit, failure_probability, evaluation, deadline
         )  # fmt: skip
-    chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
-    answer = solve(problem, chosen, seed=seed, observer=observer)
-    certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
-    for margin in MARGINS if keep_budgets else ():
-        if all(budget.is_kept for budget in certificate.budgets):
-            break
-        retried = solve(
-            tightened(problem, certificate, margin), chosen, seed=seed, observer=observer
-        )
-        if retried.solution is None:
-            break
-        answer = retried
-        certificate = certify(problem, answer, failure_probability, evaluation=evaluation)
-    drawn = evaluation is not None  # the smaller of two drawn bounds would not hold as stated
-    if certificate.consistency is not None and certificate.regret is None and not drawn:
-        aim = aimed(problem, certificate.consistency)
-        other = answer if aim is None else solve(aim, chosen, seed=seed, observer=observer)
-        if other.solution is not None and other is not answer:
-            found = certify(problem, other, failure_probability)
-            kept = all(budget.is_kept for budget in found.budgets)
-            if kept and found.bound < certificate.bound:
-                answer, certificate = other, found
+        answer, certificate = work.done(problem)
+        if keep_budgets:
+            answer, certificate = work.within_budgets(problem, answer, certificate)
+        answer, certificate = work.aimed(problem, answer, certificate)
     answer = replace(answer, reason=reason or answer.reason)
     return Apprentice(problem, answer, certificate, seed, target)
+
+
+CERTIFYING = 0.15
+"""Of the time that is left before a solve, for the certificate of its policy."""
+TARGET_SHARE = 0.7
+"""Of all time, that the choice of a target leaves to what comes after it."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Solves and certificates of one call."""
+
+    solver: Any
+    seed: int
+    memory_limit: float | None
+    failure_probability: float
+    evaluation: Any
+    deadline: Deadline
+
+    def solved(self, problem: Apprenticeship) -> Answer:
+        """By the solver's own limit or what the call leaves, whichever comes first."""
+        limit, left = self.solver.time_limit, self.deadline.seconds
+        if left is not None:
+            left = max((1 - CERTIFYING) * left, LEAST_SECONDS)
+            limit = left if limit is None else min(limit, left)
+        return solve(
+            problem, self.solver, seed=self.seed, time_limit=limit, memory_limit=self.memory_limit
+        )
+
+    def done(self, problem: Apprenticeship) -> tuple[Answer, Certificate]:
+        """A policy and its certificate."""
+        answer = self.solved(problem)
+        return answer, self.certified(problem, answer)
+
+    def certified(self, problem: Apprenticeship, answer: Answer) -> Certificate:
+        return certify(problem, answer, self.failure_probability, evaluation=self.evaluation)
+
+    def within_budgets(
+        self, problem: Apprenticeship, answer: Answer, certificate: Certificate
+    ) -> tuple[Answer, Certificate]:
+        """With limits that are lowered until the certificate shows that the given ones are kept, or
+        there is no time."""
+        for margin in MARGINS:
+            if all(budget.is_kept for budget in certificate.budgets) or self.deadline.must_stop:
+                break
+            retried = self.solved(tightened(problem, certificate, margin))
+            if retried.solution is None:
+                break
+            answer, certificate = retried, self.certified(problem, retried)
+        return answer, certificate
+
+    def aimed(
+        self, problem: Apprenticeship, answer: Answer, certificate: Certificate
+    ) -> tuple[Answer, Certificate]:
+        """The better of this policy and one for what is consistent with a premise."""
+        # the smaller of two drawn bounds would not hold as stated
+        drawn = self.evaluation is not None
+        known = certificate.consistency
+        if known is None or certificate.regret is not None or drawn or self.deadline.must_stop:
+            return answer, certificate
+        aim = aimed(problem, known)
+        if aim is None:
+            return answer, certificate
+        other = self.solved(aim)
+        if other.solution is not None:
+            found = certify(problem, other, self.failure_probability)
+            kept = all(budget.is_kept for budget in found.budgets)
+            if kept and found.bound < certificate.bound:
+                return other, found
+        return answer, certificate
+
+
+LEAST_SECONDS = 1e-9
+"""A solve that has no time left is still asked for a policy."""
 
 
 def aimed(problem: Apprenticeship, known: "Consistency") -> Apprenticeship | None:

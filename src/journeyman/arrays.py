@@ -151,6 +151,13 @@ def require_between(
     return number
 
 
+def require_seconds(time_limit: Any, refusal: Refusal) -> None:
+    """A time limit: seconds above 0, or None."""
+    if time_limit is not None:
+        remedy = "Give seconds above 0, or None"
+        require_between("time_limit", time_limit, 0, np.inf, refusal, remedy)
+
+
 def require_whole(
     name: str, value: Any, least: int, refusal: Refusal, *, below: float = 2.0**62
 ) -> int:

@@ -36,6 +36,9 @@ CREDIBLE = 64
 """A large file may unpack to so many times its size: ids and laws hardly shrink to a tenth."""
 COMPRESSION_LIMIT = 1100
 """DEFLATE cannot shrink honest data by more than about 1032 to 1."""
+QUICKLY = 1
+"""Level of DEFLATE: laws and values hardly shrink more at higher ones, which take three times as
+long."""
 DIRECTORY_LIMIT = 1 << 20
 """Bytes of the directory of a ZIP file; a native one has some hundred."""
 END, END_64 = b"PK\x05\x06", b"PK\x06\x07"
@@ -105,24 +108,22 @@ def _write_beside(target: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def save_arrays(path: PathLike, kind: str, version: int, arrays: Arrays, **facts: Any) -> None:
-    """Write `arrays` and the JSON-ready `facts` as one file of the given kind and version."""
+    """Write `arrays` and the JSON-ready `facts` as one file of the given kind and version.
+
+    Members have no time of day: equal contents make equal files.
+    """
     header = json.dumps({"kind": kind, "version": version, NAMES: list(arrays), **facts})
 
     def write(stream: BinaryIO) -> None:
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_undated(HEADER), header)
+        packed = zipfile.ZIP_DEFLATED
+        with zipfile.ZipFile(stream, "w", packed, compresslevel=QUICKLY) as archive:
+            with archive.open(HEADER, "w") as member:
+                member.write(header.encode())
             for name, array in arrays.items():
-                with archive.open(_undated(f"{name}{ARRAY}"), "w", force_zip64=True) as member:
+                with archive.open(f"{name}{ARRAY}", "w", force_zip64=True) as member:
                     npy.write_array(member, np.asarray(array), allow_pickle=False)
 
     write_atomically(path, write)
-
-
-def _undated(name: str) -> zipfile.ZipInfo:
-    """A member without the time of day: equal contents make equal files."""
-    member = zipfile.ZipInfo(name)
-    member.compress_type = zipfile.ZIP_DEFLATED
-    return member
 
 
 def load_arrays(

@@ -199,3 +199,27 @@ def test_a_result_that_cannot_be_printed_is_an_error(files):
     assert shown.returncode == 5
     assert "no space left" in " ".join(shown.stderr.split())
     assert "Traceback" not in shown.stderr
+
+
+def test_a_time_limit_is_for_all_that_is_done(call, inputs, tmp_path):
+    """What there was no time for is named in the saved certificate, which is audited."""
+    shown = call("learn", tmp_path / "run", *inputs, "--time-limit", 1e-6, "--json")
+    result = json.loads(shown.out)
+    assert shown.code == 5, shown
+    assert result["status"] == "TIME_LIMIT"
+    assert "no time" in result["target"]
+    assert "For lack of time" in result["summary"]
+    assert call("audit", tmp_path / "run").code == 0
+
+
+def test_a_memory_limit_is_one_of_the_solver(call, inputs, tmp_path):
+    small = ("--solver", "column-generation", "--memory-gb", 1e-9)
+    limited = call("learn", tmp_path / "small", *inputs, *small, "--json")
+    assert json.loads(limited.out)["status"] == "MEMORY_LIMIT"
+    refused = call("learn", tmp_path / "run", *inputs, "--solver", "linear-program",
+                   "--memory-gb", 1)  # fmt: skip
+    assert refused.code == 2
+    assert "--memory-gb" in refused.words
+    wrong = call("learn", tmp_path / "run", *inputs, "--memory-gb", 0)
+    assert wrong.code == 2
+    assert "above 0" in wrong.words

@@ -182,11 +182,10 @@ def test_known_tails_replace_the_potential_exactly():
 def test_any_potential_fixed_beforehand_is_unbiased_by_enumeration(name, seed):
     world, costs = COSTS[name]
     V = np.random.default_rng(seed).normal(size=(2, 2)) * 10
-    shaped = costs + world.discount * (world.transition @ V) - V[world.pairs.states]
     trajectories = every_trajectory(world)
     law = np.array([probability for _, _, probability in trajectories])
     records = demonstrations_of(world, trajectories)
-    found = law @ Shaping(V, world.initial @ V, shaped).totals(records, costs, world)
+    found = law @ Shaping.by(V, world).totals(records, costs, world)
     expected = law @ np.array([value_with_tail(world, costs, one, V) for one in trajectories])
     assert found == pytest.approx(expected, abs=1e-12)
 

@@ -97,7 +97,8 @@ def test_a_factorisation_takes_over_when_the_iteration_fails(monkeypatch, name, 
 
     for loops in ("system_kernels", "plain_steps"):
         monkeypatch.setattr(f"journeyman.policy.{loops}.bicgstab", broken)
-    found = jm.occupancy(*LARGE[name])
+    world, policy = LARGE[name]
+    found = jm.occupancy(world, jm.Policy(policy.on(world), world.pairs))  # not asked for before
     assert found.method == "LU"
     assert found.residual < 1e-11
     assert distance(found, reference(name)) < 1e-11

@@ -38,6 +38,7 @@ import numpy as np
 
 from journeyman.arrays import BoolArray, FloatArray
 from journeyman.errors import InvalidProblem
+from journeyman.progress import beginning, working
 
 CAP = 0.95
 """Of all money, what can be lost with one sample."""
@@ -159,6 +160,9 @@ def mean_in_ball(
     return np.asarray(weights @ Y / total), (1 + ROUNDING) * error
 
 
+BOUNDING = "bounds on what the expert costs, direction by direction"
+
+
 def largest_error(
     directions: FloatArray,
     centre: FloatArray,
@@ -183,7 +187,9 @@ def largest_error(
     largest, needed = -math.inf, math.log(1 / failure_probability)
     together = max(FIRST_DIRECTIONS, MOST_NUMBERS // len(samples))
     stops = [*range(FIRST_DIRECTIONS, len(order), together), len(order)]
+    since = beginning()
     for start, stop in pairwise([0, *stops]):
+        working(BOUNDING, start, len(order), since=since)
         part = order[start:stop]
         part = part[centre[part] - low[part] > largest]
         X = samples @ (directions[part] / width[part, np.newaxis]).T

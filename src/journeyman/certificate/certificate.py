@@ -88,6 +88,9 @@ class Certificate(InNotebooks):
     declared (`Rational`, `NearlyOptimal`, `SoftRational`) and the policy was evaluated exactly."""
     agreement: "Agreement | None" = None
     """Of a policy beside records alone: how far it agrees with the recorded actions."""
+    left_out: tuple[str, ...] = ()
+    """Estimates of the expert for which the time limit left no time. The bound holds without them;
+    with them it may be smaller."""
     consistency: "Consistency | None" = None
     """Where the expert was declared deterministic or stationary, what its record then says."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, read_only, real_array
+from journeyman.arrays import FloatArray, read_only, real_array, require_seconds
 from journeyman.certificate.certificate import Certificate
 from journeyman.certificate.concentration import require_probability
 from journeyman.certificate.evaluation import (
@@ -33,7 +33,7 @@ from journeyman.certificate.evaluation import (
     expert_intervals,
     measure_evaluations,
 )
-from journeyman.certificate.expert_estimates import expert_estimates
+from journeyman.certificate.expert_estimates import estimates_in_time
 from journeyman.certificate.lower_bounds import (
     LowerBounds,
     lower_bounds,
@@ -72,12 +72,16 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.observation_policy import Model, ObservationPolicy, acting_model
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.progress import Observer, in_time, keeping, say
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
 if TYPE_CHECKING:
     from journeyman.certificate.consistency import Consistency
     from journeyman.certificate.regret import Regret
 
+EVALUATION_SHARE, BOUNDS_SHARE = 0.5, 0.3
+"""Of the time there is, that estimates of the expert leave to evaluation and bounds, and plans for
+lower bounds to what comes after them."""
 STEPS_ROUNDING = 1e-12
 """Relative, of the expected steps of a policy."""
 NEARLY = 1e-9
@@ -100,6 +104,8 @@ def certify(
     measure: FloatArray | None = None,
     evaluation: Rollouts | SampledRows | MixtureRollouts | None = None,
     executor: Executor | None = None,
+    time_limit: float | None = None,
+    observer: Observer | None = None,
 ) -> Certificate:
     """What is known about the gap of a policy, wherever it came from.
 
@@ -119,6 +125,10 @@ def certify(
             unless the answer has one (that of `PolicyMixture` has). For a mixture it may be
             `MixtureRollouts`.
         executor: runs the tasks of an evaluation; no number depends on it.
+        time_limit: seconds. Estimates of the expert that there is no time for are left out
+            (`Certificate.left_out`), and plans for lower bounds end early: all bounds hold, and are
+            less sharp than they could be. The policy itself is evaluated whatever it takes.
+        observer: gets progress, as for `solve`.
 
     >>> import journeyman as jm
     >>> world, basis, expert = jm.gallery.grid(4)
@@ -130,7 +140,9 @@ def certify(
     """
     _require_problem(problem)
     delta = require_probability(failure_probability)
-    with each_warning_once():
+    require_seconds(time_limit, InvalidProblem)
+    with each_warning_once(), in_time(time_limit, observer):
+        problem = problem.in_time()
         return _certificate(problem, answer, delta, witness, measure, evaluation, executor)
 
 
@@ -183,7 +195,9 @@ def _certificate(
     else:
         shares = (0.0, remaining) if problem.expectation.is_declared else (remaining / 2,) * 2
     laws = _share_of_laws(problem) * shares[0] if exactly else 0.0
-    estimates = expert_estimates(problem, shares[0] - laws)
+    say("estimates of what the expert costs")
+    with keeping(EVALUATION_SHARE):
+        estimates, left_out = estimates_in_time(problem, shares[0] - laws)
     if not exactly:
         part = shares[1] / 2 if problem.constraints else 0.0
         evaluations = _sampled(problem, policy, evaluation, measure, shares[1] - part, executor)
@@ -196,6 +210,7 @@ def _certificate(
             budgets=budgets,
         )  # fmt: skip
     assert isinstance(policy, Policy)
+    say("what the policy does and costs")
     visits, vector = occupancy(problem.world, policy), None
     if problem.world.has_goal:
         _require_exact(problem, visits, evaluation)
@@ -208,7 +223,8 @@ def _certificate(
         evaluations += [] if vector is None else measure_evaluations(problem, policy, vector)
     else:
         evaluations = _sampled(problem, policy, evaluation, measure, shares[1], executor)
-    witnesses = witnesses_of(problem, visits, answer, witness, estimates)
+    with keeping(BOUNDS_SHARE):
+        witnesses = witnesses_of(problem, visits, answer, witness, estimates)
     bounds = lower_bounds(problem, witnesses, estimates, error)
     premises = (*_premises(problem, evaluations), *_alarm(problem, bounds, delta))
     trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
@@ -243,6 +259,7 @@ def _certificate(
         reduced=reduced_bounds(answer),
         consistency=consistent,
         regret=regret,
+        left_out=left_out,
     )
 
 

@@ -25,6 +25,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -57,11 +58,12 @@ from journeyman.demonstrations import (
     StoppedShaping,
     clone,
 )
-from journeyman.demonstrations.expectation import Shaping, Tails
+from journeyman.demonstrations.expectation import Shaping, Tails, sweeps_in
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
+from journeyman.progress import OutOfTime, keeping, whatever_it_takes
 from journeyman.world import World
 from journeyman.world.levels import Level
 
@@ -99,31 +101,46 @@ def shares(count: int, *, shaped: bool, averages: bool = False) -> tuple[float, 
     return independent, plain, bets - plain
 
 
+BETTING, SHAPED = "plain mean, betting", "control variate"
+
+
 def expert_estimates(
     problem: Apprenticeship, failure_probability: float
 ) -> tuple[ExpertEstimate, ...]:
-    """Every estimate the data allow; all hold together with 1 - `failure_probability`."""
+    """Every estimate the data and the time allow; all hold together with 1 -
+    `failure_probability`."""
+    return estimates_in_time(problem, failure_probability)[0]
+
+
+def estimates_in_time(
+    problem: Apprenticeship, failure_probability: float
+) -> tuple[tuple[ExpertEstimate, ...], tuple[str, ...]]:
+    """The same, and the names of those for which there was no time."""
     if problem.expert is None:
-        return (ExpertEstimate("known cost", problem.target, (), 0.0),)
+        return (ExpertEstimate("known cost", problem.target, (), 0.0),), ()
     if problem.expectation.is_declared:
-        return (ExpertEstimate("declared", problem.target, (), 0.0),)
+        return (ExpertEstimate("declared", problem.target, (), 0.0),), ()
     records = problem.demonstrations
     inputs = problem.world, problem.basis, problem.cost_class
     given, delta, found = _LATEST.get(records, (None, 0.0, ())) if records else (None, 0.0, ())
     if given is None or delta != failure_probability or any(
         one() is not other for one, other in zip(given, inputs, strict=True)
     ):  # fmt: skip
-        found = _estimates(problem, failure_probability)
+        found, left_out = _estimates(problem, failure_probability)
+        if left_out:
+            return found, left_out
         if records is not None:
             _LATEST[records] = tuple(map(ref, inputs)), failure_probability, found
-    return found
+    return found, ()
 
 
 _LATEST: WeakKeyDictionary[Demonstrations, Any] = WeakKeyDictionary()
 """The last estimates made of demonstrations, and of what: `learn` asks for them twice."""
 
 
-def _estimates(problem: Apprenticeship, delta: float) -> tuple[ExpertEstimate, ...]:
+def _estimates(
+    problem: Apprenticeship, delta: float
+) -> tuple[tuple[ExpertEstimate, ...], tuple[str, ...]]:
     mean = PlainMean.of(problem)
     world = problem.world
     shapeable = problem.level is Level.EXPLICIT and not (
@@ -131,9 +148,20 @@ def _estimates(problem: Apprenticeship, delta: float) -> tuple[ExpertEstimate, .
     )
     parts = shares(mean.count, shaped=shapeable, averages=isinstance(mean, MeanOfSteps))
     independent, plain, shaped = (part * delta for part in parts)
-    found = [mean.independent(independent), mean.betting(plain)]
-    estimate = shaped_estimate(problem, shaped) if shaped > 0 else None
-    return tuple(found if estimate is None else [*found, estimate])
+    found, left_out = [mean.independent(independent)], []
+    ways: dict[str, Callable[[], ExpertEstimate | None]] = {
+        BETTING: lambda: mean.betting(plain),
+        SHAPED: lambda: shaped_estimate(problem, shaped) if shaped > 0 else None,
+    }
+    for name, way in ways.items():
+        try:
+            with nullcontext() if problem.level is Level.EXPLICIT else whatever_it_takes():
+                estimate = way()
+        except OutOfTime:
+            left_out.append(name)
+            continue
+        found += [] if estimate is None else [estimate]
+    return tuple(found), tuple(left_out)
 
 
 def expert_totals(problem: Apprenticeship) -> EpisodeTotals:
@@ -273,9 +301,7 @@ class PlainMean:
         )  # fmt: skip
         source = f"{self.count} {self.noun}, one after the other"
         terms = found.terms(source, self.truncation)
-        return ExpertEstimate(
-            "plain mean, betting", found.values, terms, failure_probability, found.reverse
-        )
+        return ExpertEstimate(BETTING, found.values, terms, failure_probability, found.reverse)
 
     def _in_ball(self, axes: FloatArray) -> "InBall":
         """Complete totals are h times costs that lie in a ball about zero or the middle."""
@@ -625,7 +651,7 @@ class _Frame:
         lost = problem.cost_class.centred_bound(problem.basis) * float(missing.mean())
         truncation = Term("truncation", lost, "N h mean discount^T", "recorded lengths")
         return ExpertEstimate(
-            "control variate", self.centre + found.values, found.terms(source, truncation),
+            SHAPED, self.centre + found.values, found.terms(source, truncation),
             failure_probability, found.reverse,
             self.centre + whole,
         )  # fmt: skip
@@ -656,18 +682,21 @@ class _Frame:
         """X of every episode, as far as it was recorded and its tail is known; and how many were
         stopped."""
         problem, world = self.problem, self.problem.world
-        pairs, matrix = demos.pairs_in(world), dense(problem.cost_matrix)
+        pairs, matrix = demos.pairs_in(world), problem.cost_matrix
+        visited, place_of = np.unique(pairs, return_inverse=True)
+        plain = dense(matrix[visited])
         X, going = np.tile(self.start, (len(demos), 1)), np.ones(len(demos), dtype=bool)
         stop, place = demos.lengths.copy(), demos.last_states.copy()
         for t, episodes, steps in self._steps(demos):
             moved = X[episodes] + steps
             leaves = going[episodes] & (self.size(moved) > self.limit)
-            here, at = episodes[leaves], pairs[demos.offsets[episodes] + t]
-            stop[here], place[here] = t, world.pairs.states[at[leaves]]
+            step = place_of[demos.offsets[episodes] + t]
+            here = episodes[leaves]
+            stop[here], place[here] = t, world.pairs.states[visited[step[leaves]]]
             going[here] = False
             inside = going[episodes]
             X[episodes[inside]] = moved[inside]
-            X[episodes[~inside]] += world.discount**t * matrix[at[~inside]]
+            X[episodes[~inside]] += world.discount**t * plain[step[~inside]]
         X -= (world.discount**stop)[:, np.newaxis] * self.shaping.potential[place]
         X += Tails.of(demos, matrix, world).known_totals
         return X, int((~going).sum())
@@ -684,12 +713,16 @@ class _Frame:
     def _steps(self, demos: Demonstrations) -> Iterator[tuple[int, IntArray, FloatArray]]:
         """Time, the episodes that go on and what their sums change by."""
         world, pairs = self.problem.world, demos.pairs_in(self.problem.world)
+        visited, place = np.unique(pairs, return_inverse=True)
+        shaped = self.shaping.costs(visited, self.problem.cost_matrix, world)
         for t in range(int(demos.lengths.max())):
             episodes = np.flatnonzero(demos.lengths > t)
-            visited = pairs[demos.offsets[episodes] + t]
-            yield t, episodes, world.discount**t * self.shaping.costs[visited]
+            here = place[demos.offsets[episodes] + t]
+            yield t, episodes, world.discount**t * shaped[here]
 
 
+TARGET_SHARE = 0.5
+"""Of the time for a target, that estimates leave to other candidates."""
 TARGET_WORTHWHILE = 0.05
 """Of the bound: what another target than the blend must lower it by."""
 WEAK_PROMISE = 0.5
@@ -735,11 +768,20 @@ def choose_target(problem: Apprenticeship, failure_probability: float) -> Target
     assert demos is not None
     error = model_error(problem, delta)
     remaining = delta - (0.0 if error is None else error.failure_probability)
-    estimates = expert_estimates(problem, remaining)
+    problem = problem.in_time()
+    with keeping(TARGET_SHARE):
+        estimates = expert_estimates(problem, remaining)
     candidates = [problem.expectation]
+    if problem.expectation.method == MonteCarlo():
+        reason = "the plain mean: there was no time for another target"
+        if problem.world.averages is None:
+            return TargetChoice(candidates[0], {}, reason)
     if problem.world.averages is None:
         shaped = stopped_shaping(problem, estimates)
-        candidates += [_completed(problem, demos)] + ([] if shaped is None else [shaped])
+        candidates += [] if shaped is None else [shaped]
+        if sweeps_in(problem.world, problem.num_costs) is None:
+            with suppress(OutOfTime):
+                candidates.insert(1, _completed(problem, demos))
     model = 0.0 if error is None else _model(problem, demos, error)
     bounds = [_promised(problem, one, estimates) + model for one in candidates]
     promised = {name_of(one): bound for one, bound in zip(candidates, bounds, strict=True)}

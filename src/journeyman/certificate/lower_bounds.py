@@ -22,6 +22,7 @@ import numpy as np
 
 from journeyman.certificate.model_error import ModelError, true_world_lower_bound
 from journeyman.certificate.terms import ExpertEstimate, above, total
+from journeyman.demonstrations.expectation import sweeps_in
 from journeyman.policy import Occupancy
 from journeyman.problem import (
     Apprenticeship,
@@ -31,6 +32,10 @@ from journeyman.problem import (
 )
 from journeyman.problem.bounds import plain_bound
 from journeyman.problem.surrogate import reduced_lower_bound
+from journeyman.progress import out_of_time, say
+
+ROUGHLY = 1e-5
+"""Of 2N/(1 - discount): what plans for lower bounds miss in large worlds."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +98,30 @@ def witnesses_of(
     asks for that.
     """
     unpriced = np.zeros(len(problem.constraints))
-    weights = problem.cost_class.worst_case(problem.difference(visits.measure))
-    own = witness_from_plan(problem, weights, unpriced)
+    rough = planned_to(problem)
     zero = Witness(np.zeros(problem.basis.num_costs), np.zeros(problem.world.num_states))
     proposed = (given, getattr(answer, "witness", None))
-    found = [own, zero, *(point for point in proposed if isinstance(point, Witness))]
+    points = [point for point in proposed if isinstance(point, Witness)]
+    own_expectations, wanted = visits.expectations(problem.basis), []
     for estimate in estimates:
-        difference = visits.expectations(problem.basis) - estimate.values
+        difference = own_expectations - estimate.values
         if problem.cost_class.gap(difference) > _radius(problem, estimate):
-            weights = problem.cost_class.worst_case(difference)
-            found.append(witness_from_plan(problem, weights, unpriced))
-    return tuple(found)
+            wanted.append(problem.cost_class.worst_case(difference))
+    found: list[Witness] = []
+    for weights in (problem.cost_class.worst_case(own_expectations - problem.target), *wanted):
+        if out_of_time() and (points or found):
+            break
+        say("a plan for a lower bound")
+        found.append(witness_from_plan(problem, weights, unpriced, tolerance=rough))
+    return (*found[:1], zero, *points, *found[1:])
+
+
+def planned_to(problem: Apprenticeship) -> float | None:
+    """How exactly plans for lower bounds are made, which hold however rough they are: as exactly as
+    float64 allows, and in large worlds to a share of the largest gap."""
+    if sweeps_in(problem.world, problem.num_costs) is None:
+        return None
+    return ROUGHLY * problem.gap_scale or None
 
 
 def lower_bounds(
@@ -114,9 +132,14 @@ def lower_bounds(
 ) -> LowerBounds:
     """The best that the witnesses prove; with an `error` of the model about the true world too."""
     free = without_budgets(problem)
-    proven = [(point, _proven(problem, point, error)) for point in witnesses]
-    unpriced = [Witness(point.cost_weights, point.values) for point in witnesses]
-    free_bounds = [(point, _proven(free, point, error)) for point in unpriced]
+    in_model = [lower_bound(problem, point) for point in witnesses]
+    proven = list(zip(witnesses, in_model, strict=True))
+    if error is not None:
+        proven = [(point, true_world_lower_bound(problem, point, error)) for point in witnesses]
+    free_bounds = proven
+    if free is not problem:
+        unpriced = [Witness(point.cost_weights, point.values) for point in witnesses]
+        free_bounds = [(point, _proven(free, point, error)) for point in unpriced]
     attempts = [
         (
             max(bound + _moved(problem, point, estimate) for point, bound in free_bounds),
@@ -126,7 +149,7 @@ def lower_bounds(
     ]
     least, radius = max(attempts, key=lambda attempt: attempt[0] - attempt[1])
     return LowerBounds(
-        on_data=max(lower_bound(problem, point) for point in witnesses),
+        on_data=max(in_model),
         without_budgets=least,
         true=max(
             _true(problem, point, bound, estimate)

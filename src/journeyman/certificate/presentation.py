@@ -119,7 +119,7 @@ def summary(certificate: Certificate) -> str:
         f"{_claim(certificate)} ({_in_units(certificate, certificate.bound, 4)}), "
         f"{worth(certificate)}{_beside(certificate)}."
     )
-    parts = (_broken, _kept, _unobserved, _premises_by_name, _doubts)
+    parts = (_broken, _kept, _unobserved, _premises_by_name, _doubts, _left_out)
     sentences = [first, *(words for part in parts for words in part(certificate))]
     return _paragraphs(sentences, regret_in_words(certificate))
 
@@ -358,6 +358,15 @@ def _unobserved(certificate: Certificate) -> list[str]:
         return []
     share = percent(count / demos.num_steps)
     return [f"{share} of the demonstrated steps were never seen in the record of the model."]
+
+
+def _left_out(certificate: Certificate) -> list[str]:
+    """What there was no time for."""
+    if not certificate.left_out:
+        return []
+    names = " and ".join(f"{name!r}" for name in certificate.left_out)
+    return [f"For lack of time the expert was not estimated by {names}: with more the bound may "
+            "be smaller."]  # fmt: skip
 
 
 def _premises_by_name(certificate: Certificate) -> list[str]:
@@ -928,6 +937,7 @@ def as_dict(certificate: Certificate) -> dict[str, Any]:
         "failure_probability", "bound", "valid", "vacuous", "weak", "share", "trivial_bound",
         "least_possible", "lower_bound", "combinations", "premises", "alarm", "gap_on_data",
         "expectations", "lower_bounds", "budgets", "expert_intervals", "apprentice_intervals",
+        "left_out",
     )  # fmt: skip
     found = {name: plain(getattr(certificate, name)) for name in names}
     found["regret"] = _regret_as_dict(certificate.regret)

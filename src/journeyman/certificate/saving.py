@@ -79,7 +79,7 @@ from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.storage import Arrays, PathLike, load_arrays, save_arrays, take, write_atomically
 from journeyman.world import Pairs
 
-KIND, VERSION = "journeyman certificate", 6
+KIND, VERSION = "journeyman certificate", 7
 """Of the schema; also of the rules by which the checker derives numbers."""
 INPUT_VERSION = 1
 """Of the files beside the certificate that are written here."""
@@ -96,7 +96,7 @@ CODE_KIND, CODE_VERSION = "journeyman code", 2
 CLAIMS = (
     "failure_probability", "bound", "valid", "vacuous", "weak", "least_possible", "trivial_bound",
     "combinations", "premises", "alarm", "gap_on_data", "lower_bounds", "budgets",
-    "expert_intervals", "apprentice_intervals", "regret",
+    "expert_intervals", "apprentice_intervals", "left_out", "regret",
 )  # fmt: skip
 """Of `Certificate.to_dict`: what is written, and checked."""
 CSR = ("data", "indices", "indptr")

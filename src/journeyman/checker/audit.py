@@ -41,14 +41,14 @@ from journeyman.checker.premise_claims import check_premises
 from journeyman.checker.regret import check_regret
 from journeyman.errors import AuditFailed, InvalidFile
 
-KIND, VERSION = "journeyman certificate", 6
+KIND, VERSION = "journeyman certificate", 7
 """Whoever changes a rule by which numbers are derived changes the version too."""
 CERTIFICATE = "certificate.json"
 CLAIMS = {
     "alarm", "apprentice_intervals", "bound", "budgets", "combinations", "digest", "evaluation",
     "expectations", "expert_intervals", "failure_probability", "gap_on_data", "inputs", "kind",
-    "least_possible", "lower_bounds", "premises", "regret", "seeds", "software", "trivial_bound",
-    "vacuous", "valid", "version", "weak", "world",
+    "least_possible", "left_out", "lower_bounds", "premises", "regret", "seeds", "software",
+    "trivial_bound", "vacuous", "valid", "version", "weak", "world",
 }  # fmt: skip
 SOFTWARE = ["journeyman", "numpy", "scipy"]
 
@@ -128,6 +128,7 @@ def _audit(findings: Findings, place: Path, trust_code: bool) -> None:
     files = _files(findings, facts, paths, kind.ALWAYS, kind.SOMETIMES)
     run = findings.attempt("the inputs", partial(kind.read_run, files, facts))
     if kind is not explicit:
+        findings.equal("the estimates that were left out", facts["left_out"], [])
         findings.check(facts["regret"] is None, "a regret is stated where nothing proves one")
     if kind is coded:
         if run is None:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from journeyman.checker.archives import Bools, Floats, Ints, dense
 from journeyman.checker.betting import largest_error, lower_means, mean_in_ball, reading_order
@@ -52,9 +53,15 @@ BETS = "max_w <w, values> - lower(<w, total>)"
 TRUNCATION = "N h mean discount^T"
 BIAS, VECTORS = "2 N memory mean 1/T", "McDiarmid"
 """Of means of steps; and the name of radii that hold for all directions at once."""
+BETTING = "plain mean, betting"
 SHAPED, STOPPED = "control variate", "stopped shaping"
 MOVED = ("blend", "completed mean", STOPPED)
 """Kinds of targets that are moved into the attainable ranges."""
+EXACT_WORK, STEP_WORK = 20_000_000, 12_000_000_000
+"""Transitions times costs up to which values of a clone are exact; and times the steps that those
+of larger worlds look ahead."""
+HORIZONS, FEWEST_STEPS = 2.0, 8
+"""Such steps, in units of 1/(1 - discount) where the work allows it, and at least."""
 BLOCK = 1 << 22
 """Numbers in a block of episodes."""
 MOST_STATES = 1 << 26
@@ -143,7 +150,30 @@ def clone_values(world: StoredWorld, matrix: Any, records: Records, smoothing: f
     seen = world.per_state(counts)[world.state_of]
     width = np.diff(world.first)[world.state_of]
     policy = np.where(seen > 0, counts, 1.0) / np.where(seen > 0, seen, width)
-    return Chain(world, policy).values(matrix)
+    steps = steps_ahead(world, matrix.shape[1])
+    if steps is None:
+        return Chain(world, policy).values(matrix)
+    mixing = sparse.csr_array(
+        (policy, np.arange(world.num_pairs), world.first), (world.num_states, world.num_pairs)
+    )
+    chain, now = mixing @ world.rows, mixing @ matrix
+    found = np.empty(now.shape, order="F")
+    for k in range(now.shape[1]):
+        cost = dense(now[:, [k]]).ravel()
+        value = np.full(cost.size, cost.mean() * world.horizon)
+        for _ in range(steps):
+            value = cost + world.discount * (chain @ value)
+        found[:, k] = value
+    return found
+
+
+def steps_ahead(world: StoredWorld, num_costs: int) -> int | None:
+    """How far values of a clone look ahead, beyond which every state costs what states cost on
+    average; None where they look ahead for ever."""
+    work = int(world.rows.nnz) * num_costs
+    if work <= EXACT_WORK or world.has_goal or world.steps is not None:
+        return None
+    return max(FEWEST_STEPS, min(round(HORIZONS * world.horizon), STEP_WORK // work))
 
 
 # The target that a problem's own rule makes of its inputs
@@ -211,10 +241,11 @@ def _blend(
     for one in range(min(folds, count)):
         mine = records.only(fold == one)
         V = clone_values(world, matrix, records.only(fold != one), smoothing)
-        surprise = V[mine.next_state] - (world.rows @ V)[mine.pair]
+        surprise = V[mine.next_state] - world.rows[mine.pair] @ V
         later = world.discount * discounted(mine, world.discount, surprise)
         D[fold == one] = V[mine.starts] - world.initial @ V + later
         doubt += _variance_of_model(world, mine, V) * len(mine)
+        del V  # two potentials would be held at a time
     for one in range(min(folds, count)):
         mine, seen = fold == one, fold != one
         for k in range(mean.size):
@@ -299,7 +330,7 @@ def plain_estimates(
     bets = bounded(costs, mean, samples, ranges, ball, shares[1])
     return [
         Estimate(f"plain mean, {name}", mean, (fixed, cut)),
-        bets.estimate("plain mean, betting", lost, f"{sample}, one after the other"),
+        bets.estimate(BETTING, lost, f"{sample}, one after the other"),
     ]
 
 
@@ -349,7 +380,7 @@ def step_estimates(
         return means[order], centre, blur, min(given, about) + float(blur.max())
 
     bets = bounded(costs, mean, samples, ranges, ball, shares[1])
-    betting = bets.estimate("plain mean, betting", short.value, f"{sample}, one after the other")
+    betting = bets.estimate(BETTING, short.value, f"{sample}, one after the other")
     renamed = replace(betting, terms=(betting.terms[0], replace(betting.terms[1], formula=BIAS)))
     return [*found, renamed]
 
@@ -473,15 +504,20 @@ class Potential:
 
     values: Floats
     baseline: Floats
-    shaped: Floats
 
     @classmethod
     def learned(
         cls, world: StoredWorld, matrix: Any, records: Records, smoothing: float
     ) -> "Potential":
         V = clone_values(world, matrix, records, smoothing)
-        shaped = dense(matrix) + world.discount * (world.rows @ V) - V[world.state_of]
-        return cls(V, V.T @ world.initial, shaped)
+        return cls(V, V.T @ world.initial)
+
+    def shaped(self, world: StoredWorld, matrix: Any, pairs: Ints) -> Floats:
+        """The costs of some pairs, shaped."""
+        visited, place = np.unique(pairs, return_inverse=True)
+        ahead = world.discount * (world.rows[visited] @ self.values)
+        shaped = dense(matrix[visited]) + ahead - self.values[world.state_of[visited]]
+        return np.asarray(shaped[place])
 
     def tails(self, world: StoredWorld, records: Records, tails: EpisodeTails) -> Floats:
         """Known tails in the place of the potential that stood for them."""
@@ -491,7 +527,7 @@ class Potential:
 
     def totals(self, world: StoredWorld, matrix: Any, records: Records) -> Floats:
         ends = self.tails(world, records, EpisodeTails.of(world, matrix, records))
-        steps = discounted(records, world.discount, self.shaped[records.pair])
+        steps = discounted(records, world.discount, self.shaped(world, matrix, records.pair))
         return np.asarray(self.baseline + steps + ends)
 
 
@@ -564,7 +600,8 @@ class Frame:
         steps = np.zeros((stop - first, longest + 1, self.centre.size))
         steps[:, 0] = self.start
         weight = self.world.discount ** time.astype(float)[:, np.newaxis]
-        steps[place, time + 1] = weight * self.potential.shaped[records.pair[low:high]]
+        visited, matrix = records.pair[low:high], self.problem.matrix
+        steps[place, time + 1] = weight * self.potential.shaped(self.world, matrix, visited)
         running = np.cumsum(steps, axis=1)
         sizes = self.size(running)
         outside = sizes > self.limit

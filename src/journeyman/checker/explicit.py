@@ -36,6 +36,8 @@ from journeyman.checker.consistency import (
 from journeyman.checker.costs import KNOWN
 from journeyman.checker.draws import Sample, Way, samples_of, stated_ways
 from journeyman.checker.expert import (
+    BETTING,
+    SHAPED,
     Estimate,
     check_target,
     cut,
@@ -105,6 +107,8 @@ class ExplicitRun:
     trace: Floats | None
     ways: list[Way]
     failure_probability: float
+    left_out: list[str]
+    """Estimates for which there was no time, by their names."""
     same_numpy: bool
     """Whether the run names the version of numpy that is used now; seeds may mean other numbers
     under another one."""
@@ -180,6 +184,7 @@ class ExplicitRun:
             centred=self.evidence.centred,
             lengths=None if self.world.base is None else records.lengths,
         )  # fmt: skip
+        found = [one for one in found if one.name not in self.left_out]
         return found if self.shaped is None else [*found, self.shaped]
 
     @cached_property
@@ -187,7 +192,7 @@ class ExplicitRun:
         if self.records is None:
             return None
         part = self._estimate_parts[2]
-        if part <= 0:
+        if part <= 0 or SHAPED in self.left_out:
             return None
         return shaped_estimate(self.world, self.problem, self.records, part)
 
@@ -220,8 +225,10 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> ExplicitRun:
     run = ExplicitRun(
         world, problem, Evaluated(world, problem, policy, evidence.visits), evidence, records,
         features, trace, stated_ways(facts), facts["failure_probability"],
-        facts["software"]["numpy"] == np.__version__,
+        facts["left_out"], facts["software"]["numpy"] == np.__version__,
     )  # fmt: skip
+    if not set(run.left_out) <= {BETTING, SHAPED} or (run.left_out and records is None):
+        raise Refused(f"the estimates {run.left_out} cannot be left out")
     if bool(run.samples) != (run.sampling is not None):
         raise Refused("a certificate rests on draws that it does not state")
     if (features is None) == (run.sampling == ROWS):
@@ -503,7 +510,8 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Explicit
         return float(proof.weights @ (target - estimate.values)) if proof.weights.any() else 0.0
 
     in_model = _proofs(run, None, priced=True)
-    proofs, free = (_proofs(run, run.distances, priced=priced) for priced in (True, False))
+    proofs = in_model if run.distances is None else _proofs(run, run.distances, priced=True)
+    free = _proofs(run, run.distances, priced=False) if run.problem.budgets else proofs
     true = [
         best(proofs, lambda one, e=e: gain(one, e) - e.error * bool(one.weights.any()))  # type: ignore[misc]
         for e in estimates

@@ -29,6 +29,7 @@ WORDS = {
     "SECONDS": "checkpoint_every time_limit",
     "N": "cells folds horizon jobs limit port seed seeds size steps trajectories truncated_at",
     "NUMBER": "accuracy discount failure_probability gap regret step_discount temperature",
+    "GIGABYTES": "memory_gb",
 }
 """What stands for a value, and the parameters it stands for."""
 VALUES = {name: word for word, names in WORDS.items() for name in names.split()}

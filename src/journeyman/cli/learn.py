@@ -79,7 +79,13 @@ def learn(
             "reduced-program, primal-dual, sgd-al, or a classic method such as projection.",
         ),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds until the result is there; then it is saved.")
+    ] = None,
+    memory_gb: Annotated[
+        float | None,
+        typer.Option(help="Gigabytes for column-generation or smoothed-program."),
+    ] = None,
     failure_probability: Annotated[
         float | None, typer.Option(help="Probability with which the certificate may fail; 0.05.")
     ] = None,
@@ -112,7 +118,7 @@ def learn(
         "terminal_state": terminal_state, "horizon": horizon, "step_discount": step_discount,
         "average_cost": average_cost or None,
         "failure_probability": failure_probability, "world_options": parsed_options(option),
-        "solver": {"name": solver, "time_limit": time_limit},
+        "solver": {"name": solver, "time_limit": time_limit, "memory_gb": memory_gb},
     }  # fmt: skip
     asked = _Learning(run, config, set_ or [], given, budget, resume, overwrite, checkpoint_every)
     asked.go(as_json, quiet)

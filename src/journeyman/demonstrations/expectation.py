@@ -73,10 +73,76 @@ from journeyman.execution import Executor, Serial, ranges_of
 from journeyman.policy import Policy
 from journeyman.policy.acting import Predicting, StatePolicy
 from journeyman.policy.planning import attainable_ranges
-from journeyman.policy.policy_evaluation import value_functions
+from journeyman.policy.policy_evaluation import (
+    averaging,
+    compiled_system,
+    transition_under,
+    value_columns,
+)
+from journeyman.progress import beginning, working
 from journeyman.world import World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.layers import time_left
+
+EXACT_WORK = 20_000_000
+"""Stored transitions times costs up to which potentials are values as exact as float64 allows."""
+SWEEP_WORK = 12_000_000_000
+"""The same, times the steps that potentials of larger worlds look ahead."""
+HORIZONS, FEWEST_SWEEPS = 2.0, 8
+"""They look so many times 1/(1 - discount) ahead if that is not too much work, and never less than
+so many steps."""
+
+
+def sweeps_in(world: World, num_costs: int) -> int | None:
+    """How many steps a potential looks ahead; None where it looks ahead for ever.
+
+    Size and discount of the world decide and no clock, since an audit has to find the same numbers.
+    """
+    work = int(world.transition.nnz) * num_costs
+    if work <= EXACT_WORK or world.has_goal or world.layers is not None:
+        return None
+    wanted = round(HORIZONS * world.effective_horizon)
+    return max(FEWEST_SWEEPS, min(wanted, SWEEP_WORK // work))
+
+
+TOGETHER = 8
+"""Costs whose values are computed in one pass."""
+LEARNING = "values of a cloned policy, for the expert's expected costs"
+
+
+def policy_values(world: World, policy: Policy, matrix: Matrix) -> FloatArray:
+    """What a policy costs from every state on, for every cost: (states x costs).
+
+    In large worlds what it costs for `sweeps_in` steps, and from there on in every state alike what
+    states cost on average, as potentials and behind records that are cut off. Any function of the
+    state is a potential: what takes the noise of k steps out leaves discount^k of it. Gives up with
+    `OutOfTime` after a step.
+    """
+    sweeps = sweeps_in(world, matrix.shape[1])
+    working(LEARNING)
+    if sweeps is None:
+        columns, count, since = [], matrix.shape[1], beginning()
+        for column in value_columns(world, policy, matrix):
+            columns.append(column)
+            working(LEARNING, len(columns), count, since=since)
+        return read_only(np.column_stack(columns))
+    from journeyman.policy.system_kernels import look_ahead
+
+    system = compiled_system(transition_under(world, policy), world.discount)
+    immediate = averaging(world, policy.on(world)) @ matrix
+    found, since = np.empty((world.num_states, matrix.shape[1])), beginning()
+    passes = sweeps * len(range(0, found.shape[1], TOGETHER))
+    for first in range(0, found.shape[1], TOGETHER):
+        part = slice(first, first + TOGETHER)
+        now = np.ascontiguousarray(dense(immediate[:, part]))
+        values = np.tile(now.mean(axis=0) * world.effective_horizon, (world.num_states, 1))
+        ahead = np.empty_like(values)
+        for sweep in range(sweeps):
+            working(LEARNING, first // TOGETHER * sweeps + sweep, passes, since=since)
+            look_ahead(system, now, values, ahead)
+            values, ahead = ahead, values
+        found[:, part] = values
+    return read_only(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,25 +153,34 @@ class Shaping:
     """V, (states x costs)."""
     baseline: FloatArray
     """<initial, V>."""
-    costs: FloatArray
-    """psi + discount P V - V, (pairs x costs)."""
+
+    @classmethod
+    def by(cls, potential: FloatArray, world: World) -> "Shaping":
+        """With a given V."""
+        return cls(potential, read_only(world.initial @ potential))
 
     @classmethod
     def learned(
-        cls, demos: Demonstrations, matrix: Matrix, world: World, smoothing: float
+        cls,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        smoothing: float,
     ) -> "Shaping":
         """The values of a policy cloned from `demos` as potential."""
-        V = value_functions(world, clone(demos, world, smoothing=smoothing), matrix)
-        shaped = dense(matrix) + world.discount * (world.transition @ V) - V[world.pairs.states]
-        return cls(V, read_only(world.initial @ V), read_only(shaped))
+        policy = clone(demos, world, smoothing=smoothing)
+        return cls.by(policy_values(world, policy, matrix), world)
+
+    def costs(self, pairs: IntArray, matrix: Matrix, world: World) -> FloatArray:
+        """psi + discount P V - V at given pairs."""
+        ahead = world.discount * (world.transition[pairs] @ self.potential)
+        return np.asarray(dense(matrix[pairs]) + ahead - self.potential[world.pairs.states[pairs]])
 
     def totals(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
         """M of every episode, known tails put in the place of the potential's."""
-        return np.asarray(
-            self.baseline
-            + recorded_totals(demos, self.costs, world)
-            + self.tails(demos, matrix, world)
-        )
+        visited, place = np.unique(demos.pairs_in(world), return_inverse=True)
+        recorded = _totals_at(demos, place, self.costs(visited, matrix, world), world)
+        return np.asarray(self.baseline + recorded + self.tails(demos, matrix, world))
 
     def completed(self, demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
         """Plain totals with the potential behind records that are cut off."""
@@ -227,6 +302,7 @@ class Blend:
             shaped = by_tasks(shaping.totals, mine, matrix, world, executor)
             noise[fold == j] = by_tasks(shaping.completed, mine, matrix, world, executor) - shaped
             unsure += model_variance(mine, world, shaping.potential) * len(mine) / len(demos)
+            del shaping  # two potentials would be held at a time
         return plain - coefficients(plain, noise, fold, len(demos) * unsure) * noise
 
 
@@ -252,6 +328,13 @@ def _cross_fitted(
 
 
 Method: TypeAlias = MonteCarlo | ControlVariate | Blend | StoppedShaping
+
+
+def usual_method(world: World, num_costs: int) -> "MonteCarlo | Blend":
+    """The default: every fold takes the values of a policy, of which large worlds have few."""
+    if world.averages is not None:
+        return MonteCarlo()
+    return Blend() if sweeps_in(world, num_costs) is None else Blend(num_folds=2)
 
 
 def coefficients(
@@ -314,7 +397,7 @@ def _unknown_tails(
 
 
 def _values(demos: Demonstrations, matrix: Matrix, world: World, method: MonteCarlo) -> FloatArray:
-    return value_functions(world, clone(demos, world, smoothing=method.smoothing), matrix)
+    return policy_values(world, clone(demos, world, smoothing=method.smoothing), matrix)
 
 
 def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
@@ -325,14 +408,16 @@ def _plain_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatA
 def recorded_totals(demos: Demonstrations, matrix: Matrix, world: World) -> FloatArray:
     """sum_t discount^t psi(x_t, a_t) of every episode, in a world of averages the mean of its
     steps: (episodes x costs)."""
+    return _totals_at(demos, demos.pairs_in(world), matrix, world)
+
+
+def _totals_at(demos: Demonstrations, rows: IntArray, matrix: Matrix, world: World) -> FloatArray:
+    """The same, where the cost of every recorded step is in a given row."""
     weights = world.discount ** demos.step_times.astype(float)
     if world.averages is not None:
         weights = world.averages.times[demos.step_states] / np.repeat(demos.lengths, demos.lengths)
-    visits = sparse.csr_array(
-        (weights, demos.pairs_in(world), demos.offsets), shape=(len(demos), world.num_pairs)
-    )
-    totals = visits @ matrix
-    return dense(totals)
+    visits = sparse.csr_array((weights, rows, demos.offsets), shape=(len(demos), matrix.shape[0]))
+    return dense(visits @ matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -474,14 +559,15 @@ class ExpertExpectation:
     ) -> Self:
         """Discounted means over the trajectories of `demos`, checked against `world`.
 
-        `method` is `Blend()` by default, the mean of steps with average costs. `executor` adds up
+        `method` is `Blend()` by default, in large worlds with two folds, the mean of steps with
+        average costs. `executor` adds up
         tasks of trajectories; no bit depends on it. Where tails were completed, values outside of
         what policies attain are `clipped` to it, unless the cost class does not bear that
         (`CostClass.bears_clipping`) or the discount is 1.
         """
-        usual = Blend() if world.averages is None else MonteCarlo()
+        usual = usual_method(world, basis.num_costs)
         chosen = usual if method is None else method
-        if world.averages is not None and chosen != usual:
+        if world.averages is not None and chosen != MonteCarlo():
             raise InvalidDemonstrations(
                 f"method is {method!r}, and the world has average costs",
                 "Leave it out: the mean of the recorded steps is taken",

@@ -74,6 +74,7 @@ from journeyman.policy.policy_evaluation import (
 )
 from journeyman.policy.steps import MISSED, MOST_EFFORT, least_effort
 from journeyman.policy.table import Policy, log_softmax
+from journeyman.progress import out_of_time
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, nearing, never_left
 from journeyman.world.layers import flattened
@@ -81,7 +82,8 @@ from journeyman.world.levels import require_discounted
 
 RELATIVE_TOLERANCE = 1e-11
 """Default tolerance, relative to the largest conceivable value max|c|/(1 - discount)."""
-MAX_ITERATIONS = 1000
+MAX_ITERATIONS, LEAST_ITERATIONS = 1000, 2
+"""Of a plan, also where its time is over."""
 SHARE = 0.1
 """Evaluations leave this share of the residual: more is lost when the policy turns."""
 FAR = 100.0
@@ -148,6 +150,8 @@ def plan(
     share = SHARE * min(1.0, FAR / h)
     iteration, iterations, strikes, left, wanted = 0, 0, 0, 0.0, 0.0
     while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
+        if iteration >= LEAST_ITERATIONS and out_of_time():
+            break
         iteration += 1
         allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding)
         floor = min(least << min(iteration // PATIENCE, 32), MOST_EFFORT)
@@ -287,7 +291,13 @@ SHARPNESS = 1e-9
 """Of the bound: what another price is not tried for."""
 
 
-def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None) -> FloatArray:
+def potential(
+    world: World,
+    costs: FloatArray,
+    *,
+    warm_start: Plan | None = None,
+    tolerance: float | None = None,
+) -> FloatArray:
     """Values V that prove, by `problem.bounds`, how little any policy's total can be.
 
     The optimal ones; with discount 1 those of the cost c + k per step, where k >= 0 is the price at
@@ -299,7 +309,7 @@ def potential(world: World, costs: FloatArray, *, warm_start: Plan | None = None
     the intersection of tangents, or by bisection while a cycle still pays.
     """
     if not world.has_goal:
-        return plan(world, costs, warm_start=warm_start).values
+        return plan(world, costs, tolerance=tolerance, warm_start=warm_start).values
     step = (~world.absorbing[world.pairs.states]).astype(float)
     low = _priced(world, costs, step, 0.0, warm_start)
     if low is not None and low.slope <= 0:
@@ -401,7 +411,7 @@ def improve(
     change = best - values
     for _ in range(most):
         span = float(change.max() - change.min())
-        if span <= allowed:
+        if span <= allowed or out_of_time():
             break
         values, _ = chains.values(choice, cost, best, SHARE * span, MOST_EFFORT)
         best, choice = chains.greedy(cost, values)
@@ -703,7 +713,10 @@ class AttainableRanges:
             column = dense(self._matrix[:, [k]]).ravel().copy()
             low, high, *proofs = _range(self._chains, column)
             low, high = max(low, self.widest[0][k]), min(high, self.widest[1][k])
-            self._found[k] = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
+            found = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
+            if out_of_time():  # ranges that were cut short hold, and are not kept
+                return found
+            self._found[k] = found
         return self._found[k]
 
 

@@ -41,6 +41,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,7 +61,15 @@ from journeyman.costs import CostBasis
 from journeyman.errors import InvalidCosts, InvalidPolicy
 from journeyman.policy import plain_steps
 from journeyman.policy.plain_steps import PlainSystem
-from journeyman.policy.steps import MISSED, MOST_EFFORT, Steps, is_small
+from journeyman.policy.steps import (
+    BLOCK_ITERATIONS,
+    MISSED,
+    MOST_EFFORT,
+    Steps,
+    hurried,
+    in_pieces,
+    is_small,
+)
 from journeyman.policy.table import Policy
 from journeyman.world import World
 from journeyman.world.goals import leading_to, named, proven_time, reachable
@@ -96,6 +105,8 @@ class Occupancy:
 
     def expectations(self, basis: CostBasis) -> FloatArray:
         """Psi' measure: the expected discounted total of every basis cost."""
+        if basis.matrix.shape[0] == self.world.num_states != self.world.num_pairs:
+            return np.asarray(basis.matrix.T @ self.of_states)
         return np.asarray(basis.on(self.world).T @ self.measure)
 
 
@@ -106,8 +117,21 @@ def occupancy(world: World, policy: Policy) -> Occupancy:
     >>> occupancy(world, Policy([[1.0], [1.0]])).measure.round(12).tolist()
     [1.333333333333, 0.666666666667]
     """
-    if world.has_goal:
-        return _visits_until_end(world, policy)
+    known = _VISITS.get(policy)
+    if known is not None and known[0]() is world:
+        return Occupancy(world, *known[1:])
+    found = _visits_until_end(world, policy) if world.has_goal else _visits(world, policy)
+    parts = (found.measure, found.residual, found.method, found.horizon)
+    _VISITS[policy] = (ref(world), *parts)
+    return found
+
+
+_VISITS: "WeakKeyDictionary[Policy, Any]" = WeakKeyDictionary()
+"""What policies were last found to do, and in which world: solvers, certificates, saved runs and
+reports ask for it. Nothing here keeps a world or a policy."""
+
+
+def _visits(world: World, policy: Policy) -> Occupancy:
     system = chain_of(world, policy)
     guess = world.initial * world.effective_horizon
     visits = system.solve(world.initial, transposed=True, guess=guess)
@@ -174,13 +198,18 @@ def value_functions(world: World, policy: Policy, costs: Matrix) -> FloatArray:
     >>> value_functions(world, Policy([[1.0], [1.0]]), np.eye(2)).round(12).tolist()
     [[1.333333333333, 0.666666666667], [0.666666666667, 1.333333333333]]
     """
+    return read_only(np.column_stack(list(value_columns(world, policy, costs))))
+
+
+def value_columns(world: World, policy: Policy, costs: Matrix) -> Iterator[FloatArray]:
+    """The same, one cost after the other."""
     chain = transition_under(world, policy)
     if world.has_goal:
         require_proper(world, chain, np.ones(world.num_states, dtype=bool))
     system = DiscountedSystem(chain, world.discount, forward=world.is_forward)
     immediate = dense(averaging(world, policy.on(world)) @ costs)
-    columns = [system.solve(np.ascontiguousarray(column)).x for column in immediate.T]
-    return read_only(np.column_stack(columns))
+    for column in immediate.T:
+        yield system.solve(np.ascontiguousarray(column)).x
 
 
 def action_values(world: World, policy: Policy, costs: Matrix) -> tuple[FloatArray, FloatArray]:
@@ -381,17 +410,21 @@ def locked(system: CompiledSystem) -> CompiledSystem:
     return CompiledSystem(views[0], views[1], views[2], system.discount)
 
 
-FACTOR_LIMIT = 2_000_000
-"""States beyond which the factor of even a narrow world takes too much memory (2 GB at 10^6)."""
+FACTOR_LIMIT = 400_000
+"""States beyond which the factor of even a narrow world takes too much memory (4 GB at 1.5 10^6),
+and too long for something that no limit of time can interrupt."""
 NARROW = 6.0
 """A world is narrow when its bandwidth is at most this many times the root of its states."""
-BLOCK_ITERATIONS = 1000
 BLOCK_BYTES = 2**26
 """Size of a block of right-hand sides."""
+ROWS = 1 << 20
+"""Pairs that are looked at together."""
 CORRECTIONS, PAYING = 12, 0.3
 """A nearby policy's factor is used up to so often, while it leaves at most this of the residual."""
 SKIPPED = 4
 """Evaluations that do without it after it did not pay."""
+FILL = 8.0
+"""Entries of the factors of a narrow world, in units of states times their binary logarithm."""
 ENTRY_BYTES = 12
 """A number and its row in a sparse factor."""
 ACCEPTED = 10.0
@@ -409,8 +442,10 @@ class Chains:
     decide: a column that fails is solved again by `DiscountedSystem`.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, memory_limit: float = np.inf) -> None:
         self.world = world
+        self.memory_limit = memory_limit
+        """Bytes that a factor may take."""
         self._factored: tuple[IntArray, Any] | None = None
         self._skips = 0
 
@@ -450,7 +485,7 @@ class Chains:
         self._skips = max(self._skips - 1, 0)
         x, left = self._steps.evaluate(choice, right, guess, wanted, effort)
         missed = not left <= MISSED * wanted
-        if missed and (effort >= MOST_EFFORT or not np.isfinite(left)):
+        if missed and (effort >= MOST_EFFORT or not np.isfinite(left)) and not hurried(x.size):
             matrix = world.continuation[choice]
             exact = DiscountedSystem(matrix, discount)
             x = exact.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
@@ -513,7 +548,9 @@ class Chains:
             return False
         if self.world.num_states <= DIRECT_LIMIT:
             return True
-        fits = self.world.num_states <= FACTOR_LIMIT
+        size = self.world.num_states
+        bytes_of_factor = ENTRY_BYTES * FILL * size * np.log2(size)
+        fits = size <= FACTOR_LIMIT and bytes_of_factor <= self.memory_limit
         return fits and is_narrow(self.world)
 
     def _block(self, choice: IntArray, right: FloatArray, accuracy: float) -> FloatArray:
@@ -556,9 +593,10 @@ class Chains:
         system = compiled_system(matrix, self.world.discount)
         if right.shape[1] == 1:
             single, goal = x.ravel(), float(wanted[0])
-            bicgstab(system, right.flatten(), single, goal, BLOCK_ITERATIONS)
+            alone = right.flatten()
+            in_pieces(lambda most: bicgstab(system, alone, single, goal, most), x.size)
             return single.reshape(right.shape)
-        bicgstab_block(system, right, x, wanted, BLOCK_ITERATIONS)
+        in_pieces(lambda most: bicgstab_block(system, right, x, wanted, most), x.size)
         return x
 
     def _solve_failed_again(
@@ -568,11 +606,15 @@ class Chains:
         left = right - x + self.world.discount * (matrix @ x)
         allowed = max(ACCEPTED * accuracy, 1e-11) * norms(right)
         wrong = ~(norms(left) <= allowed)
-        if not wrong.any():
+        if not wrong.any() or hurried(x.size):
             return
         system = DiscountedSystem(matrix, self.world.discount)
         for column in np.flatnonzero(wrong):
             x[:, column] = system.solve(np.ascontiguousarray(right[:, column])).x
+
+
+_NARROW: "WeakKeyDictionary[World, bool]" = WeakKeyDictionary()
+"""Which worlds are, as far as it was asked."""
 
 
 def is_narrow(world: World) -> bool:
@@ -580,6 +622,26 @@ def is_narrow(world: World) -> bool:
 
     States that nothing leaves are left out: a sink that all states reach costs a factor one row.
     """
+    if world not in _NARROW:
+        _NARROW[world] = _steps_are_short(world) or _can_be_numbered(world)
+    return _NARROW[world]
+
+
+def _steps_are_short(world: World) -> bool:
+    """Whether every step stays nearby in the numbering as it is."""
+    matrix, wide = world.transition, NARROW * np.sqrt(world.num_states)
+    for first in range(0, world.num_pairs, ROWS):
+        last = min(first + ROWS, world.num_pairs)
+        begin, end = matrix.indptr[first], matrix.indptr[last]
+        states = world.pairs.states[first:last]
+        source = np.repeat(states, np.diff(matrix.indptr[first : last + 1]))
+        far = np.abs(matrix.indices[begin:end] - source) > wide
+        if (far & ~world.absorbing[source]).any():
+            return False
+    return True
+
+
+def _can_be_numbered(world: World) -> bool:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     matrix, moving = world.transition, ~world.absorbing

@@ -17,12 +17,15 @@ small world then needs no compiler, which would take seconds. The size of the wo
 so bits do not depend on what was compiled before.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix
 from journeyman.policy import plain_steps
+from journeyman.progress import out_of_time
 from journeyman.world import World
 
 DENSE_STATES = 90
@@ -49,12 +52,36 @@ sweeps are wrong in one direction."""
 TINY = float(np.finfo(float).tiny)
 MOST_EFFORT = 3000
 """An evaluation that needs more is a case for factors."""
+LONG, PIECE = 1 << 19, 25
+"""Unknowns from which iterative methods look at the clock, and after how many iterations."""
+BLOCK_ITERATIONS = 1000
+"""Of an iterative method that is not given another number."""
 
 
 def is_small(matrix: SparseMatrix) -> bool:
     """Whether a transition matrix is so small that compiled code takes longer to load than it
     saves."""
     return bool(matrix.nnz <= PLAIN_ENTRIES and matrix.shape[1] <= PLAIN_STATES)
+
+
+def hurried(size: int) -> bool:
+    """Whether the time is over for work on so many unknowns: a little work is done all the same."""
+    return size > LONG and out_of_time()
+
+
+def in_pieces(solved: Callable[[int], int], size: int, most: int = BLOCK_ITERATIONS) -> int:
+    """Call an iterative method, which is given how often it may iterate and returns how often it
+    did; where it works on many numbers again and again, as long as there is time."""
+    if size <= LONG:
+        return solved(most)
+    taken = 0
+    while taken < most:
+        piece = min(PIECE, most - taken)
+        done = solved(piece)
+        taken += done
+        if done < piece or out_of_time():
+            break
+    return taken
 
 
 def least_effort(world: World) -> int:
@@ -110,13 +137,16 @@ class Steps:
             x, following = following, x
             before, left = left, loops.sweep(system, right, x, following)
             used, quick = used + 1, left <= QUICK * before
+            if hurried(x.size):
+                used = effort
         swept = x, following, left
         goal = wanted * np.sqrt(x.size) / WIDE
         while left > wanted and used < effort:
             most = max(1, (effort - used) // STEP_SWEEPS)
             tried, ahead = x + middle(following - x) * h, np.empty_like(x)
-            taken = loops.bicgstab(system, right, tried, goal, most)
-            used += max(STEP_SWEEPS * taken, effort // ATTEMPTS)
+            solved = partial(loops.bicgstab, system, right, tried, goal)
+            taken = in_pieces(solved, x.size, most)
+            used += effort if hurried(x.size) else max(STEP_SWEEPS * taken, effort // ATTEMPTS)
             finite = bool(np.isfinite(tried).all())
             now = loops.sweep(system, right, tried, ahead) if finite else np.inf
             if now >= left:  # BiCGSTAB does not fall steadily, and may not converge at all

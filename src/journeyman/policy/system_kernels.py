@@ -228,6 +228,20 @@ def multiply_block(system: CompiledSystem, x: FloatArray, out: FloatArray) -> No
 
 
 @vector_kernel
+def look_ahead(system: CompiledSystem, now: FloatArray, x: FloatArray, out: FloatArray) -> None:
+    """out = now + discount P x for a block of vectors."""
+    data, indices, indptr, discount = system
+    size, count = x.shape
+    for i in range(size):
+        for k in range(count):
+            out[i, k] = now[i, k]
+        for entry in range(indptr[i], indptr[i + 1]):
+            weight, column = discount * data[entry], indices[entry]
+            for k in range(count):
+                out[i, k] += weight * x[column, k]
+
+
+@vector_kernel
 def residual_block(
     system: CompiledSystem, right: FloatArray, x: FloatArray, out: FloatArray
 ) -> None:

@@ -58,6 +58,7 @@ from journeyman.policy import Occupancy, Plan, Policy, occupancy
 from journeyman.policy.planning import attainable_ranges, plan, require_free_ends
 from journeyman.problem.bounds import TrivialBound, with_ranges, without_plans
 from journeyman.problem.expert_premises import ExpertPremise, premises_of
+from journeyman.progress import OutOfTime, keeping, out_of_time, whatever_it_takes
 from journeyman.world import Pairs, Records, World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
 from journeyman.world.laws import discount as checked_discount
@@ -151,6 +152,8 @@ ORDER = (
 READERS = (
     ". From files and data frames jm.read_world, jm.read_costs and jm.read_demonstrations make them"
 )
+TARGET_SHARE = 0.7
+"""Of the time there is, that a target leaves to what it is for."""
 SLACK = 1e-9
 """Relative to the largest total: more than sums can lose to rounding."""
 
@@ -333,8 +336,12 @@ class Apprenticeship:
 
         In an explicit world by `Blend`; in one of callables likewise, with fitted values behind
         records that are cut off (`large_control_variate`); in a simulator by plain means. Zero,
-        declared, where the cost is known.
+        declared, where the cost is known. It takes the time it takes (`in_time` does not).
         """
+        with whatever_it_takes():
+            return self._estimated()
+
+    def _estimated(self) -> ExpertExpectation:
         expert = self.expert
         if self.level is Level.RECORDED:
             raise InvalidProblem(
@@ -356,6 +363,29 @@ class Apprenticeship:
         plain = discounted_totals(expert, costs, world.discount)
         totals = blended_totals(expert, plain, costs, world)
         return ExpertExpectation.from_totals(totals, unrecorded, Blend(num_folds=2), expert)
+
+    def in_time(self) -> "Apprenticeship":
+        """This problem, its default target estimated; or the same problem with the plain mean of
+        the records for a target, where the deadline leaves no time for a better one."""
+        given = not isinstance(self.expert, Demonstrations) or self.level is not Level.EXPLICIT
+        if given or "expectation" in vars(self):
+            return self
+        try:
+            with keeping(TARGET_SHARE):
+                vars(self)["expectation"] = self._estimated()
+        except OutOfTime:
+            return self.with_plain_target()
+        return self
+
+    def with_plain_target(self) -> "Apprenticeship":
+        """The same problem with the plain mean of the records for a target."""
+        assert isinstance(self.expert, Demonstrations)
+        plain = ExpertExpectation.from_demonstrations(
+            self.expert, self.basis, self.world, method=MonteCarlo()
+        )
+        return Apprenticeship(
+            self.world, self.costs, plain, self.cost_class, self.constraints, self.expert_is
+        )
 
     @property
     def target(self) -> FloatArray:
@@ -455,10 +485,15 @@ class Apprenticeship:
         """
         return self.trivial.value
 
-    @cached_property
+    @property
     def trivial(self) -> TrivialBound:
-        """The trivial bound with what proves it."""
-        return self._trivial(self.exact_target, known_cost=self.has_known_cost)
+        """The trivial bound with what proves it; one that was cut short is not kept."""
+        known: TrivialBound | None = vars(self).get("_known_trivial")
+        if known is None:
+            known = self._trivial(self.exact_target, known_cost=self.has_known_cost)
+            if not out_of_time():
+                assign(self, _known_trivial=known)
+        return known
 
     @cached_property
     def largest_excess(self) -> float:

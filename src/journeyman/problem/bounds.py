@@ -56,6 +56,7 @@ from journeyman.arrays import FloatArray, assign, read_only, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import Plan
 from journeyman.policy.planning import potential
+from journeyman.progress import out_of_time, say
 from journeyman.world import World
 
 if TYPE_CHECKING:
@@ -137,11 +138,14 @@ def witness_from_plan(
     prices: ArrayLike,
     *,
     warm_start: Plan | None = None,
+    tolerance: float | None = None,
 ) -> Witness:
-    """The witness with given weights and prices whose values are optimal for their cost."""
+    """The witness with given weights and prices whose values are optimal for their cost, up to
+    `tolerance`: by as much the bound can fall short, which holds whatever the values."""
     admitted, positive = _repaired(problem, np.asarray(weights), np.asarray(prices))
     cost = priced_cost(problem, admitted, positive)
-    return Witness(admitted, potential(problem.world, cost, warm_start=warm_start), positive)
+    values = potential(problem.world, cost, warm_start=warm_start, tolerance=tolerance)
+    return Witness(admitted, values, positive)
 
 
 def best_witness(problem: "Apprenticeship", weights: FloatArray, prices: FloatArray) -> Witness:
@@ -258,8 +262,9 @@ def with_ranges(
     """The plain bound or that over the box; plans are made while they can matter."""
     plain = without_plans(problem, target, known_cost=known_cost)
     box = _Box(problem, target, ranges)
+    say("largest gap that is possible at all")
     for cost in box.order():
-        if box.largest(decided=False) >= plain.value:
+        if box.largest(decided=False) >= plain.value or out_of_time():
             return plain
         if box.largest(decided=True) <= box.largest(decided=False):
             break

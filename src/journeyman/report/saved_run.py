@@ -154,6 +154,7 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         witnesses=tuple(Witness(*rows) for rows in zip(*parts, strict=True)),
         measure=duals.get("measure"),
         least_possible=number(facts["least_possible"]),
+        left_out=tuple(facts["left_out"]),
         ranges=_ranges(duals),
         regret=_regret(place, facts["regret"]),
     )

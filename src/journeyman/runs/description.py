@@ -64,6 +64,9 @@ class SolverDescription:
 
     name: str = "auto"
     time_limit: float | None = None
+    """Seconds for reading, target, solve and certificate."""
+    memory_gb: float | None = None
+    """Gigabytes that an exact program may hold beside the problem."""
     tolerance: float | None = None
     cells: int = 64
     steps: int = 2_000_000

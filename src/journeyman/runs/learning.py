@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
@@ -60,6 +61,7 @@ def learn_in(
     A solver that keeps its states does so every `checkpoint_every` seconds. A new run that is
     refused or has no solution leaves nothing: the corrected command finds the directory as it was.
     """
+    began = time.monotonic()
     inputs = _inputs(place, description)
     if inputs.basis.note:
         report(inputs.basis.note)
@@ -73,7 +75,7 @@ def learn_in(
             return result
     try:
         apprentice = _learned(
-            place, description, inputs, _Ways(observer, report, checkpoint_every), goes_on
+            place, description, inputs, _Ways(observer, report, checkpoint_every, began), goes_on
         )
     except (InvalidInput, NoSolution):
         if is_new:
@@ -90,6 +92,12 @@ class _Ways(NamedTuple):
     observer: Observer
     report: Callable[[str], None]
     checkpoint_every: float | None
+    began: float
+    """When the time of the run began."""
+
+
+LEAST_SECONDS = 1e-3
+"""For a run whose time is over when its inputs have been read: it still gets a policy."""
 
 
 def _learned(
@@ -106,6 +114,7 @@ def _learned(
             metrics(event)
             solver.keep()
 
+        limit = solver.limit_of_all(description.solver.time_limit, ways.began)
         return learn(
             inputs.world,
             inputs.basis,
@@ -117,6 +126,7 @@ def _learned(
             failure_probability=description.failure_probability,
             keep_budgets=description.keep_budgets,
             seed=description.seed,
+            time_limit=limit,
             observer=watching,
         )
 
@@ -253,6 +263,13 @@ class ResumableSolver:
     @property
     def time_limit(self) -> float | None:
         return self.solver.time_limit
+
+    def limit_of_all(self, limit: float | None, began: float) -> float | None:
+        """What is left of a limit for target, solve and certificate together. A solve that can be
+        continued needs the same target then, whatever time that takes: its limit is its own."""
+        if limit is None or isinstance(self.solver, RESUMABLE):
+            return None
+        return max(limit - (time.monotonic() - began), LEAST_SECONDS)
 
     @property
     def reaches_goals(self) -> bool:

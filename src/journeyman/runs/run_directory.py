@@ -67,7 +67,7 @@ DESCRIPTION, METRICS, RESULT = "run.toml", "metrics.jsonl", "result.json"
 CHECKPOINTS, CERTIFIED, UNFINISHED = "checkpoints", "certified", ".certified"
 REPORT, CERTIFICATE = "report.html", "certificate.json"
 OWN = (DESCRIPTION, METRICS, RESULT, CHECKPOINTS, CERTIFIED, UNFINISHED, REPORT, LOCK)
-MAY_CHANGE = ("time_limit", "steps", "accuracy")
+MAY_CHANGE = ("time_limit", "memory_gb", "steps", "accuracy")
 """Settings of a solver that say when to stop, and nothing about the way."""
 LARGEST_RESULT = 64 << 20
 
@@ -244,7 +244,7 @@ LONGEST_LINE = 4096
 
 
 class Metrics:
-    """An observer that writes to a file and passes on to another observer."""
+    """An observer that writes what solvers report to a file and passes all on to another one."""
 
     def __init__(self, path: Path, onward: Observer, *, interval: float = INTERVAL) -> None:
         self.path, self.onward, self.interval = path, onward, interval
@@ -265,6 +265,8 @@ class Metrics:
 
     def __call__(self, event: Event, /) -> None:
         self.onward(event)
+        if event.is_stage:
+            return
         now = time.monotonic()
         if self._stream is None or (self._last is not None and now - self._last < self.interval):
             self._held = event

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 from journeyman import features, solvers
 from journeyman.features import Features
@@ -46,8 +46,23 @@ def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
     if asked.name == "auto":
         chosen, reason = default_solver(problem)
         limits = {"time_limit": _time_limit(asked), "tolerance": asked.tolerance}
-        return Choice(replace(chosen, **_set(limits)), reason)
-    return Choice(_named_solver(asked, problem, seed), "")
+        return Choice(_within_memory(asked, replace(chosen, **_set(limits))), reason)
+    return Choice(_within_memory(asked, _named_solver(asked, problem, seed)), "")
+
+
+def _within_memory(asked: SolverDescription, solver: Any) -> Solver:
+    """The solver with its memory limit, where one is set; refused by one that cannot keep to it."""
+    if asked.memory_gb is None:
+        return cast(Solver, solver)
+    if not asked.memory_gb > 0:
+        raise wrong_setting("solver.memory_gb", asked.memory_gb, "Give gigabytes above 0")
+    if not hasattr(solver, "memory_limit"):
+        raise InvalidSettings(
+            f"solver.memory_gb = {asked.memory_gb!r} (--memory-gb), and this solver, "
+            f"{type(solver).__name__}, keeps to no limit of memory",
+            "Leave it out, or choose the solver column-generation or smoothed-program",
+        )
+    return cast(Solver, replace(solver, memory_limit=asked.memory_gb * 1e9))
 
 
 def _named_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) -> Solver:

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from journeyman.arrays import require_between, require_whole
+from journeyman.arrays import require_between, require_seconds, require_whole
 from journeyman.errors import InvalidSolver
-from journeyman.progress import Event, Observer, guarded
+from journeyman.progress import Deadline, Event, Observer
 
 
 class Status(Enum):
@@ -90,10 +90,7 @@ class Status(Enum):
 
 def require_time_limit(time_limit: Any) -> None:
     """Seconds above 0, or None."""
-    if time_limit is not None:
-        require_between(
-            "time_limit", time_limit, 0, np.inf, InvalidSolver, "Give seconds above 0, or None"
-        )
+    require_seconds(time_limit, InvalidSolver)
 
 
 def require_kind(name: str, value: Any, kinds: Any, remedy: str) -> None:
@@ -121,7 +118,7 @@ def require_not_negative(name: str, value: Any, *, at_most: float = np.inf) -> N
         raise InvalidSolver(f"{name} = {value!r}", f"Give a finite number from 0{limit}")
 
 
-class Watch:
+class Watch(Deadline):
     """Supervision of a running engine: time counts from its creation, engines call `report` now
     and then.
 
@@ -133,15 +130,20 @@ class Watch:
     ignored.
     """
 
-    def __init__(self, task: str, observer: Observer, time_limit: float | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        observer: Observer,
+        time_limit: float | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(time_limit, observer, clock=clock)
         self.task = task
         self.interrupted = False
         self.insisted = False
         """Whether Ctrl-C was pressed a second time."""
         self._in_engine = False
-        self._observe = guarded(observer)
-        self._start = time.monotonic()
-        self._limit = float("inf") if time_limit is None else time_limit
         self._previous: Any = None
 
     def __enter__(self) -> Self:
@@ -177,17 +179,8 @@ class Watch:
             raise KeyboardInterrupt
 
     @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self._start
-
-    @property
-    def remaining(self) -> float:
-        """Seconds left before the time limit (infinite without one)."""
-        return max(self._limit - self.elapsed, 0.0)
-
-    @property
     def must_stop(self) -> bool:
-        return self.interrupted or self.remaining <= 0
+        return self.interrupted or self.remaining <= self.reserve
 
     @property
     def stop_status(self) -> Status:
@@ -213,7 +206,7 @@ class Watch:
         means that there is none yet.
         """
         numbers = (_finite(objective), _finite(lower_bound))
-        self._observe(Event(self.task, self.elapsed, iteration, *numbers))
+        self.tell(Event(self.task, self.elapsed, iteration, *numbers))
         return self.must_stop
 
 

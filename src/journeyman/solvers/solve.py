@@ -1,7 +1,7 @@
 """`jm.solve`: one verb for every solver; and which one is taken when none is given, and why.
 
-By default the exact program where it is quick, as a linear program, smoothed or by columns; beyond
-that the reduced program over features that are made from the demonstrations.
+By default the exact program, as a linear program, smoothed or by columns, whose bounds hold after
+every call, so that a limit can end it in a world of any size.
 """
 
 from contextlib import ExitStack
@@ -12,11 +12,10 @@ from scipy import sparse
 
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.execution import one_blas_thread
-from journeyman.features import partition
 from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import ABOUT_A_COST
-from journeyman.progress import Observer, Terminal
+from journeyman.progress import Observer, in_time, say, within
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone
 from journeyman.solvers.exact.band import band_order
@@ -26,11 +25,9 @@ from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.exact.rational_program import RationalProgram
 from journeyman.solvers.exact.second_stage import constant_surplus, has_second_stage
 from journeyman.solvers.exact.smoothed_program import SmoothedProgram
-from journeyman.solvers.running import Watch
+from journeyman.solvers.running import Watch, require_time_limit
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
-EXACT_UP_TO = 1_000_000
-"""State-action pairs up to which the exact program takes seconds to a minute."""
 SMALL = 2_000
 """Pairs up to which a linear program is taken in any world."""
 LAYERED = 4_000
@@ -80,6 +77,7 @@ def solve(
     *,
     seed: int | None = None,
     time_limit: float | None = None,
+    memory_limit: float | None = None,
     observer: Observer | None = None,
 ) -> Answer:
     """Solve a problem; by default exactly: `LinearProgram()`, or when large one of the others.
@@ -87,22 +85,45 @@ def solve(
     Size and structure of the world decide (`default_solver`), and `answer.reason` is why. Below the
     explicit level there is no default, except `CrossFittedClone()` for records alone.
 
-    `seed` and `time_limit` (seconds) go before the solver's own; a solver that draws nothing has no
-    use for a seed. Progress goes to `observer`, by default to a line on the terminal when a solve
-    takes long. Ctrl-C and time limits end with a status and the best policy at hand. Products of
-    NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits would change.
+    `seed`, `time_limit` (seconds) and `memory_limit` (bytes, where the solver has such a limit) go
+    before the solver's own; a solver that draws nothing has no use for a seed. The time limit is
+    for everything: estimating the target of the problem where that is still to be done, building,
+    solving, and evaluating the policy. Progress goes to `observer`, by default to a line on the
+    terminal when a solve takes long; stages before the solver's own reports are marked
+    (`Event.is_stage`). Ctrl-C and limits end with a status and the best policy at
+    hand. Products of NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits
+    would change.
     """
     _check(problem, solver, observer)
-    chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
-    if seed is not None and hasattr(chosen, "seed"):
-        chosen = replace(chosen, seed=seed)
-    limit = chosen.time_limit if time_limit is None else time_limit
+    require_time_limit(time_limit)
+    limit = getattr(solver, "time_limit", None) if time_limit is None else time_limit
     with ExitStack() as stack:
         stack.enter_context(one_blas_thread())
-        display = observer or stack.enter_context(Terminal())
-        watch = Watch(type(chosen).__name__, display, limit)
-        answer: Answer = chosen.run(problem, stack.enter_context(watch))
+        deadline = stack.enter_context(in_time(limit, observer))
+        watch = Watch("solve", deadline.tell, deadline.seconds, clock=deadline.clock)
+        stack.enter_context(watch)
+        stack.enter_context(within(watch))
+        if solver is None:
+            say("choosing a solver")
+        chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
+        if memory_limit is not None:
+            chosen = _within_memory(chosen, memory_limit)
+        if seed is not None and hasattr(chosen, "seed"):
+            chosen = replace(chosen, seed=seed)
+        problem = problem.in_time()
+        watch.task = type(chosen).__name__
+        answer: Answer = chosen.run(problem, watch)
     return replace(answer, reason=reason) if reason else answer
+
+
+def _within_memory(solver: Any, memory_limit: float) -> Any:
+    """The same solver with a memory limit, for those that can keep to one."""
+    if not hasattr(solver, "memory_limit"):
+        raise InvalidSolver(
+            f"memory_limit = {memory_limit!r}, and {type(solver).__name__} cannot keep to one",
+            "Give ColumnGeneration() or SmoothedProgram(), or leave it out",
+        )
+    return replace(solver, memory_limit=memory_limit)
 
 
 def _check(problem: object, solver: object, observer: object) -> None:
@@ -171,12 +192,6 @@ def default_solver(problem: Apprenticeship) -> Choice:
     if pairs <= (LAYERED if layered else SMALL) or world.has_goal:
         kind = "world with discount 1" if world.has_goal else "small world"
         return Choice(LinearProgram(), f"a {kind} of {pairs} pairs")
-    if pairs > EXACT_UP_TO and problem.demonstrations is not None:
-        from journeyman.solvers.reduced.reduced_program import ReducedProgram
-
-        features = partition(world, problem.demonstrations)
-        reason = f"a world of {pairs} pairs, more than {EXACT_UP_TO} that an exact program is for"
-        return Choice(ReducedProgram(features), reason)
     if layered:
         reason = f"a world with a horizon, which one pass plans in, {pairs} pairs"
         return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)

@@ -97,7 +97,9 @@ def row_stochastic(transition: SparseMatrix, pairs: Pairs) -> tuple[SparseMatrix
             "Rows must sum to 1 within 1e-8; send missing mass to an absorbing state",
         )
     entries = np.diff(transition.indptr)
-    data = transition.data / np.repeat(normaliser(sums, entries), entries)
+    divisors, data = normaliser(sums, entries), transition.data
+    if (divisors != 1.0).any():
+        data = data / np.repeat(divisors, entries)
     parts = (data, transition.indices, transition.indptr)
     return sparse.csr_array(parts, shape=transition.shape), float(error.max())
 

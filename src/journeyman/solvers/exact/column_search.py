@@ -18,8 +18,10 @@ from journeyman.arrays import FloatArray, IntArray, Matrix, dense
 from journeyman.policy import extract
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy_evaluation import BLOCK_BYTES, Chains
+from journeyman.policy.steps import LONG
 from journeyman.policy.table import Policy
 from journeyman.problem import Apprenticeship, Witness
+from journeyman.progress import whatever_it_takes
 from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
 from journeyman.solvers.exact.dual_set import DualSet, KnownWeights, UnitProgram
@@ -110,6 +112,8 @@ class BoundedSearch(Protocol):
 
     def raise_prices(self, factor: float) -> None: ...
 
+    def ending_seconds(self) -> float: ...
+
     def policy(self, accuracy: float) -> Policy: ...
 
 
@@ -124,7 +128,7 @@ class ColumnSearch:
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.chains = self._chains_of(task.world)
+        self.chains = self._chains_of(task.world, memory_limit)
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
         self.upper, self.calls, self.tightness = np.inf, 0, 1.0
@@ -137,11 +141,12 @@ class ColumnSearch:
         self._difference = np.zeros(task.target.size)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
+        self._visit_seconds: float | None = None
 
     @staticmethod
-    def _chains_of(world: Any) -> Chains:
+    def _chains_of(world: Any, memory_limit: float) -> Chains:
         """What plans and evaluates in the task's world."""
-        return Chains(world)
+        return Chains(world, memory_limit)
 
     @property
     def lower(self) -> float:
@@ -188,6 +193,8 @@ class ColumnSearch:
         """One round; False when it was cut short by the watch."""
         cost = np.asarray(self.costs @ self.dual)
         found = self._policy_for(cost)
+        if self.watch.must_stop and cost.size > LONG:
+            return False
         if self.pool is None:
             self.pool = self._open(found.choice)
         self._values = found.values
@@ -232,6 +239,19 @@ class ColumnSearch:
         self.upper = np.inf
         if self.pool is not None:
             self._solve_master(self.pool)
+
+    def ending_seconds(self) -> float:
+        """How long it will take to evaluate the best mixture: visits of every policy in it, then
+        those of the mixture, more exactly, and its bounds."""
+        if self.mixture is None:
+            return 0.0
+        started = list(self.mixture.starts(self.world))
+        if self._visit_seconds is None:
+            began = self.watch.elapsed
+            choice, start = started[0]
+            self.chains.visits(choice, start, HURRIED)
+            self._visit_seconds = self.watch.elapsed - began
+        return self._visit_seconds * (len(started) + ENDING)
 
     def policy(self, accuracy: float) -> Policy:
         """The stationary policy of the best mixture (Proposition 1)."""
@@ -290,7 +310,7 @@ class ColumnSearch:
             values += table @ self.dual[part]
             if keep:
                 blocks.append(table)
-            if self.watch.must_stop and part.stop < size:
+            if self.watch.must_stop and (part.stop < size or table.size > LONG):
                 return None
         self._values = values
         self._table = np.hstack(blocks) if keep else None
@@ -304,7 +324,7 @@ class ColumnSearch:
         for first in range(0, starts.shape[0], width):
             some = np.ascontiguousarray(starts[first : first + width].toarray().T)
             parts.append((chosen.T @ self.chains.visits(choice, some, self.accuracy)).T)
-            if self.watch.must_stop and first + width < starts.shape[0]:
+            if self.watch.must_stop and (first + width < starts.shape[0] or some.size > LONG):
                 return None
         return np.vstack(parts)
 
@@ -336,9 +356,12 @@ class ColumnSearch:
 def generate(search: BoundedSearch, most: int) -> Status:
     """Call until the bounds meet: OPTIMAL in the search's own units, or what stopped it."""
     watch, gaps = search.watch, [np.inf]
+    if watch.seconds is not None and not watch.reserve:
+        watch.reserve = shortest_ending(search)
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
             return watch.stop_status
+        watch.reserve = search.ending_seconds() if watch.seconds is not None else 0.0
         lower, upper = search.bounds
         watch.report(search.calls, upper, lower)
         if search.gap > search.tolerance and search.held_bytes > search.memory_limit:
@@ -350,6 +373,13 @@ def generate(search: BoundedSearch, most: int) -> Status:
         if stalled:
             return Status.INACCURATE
     return Status.OPTIMAL
+
+
+def shortest_ending(search: BoundedSearch) -> float:
+    """Seconds that evaluating any policy takes, from one pass over the transitions."""
+    world, began = search.task.world, search.watch.elapsed
+    world.transition @ np.zeros(world.num_states)
+    return ENDING_PASSES * (search.watch.elapsed - began)
 
 
 def keep_budgets(
@@ -369,6 +399,10 @@ SAFETY = 0.9
 """A search stops at this share of the tolerance; the rest is for rounding."""
 EXACT = 1e-12
 """Accuracy of the second evaluation, should the first have been too rough."""
+ENDING_PASSES = 60
+"""Passes over the transitions that an evaluation takes: its own are over fewer, and more."""
+ENDING = 4.0
+"""Rough evaluations that an exact one and the bounds take."""
 HURRIED = 1e-5
 """Accuracy of the only evaluation after a limit."""
 ROUNDING = 1e-12
@@ -387,10 +421,11 @@ def evaluated(
     """
     stopped = search.watch.must_stop and search.gap > search.tolerance
     accuracy = max(search.accuracy, HURRIED) if stopped else search.accuracy
-    rough = Solution.of(problem, search.policy(accuracy), witness)
-    if search.upper == np.inf or stopped or is_good(rough):
-        return rough
-    fine = Solution.of(problem, search.policy(EXACT), witness)
+    with whatever_it_takes():
+        rough = Solution.of(problem, search.policy(accuracy), witness)
+        if search.upper == np.inf or stopped or is_good(rough):
+            return rough
+        fine = Solution.of(problem, search.policy(EXACT), witness)
     return min(rough, fine, key=lambda solution: solution.value)
 
 

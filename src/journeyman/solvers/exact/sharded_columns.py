@@ -402,7 +402,7 @@ class ShardedSearch(ColumnSearch):
         self._set_aside = 0.0
 
     @staticmethod
-    def _chains_of(world: Any) -> Chains:
+    def _chains_of(world: Any, memory_limit: float) -> Chains:
         return cast(Chains, BlockedChains(world))
 
     @property

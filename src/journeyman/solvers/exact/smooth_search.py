@@ -41,7 +41,6 @@ from journeyman.arrays import FloatArray, IntArray, SparseMatrix, dense, norms
 from journeyman.policy.planning import improve
 from journeyman.policy.policy_evaluation import (
     BLOCK_BYTES,
-    BLOCK_ITERATIONS,
     Chains,
     DiscountedSystem,
     averaging,
@@ -50,6 +49,7 @@ from journeyman.policy.policy_evaluation import (
     substituted,
     substituted_block,
 )
+from journeyman.policy.steps import BLOCK_ITERATIONS
 from journeyman.policy.table import Policy
 from journeyman.solvers.exact.column_search import DualPoint
 from journeyman.solvers.exact.dual_set import UnitProgram
@@ -191,7 +191,7 @@ class SmoothSearch:
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.chains = Chains(task.world)
+        self.chains = Chains(task.world, memory_limit)
         self.upper, self.calls = np.inf, 0
         bound = 0.0 if task.never_negative else -np.inf
         zero = np.zeros(task.world.num_states)
@@ -208,6 +208,7 @@ class SmoothSearch:
         self._table = np.zeros((task.world.num_states, task.target.size))
         self._visits = task.world.initial * task.world.effective_horizon
         self.trace: list[tuple[float, float, float]] = []
+        self._visit_seconds = 0.0
 
     @property
     def lower(self) -> float:
@@ -244,6 +245,10 @@ class SmoothSearch:
         means = "LU" if self.chains.direct else "BiCGSTAB"
         means = "substitution" if self.world.is_forward else means
         return f"smoothed program ({self.calls} calls, {means})"
+
+    def ending_seconds(self) -> float:
+        """How long it will take to evaluate the best policy: twice what its visits took."""
+        return 2 * self._visit_seconds
 
     def policy(self, accuracy: float) -> Policy:
         """The best policy."""
@@ -330,7 +335,9 @@ class SmoothSearch:
             chain = SoftChain(self.chains, law)
             values = values + chain.solve(change, np.zeros_like(change), SOFT_REDUCTION)
         chain = SoftChain(self.chains, law)
+        began = self.watch.elapsed
         self._visits = visits = chain.visits(self._visits, self.accuracy)
+        self._visit_seconds = self.watch.elapsed - began
         measure = visits[world.pairs.states] * law
         difference = np.asarray(self.costs.T @ measure) - self.task.target
         upper = self.duals.support(self.duals.lifted(difference)) + float(
