@@ -113,7 +113,8 @@ def test_loss_and_bound_are_recomputed_and_meet(drawn):
     surrogate = Surrogate(Reduced(problem, features), ExactPenalty())
     assert found.loss == surrogate.value(found.coefficients)
     assert found.loss_lower_bound == reduced_lower_bound(surrogate, found.witness, found.radius)
-    assert found.radius == 2 * max(1, np.linalg.norm(found.coefficients))
+    mixtures = features.mixture_radius(problem.world)
+    assert found.radius == max(mixtures, 2 * np.linalg.norm(found.coefficients))
     assert (answer.status is jm.Status.CONVERGED) == (found.relative_gap <= 1e-8)
     assert answer.status is jm.Status.CONVERGED or problem.world.discount > 0.999
 

@@ -17,7 +17,7 @@ from journeyman.policy import extract
 from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem import best_witness
 from journeyman.problem.drawn import DrawnReduced
-from journeyman.problem.reduced import DrawnRows
+from journeyman.problem.reduced import DrawnRows, Reduced
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.answer import SampledSolution, Solution
 
@@ -70,7 +70,7 @@ class ReducedSolution:
             refusal=InvalidProblem,
         )  # fmt: skip
         if radius is None:
-            radius = 2 * max(1.0, float(np.linalg.norm(theta)))
+            radius = ball_around(theta, surrogate.reduced)
         bounds = [
             (reduced_lower_bound(surrogate, candidate, radius), candidate)
             for candidate in (witness, origin(surrogate))
@@ -150,6 +150,23 @@ class ReducedSolution:
             f"ReducedSolution({self.coefficients.size} coefficients, loss {self.loss:.6g}, "
             f"lower bound {self.loss_lower_bound:.6g})"
         )
+
+
+def ball_around(coefficients: FloatArray, reduced: Reduced) -> float:
+    """The radius that a bound is about when none is asked for: max(mixture radius, 2 |theta|_2).
+
+    The ball holds every mixture of the columns, and theta in its inner half, so it is no constraint
+    on theta: within it, loss - bound is an error among all coefficients. If a bound holds at radius
+    rho >= 2 |theta|_2, then for coefficients theta' of any length kappa rho >= rho
+
+        L(theta') >= L(theta) - (1 + 2 kappa) (L(theta) - bound),
+
+    since the segment from theta to theta' leaves the ball after a share s >= 1/(1 + 2 kappa) of its
+    way, and by convexity bound <= (1 - s) L(theta) + s L(theta') there. No approximate dual point
+    bounds a loss over all coefficients at once, so some radius has to be named.
+    """
+    length = float(np.linalg.norm(coefficients))
+    return max(reduced.mixture_radius, 2 * length)
 
 
 def hopeless(loss: float, least: float, trivial: float) -> str:
