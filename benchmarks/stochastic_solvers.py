@@ -33,8 +33,7 @@ from journeyman.features.base import every_action
 from journeyman.progress import Event
 from journeyman.solvers.exact.occupancy_program import LinearModel
 from journeyman.solvers.reduced.box_dual import box_dual
-from journeyman.solvers.reduced.solution import ReducedSolution
-from journeyman.solvers.reduced.stochastic_subgradient import wanted_accuracy
+from journeyman.solvers.reduced.solution import ReducedSolution, wanted_accuracy
 
 SOLVERS = ("ReducedProgram", "StochasticPrimalDual", "SGD-AL", "PDLP")
 

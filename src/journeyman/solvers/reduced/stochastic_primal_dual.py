@@ -109,8 +109,12 @@ from journeyman.solvers.reduced.kernels import row_add, row_dot
 from journeyman.solvers.reduced.reduced_program import slope_at_infinity
 from journeyman.solvers.reduced.rows import HEADER, THRESHOLD, Rows, table_of
 from journeyman.solvers.reduced.sampled_program import draw, fresh_rows
-from journeyman.solvers.reduced.solution import ReducedSolution, ball_around, policy_solution
-from journeyman.solvers.reduced.stochastic_subgradient import wanted_accuracy
+from journeyman.solvers.reduced.solution import (
+    ReducedSolution,
+    ball_around,
+    policy_solution,
+    wanted_accuracy,
+)
 from journeyman.solvers.running import (
     Status,
     Watch,
