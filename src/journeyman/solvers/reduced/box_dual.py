@@ -61,6 +61,8 @@ class BoxDual:
     slope: FloatArray
     constant: float
     chosen: WeightSet
+    threads: int = 1
+    """For Gram matrices of the rows."""
 
     @property
     def num_rows(self) -> int:

@@ -85,7 +85,7 @@ class ReducedProgram:
             in the paper, or `Hard()`.
         engine: of HiGHS; by default the interior point written for this program. With an engine
             the Euclidean ball uses Clarabel instead.
-        threads: for HiGHS and Clarabel; the interior point follows the BLAS settings.
+        threads: for HiGHS, Clarabel and the interior point, whose bits do not depend on them.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of loss and lower bound, relative to max(|loss|, 2N).
 
@@ -188,6 +188,7 @@ def solve_box(
     from journeyman.solvers.reduced.dual_repair import repaired
 
     best, least, accurate = None, np.inf, False
+    box = replace(box, threads=threads)
     for found in _engines(box, watch, engine, threads, tolerance):
         usable = _usable(box, found)
         loss, radius = box.loss(usable.x), box.radius(usable.x)
