@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
+from journeyman.solvers import StochasticPrimalDual
 from journeyman.solvers.solve import default_solver
 
 default_choice = import_module("journeyman.solvers.solve")  # the package shows the function
@@ -92,3 +93,24 @@ def test_a_large_second_stage_is_for_smoothing(tiny_limits, monkeypatch):
     chosen = default_solver(jm.Apprenticeship(world, uneven, nobody, jm.Simplex()))
     assert isinstance(chosen.solver, jm.solvers.SmoothedProgram)
     assert chosen.reason == "a large second stage, 576 pairs"
+
+
+def test_beyond_exact_programs_features_and_structure_decide(monkeypatch):
+    """Interior points, unless there are many features and factors fill up."""
+    reduced = import_module("journeyman.solvers.reduced.reduced_program")
+    monkeypatch.setattr(default_choice, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(default_choice, "SMALL", 10)
+    monkeypatch.setattr(default_choice, "NARROW", 10)
+    for make, few, many in (
+        (lambda: jm.gallery.garnet(300, seed=0), jm.ReducedProgram, StochasticPrimalDual),
+        (lambda: jm.gallery.grid(12), jm.ReducedProgram, jm.ReducedProgram),
+    ):
+        world, basis, expert = make()
+        demos = jm.record(world, expert, trajectories=20, horizon=30, seed=0)
+        problem = jm.Apprenticeship(world, basis, demos)
+        monkeypatch.setattr(reduced, "MANY_FEATURES", 10_000)
+        assert isinstance(default_solver(problem).solver, few)
+        monkeypatch.setattr(reduced, "MANY_FEATURES", 20)
+        solver, reason = default_solver(problem)
+        assert isinstance(solver, many)
+        assert ("factors fill up" in reason) == (many is StochasticPrimalDual)

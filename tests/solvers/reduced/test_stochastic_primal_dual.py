@@ -227,6 +227,25 @@ def test_interrupted_within_an_epoch_it_goes_on_with_the_same_bits(
     assert same(jm.solve(grid_problem, resumable), whole)
 
 
+def test_interrupted_where_a_look_is_due_it_takes_the_look_first(
+    tmp_path, grid_problem, grid_features
+):
+    solver = StochasticPrimalDual(grid_features, epochs=60, accuracy=0.0)
+    whole = jm.solve(grid_problem, solver)
+    surrogate = Surrogate(Reduced(grid_problem, grid_features))
+    due = module.FIRST_LOOK * module.Saddle(surrogate, 1.0, 0, 0).program.num_blocks
+    resumable = replace(solver, checkpoint=tmp_path / "state.npz")
+
+    def interrupt(event):
+        if event.iteration == due:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopped = jm.solve(grid_problem, resumable, observer=interrupt)
+    assert stopped.status is jm.Status.INTERRUPTED
+    assert stopped.work.iterations == due
+    assert same(jm.solve(grid_problem, resumable), whole)
+
+
 def test_a_converged_run_is_not_continued_and_another_one_is_refused(
     tmp_path, grid_problem, grid_features
 ):

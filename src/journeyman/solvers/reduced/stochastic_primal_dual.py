@@ -626,14 +626,8 @@ class _Run:
         last = int(self.solver.epochs) * blocks
         if self.step == self.looked and self._is_accurate:
             return Status.CONVERGED
-        while self.step < last:
-            look = _look_after(self.step // blocks) * blocks
-            while self.step < min(look, last):
-                self._take(min(self.stride, look - self.step, last - self.step))
-                if self.watch.report(self.step, self.best_loss, self.best_bound):
-                    return self._stopped(self.watch.stop_status)
-                self._save(self.solver.checkpoint_every)
-            if self.step == look:
+        while True:
+            if self._owes_look:
                 if not self._is_finite:
                     return Status.NOT_FINITE
                 self._look()
@@ -641,7 +635,20 @@ class _Run:
                     return Status.UNBOUNDED
                 if self._is_accurate:
                     return Status.CONVERGED
-        return self._stopped(Status.STEP_LIMIT)
+            if self.step >= last:
+                return self._stopped(Status.STEP_LIMIT)
+            goal = min(_look_after(self.step // blocks) * blocks, last)
+            while self.step < goal:
+                self._take(min(self.stride, goal - self.step))
+                if self.watch.report(self.step, self.best_loss, self.best_bound):
+                    return self._stopped(self.watch.stop_status)
+                self._save(self.solver.checkpoint_every)
+
+    @property
+    def _owes_look(self) -> bool:
+        """Whether a look is due at this step: a run may have been stopped at the very step."""
+        epoch, rest = divmod(self.step, self.program.num_blocks)
+        return self.step > self.looked and not rest and _look_after(epoch - 1) == epoch
 
     def _take(self, count: int) -> None:
         """`count` steps, in orders that depend on their numbers alone."""
