@@ -24,6 +24,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.compiled import kernel
@@ -222,13 +223,20 @@ def seconds(block: Matrix) -> float:
 
 
 def _add_dense_gram(block: FloatArray, weights: FloatArray, total: FloatArray) -> None:
+    """By BLAS, which adds to the lower triangle in place: NumPy's product would mirror it, and make
+    a second matrix of every piece."""
+    if not total.flags.c_contiguous:
+        own = np.zeros(total.shape)
+        _add_dense_gram(block, weights, own)
+        total += own
+        return
     size, width = block.shape
     height = max(1, min(size, PIECE // max(1, width)))
     roots, buffer = np.sqrt(weights)[:, np.newaxis], np.empty((height, width))
     for start in range(0, size, height):
         piece = block[start : start + height]
         weighted = np.multiply(piece, roots[start : start + height], out=buffer[: len(piece)])
-        total += weighted.T @ weighted
+        dsyrk(1.0, weighted.T, beta=1.0, c=total.T, overwrite_c=True)
 
 
 @kernel
