@@ -193,16 +193,16 @@ def _reduced(problem: Apprenticeship) -> Choice:
     |------------------------------------|-------|----------------|----------------------|
     | grid, 16,384 pairs                 | 4,096 | 3.4            | 8.0                  |
     | garnet, 40,000 pairs               | 2,048 | 3.5            | 9.7                  |
-    | garnet, 40,000 pairs               | 4,096 | 32             | 12                   |
+    | garnet, 40,000 pairs               | 4,096 | 16             | 12                   |
     """
-    from journeyman.solvers.reduced.reduced_program import MANY_FEATURES, ReducedProgram
+    from journeyman.solvers.reduced.reduced_program import MOST_FEATURES, ReducedProgram
     from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
 
     assert problem.demonstrations is not None
     features = partition(problem.world, problem.demonstrations)
     reason = f"a world of {problem.world.num_pairs} pairs, more than {EXACT_UP_TO} that an exact"
     reason += " program is for"
-    if features.num_features > MANY_FEATURES and not is_narrow(problem.world):
+    if features.num_features > MOST_FEATURES and not is_narrow(problem.world):
         reason += f", and {features.num_features} features, whose factors fill up"
         return Choice(StochasticPrimalDual(features), reason)
     return Choice(ReducedProgram(features), reason)

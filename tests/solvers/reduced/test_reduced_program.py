@@ -15,6 +15,7 @@ import journeyman as jm
 from journeyman.features.base import Features
 from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate, reduced_lower_bound
+from journeyman.solvers.reduced import reduced_program as module
 from journeyman.solvers.reduced.box_dual import box_dual, steepest_fall
 from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram, slope_at_infinity
 from journeyman.solvers.running import Watch
@@ -337,3 +338,25 @@ def test_features_of_another_world_are_refused():
 def test_a_bare_matrix_is_refused():
     with pytest.raises(jm.errors.InvalidSolver, match="Features"):
         ReducedProgram(np.eye(3))
+
+
+def test_dense_factors_are_for_few_features_and_for_such_that_overlap(monkeypatch):
+    rng = np.random.default_rng(0)
+    local = sparse.diags_array([1.0, 1.0], offsets=[0, 1], shape=(50, 40), format="csr")
+    mixed = sparse.random_array((50, 40), density=0.3, rng=rng, format="csr")
+    exact = [(abs(rows).T @ abs(rows)).nnz / 40**2 for rows in (local, mixed)]
+    assert [module.filling(rows) for rows in (local, mixed)] == exact
+    assert module.filling(mixed.toarray()) == 1.0
+    monkeypatch.setattr(module, "FILLING_ROWS", 7)
+    assert 0 < module.filling(mixed) <= exact[1]
+
+    problem = random_problem(0, num_states=30)
+    features = random_features(problem, 0)
+    engines = []
+    for many, most in ((100, 100), (1, 100), (1, 1)):
+        monkeypatch.setattr(module, "MANY_FEATURES", many)
+        monkeypatch.setattr(module, "MOST_FEATURES", most)
+        answer = jm.solve(problem, ReducedProgram(features))
+        assert answer.status is jm.Status.CONVERGED
+        engines.append(answer.engine.split()[0])
+    assert engines == ["interior", "interior", "HiGHS"]

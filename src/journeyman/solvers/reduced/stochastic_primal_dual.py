@@ -74,8 +74,9 @@ answer is estimated on others.
 Cost. An epoch makes two passes over the entries of A, and some over theta for each block; blocks
 have at least twice as many entries as there are features. So it is linear in the entries, without
 any factorisation. A look is one more pass; looks are made at epochs that grow by a constant factor.
-The rows are held once more, with some ten numbers for each. Where d x d factors are cheap, up to
-some thousand features, `ReducedProgram` is often quicker.
+The rows are held once more, with some ten numbers for each. The number of epochs hardly depends on
+that of the rows; it is some hundred to some thousand. Where d x d factors are affordable
+`ReducedProgram` is quicker in most families, and exact.
 
 Reference: Chambolle, Ehrhardt, Richtarik, Schoenlieb, "Stochastic primal-dual hybrid gradient
 algorithm with arbitrary sampling and imaging applications", 2018. Diagonal steps: Pock, Chambolle,
