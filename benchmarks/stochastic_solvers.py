@@ -10,14 +10,16 @@ program to relative tolerances of 1e-3, and 1e-5 where that proves too little.
 
 Families: slippery grids with macro-cell costs, garnets (random worlds), and the network of four
 queues with its explicit laws. Features are `jm.features.partition` with as many cells as make about
-the wanted number of features; in queues they are the rows of `jm.features.factored`. The seeds of
-the instances are named in the table. CPU seconds of one thread, features and compilation not
-included. A solver that has not proven it after --limit CPU seconds is shown as > with the error
-that it has proven by then; PDLP, which cannot be asked for CPU seconds, has four times as many of
-the clock.
+the wanted number of features, four entries a row; in the family "bumps" Gaussian bumps times visits
+on the same grids, stored densely; in queues the rows of `jm.features.factored`. The seeds of
+the instances are named in the table. CPU seconds of one thread; features, the target and
+compilation not included. A solver that has not proven it after --limit CPU seconds is shown as >
+with the error that it has proven by then; PDLP, which cannot be asked for CPU seconds, has four
+times as many of the clock.
 """
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -33,8 +35,7 @@ from journeyman.features.base import every_action
 from journeyman.progress import Event
 from journeyman.solvers.exact.occupancy_program import LinearModel
 from journeyman.solvers.reduced.box_dual import box_dual
-from journeyman.solvers.reduced.solution import ReducedSolution
-from journeyman.solvers.reduced.stochastic_subgradient import wanted_accuracy
+from journeyman.solvers.reduced.solution import ReducedSolution, wanted_accuracy
 
 SOLVERS = ("ReducedProgram", "StochasticPrimalDual", "SGD-AL", "PDLP")
 
@@ -75,9 +76,13 @@ class Outcome(NamedTuple):
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--families", nargs="*", default=["grid", "garnet", "queue"])
+    parser.add_argument(
+        "--families", nargs="*", default=["grid", "garnet", "queue"],
+        choices=["grid", "bumps", "garnet", "queue"],
+    )  # fmt: skip
     parser.add_argument("--features", type=int, nargs="*", default=[64, 256, 1024])
     parser.add_argument("--sizes", type=int, nargs="*", default=[16, 24, 32], help="of grids")
+    parser.add_argument("--states", type=int, nargs="*", default=[400, 1500], help="of garnets")
     parser.add_argument("--seeds", type=int, nargs="*", default=[11, 12])
     parser.add_argument("--solvers", nargs="*", default=list(SOLVERS), choices=SOLVERS)
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds of a solver")
@@ -90,6 +95,7 @@ def main(arguments: Sequence[str]) -> None:
     _compile(options.solvers)
     times: dict[str, list[Outcome]] = {name: [] for name in options.solvers}
     for instance in _instances(options):
+        instance.problem.target  # noqa: B018  computed once for all
         found = {name: _outcome(name, instance, options.limit) for name in options.solvers}
         for name, outcome in found.items():
             times[name].append(outcome)
@@ -111,16 +117,16 @@ def main(arguments: Sequence[str]) -> None:
 def _instances(options: argparse.Namespace) -> Iterator[Instance]:
     for seed in options.seeds:
         for count in options.features:
-            if "grid" in options.families:
-                for size in options.sizes:
-                    if count <= size * size * 4:
-                        yield _grid(size, count, seed)
-            if "garnet" in options.families:
-                for states in (400, 1500):
-                    if count <= states * 4:
-                        yield _garnet(states, count, seed)
-            if "queue" in options.families:
-                yield _queue(count, seed)
+            for family in options.families:
+                if family == "queue":
+                    yield _queue(count, seed)
+                elif family == "garnet":
+                    many = [states for states in options.states if count <= 4 * states]
+                    yield from (_garnet(states, count, seed) for states in many)
+                else:
+                    made = {"grid": _grid, "bumps": _bumps}[family]
+                    many = [size for size in options.sizes if count <= 4 * size * size]
+                    yield from (made(size, count, seed) for size in many)
 
 
 def _grid(size: int, count: int, seed: int) -> Instance:
@@ -128,6 +134,25 @@ def _grid(size: int, count: int, seed: int) -> Instance:
     demos = jm.record(world, expert, trajectories=200, horizon=150, seed=seed)
     features = jm.features.partition(world, demos, num_cells=count // 4)
     name = f"grid {size} x {size}, seed {seed}"
+    return Instance(name, jm.Apprenticeship(world, basis, demos), features)
+
+
+def _bumps(size: int, count: int, seed: int) -> Instance:
+    """K_j(x) base(x) for each action: bumps K_j of 0.6 cells, base the visits smoothed by them."""
+    world, basis, expert = jm.gallery.grid(size, macro_cells=4, seed=seed)
+    demos = jm.record(world, expert, trajectories=200, horizon=150, seed=seed)
+    cells = max(2, round(math.sqrt(count / 4)))
+    places = np.arange(size)
+    centres = (np.arange(cells) + 0.5) * size / cells - 0.5
+    along = np.exp(-(((places[:, None] - centres) / (0.6 * size / cells)) ** 2) / 2)
+    bumps = np.array(np.kron(along, along), dtype=float)
+    bumps /= bumps.sum(axis=1, keepdims=True)
+    visits = np.bincount(demos.states, minlength=world.num_states).astype(float)
+    base = bumps @ (bumps.T @ visits / bumps.sum(axis=0))
+    base = 0.9 * base / base.sum() + 0.1 / base.size
+    matrix = np.kron(bumps * base[:, None], np.eye(4))
+    features = jm.features.Features(matrix).normalised(world)
+    name = f"bumps {size} x {size}, seed {seed}"
     return Instance(name, jm.Apprenticeship(world, basis, demos), features)
 
 

@@ -38,7 +38,7 @@ def vector_kernel(function: Function) -> Function:
 
 
 def _compile(function: Function, **options: Any) -> Function:
-    options["error_model"] = "numpy"
+    options |= {"error_model": "numpy", "nogil": True}  # threads may run kernels side by side
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # numba found no directory it may write its cache to

@@ -64,7 +64,7 @@ class Reduced:
         """Laws of the rows, by a rule."""
         return rule.laws(self)
 
-    @property
+    @cached_property
     def mixture_radius(self) -> float:
         """A ball of coefficients that holds every mixture of the columns."""
         return self.features.mixture_radius(self.problem.world)

@@ -1,5 +1,7 @@
 """The interior point on box programs by themselves, without worlds around the figures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ import journeyman as jm
 from journeyman.features.base import Features
 from journeyman.problem.reduced import ExactPenalty, Reduced
 from journeyman.solvers.norm_cone import ConePoint, ConeStep, Scaling
+from journeyman.solvers.reduced import dual_repair
 from journeyman.solvers.reduced.box_dual import box_dual, run_clarabel, run_highs
 from journeyman.solvers.reduced.dual_repair import gram_of, repaired, stored
 from journeyman.solvers.reduced.interior_point import run_interior_point
@@ -34,7 +37,7 @@ def random_box(seed, *, density=1.0, num_features=5, cost_class=None, num_states
 
 def relative_gap(box, point):
     loss = box.loss(point.x)
-    bound = box.lower_bound(point.v, 2 * max(1, np.linalg.norm(point.x)))
+    bound = box.lower_bound(point.v, box.radius(point.x))
     return (loss - bound) / box.unit(loss)
 
 
@@ -82,6 +85,19 @@ def test_the_weighted_gram_matrix(density):
     np.testing.assert_allclose(box.adjoint(weights), rows.T @ weights, atol=1e-10)
     x = np.arange(float(box.slope.size))
     np.testing.assert_allclose(box.apply(x), rows @ x, atol=1e-10)
+
+
+@pytest.mark.parametrize("density", [0.02, 0.9])
+def test_threads_change_no_bits(monkeypatch, density):
+    box = stored(random_box(1, density=density, num_features=9))
+    weights = np.random.default_rng(0).exponential(size=box.num_rows)
+    whole = gram_of(box, weights)
+    monkeypatch.setattr(dual_repair, "SHARED_ROWS", 1)
+    shared = gram_of(box, weights)
+    np.testing.assert_allclose(np.tril(shared), np.tril(whole), rtol=1e-12, atol=1e-10)
+    for threads in (2, 3):
+        found = gram_of(replace(box, threads=threads), weights)
+        assert np.array_equal(np.tril(found), np.tril(shared))
 
 
 def test_sparse_rows_are_stored_densely_when_they_are_full():

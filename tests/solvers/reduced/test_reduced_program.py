@@ -15,6 +15,7 @@ import journeyman as jm
 from journeyman.features.base import Features
 from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty
 from journeyman.problem.surrogate import Surrogate, reduced_lower_bound
+from journeyman.solvers.reduced import reduced_program as module
 from journeyman.solvers.reduced.box_dual import box_dual, steepest_fall
 from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram, slope_at_infinity
 from journeyman.solvers.running import Watch
@@ -113,7 +114,8 @@ def test_loss_and_bound_are_recomputed_and_meet(drawn):
     surrogate = Surrogate(Reduced(problem, features), ExactPenalty())
     assert found.loss == surrogate.value(found.coefficients)
     assert found.loss_lower_bound == reduced_lower_bound(surrogate, found.witness, found.radius)
-    assert found.radius == 2 * max(1, np.linalg.norm(found.coefficients))
+    mixtures = features.mixture_radius(problem.world)
+    assert found.radius == max(mixtures, 2 * np.linalg.norm(found.coefficients))
     assert (answer.status is jm.Status.CONVERGED) == (found.relative_gap <= 1e-8)
     assert answer.status is jm.Status.CONVERGED or problem.world.discount > 0.999
 
@@ -336,3 +338,25 @@ def test_features_of_another_world_are_refused():
 def test_a_bare_matrix_is_refused():
     with pytest.raises(jm.errors.InvalidSolver, match="Features"):
         ReducedProgram(np.eye(3))
+
+
+def test_dense_factors_are_for_few_features_and_for_such_that_overlap(monkeypatch):
+    rng = np.random.default_rng(0)
+    local = sparse.diags_array([1.0, 1.0], offsets=[0, 1], shape=(50, 40), format="csr")
+    mixed = sparse.random_array((50, 40), density=0.3, rng=rng, format="csr")
+    exact = [(abs(rows).T @ abs(rows)).nnz / 40**2 for rows in (local, mixed)]
+    assert [module.filling(rows) for rows in (local, mixed)] == exact
+    assert module.filling(mixed.toarray()) == 1.0
+    monkeypatch.setattr(module, "FILLING_ROWS", 7)
+    assert 0 < module.filling(mixed) <= exact[1]
+
+    problem = random_problem(0, num_states=30)
+    features = random_features(problem, 0)
+    engines = []
+    for many, most in ((100, 100), (1, 100), (1, 1)):
+        monkeypatch.setattr(module, "MANY_FEATURES", many)
+        monkeypatch.setattr(module, "MOST_FEATURES", most)
+        answer = jm.solve(problem, ReducedProgram(features))
+        assert answer.status is jm.Status.CONVERGED
+        engines.append(answer.engine.split()[0])
+    assert engines == ["interior", "interior", "HiGHS"]

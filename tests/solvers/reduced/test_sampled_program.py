@@ -1,5 +1,8 @@
 """The sampled program: unbiased by enumeration, near the optimum, the same for the same seed."""
 
+import signal
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,15 +14,18 @@ import journeyman as jm
 from journeyman.features.base import Features
 from journeyman.problem.reduced import ExactPenalty, FeatureMass, Reduced, RowNorms, UniformRows
 from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.reduced import sampled_program as module
 from journeyman.solvers.reduced.box_dual import SelectedRows, box_dual
-from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram
+from journeyman.solvers.reduced.reduced_program import Hard, ReducedProgram, solve_box
 from journeyman.solvers.reduced.sampled_program import (
     SampledProgram,
     draw,
     fresh_rows,
     listed_rows,
     sampled_box,
+    sampled_loss,
 )
+from journeyman.solvers.running import Watch
 from journeyman.testing import random_problem
 from journeyman.testing.strategies import problems, seeds
 
@@ -168,3 +174,82 @@ def test_the_same_seed_gives_the_same_answer():
 def test_what_cannot_be_used_is_refused(arguments, message):
     with pytest.raises(jm.errors.InvalidSolver, match=message):
         SampledProgram(Features([[1.0]]), seed=0, **arguments)
+
+
+def grid_problem(seed):
+    world, basis, expert = jm.gallery.grid(8, macro_cells=2, seed=seed)
+    demos = jm.record(world, expert, trajectories=30, horizon=60, seed=seed)
+    problem = jm.Apprenticeship(world, basis, demos)
+    return problem, jm.features.partition(world, demos, num_cells=8)
+
+
+@every_class
+def test_the_sampled_loss_of_coefficients_is_that_of_their_program(kind):
+    problem = random_problem(3, kind(), num_budgets=1)
+    surrogate = Surrogate(Reduced(problem, features_of(problem, based=True)), ExactPenalty())
+    rows = draw(surrogate, 40, np.random.default_rng(0))
+    theta = np.array([0.3, -0.2, 0.4])
+    expected = loss_of(sampled_box(surrogate, rows), theta)
+    assert sampled_loss(surrogate, rows, theta) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_excess_is_on_average_at_least_the_error_of_the_stage_before():
+    problem, features = grid_problem(0)
+    least = jm.solve(problem, ReducedProgram(features)).reduced.loss
+    excesses, errors = [], []
+    for seed in range(12):
+        before = jm.solve(problem, SampledProgram(features, seed=seed, num_rows=100)).reduced
+        surrogate = before.surrogate
+        rows = draw(surrogate, 400, np.random.default_rng(1000 + seed))
+        box = sampled_box(surrogate, rows)
+        point = solve_box(box, Watch("test", lambda _: None), None, 1, 1e-8)
+        lowest = sampled_loss(surrogate, rows, box.coefficients(point.x))
+        excesses.append(sampled_loss(surrogate, rows, before.coefficients) - lowest)
+        errors.append(before.loss - least)
+    assert min(excesses) >= -1e-6 * problem.gap_scale
+    spread = np.std(np.subtract(excesses, errors), ddof=1) / np.sqrt(12)
+    assert np.mean(excesses) >= np.mean(errors) - 2 * spread
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_grow_until_those_drawn_anew_agree(seed):
+    problem, features = grid_problem(seed)
+    answer = jm.solve(problem, SampledProgram(features, seed=seed))
+    found = answer.reduced
+    wanted = max(0.05 * found.loss, 0.0025 * problem.gap_scale)
+    assert answer.status is jm.Status.CONVERGED
+    assert answer.work.iterations >= 2
+    assert -1e-6 * problem.gap_scale <= found.sampled_excess <= 1.1 * wanted
+    least = jm.solve(problem, ReducedProgram(features)).reduced.loss
+    assert least - 1e-6 <= found.loss <= least + wanted
+    again = jm.solve(problem, SampledProgram(features, seed=seed)).reduced
+    assert np.array_equal(found.coefficients, again.coefficients)
+    loose = jm.solve(problem, SampledProgram(features, seed=seed, accuracy=problem.gap_scale))
+    assert loose.work.iterations == 2
+
+
+def test_rows_do_not_grow_without_end(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 40_000)
+    problem, features = grid_problem(0)
+    answer = jm.solve(problem, SampledProgram(features, seed=0, accuracy=0.0))
+    assert answer.status is jm.Status.STEP_LIMIT
+    assert answer.work.iterations == 3
+    one = jm.solve(problem, SampledProgram(features, seed=0, num_rows=500))
+    assert one.work.iterations == 1
+    assert one.reduced.sampled_excess is None
+
+
+def test_a_stage_that_is_cut_short_does_not_replace_a_better_one_before():
+    problem, features = grid_problem(0)
+    events = []
+
+    def stop_in_second_stage(event):
+        events.append(event)
+        if [one.iteration for one in events].count(0) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    solver = SampledProgram(features, seed=0, accuracy=0.0)
+    answer = jm.solve(problem, solver, observer=stop_in_second_stage)
+    assert answer.status is jm.Status.INTERRUPTED
+    first = jm.solve(problem, replace(solver, num_rows=2000))
+    assert np.array_equal(answer.reduced.coefficients, first.reduced.coefficients)

@@ -40,12 +40,9 @@ def some_features(problem, count=5, seed=0, *, sparse=False):
 
 
 def compared(problem, features, accuracy=None):
-    """The least loss, and an answer whose ball has the coefficients that attain it."""
+    """The least loss, and an answer with the default ball, which must not bind."""
     least = jm.solve(problem, jm.ReducedProgram(features, PENALTY)).reduced
-    radius = 1.01 * max(
-        features.mixture_radius(problem.world), float(np.linalg.norm(least.coefficients))
-    )
-    solver = StochasticPrimalDual(features, PENALTY, radius, accuracy=accuracy)
+    solver = StochasticPrimalDual(features, PENALTY, accuracy=accuracy)
     return least, jm.solve(problem, solver)
 
 
@@ -230,6 +227,25 @@ def test_interrupted_within_an_epoch_it_goes_on_with_the_same_bits(
     assert same(jm.solve(grid_problem, resumable), whole)
 
 
+def test_interrupted_where_a_look_is_due_it_takes_the_look_first(
+    tmp_path, grid_problem, grid_features
+):
+    solver = StochasticPrimalDual(grid_features, epochs=60, accuracy=0.0)
+    whole = jm.solve(grid_problem, solver)
+    surrogate = Surrogate(Reduced(grid_problem, grid_features))
+    due = module.FIRST_LOOK * module.Saddle(surrogate, 1.0, 0, 0).program.num_blocks
+    resumable = replace(solver, checkpoint=tmp_path / "state.npz")
+
+    def interrupt(event):
+        if event.iteration == due:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopped = jm.solve(grid_problem, resumable, observer=interrupt)
+    assert stopped.status is jm.Status.INTERRUPTED
+    assert stopped.work.iterations == due
+    assert same(jm.solve(grid_problem, resumable), whole)
+
+
 def test_a_converged_run_is_not_continued_and_another_one_is_refused(
     tmp_path, grid_problem, grid_features
 ):
@@ -251,6 +267,41 @@ def test_a_time_limit_ends_with_bounds_that_hold(grid_problem, grid_features):
     assert answer.reduced.loss_lower_bound <= least + 1e-9 <= answer.reduced.loss + 2e-9
     assert answer.value <= answer.reduced.loss + 1e-9 * grid_problem.gap_scale
     assert np.linalg.norm(answer.reduced.coefficients) <= answer.reduced.radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["rotated", "differences"])
+def test_the_ball_grows_with_coefficients_that_leave_the_mixtures(kind, grid_problem, tmp_path):
+    """Signed columns: the same measures, by coefficients that are longer."""
+    cells = partition(grid_problem.world, grid_problem.demonstrations, num_cells=4)
+    mixing = np.eye(cells.num_features) - np.eye(cells.num_features, k=1)
+    if kind == "rotated":
+        mixing = np.linalg.qr(np.random.default_rng(1).normal(size=mixing.shape))[0]
+    features = Features(cells.matrix.toarray() @ mixing).normalised(grid_problem.world)
+    exact = jm.solve(grid_problem, jm.ReducedProgram(features)).reduced
+    assert np.linalg.norm(exact.coefficients) > 1.2 * features.mixture_radius(grid_problem.world)
+    solver = StochasticPrimalDual(features, checkpoint=tmp_path / "state.npz")
+    answer = jm.solve(grid_problem, solver)
+    found = answer.reduced
+    assert answer.status is jm.Status.CONVERGED
+    assert found.loss_lower_bound <= exact.loss + 1e-9 <= found.loss + 2e-9
+    assert found.radius >= 2 * np.linalg.norm(found.coefficients)
+    bound = reduced_lower_bound(found.surrogate, found.witness, found.radius)
+    assert found.loss_lower_bound == pytest.approx(bound, rel=1e-12)
+    held = jm.solve(grid_problem, replace(solver, radius=1.0, checkpoint=None)).reduced
+    assert held.radius == 1.0  # a ball that is given stays as it is
+    assert held.loss > 1.1 * exact.loss
+    again = jm.solve(grid_problem, solver)
+    assert same(answer, again)
+
+
+def test_a_loss_without_end_is_reported_as_such():
+    problem = random_problem(4, jm.Simplex(), num_costs=3)
+    features, penalty = some_features(problem), jm.solvers.SinglePenalty(1e-3)
+    program = jm.solve(problem, jm.ReducedProgram(features, penalty))
+    answer = jm.solve(problem, StochasticPrimalDual(features, penalty))
+    assert program.status is answer.status is jm.Status.UNBOUNDED
+    held = jm.solve(problem, StochasticPrimalDual(features, penalty, radius=2.0))
+    assert held.status is jm.Status.CONVERGED
 
 
 def test_progress_has_both_bounds_and_the_trace_is_monotone(grid_problem, grid_features):

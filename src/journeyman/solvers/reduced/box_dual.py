@@ -61,6 +61,8 @@ class BoxDual:
     slope: FloatArray
     constant: float
     chosen: WeightSet
+    threads: int = 1
+    """For Gram matrices of the rows."""
 
     @property
     def num_rows(self) -> int:
@@ -113,8 +115,8 @@ class BoxDual:
         return inside
 
     def radius(self, x: FloatArray) -> float:
-        """Of the coefficients that a bound is about: twice those of x, and at least 2."""
-        return 2 * max(1.0, float(np.linalg.norm(self.coefficients(x))))
+        """Of the coefficients that a bound is about."""
+        return max(self.reduced.mixture_radius, 2 * float(np.linalg.norm(self.coefficients(x))))
 
     def shortfall(self, x: FloatArray, spare: FloatArray) -> float:
         """What it costs a bound at x that the equations are missed by `spare`."""

@@ -16,6 +16,7 @@ Cost: the products A' S A and one d x d factorisation per round, about `DualRepa
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -23,9 +24,11 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.compiled import kernel
+from journeyman.execution import sum_in_order
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.reduced.box_dual import BoxDual
 
@@ -172,16 +175,19 @@ def stored_rows(block: Matrix) -> Matrix:
     return rows
 
 
-def add_gram(block: Matrix, weights: FloatArray, total: FloatArray) -> None:
-    """total += block' diag(weights) block, of which only the lower triangle counts.
+def add_gram(block: Matrix, weights: FloatArray, total: FloatArray, first: int = 0) -> None:
+    """total += block' diag(weights) block, of which only the lower triangle counts, over as many
+    rows from `first` on as there are weights.
 
     Dense rows are weighted in pieces that stay in the cache and handed to BLAS, M d^2 products;
     sparse rows add their products one by one, which is quicker while they are few.
     """
+    last = first + weights.size
     if isinstance(block, np.ndarray):
-        _add_dense_gram(block, weights, total)
+        _add_dense_gram(block[first:last], weights, total)
     else:
-        _add_sparse_gram(block.indptr, block.indices, block.data, weights, total)
+        heads = block.indptr[first : last + 1]
+        _add_sparse_gram(heads, block.indices, block.data, weights, total)
 
 
 def factored_gram(gram: FloatArray) -> Solve:
@@ -217,13 +223,20 @@ def seconds(block: Matrix) -> float:
 
 
 def _add_dense_gram(block: FloatArray, weights: FloatArray, total: FloatArray) -> None:
+    """By BLAS, which adds to the lower triangle in place: NumPy's product would mirror it, and make
+    a second matrix of every piece."""
+    if not total.flags.c_contiguous:
+        own = np.zeros(total.shape)
+        _add_dense_gram(block, weights, own)
+        total += own
+        return
     size, width = block.shape
     height = max(1, min(size, PIECE // max(1, width)))
     roots, buffer = np.sqrt(weights)[:, np.newaxis], np.empty((height, width))
     for start in range(0, size, height):
         piece = block[start : start + height]
         weighted = np.multiply(piece, roots[start : start + height], out=buffer[: len(piece)])
-        total += weighted.T @ weighted
+        dsyrk(1.0, weighted.T, beta=1.0, c=total.T, overwrite_c=True)
 
 
 @kernel
@@ -271,14 +284,28 @@ def repaired(box: BoxDual, v: FloatArray, radius: float) -> FloatArray:
     return best
 
 
+SHARES, SHARED_ROWS = 2, 20_000
+"""A Gram matrix of that many rows is the sum of so many, which threads may make at once."""
+
+
 def gram_of(box: BoxDual, weights: FloatArray) -> FloatArray:
     """A' diag(weights) A, of which only the lower triangle counts."""
-    total, start = np.zeros((box.slope.size, box.slope.size)), 0
-    for block in box.blocks:
-        size, width = block.shape
-        add_gram(block, weights[start : start + size], total[:width, :width])
-        start += size
-    return total
+    shares = SHARES if box.num_rows >= SHARED_ROWS else 1
+
+    def part(share: int) -> FloatArray:
+        total, start = np.zeros((box.slope.size, box.slope.size)), 0
+        for block in box.blocks:
+            size, width = block.shape
+            first, last = size * share // shares, size * (share + 1) // shares
+            held = weights[start + first : start + last]
+            add_gram(block, held, total[:width, :width], first)
+            start += size
+        return total
+
+    if box.threads == 1 or shares == 1:
+        return sum_in_order(map(part, range(shares)))
+    with ThreadPoolExecutor(min(box.threads, shares)) as threads:
+        return sum_in_order(threads.map(part, range(shares)))
 
 
 def stored(box: BoxDual) -> BoxDual:

@@ -23,9 +23,10 @@ ever, and its bound holds within its radius. In double precision the loss itself
 that can exceed the tolerance, and the answer is INACCURATE.
 
 Cost. The dual has one equation per feature and one boxed variable per pair, state, budget and cost:
-`l1_interior_point` solves it in time linear in their number. HiGHS (on request, for `Hard`, beyond
-some thousand features, and when accuracy is not reached) and, for the Euclidean ball, Clarabel
-solve the same box program. A dual point that misses its equations is repaired before it is judged.
+`interior_point` solves it in time linear in their number. HiGHS (on request, for `Hard`, for some
+thousand features that hardly overlap, and when accuracy is not reached) and, for the Euclidean
+ball, Clarabel solve the same box program. A dual point that misses its equations is repaired before
+it is judged.
 
 Reference: Kamoutsi, Banjac, Lygeros, "Stochastic convex optimization for provably efficient
 apprenticeship learning", 2021.
@@ -37,8 +38,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
-from journeyman.arrays import FloatArray, require_between
+from journeyman.arrays import FloatArray, Matrix, require_between
 from journeyman.errors import InvalidSolver
 from journeyman.features.base import Features
 from journeyman.problem import Apprenticeship, Forward
@@ -63,8 +65,11 @@ from journeyman.solvers.running import (
     require_time_limit,
 )
 
-MANY_FEATURES = 3000
-"""Beyond this the dense d x d factor of the interior point is left to a sparse engine."""
+MANY_FEATURES, MOST_FEATURES = 3000, 6000
+"""Beyond the first the dense d x d factor of the interior point is left to a sparse engine if the
+Gram matrix is sparse, beyond the second in any case: it takes a second, and a gigabyte."""
+FULL, FILLING_ROWS = 0.1, 2000
+"""Share of entries from which a Gram matrix is not sparse, and rows that are looked at for it."""
 ROUNDING = 1e-12
 """Relative to the sizes of its terms, what is allowed for the rounding of a sum."""
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -85,7 +90,7 @@ class ReducedProgram:
             in the paper, or `Hard()`.
         engine: of HiGHS; by default the interior point written for this program. With an engine
             the Euclidean ball uses Clarabel instead.
-        threads: for HiGHS and Clarabel; the interior point follows the BLAS settings.
+        threads: for HiGHS, Clarabel and the interior point, whose bits do not depend on them.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of loss and lower bound, relative to max(|loss|, 2N).
 
@@ -188,6 +193,7 @@ def solve_box(
     from journeyman.solvers.reduced.dual_repair import repaired
 
     best, least, accurate = None, np.inf, False
+    box = replace(box, threads=threads)
     for found in _engines(box, watch, engine, threads, tolerance):
         usable = _usable(box, found)
         loss, radius = box.loss(usable.x), box.radius(usable.x)
@@ -279,11 +285,30 @@ def _engines(
     box: BoxDual, watch: Watch, engine: Engine | None, threads: int, tolerance: float
 ) -> Iterator[BoxPoint]:
     """Points of one engine after the other, as long as they are asked for."""
-    if engine is None and box.is_boxed and box.slope.size <= MANY_FEATURES:
+    if engine is None and box.is_boxed and _has_dense_factor(box):
         from journeyman.solvers.reduced.interior_point import run_interior_point
 
         yield run_interior_point(box, watch, tolerance)
     yield from _general_engines(box, watch, engine, threads)
+
+
+def _has_dense_factor(box: BoxDual) -> bool:
+    """Whether a dense factor is quicker than a sparse one, which would fill up."""
+    size = box.slope.size
+    if size <= MANY_FEATURES:
+        return True
+    return size <= MOST_FEATURES and filling(box.blocks[1]) >= FULL
+
+
+def filling(rows: Matrix) -> float:
+    """Share of the entries of rows'rows that are not zero, at least: from some of the rows."""
+    if not sparse.issparse(rows):
+        return 1.0
+    some = sparse.csr_array(rows)[:: 1 + rows.shape[0] // FILLING_ROWS]
+    pattern = sparse.csr_array(
+        (np.ones(some.nnz, np.float32), some.indices, some.indptr), shape=some.shape
+    )
+    return float((pattern.T @ pattern).nnz / rows.shape[1] ** 2)
 
 
 def _general_engines(

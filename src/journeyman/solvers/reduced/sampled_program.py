@@ -14,18 +14,31 @@ What is averaged there is the difference to theta = 0, whose penalties are known
 
     [Phi_s theta - floor_s]- - [-floor_s]-,      |D_y theta - nu_y| - |nu_y|,
 
-so a term is at most its row norm times |theta|_2, and rows that are zero need not be drawn. OPTIMAL
-means that the *sampled* program is solved to `tolerance`; loss and lower bound of `answer.reduced`
-are those of all rows.
+so a term is at most its row norm times |theta|_2, and rows that are zero need not be drawn. Loss
+and lower bound of `answer.reduced` are those of all rows, where these can be listed.
 
-Cost. As `ReducedProgram` with at most 2n rows, however many pairs there are.
+How many rows are enough? By default n grows, n_1 = 2,000 or 4 rows a feature, n_{k+1} = 4 n_k, each
+time with rows drawn anew. On those of stage k + 1, which theta_k has not seen,
+
+    excess = L_{k+1}(theta_k) - min L_{k+1},     E excess >= L(theta_k) - min L,
+
+where L_k is the sampled loss: the first term is unbiased, the minimum optimistic. It is never
+negative, and noise that both terms share cancels. CONVERGED means that it is at most `accuracy`, by
+default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount); the answer is theta_{k+1},
+which has seen four times as many rows. With `num_rows` given there is one stage, and CONVERGED
+means that its program is solved to `tolerance`.
+
+Cost. As `ReducedProgram` with at most 2n rows, however many pairs there are; all stages together
+cost a third more than the last.
 
 Reference: Shapiro, Dentcheva and Ruszczynski, "Lectures on stochastic programming", 2009, chapter 5
-(sample average approximation).
+(sample average approximation). Excess: Mak, Morton, Wood, "Monte Carlo bounding techniques for
+determining solution quality in stochastic programs", 1999.
 """
 
 import time
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,13 +48,27 @@ from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty, RowNorms, RowSampling
 from journeyman.problem.surrogate import Surrogate
-from journeyman.solvers.answer import Answer, Details
+from journeyman.solvers.answer import Answer, Details, Work
 from journeyman.solvers.exact.engines import Engine
-from journeyman.solvers.reduced.box_dual import BoxDual, SelectedRows, box_dual
+from journeyman.solvers.reduced.box_dual import BoxDual, BoxPoint, SelectedRows, box_dual
 from journeyman.solvers.reduced.reduced_program import check_limits, reduced_solution, solve_box
-from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
-from journeyman.solvers.running import Status, Watch, require_count, require_kind
+from journeyman.solvers.reduced.solution import (
+    ReducedSolution,
+    policy_solution,
+    wanted_accuracy,
+)
+from journeyman.solvers.running import (
+    Status,
+    Watch,
+    require_count,
+    require_kind,
+    require_not_negative,
+)
 from journeyman.world.levels import Level
+
+FIRST_ROWS, ROWS_A_FEATURE, ROWS_GROWTH, MOST_ROWS = 2_000, 4, 4, 200_000
+"""Of the first stage, at least, and for each feature; the factor from each stage to the next; and
+how many there may be at most."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +79,8 @@ class SampledProgram:
         features: the columns to combine; `DrawnFeatures` in a world of callables (there
             `sampling` is of no use: rows are drawn from the features).
         seed: of the draws; the same seed gives the same answer.
-        num_rows: pairs drawn, and states drawn.
+        num_rows: pairs drawn, and states drawn; None is as many as `accuracy` takes.
+        accuracy: the excess that is small enough; None is the default of the module.
         fresh_rows: further pairs and states to estimate the loss on, at least 2.
         penalty: `ExactPenalty()` or `SinglePenalty(x)`.
         sampling: the laws q1 and q2; row norms are optimal.
@@ -69,7 +97,8 @@ class SampledProgram:
 
     features: Features | DrawnFeatures
     seed: int = field(kw_only=True)
-    num_rows: int = 10_000
+    num_rows: int | None = None
+    accuracy: float | None = None
     fresh_rows: int = 10_000
     penalty: Penalty = field(default_factory=ExactPenalty)
     sampling: RowSampling = field(default_factory=RowNorms)
@@ -85,7 +114,10 @@ class SampledProgram:
             "features", self.features, Features | DrawnFeatures, "Give jm.features.Features(matrix)"
         )
         require_kind("sampling", self.sampling, RowSampling, "Give for example RowNorms()")
-        require_count("num_rows", self.num_rows)
+        if self.num_rows is not None:
+            require_count("num_rows", self.num_rows)
+        if self.accuracy is not None:
+            require_not_negative("accuracy", self.accuracy)
         require_count("fresh_rows", self.fresh_rows, least=2)
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
@@ -100,30 +132,82 @@ class SampledProgram:
         reduced = reduced_of(problem, self.features, int(self.seed))
         surrogate = Surrogate(reduced, self.penalty, self.sampling)
         rng = np.random.default_rng(self.seed)
-        box = sampled_box(surrogate, draw(surrogate, self.num_rows, rng))
-        built = time.perf_counter()
-        found = solve_box(box, watch, self.engine, self.threads, self.tolerance)
-        status = Status.CONVERGED if found.status is Status.OPTIMAL else found.status
+        found = self._solve(surrogate, rng, watch)
+        box, point = found.box, found.point
         if isinstance(reduced, DrawnReduced):
-            theta, fresh = box.coefficients(found.x), fresh_rows(surrogate, self.fresh_rows, rng)
-            solution = ReducedSolution.estimated(surrogate, theta, fresh, box.radius(found.x))
+            theta, fresh = box.coefficients(point.x), fresh_rows(surrogate, self.fresh_rows, rng)
+            solution = ReducedSolution.estimated(surrogate, theta, fresh, box.radius(point.x))
         else:
-            solution = reduced_solution(surrogate, box, found)
+            solution = reduced_solution(surrogate, box, point)
             fresh = fresh_rows(surrogate, self.fresh_rows, rng)
             mean, error = surrogate.estimate(solution.coefficients, fresh)
             solution = replace(solution, sampled_loss=mean, sampled_error=error)
+        solution = replace(solution, sampled_excess=found.excess)
         return Answer(
-            problem, status, found.engine, policy_solution(solution), Details(reduced=solution),
-            build_seconds=built - started, solve_seconds=time.perf_counter() - built,
-            log=found.log,
+            problem, found.status, point.engine, policy_solution(solution),
+            Details(reduced=solution, work=Work(iterations=found.stages)),
+            build_seconds=found.built - started, solve_seconds=time.perf_counter() - found.built,
+            log=point.log,
         )  # fmt: skip
 
+    def _solve(self, surrogate: Surrogate, rng: np.random.Generator, watch: Watch) -> "_Found":
+        """Stage after stage, up to the one that shows the stage before to have been accurate."""
+        num_rows = self.num_rows or max(FIRST_ROWS, ROWS_A_FEATURE * surrogate.num_features)
+        before, excess, stage, built = None, None, 0, 0.0
+        while True:
+            rows = draw(surrogate, num_rows, rng, stage)
+            box, stage = sampled_box(surrogate, rows), stage + 1
+            built = built or time.perf_counter()
+            point = solve_box(box, watch, self.engine, self.threads, self.tolerance)
+            status = Status.CONVERGED if point.status is Status.OPTIMAL else point.status
+            if before is not None:
+                level = sampled_loss(surrogate, rows, box.coefficients(before.x))
+                least = sampled_loss(surrogate, rows, box.coefficients(point.x))
+                if status is not Status.CONVERGED and level < least:  # cut short
+                    point, least = before, level
+                excess = level - least
+            if self.num_rows or status is not Status.CONVERGED:
+                break
+            problem = surrogate.reduced.problem
+            if excess is not None and excess <= wanted_accuracy(self.accuracy, least, problem):
+                break
+            if num_rows * ROWS_GROWTH > MOST_ROWS:
+                status = Status.STEP_LIMIT
+                break
+            before, num_rows = point, num_rows * ROWS_GROWTH
+        return _Found(box, point, status, excess, stage, built)
 
-def draw(surrogate: Surrogate, num_rows: int, rng: np.random.Generator) -> SelectedRows:
+
+class _Found(NamedTuple):
+    """The last stage: its program and point, how it ended, and when the first began."""
+
+    box: BoxDual
+    point: BoxPoint
+    status: Status
+    excess: float | None
+    stages: int
+    built: float
+
+
+def sampled_loss(surrogate: Surrogate, selected: SelectedRows, theta: FloatArray) -> float:
+    """The loss as it shows on selected rows, exact at theta = 0."""
+    reduced, penalties, rows = surrogate.reduced, surrogate.penalties, selected.rows
+    negative = np.maximum(rows.floor - rows.pair_rows @ theta, 0.0)
+    violated = np.abs(rows.flow_rows @ theta - rows.flow_target)
+    overspent = np.maximum(reduced.budget_rows @ theta - reduced.budget_limits, 0.0).sum()
+    gap = reduced.problem.cost_class.gap(reduced.matching @ theta - reduced.matching_target)
+    found = gap + penalties.budgets * overspent + _missing(surrogate, selected)
+    found += penalties.pairs * (selected.pair_weights @ negative)
+    return float(found + penalties.flow * (selected.state_weights @ violated))
+
+
+def draw(
+    surrogate: Surrogate, num_rows: int, rng: np.random.Generator, block: int = 0
+) -> SelectedRows:
     """`num_rows` pairs and as many states, each with the sum of its weights 1/(n q)."""
     reduced, laws = surrogate.reduced, surrogate.laws
     if isinstance(reduced, DrawnReduced):
-        rows, nowhere = reduced.drawn(num_rows, LEARNING, 0), np.zeros(0, dtype=np.int64)
+        rows, nowhere = reduced.drawn(num_rows, LEARNING, block), np.zeros(0, dtype=np.int64)
         return SelectedRows(
             rows, 1 / (num_rows * rows.pair_law), 1 / (num_rows * rows.flow_law), nowhere, nowhere
         )
@@ -143,13 +227,17 @@ def fresh_rows(surrogate: Surrogate, count: int, rng: np.random.Generator) -> Dr
 
 def sampled_box(surrogate: Surrogate, selected: SelectedRows) -> BoxDual:
     """The box program of the rows; its constant makes the sampled loss exact at theta = 0."""
+    box = box_dual(surrogate.reduced, surrogate.penalties, selected)
+    return replace(box, constant=box.constant + _missing(surrogate, selected))
+
+
+def _missing(surrogate: Surrogate, selected: SelectedRows) -> float:
+    """What selected rows lack of the loss at theta = 0."""
     penalties, rows = surrogate.penalties, selected.rows
-    box = box_dual(surrogate.reduced, penalties, selected)
     V1, V2 = surrogate.reduced.penalised_at_zero
     negative, violated = np.maximum(rows.floor, 0.0), np.abs(rows.flow_target)
     missing = penalties.pairs * (V1 - selected.pair_weights @ negative)
-    missing += penalties.flow * (V2 - selected.state_weights @ violated)
-    return replace(box, constant=box.constant + float(missing))
+    return float(missing + penalties.flow * (V2 - selected.state_weights @ violated))
 
 
 def listed_rows(surrogate: Surrogate, pairs: IntArray, states: IntArray) -> DrawnRows:

@@ -15,9 +15,9 @@ from journeyman.arrays import FloatArray, read_only, real_array
 from journeyman.errors import InvalidProblem
 from journeyman.policy import extract
 from journeyman.policy.function_policy import FeaturePolicy
-from journeyman.problem import best_witness
+from journeyman.problem import Apprenticeship, best_witness
 from journeyman.problem.drawn import DrawnReduced
-from journeyman.problem.reduced import DrawnRows
+from journeyman.problem.reduced import DrawnRows, Reduced
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.answer import SampledSolution, Solution
 
@@ -33,6 +33,8 @@ OTHER_DRAWN_FEATURES = (
     "expert goes; jm.solvers.SampledProgram(features) finds about the least loss that features "
     "allow"
 )
+RELATIVE_ACCURACY, SCALE_ACCURACY = 0.05, 0.0025
+"""Of the loss and of 2N/(1 - discount): errors that are small by default."""
 ERRORS = 3.0
 """Standard errors that an estimated loss may be off by."""
 
@@ -52,6 +54,9 @@ class ReducedSolution:
     """An unbiased estimate of the loss from rows that the coefficients have not seen."""
     sampled_error: float | None = None
     """The standard error of `sampled_loss`."""
+    sampled_excess: float | None = None
+    """How far coefficients of fewer rows were above the least loss on rows they had not seen: on
+    average at least their error (`sampled_program`)."""
 
     @classmethod
     def of(
@@ -70,7 +75,7 @@ class ReducedSolution:
             refusal=InvalidProblem,
         )  # fmt: skip
         if radius is None:
-            radius = 2 * max(1.0, float(np.linalg.norm(theta)))
+            radius = ball_around(theta, surrogate.reduced)
         bounds = [
             (reduced_lower_bound(surrogate, candidate, radius), candidate)
             for candidate in (witness, origin(surrogate))
@@ -150,6 +155,30 @@ class ReducedSolution:
             f"ReducedSolution({self.coefficients.size} coefficients, loss {self.loss:.6g}, "
             f"lower bound {self.loss_lower_bound:.6g})"
         )
+
+
+def wanted_accuracy(accuracy: float | None, loss: float, problem: Apprenticeship) -> float:
+    """The proven error at which a run ends; none is small enough for 0."""
+    if accuracy is not None:
+        return accuracy if accuracy > 0 else -np.inf
+    return max(RELATIVE_ACCURACY * loss, SCALE_ACCURACY * problem.gap_scale)
+
+
+def ball_around(coefficients: FloatArray, reduced: Reduced) -> float:
+    """The radius that a bound is about when none is asked for: max(mixture radius, 2 |theta|_2).
+
+    The ball holds every mixture of the columns, and theta in its inner half, so it is no constraint
+    on theta: within it, loss - bound is an error among all coefficients. If a bound holds at radius
+    rho >= 2 |theta|_2, then for coefficients theta' of any length kappa rho >= rho
+
+        L(theta') >= L(theta) - (1 + 2 kappa) (L(theta) - bound),
+
+    since the segment from theta to theta' leaves the ball after a share s >= 1/(1 + 2 kappa) of its
+    way, and by convexity bound <= (1 - s) L(theta) + s L(theta') there. No approximate dual point
+    bounds a loss over all coefficients at once, so some radius has to be named.
+    """
+    length = float(np.linalg.norm(coefficients))
+    return max(reduced.mixture_radius, 2 * length)
 
 
 def hopeless(loss: float, least: float, trivial: float) -> str:

@@ -63,6 +63,10 @@ loss and bound recomputed from the data. CONVERGED means that these differ by at
 default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount). With exact penalties the loss
 bounds the policy's gap.
 
+The ball is by default that of `ball_around` in `solution.py`, as for `ReducedProgram`: at every
+look it is fitted to the best coefficients, and the bound to the ball. So no ball keeps them from
+the least loss there is; where there is none, the answer is UNBOUNDED.
+
 Where rows cannot be listed, in a world of callables, `num_rows` pairs and states are drawn once, as
 in `sampled_program`. The program of these rows is then solved to `accuracy`, and the loss of the
 answer is estimated on others.
@@ -70,8 +74,9 @@ answer is estimated on others.
 Cost. An epoch makes two passes over the entries of A, and some over theta for each block; blocks
 have at least twice as many entries as there are features. So it is linear in the entries, without
 any factorisation. A look is one more pass; looks are made at epochs that grow by a constant factor.
-The rows are held once more, with some ten numbers for each. Where d x d factors are cheap, up to
-some thousand features, `ReducedProgram` is often quicker.
+The rows are held once more, with some ten numbers for each. The number of epochs hardly depends on
+that of the rows; it is some hundred to some thousand. Where d x d factors are affordable
+`ReducedProgram` is quicker in most families, and exact.
 
 Reference: Chambolle, Ehrhardt, Richtarik, Schoenlieb, "Stochastic primal-dual hybrid gradient
 algorithm with arbitrary sampling and imaging applications", 2018. Diagonal steps: Pock, Chambolle,
@@ -102,10 +107,15 @@ from journeyman.problem.surrogate import ReducedWitness, Surrogate
 from journeyman.solvers.answer import Answer, Details, Work
 from journeyman.solvers.reduced.descent import Optimisation, TracePoint, identity_of
 from journeyman.solvers.reduced.kernels import row_add, row_dot
+from journeyman.solvers.reduced.reduced_program import slope_at_infinity
 from journeyman.solvers.reduced.rows import HEADER, THRESHOLD, Rows, table_of
 from journeyman.solvers.reduced.sampled_program import draw, fresh_rows
-from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
-from journeyman.solvers.reduced.stochastic_subgradient import wanted_accuracy
+from journeyman.solvers.reduced.solution import (
+    ReducedSolution,
+    ball_around,
+    policy_solution,
+    wanted_accuracy,
+)
 from journeyman.solvers.running import (
     Status,
     Watch,
@@ -124,6 +134,8 @@ BLOCK_WIDTHS, BLOCK_ROWS = 2, 64
 """A block has at least as many entries as so many theta, and about so many rows."""
 FIRST_LOOK, GROWTH = 8, 1.3
 """Epochs before the first look, and the factor from each to the next."""
+LARGEST_BALL = 1e6
+"""In mixture radii: what is not found in such a ball is not looked for further out."""
 RESTART = 0.2
 """Averages are gone on from when their bounds are closer than before by this factor."""
 TURN, MOST_TURN = 0.25, 2.0
@@ -134,9 +146,9 @@ CHUNK = 2e7
 """Products of numbers between two looks at the clock, about: some hundredths of a second."""
 DEALING, ORDERING = 1, 2
 """Streams of the seed: blocks of rows, and orders of blocks."""
-KIND, SCHEMA_VERSION = "primal-dual-state", 1
+KIND, SCHEMA_VERSION = "primal-dual-state", 2
 TRACE_FIELDS = ("step", "seconds", "loss", "matching", "negativity", "flow", "bound")
-NUMBERS = ("omega", "restarted_gap", "best_loss", "best_bound")
+NUMBERS = ("omega", "restarted_gap", "best_loss", "best_bound", "best_level", "best_rest", "radius")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +158,8 @@ class StochasticPrimalDual:
     Args:
         features: Phi; `DrawnFeatures` in a world of callables.
         penalty: of the surrogate; exact by default.
-        radius: of the ball of coefficients; by default every mixture of the columns lies in it.
+        radius: of the ball of coefficients; by default one that holds every mixture of the columns
+            and grows until the best coefficients lie in its inner half, so that it never binds.
         epochs: at most so many passes over the rows.
         accuracy: proven optimisation error at which to stop; None is the default of the module,
             0 runs all epochs.
@@ -522,11 +535,13 @@ class Saddle:
         spent = float(np.maximum(others[: program.num_budgets], 0.0).sum())
         pairs, flow = float(parts[is_pair].sum()), float(parts[~is_pair].sum())
         z = self.pulled(y, small)
-        bound = program.constant - y @ self._targets - small @ program.small_target
-        bound -= program.radius * float(np.linalg.norm(program.slope + z))
+        constant = program.constant - y @ self._targets - small @ program.small_target
+        rest = float(np.linalg.norm(program.slope + z))
         return Judged(
             loss=float(matching + pairs + flow + spent + self.missing),
-            bound=float(bound),
+            bound=float(constant - program.radius * rest),
+            level=float(constant),
+            rest=rest,
             middle=float(level + y @ errors + small @ others),
             parts=(float(matching), pairs, flow),
             z=z,
@@ -553,10 +568,12 @@ class Saddle:
 
 
 class Judged(NamedTuple):
-    """What is known of theta and y."""
+    """What is known of theta and y; `level` and `rest` are what the bound is made of."""
 
     loss: float
     bound: float
+    level: float
+    rest: float
     middle: float
     parts: tuple[float, float, float]
     """Of the loss: matching, and what pairs and states cost."""
@@ -589,14 +606,16 @@ class _Run:
     def __init__(self, solver: StochasticPrimalDual, surrogate: Surrogate, watch: Watch) -> None:
         self.solver, self.surrogate, self.watch = solver, surrogate, watch
         reduced, seed = surrogate.reduced, int(solver.seed)
-        self.radius = float(reduced.mixture_radius if solver.radius is None else solver.radius)
-        self.saddle = Saddle(surrogate, self.radius, seed, int(solver.num_rows))
-        self.program, self.at = self.saddle.program, self.saddle.start()
+        width = np.zeros(surrogate.num_features)
+        radius = ball_around(width, reduced) if solver.radius is None else float(solver.radius)
+        self.saddle = Saddle(surrogate, radius, seed, int(solver.num_rows))
+        self.at = self.saddle.start()
         self.best = Point(*(part.copy() for part in self.at))
         """Of which theta, y and small count: the coefficients and the dual point that are best."""
         self.step, self.looked = 0, 0
         self.omega, self.restarted_gap = self.saddle.first_omega, math.inf
         self.best_loss, self.best_bound = math.inf, -math.inf
+        self.best_level, self.best_rest = -math.inf, 0.0
         self.trace: list[tuple[float, ...]] = []
         self._keep(self.saddle.judged(self.at.theta, self.at.y, self.at.small), self.at)
         self.stride = max(1, int(CHUNK // self.saddle.step_products))
@@ -612,20 +631,29 @@ class _Run:
         last = int(self.solver.epochs) * blocks
         if self.step == self.looked and self._is_accurate:
             return Status.CONVERGED
-        while self.step < last:
-            look = _look_after(self.step // blocks) * blocks
-            while self.step < min(look, last):
-                self._take(min(self.stride, look - self.step, last - self.step))
-                if self.watch.report(self.step, self.best_loss, self.best_bound):
-                    return self._stopped(self.watch.stop_status)
-                self._save(self.solver.checkpoint_every)
-            if self.step == look:
+        while True:
+            if self._owes_look:
                 if not self._is_finite:
                     return Status.NOT_FINITE
                 self._look()
+                if self._falls_without_end:
+                    return Status.UNBOUNDED
                 if self._is_accurate:
                     return Status.CONVERGED
-        return self._stopped(Status.STEP_LIMIT)
+            if self.step >= last:
+                return self._stopped(Status.STEP_LIMIT)
+            goal = min(_look_after(self.step // blocks) * blocks, last)
+            while self.step < goal:
+                self._take(min(self.stride, goal - self.step))
+                if self.watch.report(self.step, self.best_loss, self.best_bound):
+                    return self._stopped(self.watch.stop_status)
+                self._save(self.solver.checkpoint_every)
+
+    @property
+    def _owes_look(self) -> bool:
+        """Whether a look is due at this step: a run may have been stopped at the very step."""
+        epoch, rest = divmod(self.step, self.program.num_blocks)
+        return self.step > self.looked and not rest and _look_after(epoch - 1) == epoch
 
     def _take(self, count: int) -> None:
         """`count` steps, in orders that depend on their numbers alone."""
@@ -646,6 +674,8 @@ class _Run:
         theta, y, small = average[:3]
         found = self.saddle.judged(theta, y, small)
         self._keep(found, average)
+        if self.solver.radius is None:
+            self._fit()
         self.trace.append(
             (self.step, self.watch.elapsed, self.best_loss, *self._parts, self.best_bound)
         )
@@ -685,7 +715,38 @@ class _Run:
             self._parts = matching, pairs / (penalties.pairs or 1), flow / (penalties.flow or 1)
         if found.bound > self.best_bound:
             self.best_bound = found.bound
+            self.best_level, self.best_rest = found.level, found.rest
             self.best.y[:], self.best.small[:] = point.y, point.small
+
+    def _fit(self) -> None:
+        """Fit the ball to the best coefficients, and the bound to the ball."""
+        reduced = self.surrogate.reduced
+        most = LARGEST_BALL * reduced.mixture_radius
+        self.radius = min(ball_around(self.best.theta, reduced), most)
+        self.best_bound = self.best_level - self.radius * self.best_rest
+
+    @property
+    def _falls_without_end(self) -> bool:
+        """Whether coefficients that have left the mixtures show a direction of endless descent."""
+        reduced, theta = self.surrogate.reduced, self.best.theta
+        if self.solver.radius is not None or reduced.problem.cost_class.contains_zero:
+            return False
+        if self.radius <= reduced.mixture_radius or isinstance(reduced, DrawnReduced):
+            return False
+        return slope_at_infinity(self.surrogate, theta) < 0
+
+    @property
+    def program(self) -> Program:
+        return self.saddle.program
+
+    @property
+    def radius(self) -> float:
+        """Of the ball, as it is now."""
+        return self.saddle.program.radius
+
+    @radius.setter
+    def radius(self, radius: float) -> None:
+        self.saddle.program = self.saddle.program._replace(radius=radius)
 
     @property
     def _is_accurate(self) -> bool:
@@ -714,6 +775,8 @@ class _Run:
         if self.step > self.looked:
             for point in (self.at, self._average):
                 self._keep(self.saddle.judged(*point[:3]), point)
+            if self.solver.radius is None:
+                self._fit()
         return status
 
     def answer(self, status: Status) -> Answer:

@@ -36,7 +36,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from scipy import sparse
 
 from journeyman.execution import Executor
@@ -50,7 +49,11 @@ from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, 
 from journeyman.solvers.reduced.dual_repair import ALL_ROUNDS, DualRepair
 from journeyman.solvers.reduced.kernels import Motion
 from journeyman.solvers.reduced.rows import DrawnBlocks
-from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
+from journeyman.solvers.reduced.solution import (
+    ReducedSolution,
+    policy_solution,
+    wanted_accuracy,
+)
 from journeyman.solvers.reduced.step_rules import CoordinateAdaptive, StepRule
 from journeyman.solvers.running import (
     Status,
@@ -76,7 +79,6 @@ STEP_OVERHEAD, DRAW_SECONDS, PRODUCT_SECONDS = 5e-7, 3e-8, 2e-10
 """About how long a step, a drawn row and a product of numbers take on an ordinary core."""
 LAST_PROOF = 0.1
 """Share of the time so far that the proof may take of a run which a limit stops, or Ctrl-C."""
-RELATIVE_ACCURACY, SCALE_ACCURACY = 0.05, 0.0025
 FAILURE_PROBABILITY = 0.05
 
 
@@ -356,13 +358,6 @@ class _Run:
             problem, status, engine_of(self.solver.replicas), policy_solution(found),
             Details(reduced=found, optimisation=optimisation, work=work),
         )  # fmt: skip
-
-
-def wanted_accuracy(accuracy: float | None, loss: float, problem: Apprenticeship) -> float:
-    """The proven error at which a run ends; none is small enough for 0."""
-    if accuracy is not None:
-        return accuracy if accuracy > 0 else -np.inf
-    return max(RELATIVE_ACCURACY * loss, SCALE_ACCURACY * problem.gap_scale)
 
 
 @dataclass(frozen=True)
