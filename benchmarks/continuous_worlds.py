@@ -23,20 +23,17 @@ bound of random actions alone, for comparison. *agreement* is the share certifie
 demonstrations without any simulator. CPU seconds are those of one thread, demonstrations,
 certificates and evaluation not counted.
 
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
     python -m benchmarks.continuous_worlds [--seeds 5] [--only CartPole-v1] [--demonstrations 10]
 """
 
 import argparse
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")
 
 import numpy as np
 
@@ -233,9 +230,7 @@ def trial(task: Task, seed: int, options: argparse.Namespace) -> dict[str, dict[
         policy, evaluation, size = alone(clone), rollouts, 1
         if method != "clone":
             knows = method == "mixture"
-            planner = jm.solvers.LeastSquaresPlanner(
-                task.horizon, guides=[clone] if knows else []
-            )
+            planner = jm.solvers.LeastSquaresPlanner(task.horizon, guides=[clone] if knows else [])
             solver = jm.PolicyMixture(
                 [clone, at_random] if knows else [at_random], rollouts=options.rollouts,
                 horizon=task.horizon, seed=seed, planner=planner, budget=options.budget,

@@ -8,14 +8,14 @@ candidate at the start, follow it". Candidates are heuristics, cloned policies, 
 that chooses actions.
 
 With `planner` or `best_response` the mixture grows in rounds, by column generation: the program
-above has prices w, the weights of the cost that is worst for the mixture so far, and a new candidate
-lowers its value only if it costs less than the mixture under c_w. The planner (`LeastSquaresPlanner`,
-`adapters.StableBaselinesPlanner`, or any function) is asked for a policy that is good for c_w; it is
-rolled out and becomes a candidate, good or not. With exact plans the value falls towards the least
-gap of all policies; with learned ones it falls as far as the planner can.
+above has prices w, the weights of the cost that is worst for the mixture so far, and a new
+candidate lowers its value only if it costs less than the mixture under c_w. The planner
+(`LeastSquaresPlanner`, `adapters.StableBaselinesPlanner`, or any function) is asked for a policy
+that is good for c_w; it is rolled out and becomes a candidate, good or not. With exact plans the
+value falls towards the least gap of all policies; with learned ones as far as the planner can.
 
-The search ends after `rounds`, with the time, when the value is zero for a class that allows no less,
-or when `patience` rounds in a row have each lowered it by less than a part `improvement` of it.
+The search ends after `rounds`, with the time, when the value is zero for a class that allows no
+less, or when `patience` rounds in a row have each lowered it by less than a part `improvement`.
 
 *Guarantee*: the value is that of these rollouts and demonstrations, and no mixture of the
 candidates has a smaller one than `lower_bound`. `jm.certify(problem, answer)` bounds the true gap,
