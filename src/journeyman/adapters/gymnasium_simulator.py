@@ -416,7 +416,7 @@ def _listed(actions: ArrayLike, space: Any) -> NDArray[Any]:
     if table.ndim < 1 or not len(table):
         raise InvalidWorld("actions is empty", "List at least one action of the environment")
     for number, action in enumerate(table):
-        if not space.contains(action):
+        if not space.contains(np.asarray(action)):
             raise InvalidWorld(
                 f"actions[{number}] = {action.tolist()} is not in {space}",
                 "List actions of the environment, each of the shape it takes",
