@@ -144,10 +144,10 @@ def test_radial_features_are_one_at_their_centres():
     features = jm.solvers.Radial(6)(seen, np.random.default_rng(1))
     at = features.mean + features.scale * features.centres
     assert np.diag(features(at)[:, :-1]) == pytest.approx(np.ones(6))
-    assert by_state(np.array([0, 3]), None)(np.array([3, 1])).tolist() == [
-        [0, 0, 0, 1],
-        [0, 1, 0, 0],
-    ]
+    states = by_state(np.array([3, 0, 3]), None)
+    assert states(np.array([3, 1, 0, 9])).tolist() == [[0, 1], [0, 0], [1, 0], [0, 0]]
+    with pytest.raises(jm.errors.InvalidSolver, match="2001 states were observed"):
+        by_state(np.arange(2001), None)
 
 
 @pytest.mark.parametrize(

@@ -89,20 +89,28 @@ class RadialFeatures:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StateFeatures:
-    """One feature for every state."""
+    """One feature for each of some states; none for others."""
 
-    num_states: int
+    states: IntArray
+    """In increasing order."""
 
     def __call__(self, observations: NDArray[Any]) -> FloatArray:
-        return np.asarray(np.eye(self.num_states)[observations])
+        place = np.minimum(np.searchsorted(self.states, observations), self.states.size - 1)
+        found = np.zeros((len(observations), self.states.size))
+        found[np.arange(len(observations)), place] = self.states[place] == observations
+        return found
 
 
 REACH = 5.0
 """Standard deviations: farther away quadratic features do not grow."""
 CANDIDATE_CENTRES = 4000
 """Observations that centres are chosen among."""
+MOST_SQUARED = 30
+"""Numbers of an observation up to which their products are features by default."""
+MOST_STATES = 2000
+"""That have features of their own."""
 
 
 def quadratic(observations: NDArray[Any], rng: np.random.Generator) -> Features:
@@ -136,7 +144,15 @@ class Radial:
 
 def by_state(observations: NDArray[Any], rng: np.random.Generator) -> Features:
     """One feature for every state that was observed, by its number."""
-    return StateFeatures(int(observations.max()) + 1)
+    states = np.unique(observations)
+    if states.size > MOST_STATES:
+        raise InvalidSolver(
+            f"{states.size} states were observed, more than the {MOST_STATES} that can have "
+            "features of their own",
+            "Give LeastSquaresPlanner(..., features=[...]): functions of (states, generator) that "
+            "return a function from n states to (n x features)",
+        )
+    return StateFeatures(states)
 
 
 def _spread(observations: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
@@ -261,16 +277,29 @@ class _Search:
         self.best: LinearValuePolicy | None = None
         self.least = np.inf
         self.explored = 0
-        by_number = simulator.observation_axes == 0
-        self.makers = planner.features or ((by_state,) if by_number else (quadratic, Radial()))
+        if self.actions[0] < 0:
+            raise InvalidSolver(
+                f"actions are numbered from {self.actions[0]}",
+                "Wrap the environment so that they are numbered from 0",
+            )
 
     def run(self) -> LinearValuePolicy:
         share, number = max(1, self.budget // 10), 0
         while not self.best or self.used < self.budget:
             self._explore(share)
-            self._pass(self.makers[number % len(self.makers)])
+            makers = self._makers
+            self._pass(makers[number % len(makers)])
             number += 1
         return self.best
+
+    @property
+    def _makers(self) -> Sequence[Maker]:
+        if self.planner.features is not None:
+            return self.planner.features
+        if self.simulator.observation_axes == 0:
+            return (by_state,)
+        is_small = math.prod(self.parts[0].observations.shape[1:]) <= MOST_SQUARED
+        return (quadratic, Radial()) if is_small else (Radial(),)
 
     def _stream(self, which: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(which,)))
@@ -297,13 +326,16 @@ class _Search:
         steps = Steps.joined(self.parts)
         features = maker(steps.observations, self.fitting)
         equations = _Equations(steps, features, self._costs(steps), self.simulator, self.planner)
-        policy = self.best
+        policy, before = self.best, None
         for _ in range(self.planner.improvements):
             following = (
                 self.fitting.integers(len(self.actions), size=len(steps))
                 if policy is None
                 else policy.values(steps.following).argmin(axis=1)
             )
+            if before is not None and np.array_equal(following, before):
+                break
+            before = following
             coefficients = equations.solve(following)
             policy = LinearValuePolicy(
                 features, coefficients, int(self.actions[0]), self.simulator.observation_axes
