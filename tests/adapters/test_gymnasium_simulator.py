@@ -312,7 +312,7 @@ def test_demonstrations_of_observations_are_an_expert():
     same = simulator.record(with_the_swing, trajectories=12, horizon=30, seed=4)
     assert (same.states == demos.states).all()
     wrong = jm.Demonstrations([0, 0], [0], [0, 1])
-    with pytest.raises(jm.errors.InvalidDemonstrations, match="observations of 0 axes"):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=r"observations of shape \(\)"):
         jm.Apprenticeship(simulator, None, wrong)
     beyond = jm.Demonstrations(np.zeros((2, 4)), [2], [0, 1])
     with pytest.raises(jm.errors.InvalidPolicy, match=r"action 2, and the environment has 0\.\.1"):

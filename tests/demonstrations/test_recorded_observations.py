@@ -55,7 +55,9 @@ def test_costs_of_rewards_need_rewards():
     arguments = [np.zeros((3, 1))], [[0, 0]], [True], costs, 0.5
     found = jm.EpisodeTotals.of_episodes(*arguments, rewards=[[1.0, 0.5]])
     assert found.totals.tolist() == [[-1.25]]
-    with pytest.raises(jm.errors.InvalidCosts, match=r"episode 0 \(no rewards were given\)"):
+    with pytest.raises(
+        jm.errors.InvalidCosts, match=r"episode 0.*give EpisodeTotals.of_episodes\(\.\.\., rewards"
+    ):
         jm.EpisodeTotals.of_episodes(*arguments)
 
 

@@ -83,6 +83,7 @@ class GymnasiumSimulator(StatedCosts):
     num_envs: int
     observation_axes: int
     """Axes of a single observation."""
+    observation_shape: tuple[int, ...]
     actions: NDArray[Any] | None
     """What the actions 0, 1, ... of policies do, where they are listed."""
     action_space: Any
@@ -117,8 +118,8 @@ class GymnasiumSimulator(StatedCosts):
         row.close()
         listed = None if actions is None else _listed(actions, row.action_space)
         assign(
-            self, observation_axes=row.observation_axes, action_space=row.action_space,
-            actions=listed,
+            self, observation_axes=len(row.observation_shape), actions=listed,
+            observation_shape=row.observation_shape, action_space=row.action_space,
         )  # fmt: skip
 
     def totals(
@@ -166,10 +167,10 @@ class GymnasiumSimulator(StatedCosts):
         `EpisodeTotals.of_episodes(..., rewards=...)`.
         """
         demos = demonstrations
-        if demos.states.ndim - 1 != self.observation_axes:
+        if demos.states.shape[1:] != self.observation_shape:
             raise InvalidDemonstrations(
-                f"the demonstrations hold observations of {demos.states.ndim - 1} axes, those of "
-                f"the environment have {self.observation_axes}",
+                f"the demonstrations hold observations of shape {demos.states.shape[1:]}, those of "
+                f"the environment have the shape {self.observation_shape}",
                 "Record what the environment shows",
             )
         self._require_numbers(demos.actions)
@@ -334,7 +335,7 @@ class _ListRow:
     def __init__(self, environments: list[Any]) -> None:
         self.environments = environments
         self.size = len(environments)
-        self.observation_axes = _axes(environments[0].observation_space)
+        self.observation_shape = _shape(environments[0].observation_space)
         self.action_space = environments[0].action_space
         self._seeded = False
 
@@ -374,7 +375,7 @@ class _VectorRow:
                 "Make it with autoreset_mode NEXT_STEP or DISABLED, or give a single environment",
             )
         self.environment, self.size = environment, int(environment.num_envs)
-        self.observation_axes = _axes(environment.single_observation_space)
+        self.observation_shape = _shape(environment.single_observation_space)
         self.action_space = environment.single_action_space
         self._seeded = False
 
@@ -424,10 +425,10 @@ def _listed(actions: ArrayLike, space: Any) -> NDArray[Any]:
     return read_only(table)
 
 
-def _axes(space: Any) -> int:
+def _shape(space: Any) -> tuple[int, ...]:
     if getattr(space, "shape", None) is None:
         raise InvalidWorld(
             f"observations are from {space}, which is not a space of arrays",
             "Wrap the environment in gymnasium.wrappers.FlattenObservation",
         )
-    return len(space.shape)
+    return tuple(space.shape)

@@ -213,8 +213,10 @@ def _costs_of(
     try:
         return costs.at(seen[:-1], done, seen[1:], paid, ends)
     except InvalidCosts as fault:
-        asks = " (no rewards were given)" if np.isnan(paid).any() else ""
-        raise InvalidCosts(f"episode {episode}{asks}: {fault.what}", fault.remedy) from fault
+        remedy = fault.remedy
+        if np.isnan(paid).any():
+            remedy += "; if it looks at rewards, give EpisodeTotals.of_episodes(..., rewards=...)"
+        raise InvalidCosts(f"episode {episode}: {fault.what}", remedy) from fault
 
 
 class Step(NamedTuple):
