@@ -249,7 +249,10 @@ def trial(
                 rounds=options.rounds, time_limit=options.seconds,
             )  # fmt: skip
             answer = jm.solve(problem, solver)
-            policy, evaluation, size = answer.policy, answer.rollouts, len(answer.candidates.trace)
+            assert answer.mixture is not None
+            assert answer.candidates is not None
+            policy, evaluation = answer.mixture, answer.candidates.rollouts
+            size = len(answer.candidates.trace)
         seconds = time.process_time() - started + (cloning if method != METHODS[2] else 0.0)
         own = play(task, Drawn(policy), EVALUATED, 9_000 + seed, numbers=True)
         certificate = jm.certify(checked, policy, evaluation=evaluation)
