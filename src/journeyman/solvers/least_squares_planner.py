@@ -34,7 +34,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, IntArray, assign, read_only, real_array
+from journeyman.arrays import FloatArray, IntArray, Seed, assign, read_only, real_array
 from journeyman.demonstrations.simulation import Simulator, Steps
 from journeyman.errors import InvalidCosts, InvalidSolver
 from journeyman.policy.acting import Actor, AnyPolicy, Predicting, require_policy
@@ -183,9 +183,13 @@ class LinearValuePolicy(Predicting):
         """Q(o, a), (n x actions): what the planner takes the rest of an episode to cost."""
         return np.asarray(self.features(np.asarray(observations)) @ self.coefficients)
 
+    def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
+        """The action that is taken; nothing is drawn."""
+        return np.asarray(self.values(states).argmin(axis=1) + self.first_action)
+
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """1 for the action that is taken."""
-        best = self.values(states).argmin(axis=1) + self.first_action
+        best = self.sample(states, 0)
         found = np.zeros((best.size, self.first_action + self.coefficients.shape[1]))
         found[np.arange(best.size), best] = 1.0
         return found
