@@ -275,3 +275,116 @@ def test_other_solvers_say_what_they_need():
 def test_malformed_totals_are_refused(totals, unrecorded, complaint):
     with pytest.raises(jm.errors.InvalidDemonstrations, match=complaint):
         jm.EpisodeTotals(totals, unrecorded)
+
+
+def quick_car(**options):
+    """MountainCar with costs that look at the action."""
+    costs = jm.costs.StepCosts(
+        lambda o, a, after, r, end: np.column_stack(
+            [np.abs(after[:, 0]) / 1.2, np.reshape(a, (len(o), -1))[:, 0] ** 2 / 4, np.ones(len(o))]
+        ),
+        ["place", "effort", "time"], lowest=0, highest=1,
+    )  # fmt: skip
+    name = "MountainCarContinuous-v0" if options else "MountainCar-v0"
+    return jm.GymnasiumSimulator(name, costs, 0.9, num_envs=4, **options)
+
+
+def test_steps_and_totals_are_of_the_same_episodes():
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8, num_envs=4)
+    found = simulator.totals(at_random, 10, 20, np.random.default_rng(3))
+    steps = simulator.steps(at_random, 10, 20, np.random.default_rng(3))
+    demos = steps.demonstrations()
+    assert len(demos) == 10
+    assert (demos.lengths == np.diff(steps.offsets)).all()
+    assert 0 < demos.terminated.sum() < 10
+    again = simulator.expert_totals(demos)
+    assert again.totals == pytest.approx(found.totals, rel=1e-12)
+    assert again.unrecorded == pytest.approx(found.unrecorded, rel=1e-12)
+    assert (demos.next_states == steps.following).all()
+
+
+def test_demonstrations_of_observations_are_an_expert():
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.8)
+    demos = simulator.record(with_the_swing, trajectories=12, horizon=30, seed=4)
+    assert len(demos) == 12
+    problem = jm.Apprenticeship(simulator, None, demos)
+    assert (problem.target == simulator.expert_totals(demos).mean).all()
+    same = simulator.record(with_the_swing, trajectories=12, horizon=30, seed=4)
+    assert (same.states == demos.states).all()
+    wrong = jm.Demonstrations([0, 0], [0], [0, 1])
+    with pytest.raises(jm.errors.InvalidDemonstrations, match=r"observations of shape \(\)"):
+        jm.Apprenticeship(simulator, None, wrong)
+    beyond = jm.Demonstrations(np.zeros((2, 4)), [2], [0, 1])
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"action 2, and the environment has 0\.\.1"):
+        jm.Apprenticeship(simulator, None, beyond)
+
+
+def test_listed_actions_are_those_of_the_environment():
+    forces = [[-1.0], [0.0], [1.0]]
+    listed, plain = quick_car(actions=forces), quick_car(actions=[[0.0]])
+    assert listed.action_numbers.tolist() == [0, 1, 2]
+
+    def by_number(seen, rng):
+        return np.where(seen[:, 1] < 0, 0, 2)
+
+    steps = listed.steps(by_number, 6, 25, np.random.default_rng(0))
+    assert steps.costs[:, 1] == pytest.approx(0.25)
+    assert (listed.nearest_actions([[0.4], [0.6], [-3.0]]) == [1, 2, 0]).all()
+    done = np.array(forces)[steps.actions]
+    demos = steps.demonstrations()
+    totals = jm.EpisodeTotals.of_episodes(
+        [demos.episode(k)[0] for k in range(6)], np.split(done, demos.offsets[1:-1]),
+        demos.terminated, listed.costs, 0.9,
+    )  # fmt: skip
+    assert totals.totals == pytest.approx(listed.expert_totals(demos).totals)
+    with pytest.raises(jm.errors.InvalidPolicy, match=r"action 1, and the environment has 0\.\.0"):
+        plain.totals(lambda seen, rng: np.ones(len(seen), int), 2, 3, np.random.default_rng(0))
+    with pytest.raises(jm.errors.InvalidPolicy, match="type float"):
+        listed.totals(lambda seen, rng: np.full(len(seen), 0.5), 2, 3, np.random.default_rng(0))
+
+
+def test_listed_actions_train_as_discrete_ones():
+    environment = quick_car(actions=[[-1.0], [1.0]]).training([0.0, 1.0, 0.0])
+    environment.reset(seed=0)
+    assert environment.action_space.n == 2
+    _, reward, *_ = environment.step(1)
+    assert reward == -0.25
+
+
+@pytest.mark.parametrize(
+    ("actions", "complaint"),
+    [
+        ([], "actions is empty"),
+        ([[2.0]], r"actions\[0\] = \[2.0\]"),
+        ([0.5], r"actions\[0\] = 0.5"),
+    ],
+)
+def test_actions_that_the_environment_lacks_are_refused(actions, complaint):
+    with pytest.raises(jm.errors.InvalidWorld, match=complaint):
+        quick_car(actions=actions)
+
+
+def test_without_a_list_continuous_actions_have_no_numbers():
+    costs = jm.costs.StepCosts(lambda o, a, n, r, e: r[:, None] * 0, ["none"], lowest=0, highest=1)
+    simulator = jm.GymnasiumSimulator("Pendulum-v1", costs, 0.9)
+    with pytest.raises(jm.errors.InvalidWorld, match="has no numbers"):
+        simulator.record(
+            lambda seen, rng: np.zeros((len(seen), 1)), trajectories=1, horizon=2, seed=0
+        )
+    with pytest.raises(jm.errors.InvalidPolicy, match="no list of actions"):
+        simulator.nearest_actions([[0.0]])
+
+
+def test_a_mixture_grows_by_least_squares():
+    """Without a clone, a pole is held up by planning against the worst costs."""
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.9, num_envs=20)
+    demos = simulator.record(with_the_swing, trajectories=30, horizon=60, seed=0)
+    problem = jm.Apprenticeship(simulator, None, demos, jm.Simplex())
+    solver = jm.PolicyMixture(
+        [at_random], rollouts=40, horizon=60, seed=0, rounds=3, budget=4_000,
+        planner=jm.solvers.LeastSquaresPlanner(horizon=60, trials=5),
+    )  # fmt: skip
+    answer = jm.solve(problem, solver)
+    trace = answer.candidates.trace
+    assert trace[-1, 2] < 0.5 * trace[0, 2]
+    assert jm.certify(problem, answer).valid

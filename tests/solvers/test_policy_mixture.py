@@ -150,6 +150,55 @@ def test_best_responses_lower_the_value(name):
     assert answer.rollouts.most_rounds == 5
 
 
+def test_a_planner_is_given_simulator_budget_and_seeds_of_its_own():
+    world, costs, basis = small_world(3)
+    (target,) = expectations(world, basis, [jm.plan(world, basis.matrix @ [0.5, 0.3, 0.2]).policy])
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation(target))
+    asked = []
+
+    def planner(weights, simulator, budget, seed):
+        asked.append((tuple(weights), budget, seed))
+        assert simulator.totals(lambda x, rng: x * 0, 2, 3, np.random.default_rng(0)).mean.size == 3
+        return jm.plan(world, basis.matrix @ weights).policy
+
+    settings = {"planner": planner, "rounds": 6, "budget": 77, "improvement": 0.0}
+    answer = jm.solve(problem, mixture([jm.Policy.uniform(world)], **settings))
+    rounds = len(answer.candidates.trace)
+    assert [budget for _, budget, _ in asked] == [77] * (rounds - 1)
+    assert len({seed for *_, seed in asked}) == rounds - 1
+    first, asked[:] = list(asked), []
+    jm.solve(problem, mixture([jm.Policy.uniform(world)], **settings))
+    assert asked == first
+    jm.solve(problem, mixture([jm.Policy.uniform(world)], **settings | {"seed": 1}))
+    assert {seed for *_, seed in asked[rounds - 1 :]}.isdisjoint({seed for *_, seed in first})
+
+
+@pytest.mark.parametrize("patience", [1, 3])
+def test_a_planner_that_finds_nothing_ends_the_search(patience):
+    problem, members, _ = setting()
+    solver = mixture(
+        members, planner=lambda *asked: members[0], rounds=20, patience=patience, improvement=0.2
+    )
+    answer = jm.solve(problem, solver)
+    assert len(answer.candidates.trace) == 1 + patience
+    assert answer.rollouts.most_rounds == 20
+    assert jm.certify(problem, answer).valid
+
+
+def test_least_squares_plans_replace_exact_ones():
+    world, costs, basis = small_world(3)
+    (target,) = expectations(world, basis, [jm.plan(world, basis.matrix @ [0.5, 0.3, 0.2]).policy])
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation(target), jm.Simplex())
+    learned = jm.solvers.LeastSquaresPlanner(horizon=30)
+    exact = lambda weights, *asked: jm.plan(world, basis.matrix @ weights).policy  # noqa: E731
+    values = [
+        jm.solve(problem, mixture([jm.Policy.uniform(world)], planner=one, rounds=5, budget=4_000))
+        for one in (learned, exact)
+    ]
+    first = values[0].candidates.trace[0, 2]
+    assert values[0].value <= values[1].value + 0.1 * (first - values[1].value)
+
+
 def test_rounds_end_when_nothing_is_left_to_gain():
     problem, members, _ = setting("l1")
     world = problem.world
@@ -231,6 +280,12 @@ def test_descents_refuse_a_world_of_steps_alone():
         ({"seed": -1}, "seed = -1"),
         ({"rounds": 3}, "rounds = 3 without a best response"),
         ({"best_response": lambda weights, number: None}, "rounds = 1 and a best response"),
+        ({"planner": lambda *asked: None}, "rounds = 1 and a best response or planner"),
+        ({"planner": print, "best_response": print, "rounds": 2}, "a planner and a best response"),
+        ({"planner": 3, "rounds": 2}, "planner is a int"),
+        ({"patience": 0}, "patience = 0"),
+        ({"improvement": 2}, "improvement = 2"),
+        ({"budget": 0}, "budget = 0"),
     ],
 )
 def test_wrong_settings_are_refused(options, complaint):

@@ -173,6 +173,24 @@ def values_that_fall_round_by_round(shown):
     assert values[-1] < values[0] / 3
 
 
+def a_mixture_that_grew(shown):
+    rounds = shown.strip().splitlines()
+    values = [float(line.split("value ")[1]) for line in rounds if line.startswith("round")]
+    assert len(values) in (1, 2, 3)
+    assert values == sorted(values, reverse=True)
+    assert "certified" in shown or "bound" in shown
+
+
+def totals_and_what_they_lack(shown):
+    assert shown.strip().endswith("lacking [0.  4.3]")
+
+
+def a_record_and_numbers(shown):
+    recorded, numbers = shown.splitlines()
+    assert recorded.startswith("Demonstrations(2 episodes")
+    assert numbers == "[2 1]"
+
+
 def the_same_number_twice(shown):
     values = [line.split()[-1] for line in shown.splitlines()]
     assert len(values) == 2
@@ -235,6 +253,9 @@ EXPECTED = {
     ("demonstration-files.md", 5): lines(
         "Demonstrations(2 episodes, 4 steps, 1 terminated)", "[False  True]"
     ),
+    ("continuous-worlds.md", 0): a_mixture_that_grew,
+    ("continuous-worlds.md", 1): totals_and_what_they_lack,
+    ("continuous-worlds.md", 3): a_record_and_numbers,
     ("demonstration-files.md", 6): a_limit_and_its_lifting,
     ("exact-program.md", 0): what_was_asked_for,
     ("exact-program.md", 1): progress_and_a_stop,

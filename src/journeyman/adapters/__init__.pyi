@@ -5,6 +5,7 @@ from journeyman.adapters.demonstration_formats import read_demonstrations as rea
 from journeyman.adapters.demonstration_formats import write_demonstrations as write_demonstrations
 from journeyman.adapters.gymnasium_simulator import GymnasiumSimulator as GymnasiumSimulator
 from journeyman.adapters.ray import Ray as Ray
+from journeyman.adapters.stable_baselines import StableBaselinesPlanner as StableBaselinesPlanner
 from journeyman.adapters.world_check import ObservedSteps as ObservedSteps
 from journeyman.adapters.world_check import TransitionCheck as TransitionCheck
 from journeyman.adapters.world_check import check_transitions as check_transitions

@@ -13,22 +13,39 @@ out for being long. Environments are made anew for each task of rollouts, and se
 generator.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import BoolArray, FloatArray, assign, real_array
+from journeyman.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    assign,
+    read_only,
+    real_array,
+    require_whole,
+)
 from journeyman.costs.functions import StepCosts
-from journeyman.demonstrations.simulation import EpisodeTotals, StatedCosts
-from journeyman.errors import InvalidCosts, InvalidPolicy, InvalidWorld, MissingExtra
+from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.simulation import EpisodeTotals, StatedCosts, Step, Steps
+from journeyman.errors import (
+    InvalidCosts,
+    InvalidDemonstrations,
+    InvalidPolicy,
+    InvalidWorld,
+    MissingExtra,
+)
 from journeyman.policy.acting import Actor, AnyPolicy
 from journeyman.world.laws import discount as checked_discount
 
 LARGEST_SEED = 1 << 31
 """Some environments take no larger ones."""
+RECORDS = 0x7265636F
+"""Which of a seed's streams demonstrations are recorded from."""
 Maker: TypeAlias = Callable[[], Any]
 Seen: TypeAlias = tuple[NDArray[Any], FloatArray, BoolArray, BoolArray]
 """Next observations, rewards, terminated, truncated: one row for each episode."""
@@ -46,6 +63,9 @@ class GymnasiumSimulator(StatedCosts):
         discount: gamma.
         num_envs: episodes that run side by side; a vector environment says so itself. Figures
             depend on it as they depend on a seed.
+        actions: a list of some actions of the environment. Policies then choose their numbers 0, 1,
+            ..., and costs are shown the actions themselves: a discrete world out of one with
+            continuous actions.
 
     >>> import numpy as np
     >>> from journeyman.costs.functions import StepCosts
@@ -63,9 +83,20 @@ class GymnasiumSimulator(StatedCosts):
     num_envs: int
     observation_axes: int
     """Axes of a single observation."""
+    observation_shape: tuple[int, ...]
+    actions: NDArray[Any] | None
+    """What the actions 0, 1, ... of policies do, where they are listed."""
+    action_space: Any
+    """Of the environment itself."""
 
     def __init__(
-        self, environment: str | Maker, costs: StepCosts, discount: float, num_envs: int = 32
+        self,
+        environment: str | Maker,
+        costs: StepCosts,
+        discount: float,
+        num_envs: int = 32,
+        *,
+        actions: ArrayLike | None = None,
     ) -> None:
         if not (isinstance(environment, str) or callable(environment)):
             raise InvalidWorld(
@@ -85,22 +116,95 @@ class GymnasiumSimulator(StatedCosts):
         )  # fmt: skip
         row = self._make_row(1)
         row.close()
-        assign(self, observation_axes=row.observation_axes)
+        listed = None if actions is None else _listed(actions, row.action_space)
+        assign(
+            self, observation_axes=len(row.observation_shape), actions=listed,
+            observation_shape=row.observation_shape, action_space=row.action_space,
+        )  # fmt: skip
 
     def totals(
         self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator
     ) -> EpisodeTotals:
         """Independent episodes of at most `horizon` steps."""
-        row = self._make_row(min(self.num_envs, trajectories))
+        rows = self._rows(trajectories)
         try:
-            count = -(-trajectories // row.size)
-            parts = [self._side_by_side(row, policy, horizon, rng) for _ in range(count)]
+            parts = [self._totalled(row, policy, horizon, rng) for row in rows]
         finally:
-            row.close()
+            rows[0].close()
         all_of_them = EpisodeTotals.joined(parts)
         return EpisodeTotals(
             all_of_them.totals[:trajectories], all_of_them.unrecorded[:trajectories]
         )
+
+    def steps(
+        self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator
+    ) -> Steps:
+        """The same episodes step by step, for planners."""
+        rows = self._rows(trajectories)
+        try:
+            parts = [Steps.sorted(self._played(row, policy, horizon, rng)) for row in rows]
+        finally:
+            rows[0].close()
+        return Steps.joined(parts).first(trajectories)
+
+    def record(
+        self, policy: AnyPolicy, *, trajectories: int, horizon: int, seed: int
+    ) -> Demonstrations:
+        """Episodes of a policy with discrete or listed actions, as `Demonstrations` of
+        observations."""
+        for name, value, least in (
+            ("trajectories", trajectories, 1), ("horizon", horizon, 1), ("seed", seed, 0),
+        ):  # fmt: skip
+            require_whole(name, value, least, InvalidDemonstrations)
+        _ = self.action_numbers
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(RECORDS,)))
+        return self.steps(policy, trajectories, horizon, rng).demonstrations()
+
+    def expert_totals(self, demonstrations: Demonstrations) -> EpisodeTotals:
+        """What recorded episodes of observations cost; `Apprenticeship` asks for it.
+
+        Rewards are no part of `Demonstrations`: a cost that looks at them needs
+        `EpisodeTotals.of_episodes(..., rewards=...)`.
+        """
+        demos = demonstrations
+        if demos.states.shape[1:] != self.observation_shape:
+            raise InvalidDemonstrations(
+                f"the demonstrations hold observations of shape {demos.states.shape[1:]}, those of "
+                f"the environment have the shape {self.observation_shape}",
+                "Record what the environment shows",
+            )
+        self._require_numbers(demos.actions)
+        episodes = [demos.episode(number) for number in range(len(demos))]
+        return EpisodeTotals.of_episodes(
+            [states for states, _ in episodes],
+            [self._performed(actions) for _, actions in episodes],
+            demos.terminated, self.costs, self.discount,
+        )  # fmt: skip
+
+    def nearest_actions(self, actions: ArrayLike) -> IntArray:
+        """For each action of the environment the number of the listed one nearest to it."""
+        if self.actions is None:
+            raise InvalidPolicy(
+                "the simulator has no list of actions",
+                "Give GymnasiumSimulator(..., actions=[...])",
+            )
+        given = np.asarray(actions, dtype=np.float64).reshape(-1, *self.actions.shape[1:])
+        apart = given[:, np.newaxis] - self.actions
+        squares = (apart**2).reshape(len(given), len(self.actions), -1).sum(axis=2)
+        return np.asarray(squares.argmin(axis=1))
+
+    @property
+    def action_numbers(self) -> IntArray:
+        """The actions that policies choose from."""
+        if self.actions is not None:
+            return np.arange(len(self.actions))
+        space = self.action_space
+        if type(space).__name__ != "Discrete":
+            raise InvalidWorld(
+                f"actions are from {space}, which has no numbers",
+                "List some: GymnasiumSimulator(..., actions=[[-1.0], [0.0], [1.0]])",
+            )
+        return np.arange(int(space.start), int(space.start + space.n))
 
     def training(self, cost_weights: ArrayLike) -> Any:
         """The environment with minus the weighted costs as its reward, for learners.
@@ -123,8 +227,9 @@ class GymnasiumSimulator(StatedCosts):
                 return self._seen, info
 
             def step(self, action: Any) -> Any:
-                following, reward, terminated, truncated, info = self.env.step(action)
-                before, done, after = (np.asarray([x]) for x in (self._seen, action, following))
+                done = action if simulator.actions is None else simulator.actions[action]
+                following, reward, terminated, truncated, info = self.env.step(done)
+                before, done, after = (np.asarray([x]) for x in (self._seen, done, following))
                 paid, ends = np.array([reward], dtype=float), np.array([terminated])
                 costs = simulator.costs.at(before, done, after, paid, ends)[0]
                 if terminated:
@@ -138,7 +243,10 @@ class GymnasiumSimulator(StatedCosts):
                 "a vector environment cannot be handed to a learner",
                 "Make a simulator of a single environment for training",
             )
-        return Training(made)
+        training = Training(made)
+        if self.actions is not None:
+            training.action_space = gymnasium.spaces.Discrete(len(self.actions))
+        return training
 
     @property
     def _rest(self) -> float:
@@ -150,28 +258,71 @@ class GymnasiumSimulator(StatedCosts):
             return _VectorRow(made)
         return _ListRow([made, *(_made(self.environment) for _ in range(count - 1))])
 
-    def _side_by_side(
+    def _rows(self, trajectories: int) -> list["_Row"]:
+        """One row of environments, as often as it takes."""
+        row = self._make_row(min(self.num_envs, trajectories))
+        return [row] * -(-trajectories // row.size)
+
+    def _totalled(
         self, row: "_Row", policy: AnyPolicy, horizon: int, rng: np.random.Generator
     ) -> EpisodeTotals:
-        """One episode in each environment of the row."""
+        """What one episode in each environment of the row costs."""
+        totals = np.zeros((row.size, self.costs.num_costs))
+        left = np.full(row.size, self.discount**horizon * self._rest)
+        for step in self._played(row, policy, horizon, rng):
+            on, behind = step.episodes, self.discount ** (step.time + 1) * self._rest
+            totals[on] += self.discount**step.time * step.costs
+            totals[on[step.terminated]] += behind * self.costs.after_end
+            left[on[step.truncated]] = behind
+            left[on[step.terminated]] = 0.0
+        return EpisodeTotals(totals, left)
+
+    def _played(
+        self, row: "_Row", policy: AnyPolicy, horizon: int, rng: np.random.Generator
+    ) -> Iterator[Step]:
+        """One episode in each environment of the row, all side by side."""
         actor, seen = Actor(policy, rng), row.reset(rng)
-        totals, left = np.zeros((row.size, self.costs.num_costs)), np.zeros(row.size)
         running = np.ones(row.size, dtype=bool)
         for t in range(horizon):
-            actions = actor.sample(seen, rng)
-            _require_actions(row.action_space, actions[running])
-            following, rewards, terminated, truncated = row.step(actions, running)
+            chosen = actor.sample(seen, rng)
+            self._require_numbers(chosen[running])
+            done = self._performed(chosen)
+            following, rewards, terminated, truncated = row.step(done, running)
             on = running
-            costs = self.costs.at(seen[on], actions[on], following[on], rewards[on], terminated[on])
-            totals[on] += self.discount**t * costs
-            behind = self.discount ** (t + 1) * self._rest
-            totals[on & terminated] += behind * self.costs.after_end
-            left[on & truncated & ~terminated] = behind
+            costs = self.costs.at(seen[on], done[on], following[on], rewards[on], terminated[on])
+            yield Step(
+                t, np.flatnonzero(on), seen[on], chosen[on], following[on], costs, terminated[on],
+                truncated[on] & ~terminated[on],
+            )  # fmt: skip
             running, seen = on & ~(terminated | truncated), following
             if not running.any():
                 break
-        left[running] = self.discount**horizon * self._rest
-        return EpisodeTotals(totals, left)
+
+    def _performed(self, chosen: NDArray[Any]) -> NDArray[Any]:
+        """What the environment does for these numbers; those of ended episodes may be any."""
+        if self.actions is None:
+            return chosen
+        return np.asarray(self.actions[np.clip(chosen, 0, len(self.actions) - 1)])
+
+    def _require_numbers(self, chosen: NDArray[Any]) -> None:
+        """Refuse actions that a Discrete space or the list lacks; other spaces are left to the
+        environment."""
+        discrete = self.actions is not None or type(self.action_space).__name__ == "Discrete"
+        if not discrete or not chosen.size:
+            return
+        first, last = self.action_numbers[[0, -1]]
+        wrong = chosen[(chosen < first) | (chosen > last)]
+        if wrong.size:
+            raise InvalidPolicy(
+                f"the policy takes action {wrong.ravel()[0]}, and the environment has "
+                f"{first}..{last}",
+                "Give a policy whose actions are those of the environment, numbered alike",
+            )
+        if self.actions is not None and chosen.dtype.kind not in "iu":
+            raise InvalidPolicy(
+                f"the policy returns actions of type {chosen.dtype}, and actions are listed",
+                "Return the number of an action in the list",
+            )
 
     def __repr__(self) -> str:
         name = self.environment if isinstance(self.environment, str) else "environment by function"
@@ -184,7 +335,7 @@ class _ListRow:
     def __init__(self, environments: list[Any]) -> None:
         self.environments = environments
         self.size = len(environments)
-        self.observation_axes = _axes(environments[0].observation_space)
+        self.observation_shape = _shape(environments[0].observation_space)
         self.action_space = environments[0].action_space
         self._seeded = False
 
@@ -224,7 +375,7 @@ class _VectorRow:
                 "Make it with autoreset_mode NEXT_STEP or DISABLED, or give a single environment",
             )
         self.environment, self.size = environment, int(environment.num_envs)
-        self.observation_axes = _axes(environment.single_observation_space)
+        self.observation_shape = _shape(environment.single_observation_space)
         self.action_space = environment.single_action_space
         self._seeded = False
 
@@ -260,23 +411,24 @@ def _made(environment: str | Maker) -> Any:
     return gymnasium.make(environment, disable_env_checker=True)
 
 
-def _require_actions(space: Any, actions: NDArray[Any]) -> None:
-    """Refuse actions that a Discrete space lacks; other spaces are left to the environment."""
-    if type(space).__name__ != "Discrete" or not actions.size:
-        return
-    first, last = int(space.start), int(space.start + space.n) - 1
-    wrong = actions[(actions < first) | (actions > last)]
-    if wrong.size:
-        raise InvalidPolicy(
-            f"the policy takes action {wrong.ravel()[0]}, and the environment has {first}..{last}",
-            "Give a policy whose actions are those of the environment, numbered alike",
-        )
+def _listed(actions: ArrayLike, space: Any) -> NDArray[Any]:
+    """The list of actions, each of which the environment takes."""
+    table = np.array(actions, dtype=getattr(space, "dtype", None))
+    if table.ndim < 1 or not len(table):
+        raise InvalidWorld("actions is empty", "List at least one action of the environment")
+    for number, action in enumerate(table):
+        if not space.contains(np.asarray(action)):
+            raise InvalidWorld(
+                f"actions[{number}] = {action.tolist()} is not in {space}",
+                "List actions of the environment, each of the shape it takes",
+            )
+    return read_only(table)
 
 
-def _axes(space: Any) -> int:
+def _shape(space: Any) -> tuple[int, ...]:
     if getattr(space, "shape", None) is None:
         raise InvalidWorld(
             f"observations are from {space}, which is not a space of arrays",
             "Wrap the environment in gymnasium.wrappers.FlattenObservation",
         )
-    return len(space.shape)
+    return tuple(space.shape)

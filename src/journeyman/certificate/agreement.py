@@ -173,6 +173,8 @@ def agreement(demos: Demonstrations, policy: Any, world: Records) -> Agreement:
     asked_of = weights[folds] > 0
     for k, member in enumerate(members):
         asked = asked_of[episodes, k]
+        if not asked.any():
+            continue
         found[k, asked] = ObservationPolicy(member).of_actions(seen[asked], taken[asked])
     return Agreement.of(demos, found, weights, folds, world)
 

@@ -10,21 +10,22 @@ In a world of callables all walks take a step together, so the cost is that of `
 calls. Nothing ends early there: such a world does not say which states are absorbing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, IntArray, assign, real_array, require_whole
+from journeyman.arrays import BoolArray, FloatArray, IntArray, assign, real_array, require_whole
 from journeyman.costs.functions import CostFunctions, StepCosts
 from journeyman.demonstrations.demonstrations import Demonstrations
-from journeyman.errors import InvalidDemonstrations
+from journeyman.errors import InvalidCosts, InvalidDemonstrations
 from journeyman.execution import Executor, Serial
 from journeyman.policy.acting import Actor, AnyPolicy, StatePolicy, asked_by_predict
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.world.large_world import AnyWorld, effective_horizon_of, first_states, sampled_step
+from journeyman.world.laws import discount as checked_discount
 
 
 def record_walks(
@@ -113,6 +114,72 @@ class EpisodeTotals:
             )
         assign(self, totals=table, unrecorded=left)
 
+    @classmethod
+    def of_episodes(
+        cls,
+        observations: Sequence[ArrayLike],
+        actions: Sequence[ArrayLike],
+        terminated: ArrayLike,
+        costs: StepCosts,
+        discount: float,
+        rewards: Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Recorded episodes of any observations and actions, continuous ones too.
+
+            total = sum_{t < T} discount^t psi_t (+ discount^T/(1 - discount) after_end, terminated)
+
+        Args:
+            observations: one array per episode, with a row for each of its T + 1 observations.
+            actions: one array per episode, with a row for each of its T actions.
+            terminated: for each episode whether it ended by itself; the others were cut off, and
+                what they cost from there on is unrecorded.
+            costs: what a step costs.
+            discount: gamma.
+            rewards: one array of T numbers per episode, for costs that look at them; not a number
+                where none are given, so that such costs are refused.
+
+        >>> costs = StepCosts(lambda o, a, after, r, end: np.column_stack([abs(after[:, 0]), a**2]),
+        ...                   ["off", "effort"], lowest=0, highest=1)
+        >>> seen, done = [[0.0], [0.5], [1.0]], [[0.5], [1.0]]
+        >>> EpisodeTotals.of_episodes([seen], [done], [True], costs, 0.5).totals.tolist()
+        [[1.0, 0.75]]
+        """
+        if not isinstance(costs, StepCosts):
+            raise InvalidDemonstrations(
+                f"costs is a {type(costs).__name__}",
+                "Give jm.costs.StepCosts(function, names, lowest=..., highest=...)",
+            )
+        gamma = checked_discount(discount)
+        counts = {len(observations), len(actions), np.size(terminated)}
+        counts |= set() if rewards is None else {len(rewards)}
+        if len(counts) > 1 or not len(observations):
+            raise InvalidDemonstrations(
+                f"{len(observations)} arrays of observations, {len(actions)} of actions and "
+                f"{np.size(terminated)} ends",
+                "Give all of them for each episode",
+            )
+        found, left = [], []
+        for episode, ended in enumerate(np.ravel(np.asarray(terminated)).astype(bool)):
+            seen, done = (np.asarray(part[episode]) for part in (observations, actions))
+            count = len(done) if done.ndim else 0
+            paid = (
+                np.full(count, np.nan) if rewards is None else np.asarray(rewards[episode], float)
+            )
+            if not count or seen.ndim == 0 or len(seen) != count + 1 or paid.shape != (count,):
+                raise InvalidDemonstrations(
+                    f"episode {episode} has observations of shape {seen.shape}, actions of shape "
+                    f"{done.shape} and rewards of shape {paid.shape}",
+                    "Give one observation more than actions, at least one action, and a reward for "
+                    "each if any",
+                )
+            ends = np.zeros(count, dtype=bool)
+            ends[-1] = ended
+            steps = _costs_of(costs, episode, seen, done, paid, ends)
+            behind = gamma**count / (1.0 - gamma)
+            found.append(gamma ** np.arange(count) @ steps + ended * behind * costs.after_end)
+            left.append(0.0 if ended else behind)
+        return cls(np.array(found), np.array(left))
+
     def __len__(self) -> int:
         return len(self.totals)
 
@@ -132,6 +199,96 @@ class EpisodeTotals:
     def __repr__(self) -> str:
         episodes, costs = self.totals.shape
         return f"EpisodeTotals({episodes} episodes, {costs} costs)"
+
+
+def _costs_of(
+    costs: StepCosts,
+    episode: int,
+    seen: NDArray[Any],
+    done: NDArray[Any],
+    paid: FloatArray,
+    ends: BoolArray,
+) -> FloatArray:
+    """What the steps of an episode cost; what is refused is named by the episode."""
+    try:
+        return costs.at(seen[:-1], done, seen[1:], paid, ends)
+    except InvalidCosts as fault:
+        remedy = fault.remedy
+        if np.isnan(paid).any():
+            remedy += "; if it looks at rewards, give EpisodeTotals.of_episodes(..., rewards=...)"
+        raise InvalidCosts(f"episode {episode}: {fault.what}", remedy) from fault
+
+
+class Step(NamedTuple):
+    """What n episodes that run side by side did at one time."""
+
+    time: int
+    episodes: IntArray
+    observations: NDArray[Any]
+    actions: NDArray[Any]
+    following: NDArray[Any]
+    costs: FloatArray
+    terminated: BoolArray
+    truncated: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Episodes step by step, one after the other: what planners learn from."""
+
+    observations: NDArray[Any]
+    actions: NDArray[Any]
+    following: NDArray[Any]
+    """What was observed after each step."""
+    costs: FloatArray
+    """(steps x costs)"""
+    terminated: BoolArray
+    """Whether the episode ended by itself with this step."""
+    offsets: IntArray
+    """Of the episodes, as in `Demonstrations`."""
+
+    @classmethod
+    def sorted(cls, played: Iterable[Step]) -> Self:
+        """From what all episodes did at each time."""
+        steps = list(played)
+        episodes = np.concatenate([step.episodes for step in steps])
+        order = np.argsort(episodes, kind="stable")
+        arrays = {
+            name: np.concatenate([getattr(step, name) for step in steps])[order]
+            for name in STEP_ARRAYS
+        }
+        return cls(**arrays, offsets=_offsets(np.bincount(episodes)))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Steps"]) -> Self:
+        """All episodes of all parts."""
+        arrays = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in STEP_ARRAYS
+        }
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        return cls(**arrays, offsets=_offsets(lengths))
+
+    def first(self, episodes: int) -> Self:
+        """As many episodes as asked for."""
+        offsets = self.offsets[: episodes + 1]
+        arrays = {name: getattr(self, name)[: offsets[-1]] for name in STEP_ARRAYS}
+        return type(self)(**arrays, offsets=offsets)
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def demonstrations(self) -> Demonstrations:
+        """The same episodes without their costs."""
+        ends = self.offsets[1:]
+        states = np.insert(self.observations, ends, self.following[ends - 1], axis=0)
+        return Demonstrations(states, self.actions, self.offsets, self.terminated[ends - 1])
+
+
+STEP_ARRAYS = ("observations", "actions", "following", "costs", "terminated")
+
+
+def _offsets(lengths: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths)])
 
 
 class Simulator(Protocol):
@@ -281,3 +438,25 @@ class WorldSimulator(StatedCosts):
         actor = Actor(policy, rng)
         totals = walk_totals(self.world, actor, self.costs, trajectories, horizon, rng)
         return EpisodeTotals(totals, self.discount**horizon * effective_horizon_of(self.world))
+
+    def steps(
+        self, policy: AnyPolicy, trajectories: int, horizon: int, rng: np.random.Generator
+    ) -> Steps:
+        """The same walks step by step, for planners."""
+        return Steps.sorted(self._walked(Actor(policy, rng), trajectories, horizon, rng))
+
+    @property
+    def action_numbers(self) -> IntArray:
+        """The actions that policies choose from."""
+        return np.arange(self.world.num_actions)
+
+    def _walked(
+        self, actor: Actor, trajectories: int, horizon: int, rng: np.random.Generator
+    ) -> Iterator[Step]:
+        here, everyone = first_states(self.world, rng, trajectories), np.arange(trajectories)
+        never = np.zeros(trajectories, dtype=bool)
+        for t in range(horizon):
+            actions, following = _step(self.world, actor, here, rng)
+            costs = self.costs.at(here, actions)
+            yield Step(t, everyone, here, actions, following, costs, never, never)
+            here = following

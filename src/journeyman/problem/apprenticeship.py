@@ -169,7 +169,8 @@ class Apprenticeship:
             callables (or in a `World`, which is then treated as one); None for a simulator, which
             has its own, and for `Records`.
         expert: `Demonstrations`; an `ExpertExpectation` (declared, or estimated in a way of your
-            choice); for a simulator `EpisodeTotals`.
+            choice); for a simulator `EpisodeTotals`, or for `GymnasiumSimulator` demonstrations
+            that hold observations.
         cost_class: which weights are possible; `InfinityBall()` by default.
         constraints: budgets that the apprentice must keep (the expert may have broken them); in a
             world of callables their costs are `CostFunctions`.
@@ -198,6 +199,8 @@ class Apprenticeship:
     ) -> None:
         fitted = _fitted_costs(world, costs)
         expert = _in_layers(world, fitted, expert)
+        if isinstance(expert, Demonstrations) and hasattr(world, "expert_totals"):
+            expert = world.expert_totals(expert)
         _require_expert(world, fitted, expert)
         chosen = InfinityBall() if cost_class is None else cost_class
         if isinstance(world, Records):

@@ -49,6 +49,9 @@ from journeyman.solvers.exact.linear_program import LinearProgram as LinearProgr
 from journeyman.solvers.exact.rational_program import RationalProgram as RationalProgram
 from journeyman.solvers.exact.sharded_columns import ShardedColumns as ShardedColumns
 from journeyman.solvers.exact.smoothed_program import SmoothedProgram as SmoothedProgram
+from journeyman.solvers.least_squares_planner import LeastSquaresPlanner as LeastSquaresPlanner
+from journeyman.solvers.least_squares_planner import Radial as Radial
+from journeyman.solvers.least_squares_planner import quadratic as quadratic
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced.descent import Optimisation as Optimisation
 from journeyman.solvers.reduced.reduced_program import Hard as Hard

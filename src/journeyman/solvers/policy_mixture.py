@@ -7,26 +7,35 @@ reduced program over the candidates' occupancies, in which every theta is a poli
 candidate at the start, follow it". Candidates are heuristics, cloned policies, networks: anything
 that chooses actions.
 
-With `best_response` more candidates are found in rounds: it is given the weights of the cost that
-is worst for the mixture so far, in the sense of the dual of the program above, and returns a policy
-that is good for it; a planner where the world is known, a learner where it is not. With exact best
-responses the value falls towards the least gap of all policies.
+With `planner` or `best_response` the mixture grows in rounds, by column generation: the program
+above has prices w, the weights of the cost that is worst for the mixture so far, and a new
+candidate lowers its value only if it costs less than the mixture under c_w. The planner
+(`LeastSquaresPlanner`, `adapters.StableBaselinesPlanner`, or any function) is asked for a policy
+that is good for c_w; it is rolled out and becomes a candidate, good or not. With exact plans the
+value falls towards the least gap of all policies; with learned ones as far as the planner can.
+
+The search ends after `rounds`, with the time, when the value is zero for a class that allows no
+less, or when `patience` rounds in a row have each lowered it by less than a part `improvement`.
 
 *Guarantee*: the value is that of these rollouts and demonstrations, and no mixture of the
 candidates has a smaller one than `lower_bound`. `jm.certify(problem, answer)` bounds the true gap,
-from rollouts of its own.
+from fresh rollouts: candidates of round r are made in view of the rounds before, and have 1/(r (r +
+1)) of the failure probability together (`problem.mixture_rollouts`).
 
-*Cost*: `rollouts` episodes of each candidate; the program itself takes milliseconds.
+*Cost*: `rollouts` episodes of each candidate, and what the planner takes; the program itself takes
+milliseconds.
 
 Reference: Abbeel, Ng, "Apprenticeship learning via inverse reinforcement learning", 2004, mixes
 policies of a known world; Syed, Schapire, "A game-theoretic approach to apprenticeship learning",
-2007, is the class `Simplex`.
+2007, is the class `Simplex`. Column generation: Dantzig, Wolfe, "Decomposition principle for linear
+programs", 1960; with a learner as its oracle: McMahan, Gordon, Blum, "Planning in the presence of
+cost functions controlled by an adversary", 2003.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -46,11 +55,16 @@ from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.progress import quiet
 from journeyman.solvers.answer import Answer, CandidateRollouts, Details, SampledSolution
 from journeyman.solvers.exact.engines import run_cone
-from journeyman.solvers.running import Status, Watch, require_count
+from journeyman.solvers.running import Status, Watch, require_count, require_not_negative
 from journeyman.world.levels import Level
 
 BestResponse: TypeAlias = Callable[[FloatArray, int], AnyPolicy]
 """Called with the weights of a cost and the number of the round, from 2; returns a policy."""
+Planner: TypeAlias = Callable[[FloatArray, Any, int, int], AnyPolicy]
+"""Called with the weights of a cost, the simulator, a budget of its steps and a seed; returns a
+policy that is good for that cost."""
+PLANNING = 0x706C616E
+"""Which of a seed's streams the seeds of planners come from."""
 TOLERANCE = 1e-7
 """Relative to 2N/(1 - discount): how far value and lower bound of an optimum may be apart."""
 
@@ -67,6 +81,11 @@ class PolicyMixture:
         best_response: `best_response(cost_weights, round)` returns one more candidate.
         rounds: at most; the first one is for the given candidates.
         time_limit: seconds. It is looked at after every candidate, one of which is always done.
+        planner: `planner(cost_weights, simulator, budget, seed)` returns one more candidate; in
+            place of `best_response`.
+        budget: steps of the simulator that the planner may take in every round.
+        improvement: the part of the value by which a round has to lower it.
+        patience: rounds in a row that may fail to; the next seed may do better.
         executor: rolls out; the answer does not depend on it.
     """
 
@@ -80,19 +99,39 @@ class PolicyMixture:
     rounds: int = 1
     time_limit: float | None = None
     executor: Executor | None = None
+    planner: Planner | None = None
+    budget: int = 50_000
+    improvement: float = 0.01
+    patience: int = 3
 
     def __post_init__(self) -> None:
         for name, least in (("rollouts", 2), ("horizon", 1), ("seed", 0), ("rounds", 1)):
             require_count(name, getattr(self, name), least=least)
+        for name in ("budget", "patience"):
+            require_count(name, getattr(self, name))
+        require_not_negative("improvement", self.improvement, at_most=1)
         assign(self, candidates=tuple(require_policy(one) for one in self.candidates))
         if not self.candidates:
             raise InvalidSolver("there is no candidate", "Give at least one policy")
-        if (self.best_response is None) != (self.rounds == 1):
+        if self.planner is not None and self.best_response is not None:
+            raise InvalidSolver("there are a planner and a best response", "Give one of them")
+        if self.planner is not None and not callable(self.planner):
             raise InvalidSolver(
-                f"rounds = {self.rounds} {'without a' if self.best_response is None else 'and a'} "
-                "best response",
-                "Give both best_response and rounds from 2 on, or neither",
+                f"planner is a {type(self.planner).__name__}",
+                "Give a function of (cost_weights, simulator, budget, seed), for example "
+                "jm.solvers.LeastSquaresPlanner(horizon=200)",
             )
+        if self.grows != (self.rounds > 1):
+            raise InvalidSolver(
+                f"rounds = {self.rounds} {'and a' if self.grows else 'without a'} "
+                "best response or planner",
+                "Give both planner (or best_response) and rounds from 2 on, or neither",
+            )
+
+    @property
+    def grows(self) -> bool:
+        """Whether something can be asked for more candidates."""
+        return self.planner is not None or self.best_response is not None
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Roll out, solve the small program, and ask for best responses."""
@@ -113,6 +152,8 @@ class _Search:
         self.sizes: list[int] = []
         self.trace: list[tuple[float, float, float, float]] = []
         self.found: MixtureWeights | None = None
+        self.failures = 0
+        """Rounds in a row that have hardly lowered the value."""
         self.rollout_seconds, self.solve_seconds = 0.0, 0.0
         self.target = problem.target
         method = problem.expectation.method
@@ -124,7 +165,8 @@ class _Search:
         """Whether a round is left that could lower the value."""
         assert self.found is not None
         perfect = self.problem.cost_class.contains_zero and self.found.value <= self.tolerance
-        return len(self.sizes) < self.settings.rounds and not perfect
+        impatient = self.failures >= self.settings.patience
+        return len(self.sizes) < self.settings.rounds and not (perfect or impatient)
 
     @property
     def tolerance(self) -> float:
@@ -139,11 +181,23 @@ class _Search:
         )  # fmt: skip
 
     def respond(self, watch: Watch) -> bool:
-        """A round of one best response; True: stop."""
-        assert self.settings.best_response is not None
+        """A round of one more candidate; True: stop."""
         assert self.found is not None
+        settings, before, number = self.settings, self.found.value, len(self.sizes) + 1
         asked = read_only(self.found.cost_weights.copy())
-        return self.add([self.settings.best_response(asked, len(self.sizes) + 1)], watch)
+        started = time.perf_counter()
+        if settings.planner is not None:
+            seeds = np.random.SeedSequence(settings.seed, spawn_key=(PLANNING, number))
+            seed = int(seeds.generate_state(1)[0]) >> 1
+            made = settings.planner(asked, self.problem.simulator, settings.budget, seed)
+        else:
+            assert settings.best_response is not None
+            made = settings.best_response(asked, number)
+        self.solve_seconds += time.perf_counter() - started
+        stopped = self.add([made], watch)
+        gained = before - self.found.value
+        self.failures = 0 if gained > settings.improvement * abs(before) else self.failures + 1
+        return stopped
 
     def add(self, candidates: Sequence[AnyPolicy], watch: Watch) -> bool:
         """A round: roll out candidate after candidate, then find the weights; True: stop."""
