@@ -7,11 +7,11 @@ that cannot be carried out, and one in ten of the others, does nothing. A vehicl
 motorcycle, and civilian or of the police. The expert's reward is
 
     speed/4     where speed <= 2, or no police vehicle is within two cells, in whatever lane
-    -1          above double the speed of the traffic within two cells of a police vehicle
+    -1          elsewhere: above double the traffic's speed near the police
 
-Features are indicators of the speed and the lane, and whether the nearest vehicle of each kind (car,
-motorcycle, civilian, police) is closer than r = 1 .. `sight` cells ahead or behind, in the own lane,
-the one to the left, the one to the right, or any. The reward is a conjunction of a speed and a
+Features are indicators of the speed and the lane, and whether the nearest vehicle of each kind
+(car, motorcycle, civilian, police) is closer than r = 1 .. `sight` cells ahead or behind, in the
+own lane, the one to the left, the one to the right, or any. The reward is a conjunction of a speed and a
 distance. The learned cost is tried in another drawing of the traffic (another `seed`).
 
 Reference: Levine, Popovic and Koltun, "Nonlinear inverse reinforcement learning with Gaussian
@@ -132,8 +132,12 @@ def _seen(
     ahead = (traffic[:, 0] - place[:, np.newaxis]) % length
     aside = traffic[:, 1] - lane[:, np.newaxis]
     kinds = (traffic[:, 2] == 0, traffic[:, 2] == 1, traffic[:, 3] == 0, traffic[:, 3] == 1)
-    lanes = {"the same lane": aside == 0, "the lane to the left": aside == -1,
-             "the lane to the right": aside == 1, "any lane": np.ones_like(aside, dtype=bool)}  # fmt: skip
+    lanes = {
+        "the same lane": aside == 0,
+        "the lane to the left": aside == -1,
+        "the lane to the right": aside == 1,
+        "any lane": np.ones_like(aside, dtype=bool),
+    }
     ways = {"ahead": ahead, "behind": (-ahead) % length}
     titles, columns = [], []
     for kind, chosen in zip(KINDS, kinds, strict=True):

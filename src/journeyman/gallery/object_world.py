@@ -63,9 +63,7 @@ def objectworld(
     distances = _distances(world.coordinates, size, colours, generator(seed))
     titles = [f"{part} {k + 1}" for part in ("inner", "outer") for k in range(colours)]
     if continuous:
-        basis = CostBasis(
-            distances / (size * 2**0.5), [f"distance to {title}" for title in titles]
-        )
+        basis = CostBasis(distances / (size * 2**0.5), [f"distance to {title}" for title in titles])
     else:
         basis = indicators(distances, titles, range(1, size + 1))
     near, nearer = distances[:, colours] < NEAR, distances[:, colours + 1] < NEARER
@@ -91,9 +89,7 @@ def indicators(distances: FloatArray, titles: list[str], limits: range) -> CostB
     return CostBasis(np.column_stack(columns).astype(float), names)
 
 
-def _distances(
-    cells: FloatArray, size: int, colours: int, rng: np.random.Generator
-) -> FloatArray:
+def _distances(cells: FloatArray, size: int, colours: int, rng: np.random.Generator) -> FloatArray:
     """To the nearest object of every inner colour, then of every outer one; the diagonal where
     there is none."""
     count = max(2, len(cells) // CELLS_PER_OBJECT)

@@ -9,8 +9,9 @@ combinations of the features. A learned cost is covered as far as it is one: `ou
 of it that is none.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,12 +24,6 @@ from journeyman.world import World
 
 BLOCK = 1 << 22
 """Entries of a table of kernel values that is made at a time."""
-
-
-class FeatureFunction(Protocol):
-    """From rows of features to costs."""
-
-    def __call__(self, rows: FloatArray) -> FloatArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +46,20 @@ class KernelExpansion:
             far = squared_distances(rows[start : start + step] * weights, centres)
             found[start : start + step] = np.exp(-far / 2) @ self.coefficients
         return found
+
+    def require(self, num_features: int) -> None:
+        """Refuse arrays that do not fit together."""
+        shapes = (self.centres.shape, self.relevances.shape, self.scale.shape)
+        wanted = ((self.coefficients.size, num_features), (num_features,), (num_features,))
+        if shapes != wanted or self.coefficients.ndim != 1:
+            raise _unusable("a kernel expansion", num_features)
+
+
+def _unusable(what: str, num_features: int) -> InvalidCosts:
+    return InvalidCosts(
+        f"the arrays of {what} over {num_features} features do not fit together",
+        "Learn and save it again",
+    )
 
 
 def squared_distances(one: FloatArray, other: FloatArray) -> FloatArray:
@@ -87,6 +96,24 @@ class RegressionTree:
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(self.value[self.leaf_of(rows)])
 
+    def require(self, num_features: int) -> None:
+        """Refuse arrays that are no tree: children stand behind their parent."""
+        parts = (self.feature, self.threshold, self.left, self.right, self.value)
+        count = self.feature.size
+        inner = self.feature >= 0
+        here = np.flatnonzero(inner) if self.feature.ndim == 1 else np.zeros(0, dtype=np.int64)
+        if (
+            count == 0
+            or any(one.shape != (count,) for one in parts)
+            or any(one.dtype.kind != "i" for one in (self.feature, self.left, self.right))
+            or not (self.feature < num_features).all()
+            or any(
+                not ((one[here] > here) & (one[here] < count)).all()
+                for one in (self.left, self.right)
+            )
+        ):
+            raise _unusable("a regression tree", num_features)
+
     @property
     def num_leaves(self) -> int:
         return int(np.count_nonzero(self.feature < 0))
@@ -106,6 +133,9 @@ class RegressionTree:
 
         write(0, 0)
         return "\n".join(lines)
+
+
+FORMS = (KernelExpansion, RegressionTree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +166,9 @@ class FeatureRows:
 class NonlinearCost:
     """The cost that a method has learned: a function of features, and its value at every pair."""
 
-    kind: ClassVar[str] = "nonlinear cost"
     names: tuple[str, ...]
     """Of the features, in the order in which the function takes them."""
-    function: FeatureFunction
+    function: KernelExpansion | RegressionTree
     per_pair: FloatArray
     """In the world of the expert."""
     outside: float
@@ -148,7 +177,12 @@ class NonlinearCost:
     is a combination, at 1 no combination says anything about it."""
 
     @classmethod
-    def of(cls, problem: Apprenticeship, table: FeatureRows, function: FeatureFunction) -> Self:
+    def of(
+        cls,
+        problem: Apprenticeship,
+        table: FeatureRows,
+        function: KernelExpansion | RegressionTree,
+    ) -> Self:
         values = function(table.rows)
         per_pair = read_only(values[table.of_pairs])
         return cls(problem.basis.names, function, per_pair, share_outside(table, values))
@@ -176,6 +210,29 @@ class NonlinearCost:
             )
         return read_only(self.function(given))
 
+    def arrays(self) -> dict[str, FloatArray | IntArray]:
+        """All of it but the names, as arrays for a file."""
+        parts = {one.name: getattr(self.function, one.name) for one in fields(self.function)}
+        return {"per_pair": self.per_pair, "outside": np.array([self.outside]), **parts}
+
+    @classmethod
+    def of_arrays(cls, names: tuple[str, ...], given: Mapping[str, Any]) -> Self:
+        """What `arrays` has made; features are named by the basis of the run."""
+        parts = {name: read_only(np.asarray(one)) for name, one in given.items()}
+        per_pair, outside = parts.pop("per_pair", None), parts.pop("outside", None)
+        for form in FORMS:
+            if (
+                per_pair is not None
+                and outside is not None
+                and set(parts) == {one.name for one in fields(form)}
+            ):
+                function = form(**parts)
+                function.require(len(names))
+                return cls(names, function, per_pair, float(outside[0]))
+        raise InvalidCosts(
+            f"arrays {', '.join(given)} are no function of features", "Learn and save it again"
+        )
+
     @property
     def remark(self) -> str:
         """What a certificate says of it, in words."""
@@ -185,7 +242,7 @@ class NonlinearCost:
                 "as its weights lie in the declared class"
             )
         return (
-            f"{self.outside:.0%} of the learned cost is no combination of the features: "
+            f"{100 * self.outside:.2g} % of the learned cost is no combination of the features: "
             "certificates are about costs of the declared class, and cover it only as far as it "
             "lies in this class"
         )

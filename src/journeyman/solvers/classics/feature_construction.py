@@ -16,8 +16,9 @@ which b has q(x, b) fewer decisions, as a share of all. Q and V are those of the
 the expert's actions where they are recorded, and elsewhere those that are optimal for the tree at
 hand (uniform ones at first). They are linear in f, so that this is a sparse convex quadratic
 program: costs near the span of the tree, under which recorded actions are better than others by a
-margin of 1 where that can be. (The paper bounds V by inequalities and has no margin; the bounds
-leave V free in states without a record.)
+margin of 1 where that can be. It is solved for every one of `penalties`: a large one follows the
+record to the letter, a small one forgives. (The paper bounds V by inequalities and has no margin;
+the bounds leave V free in states without a record.)
 
 *Fitting.* A regression tree of f over the features, with weights p_r, is grown leaf by leaf where
 its squared error falls most. How deep is decided by the record: of all trees on the way the one is
@@ -30,18 +31,18 @@ Bayesian information criterion; the paper stops where a split no longer helps to
 record). The same number compares trees of different rounds. With it the method also learns from
 experts who err.
 
-*Guarantee.* CONVERGED: the last tree had been found before, so that further rounds repeat; the
-alternation need not come to the best tree. The policy is optimal for the tree's cost. Nothing of
-this enters a certificate: the policy is evaluated and certified like that of every method, for the
-costs of the declared class. These are combinations of the features: of a tree's cost the certificate
-covers what lies in the class and no more, and `answer.nonlinear.outside` says how much does not.
+*Guarantee.* CONVERGED: the last tree had been found before; the alternation need not come to the
+best one. The policy is optimal for the tree's cost. Nothing of this enters a certificate: the
+policy is evaluated and certified like that of every method, for the costs of the declared class.
+These are combinations of the features: of a tree's cost the certificate covers what lies in the
+class and no more, and `answer.nonlinear.outside` says how much is no combination.
 
-*Cost.* Per round a sparse quadratic program in rows + states + rivals of recorded actions, a plan,
-and `len(SCALES)` soft plans for each of up to `leaves` trees.
+*Cost.* Per round and penalty a sparse quadratic program in rows + states + rivals of recorded
+actions, and a few soft plans for each of up to `leaves` trees.
 
 *Reference.* Levine, Popovic and Koltun, "Feature construction for inverse reinforcement learning",
-NIPS 2010; Breiman, Friedman, Olshen and Stone, *Classification and regression trees*, 1984. The tree
-is our own: scikit-learn, which the package does without, has nothing to add at this size.
+NIPS 2010; Breiman, Friedman, Olshen and Stone, *Classification and regression trees*, 1984. The
+tree is our own: scikit-learn is no dependency, and its trees cannot be had one leaf after another.
 """
 
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, read_only
-from journeyman.policy import Policy, plan
+from journeyman.policy import plan
 from journeyman.policy.policy_evaluation import averaging
 from journeyman.problem import Apprenticeship
 from journeyman.solvers.answer import Answer, Work
@@ -69,6 +70,7 @@ from journeyman.solvers.running import (
     Watch,
     iterate,
     require_count,
+    require_kind,
     require_positive,
     require_time_limit,
 )
@@ -76,7 +78,10 @@ from journeyman.solvers.running import (
 SMALL = 1e-3
 """Of a squared mean: which of equal fits is taken, and the level of costs, which is free."""
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Ranges of a tree's costs that its likelihood is computed at, in temperatures."""
+"""Ranges of a tree's costs that its likelihood is computed at, in temperatures: from the best one
+of the tree before, as long as it rises."""
+PATIENCE = 6
+"""Leaves without a better score, after which a tree is not grown further."""
 FLAT = 1e-12
 """Of the sum of squares: what a further split has to take off the error."""
 
@@ -86,7 +91,8 @@ class FeatureConstruction:
     """A cost that is a regression tree over the features, and an optimal policy for it.
 
     Args:
-        penalty: of a recorded action that is no better than others, against the fit of the tree.
+        penalties: of recorded actions that are no better than others, against the fit of the tree;
+            all are tried in every round.
         leaves: of a tree, at most.
         max_iterations: rounds of optimisation and fitting.
         time_limit: seconds.
@@ -99,13 +105,16 @@ class FeatureConstruction:
     ((320,), True)
     """
 
-    penalty: float = 1000.0
+    penalties: tuple[float, ...] = (1000.0, 30.0)
     leaves: int = 24
     max_iterations: int = 10
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        require_positive("penalty", self.penalty)
+        require_kind("penalties", self.penalties, tuple, "Give a tuple of positive numbers")
+        for one in self.penalties:
+            require_positive("penalties", one)
+        require_count("the number of penalties", len(self.penalties))
         require_count("leaves", self.leaves)
         require_count("max_iterations", self.max_iterations)
         require_time_limit(self.time_limit)
@@ -146,6 +155,11 @@ class Fitted(NamedTuple):
     score: float
 
 
+def score(found: Fitted) -> float:
+    """The less the better."""
+    return found.score
+
+
 class _Rounds:
     """Optimisation and fitting in turns; keeps the best tree."""
 
@@ -160,20 +174,17 @@ class _Rounds:
         """The leaf of every row in the tree at hand."""
         self.elsewhere = world.pairs.uniform
         self.known: set[bytes] = set()
+        self.place = SCALES.index(1.0)
         self.best = self._judged(single_leaf())
 
     def advance(self) -> Advance:
-        world, recorded = self.decisions.world, self.record.states[self.decisions.world.pairs.states]
+        world, recorded = (
+            self.decisions.world,
+            self.record.states[self.decisions.world.pairs.states],
+        )
         law = np.where(recorded, self.record.law, self.elsewhere)
-        costs = consistent_costs(
-            self.decisions, self.record, self.table, self.leaf, law, self.solver.penalty
-        )
-        found = min(
-            (self._judged(tree) for tree in grown(self.table, costs, self.solver.leaves)),
-            key=lambda one: one.score,
-        )
-        if found.score < self.best.score:
-            self.best = found
+        found = min((self._fitted(law, one) for one in self.solver.penalties), key=score)
+        self.best = min(self.best, found, key=score)
         leaf = found.tree.leaf_of(self.table.rows)
         self.leaf = np.unique(leaf, return_inverse=True)[1]
         mark = leaf.tobytes() + found.tree.value.tobytes()
@@ -183,24 +194,50 @@ class _Rounds:
         self.plans += 1
         return Advance(self.best.score, converged=repeated)
 
+    def _fitted(self, law: FloatArray, penalty: float) -> "Fitted":
+        """The best tree for the costs of one optimisation step."""
+        costs = consistent_costs(self.decisions, self.record, self.table, self.leaf, law, penalty)
+        best, idle = None, 0
+        for tree in grown(self.table, costs, self.solver.leaves):
+            found = self._judged(tree)
+            idle = 0 if best is None or found.score < best.score else idle + 1
+            best = found if best is None else min(best, found, key=score)
+            if idle > PATIENCE:
+                break
+        assert best is not None
+        return best
+
     def _of_pairs(self, tree: RegressionTree) -> FloatArray:
         return tree(self.table.rows)[self.table.of_pairs]
 
     def _judged(self, tree: RegressionTree) -> Fitted:
         """The tree with its costs in units of the expert's temperature, and its score."""
         costs = self._of_pairs(tree)
-        width, best, scale = float(np.ptp(costs)), -np.inf, 0.0
-        near = None
-        for length in SCALES if width > 0 else (0.0,):
-            factor = length / width if width > 0 else 0.0
-            near = self.decisions.soft(costs * factor, near)
-            assert near is not None  # the discount is below 1
-            self.plans += 1
-            likelihood = self.decisions.log_likelihood(near)
-            if likelihood > best:
-                best, scale = likelihood, factor
+        width, known = float(np.ptp(costs)), dict[int, float]()
+        unit = costs / width if width > 0 else np.zeros_like(costs)
+
+        def at(place: int) -> float:
+            if not 0 <= place < len(SCALES):
+                return -np.inf
+            if place not in known:
+                soft = self.decisions.soft(unit * SCALES[place], None)
+                assert soft is not None  # the discount is below 1
+                self.plans += 1
+                known[place] = self.decisions.log_likelihood(soft)
+            return known[place]
+
+        place = self.place if width > 0 else 0
+        while width > 0:
+            better = max((place - 1, place + 1), key=at)
+            if at(better) <= at(place):
+                break
+            place = better
+        self.place = place if width > 0 else self.place
+        likelihood = at(place)
         size = np.log(max(self.decisions.counts.sum(), 1.0)) / 2
-        return Fitted(scaled(tree, scale), best, tree.num_leaves * float(size) - best)
+        factor = SCALES[place] / width if width > 0 else 0.0
+        value = tree.num_leaves * float(size) - likelihood
+        return Fitted(scaled(tree, factor), likelihood, value)
 
 
 def scaled(tree: RegressionTree, factor: float) -> RegressionTree:
@@ -253,7 +290,12 @@ def consistent_costs(
     world, rivals = decisions.world, record.rivals
     if not rivals.size:
         return np.zeros(len(table.rows))
-    rows, leaves, states, pairs = len(table.rows), int(leaf.max()) + 1, world.num_states, world.pairs
+    rows, leaves, states, pairs = (
+        len(table.rows),
+        int(leaf.max()) + 1,
+        world.num_states,
+        world.pairs,
+    )
     share = table.counts / table.counts.sum()
     of_row = _indicators(table.of_pairs, rows)
     of_leaf = _indicators(leaf, leaves)

@@ -25,8 +25,8 @@ policy does from the recorded states on less what was recorded, `Decisions.slope
 kernel between rows and inducing points, a = K_uu^{-1} u and w = K_uu^{-1} K_r' g,
 
     gradient in u      w - a
-    in a parameter p   <g a', dK_r/dp> + <G, dK_uu/dp> - lambda_k/(1 + lambda_k) for p = log lambda_k
-    with G             -w a' + a a'/2 - K_uu^{-1}/2 + K_uu^{-3}
+    in a parameter p   <g a', dK_r/dp> + <G, dK_uu/dp>, less lambda_k/(1 + lambda_k) for log lambda_k
+    with               G = a a'/2 - w a' - K_uu^{-1}/2 + K_uu^{-3}
 
 *Method.* L-BFGS over u, log beta and log lambda together, from several starts; the best one is
 taken. Inducing points are the features of the states in the record, in the order of their first
@@ -36,7 +36,7 @@ visits, and drawn others, up to `inducing` of them.
 concave, and a better one may exist. Nothing of this enters a certificate: the policy, which is
 soft-optimal for c, is evaluated and certified like that of every method, for the costs of the
 declared class. These are combinations of the features: of a nonlinear cost the certificate covers
-what lies in the class and no more, and `answer.nonlinear.outside` says how much does not.
+what lies in the class and no more, and `answer.nonlinear.outside` says how much is no combination.
 
 *Cost.* Per evaluation a soft plan, one system with the transposed matrix, m^3 and
 (different rows of features) x m x (features) operations.
@@ -46,7 +46,7 @@ processes", NIPS 2011. Its warped kernel is left out.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -99,7 +99,7 @@ class GaussianProcessCosts:
     >>> import journeyman as jm
     >>> world, basis, expert, cost = jm.gallery.objectworld(8, seed=3)
     >>> demos = jm.record(world, expert, trajectories=16, horizon=8, seed=0)
-    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), GaussianProcessCosts(starts=1))
+    >>> answer = jm.solve(jm.Apprenticeship(world, basis, demos), GaussianProcessCosts())
     >>> answer.nonlinear.per_pair.shape, answer.recovered is None
     ((320,), True)
     """
@@ -107,7 +107,7 @@ class GaussianProcessCosts:
     inducing: int = 128
     noise: float = 0.005
     tolerance: float = 1e-3
-    starts: int = 2
+    starts: int = 1
     max_iterations: int = 500
     seed: int = 0
     time_limit: float | None = None
@@ -136,8 +136,8 @@ class GaussianProcessCosts:
         found = posterior.at(point)
         learned = NonlinearCost.of(problem, table, posterior.function(point))
         words = (
-            f"log-likelihood {found.log_likelihood:.6f} of {int(decisions.counts.sum())} decisions, "
-            f"{posterior.num_inducing} inducing points; {learned.remark}"
+            f"log-likelihood {found.log_likelihood:.6f} of {int(decisions.counts.sum())} "
+            f"decisions, {posterior.num_inducing} inducing points; {learned.remark}"
         )
         return answer_of(
             problem, found.policy, status, engine="L-BFGS",
@@ -191,7 +191,8 @@ class Posterior:
     """Which rows are inducing points."""
     noise: float
     plans: int = 0
-    kind: ClassVar[str] = "posterior"
+    near: Any = None
+    """The soft plan of the last point, from which the next one starts."""
 
     @classmethod
     def of(
@@ -263,8 +264,9 @@ class Posterior:
         inverse = cho_solve(factor, np.eye(u.size))
         inverse = (inverse + inverse.T) / 2
         a = inverse @ u
-        soft = self.decisions.soft((kernel.outer @ a)[self.table.of_pairs], None)
+        soft = self.decisions.soft((kernel.outer @ a)[self.table.of_pairs], self.near)
         assert soft is not None  # the discount is below 1
+        self.near = soft._replace(system=None)
         self.plans += 1
         likelihood = self.decisions.log_likelihood(soft)
         g = self.table.total(self.decisions.slope(soft))
