@@ -11,8 +11,8 @@ motorcycle, and civilian or of the police. The expert's reward is
 
 Features are indicators of the speed and the lane, and whether the nearest vehicle of each kind
 (car, motorcycle, civilian, police) is closer than r = 1 .. `sight` cells ahead or behind, in the
-own lane, the one to the left, the one to the right, or any. The reward is a conjunction of a speed and a
-distance. The learned cost is tried in another drawing of the traffic (another `seed`).
+own lane, the one to the left, the one to the right, or any. The reward is a conjunction of a speed
+and a distance. A learned cost is tried in another drawing of the traffic (another `seed`).
 
 Reference: Levine, Popovic and Koltun, "Nonlinear inverse reinforcement learning with Gaussian
 processes", NIPS 2011, which describes it in words; the ring, the density of the traffic (a vehicle

@@ -25,7 +25,7 @@ policy does from the recorded states on less what was recorded, `Decisions.slope
 kernel between rows and inducing points, a = K_uu^{-1} u and w = K_uu^{-1} K_r' g,
 
     gradient in u      w - a
-    in a parameter p   <g a', dK_r/dp> + <G, dK_uu/dp>, less lambda_k/(1 + lambda_k) for log lambda_k
+    in a parameter p   <g a', dK_r/dp> + <G, dK_uu/dp>  (log lambda_k: - lambda_k/(1 + lambda_k))
     with               G = a a'/2 - w a' - K_uu^{-1}/2 + K_uu^{-3}
 
 *Method.* L-BFGS over u, log beta and log lambda together, from several starts; the best one is
