@@ -17,6 +17,8 @@ In an explicit world also
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     recovered.npz        the weights of the cost that the method inferred, where it infers one, and
                          their standard errors, where it knows them
+    nonlinear.npz        the inferred cost of a method whose cost is a function of the features: the
+                         function, its value at every pair, and how far it is from combinations
     regret.npz           prices that prove the regret under the expert's own cost, where a premise
                          about it is declared
 
@@ -89,7 +91,7 @@ CODE, TOTALS, FEATURES = "code.json", "totals.npz", "features.npz"
 TRACE, RECOVERED, REGRET = "trace.npz", "recovered.npz", "regret.npz"
 NONLINEAR = "nonlinear.npz"
 INPUTS = (
-    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, REGRET, TOTALS,
+    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, NONLINEAR, REGRET, TOTALS,
     CODE, AGREEMENT,
 )  # fmt: skip
 CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"

@@ -1,7 +1,8 @@
 """A cost that is a function of a basis's features, and no combination of them.
 
-The columns of a `CostBasis` are the features: the same function is a cost in every world whose
-basis has features of the same names. Two forms of functions are known, a kernel expansion
+The columns of a `CostBasis` are the features (those given as rewards with their signs changed, as
+everywhere): the same function is a cost in every world whose basis has features of the same names.
+Two forms of functions are known, a kernel expansion
 (`GaussianProcessCosts`) and a regression tree (`FeatureConstruction`).
 
 What a certificate says of it. Certificates are about the costs of the declared class, which are
@@ -22,6 +23,10 @@ from journeyman.errors import InvalidCosts
 from journeyman.problem import Apprenticeship
 from journeyman.world import World
 
+MOST_LISTED = 8
+"""Features of a kernel that are listed."""
+FURTHEST = 1e100
+"""In lengths of a kernel: rows of another world may be so far away, and squares are finite."""
 BLOCK = 1 << 22
 """Entries of a table of kernel values that is made at a time."""
 
@@ -39,13 +44,20 @@ class KernelExpansion:
     coefficients: FloatArray
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        weights = np.sqrt(self.relevances) * self.scale
-        centres, found = self.centres * weights, np.empty(len(rows))
+        weights, origin = np.sqrt(self.relevances) * self.scale, self.centres[0]
+        centres, found = (self.centres - origin) * weights, np.empty(len(rows))
         step = max(1, BLOCK // len(centres))
         for start in range(0, len(rows), step):
-            far = squared_distances(rows[start : start + step] * weights, centres)
+            there = (rows[start : start + step] - origin) * weights
+            far = squared_distances(np.clip(there, -FURTHEST, FURTHEST), centres)
             found[start : start + step] = np.exp(-far / 2) @ self.coefficients
         return found
+
+    def in_words(self, names: tuple[str, ...]) -> str:
+        """The features with the largest relevances, one a line."""
+        order = np.argsort(-self.relevances * (self.scale > 0), kind="stable")[:MOST_LISTED]
+        width = max(len(names[k]) for k in order)
+        return "\n".join(f"{names[k]:<{width}}  relevance {self.relevances[k]:.3g}" for k in order)
 
     def require(self, num_features: int) -> None:
         """Refuse arrays that do not fit together."""
@@ -232,6 +244,10 @@ class NonlinearCost:
         raise InvalidCosts(
             f"arrays {', '.join(given)} are no function of features", "Learn and save it again"
         )
+
+    def in_words(self) -> str:
+        """The function: the tree, or the features that matter most to a kernel."""
+        return self.function.in_words(self.names)
 
     @property
     def remark(self) -> str:

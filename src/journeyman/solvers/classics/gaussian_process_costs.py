@@ -29,8 +29,8 @@ kernel between rows and inducing points, a = K_uu^{-1} u and w = K_uu^{-1} K_r' 
     with               G = a a'/2 - w a' - K_uu^{-1}/2 + K_uu^{-3}
 
 *Method.* L-BFGS over u, log beta and log lambda together, from several starts; the best one is
-taken. Inducing points are the features of the states in the record, in the order of their first
-visits, and drawn others, up to `inducing` of them.
+taken. Inducing points are the features of the states in the record, and then of others, drawn up to
+`inducing` of them.
 
 *Guarantee.* CONVERGED: L-BFGS has ended at a stationary point, to its tolerance; the program is not
 concave, and a better one may exist. Nothing of this enters a certificate: the policy, which is
