@@ -77,7 +77,7 @@ def test_highway_is_slow_beside_the_police(seed, linear):
     speed = example.world.coordinates[:, 2]
     reward = speed / 4 - watched if linear else np.where(watched & (speed > 2), -1, speed / 4)
     assert -example.cost == pytest.approx(reward)
-    assert 0 < watched.sum() < watched.size
+    assert watched.any()
 
 
 def test_highway_features_agree_with_each_other():

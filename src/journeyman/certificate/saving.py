@@ -91,8 +91,8 @@ CODE, TOTALS, FEATURES = "code.json", "totals.npz", "features.npz"
 TRACE, RECOVERED, REGRET = "trace.npz", "recovered.npz", "regret.npz"
 NONLINEAR = "nonlinear.npz"
 INPUTS = (
-    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, NONLINEAR, REGRET, TOTALS,
-    CODE, AGREEMENT,
+    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, NONLINEAR,
+    REGRET, TOTALS, CODE, AGREEMENT,
 )  # fmt: skip
 CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"
 CODE_KIND, CODE_VERSION = "journeyman code", 2

@@ -16,8 +16,8 @@ and a distance. A learned cost is tried in another drawing of the traffic (anoth
 
 Reference: Levine, Popovic and Koltun, "Nonlinear inverse reinforcement learning with Gaussian
 processes", NIPS 2011, which describes it in words; the ring, the density of the traffic (a vehicle
-to `cells_per_vehicle` cells of the road), that vehicles can be passed through, as there, and the
-failing actions are choices.
+to `cells_per_vehicle` cells of the road, a quarter of them police), that vehicles can be passed
+through and the failing actions are choices.
 """
 
 import numpy as np
@@ -35,6 +35,8 @@ ACTIONS = {"keep": (0, 0), "left": (-1, 0), "right": (1, 0), "faster": (0, 1), "
 """Changes of lane and speed."""
 KINDS = ("car", "motorcycle", "civilian", "police")
 FAILING = 0.1
+POLICE = 0.25
+"""Of all vehicles, beside two of them."""
 WITHIN, DOUBLE = 2, 2
 """Cells from the police, and the highest speed there, in units of the traffic's."""
 
@@ -43,7 +45,7 @@ def highway(
     length: int = 32,
     *,
     sight: int = 4,
-    cells_per_vehicle: int = 3,
+    cells_per_vehicle: int = 4,
     linear: bool = False,
     temperature: float = 0.0,
     discount: float = 0.9,
@@ -119,9 +121,9 @@ def _traffic(length: int, cells_per_vehicle: int, rng: np.random.Generator) -> I
     """Rows of place, lane, motorcycle (0 or 1), police (0 or 1); two of the police at least."""
     count = max(4, length // cells_per_vehicle)
     cells = rng.permutation(length * LANES)[:count]
-    kinds = rng.integers(2, size=(2, count))
-    kinds[1, :2] = 1
-    return np.column_stack([cells // LANES, cells % LANES, kinds[0], kinds[1]])
+    motorcycle, police = rng.random((2, count)) < np.array([[1 / 2], [POLICE]])
+    police[:2] = True
+    return np.column_stack([cells // LANES, cells % LANES, motorcycle, police])
 
 
 def _seen(
