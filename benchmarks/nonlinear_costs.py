@@ -34,15 +34,11 @@ from journeyman.execution import one_blas_thread
 Make = Callable[[int, int], jm.gallery.HiddenCostExample]
 
 
-def _objects(**settings: bool | float) -> Make:
-    return lambda size, seed: jm.gallery.objectworld(size, seed=seed, **settings)  # type: ignore[arg-type]
-
-
 WORLDS: dict[str, Make] = {
-    "objectworld": _objects(),
-    "continuous": _objects(continuous=True),
-    "erring": _objects(temperature=0.3),
-    "linear": _objects(linear=True),
+    "objectworld": lambda size, seed: jm.gallery.objectworld(size, seed=seed),
+    "continuous": lambda size, seed: jm.gallery.objectworld(size, continuous=True, seed=seed),
+    "erring": lambda size, seed: jm.gallery.objectworld(size, temperature=0.3, seed=seed),
+    "linear": lambda size, seed: jm.gallery.objectworld(size, linear=True, seed=seed),
     "highway": lambda size, seed: jm.gallery.highway(2 * size, seed=seed),
     "linear highway": lambda size, seed: jm.gallery.highway(2 * size, seed=seed, linear=True),
 }

@@ -188,28 +188,34 @@ def test_rewards_and_sparse_features_are_costs_like_others(solver):
     assert np.array_equal(jm.solve(same, solver).policy.per_pair, plain.policy.per_pair)
 
 
-def test_a_combination_of_features_is_inside():
-    example, problem = objects()
+def test_what_is_outside_is_what_least_squares_leave():
+    example, problem = objects(8, seed=0)
+    assert set(example.cost) == {-1.0, 0.0, 1.0}
     table = FeatureRows.of(example.world, example.basis)
-    tree = RegressionTree(*(np.array(one) for one in (
-        [4, -1, -1], [0.5, 0.0, 0.0], [1, 0, 0], [2, 0, 0], [0.0, -1.0, 3.0])))  # fmt: skip
-    one = NonlinearCost.of(problem, table, tree)
-    assert one.outside == pytest.approx(0.0, abs=1e-6)
-    assert "is a combination" in one.remark
-    nothing = NonlinearCost.of(problem, table, single_leaf())
-    assert nothing.outside == 0.0
-    conjunction = RegressionTree(*(np.array(one) for one in (
-        [16 + 2, -1, 24 + 1, -1, -1], [0.5] * 5, [1, 0, 3, 0, 0], [2, 0, 4, 0, 0],
-        [0.0, 0.0, 0.0, 1.0, -1.0])))  # fmt: skip
-    conjoined = NonlinearCost.of(problem, table, conjunction)
-    basis = np.asarray(example.basis.on(example.world).todense()
-                       if sparse.issparse(example.basis.on(example.world))
-                       else example.basis.on(example.world))  # fmt: skip
+    names = example.basis.names
+    near, nearer = (names.index(f"outer {k} closer than {4 - k}") for k in (1, 2))
+    one = tree_of([near, -1, -1], [1, 0, 0], [2, 0, 0], [0.0, -1.0, 3.0])
+    inside = NonlinearCost.of(problem, table, one)
+    assert inside.outside == pytest.approx(0.0, abs=1e-6)
+    assert "is a combination" in inside.remark
+    assert NonlinearCost.of(problem, table, single_leaf()).outside == 0.0
+    both_tests = tree_of(
+        [near, -1, nearer, -1, -1], [1, 0, 3, 0, 0], [2, 0, 4, 0, 0], [0.0, 0.0, 0.0, 1.0, -1.0]
+    )
+    conjunction = NonlinearCost.of(problem, table, both_tests)
+    cost = conjunction.per_pair
+    assert np.array_equal(cost, example.cost[example.world.pairs.states])
+    basis = np.repeat(np.asarray(example.basis.matrix), 5, axis=0)
     columns = np.column_stack([basis, np.ones(len(basis))])
-    cost = conjoined.per_pair
     left = cost - columns @ np.linalg.lstsq(columns, cost, rcond=None)[0]
-    assert conjoined.outside == pytest.approx(np.std(left) / np.std(cost), rel=1e-6)
-    assert "no combination" in conjoined.remark
+    assert conjunction.outside == pytest.approx(np.std(left) / np.std(cost), rel=1e-6)
+    assert conjunction.outside > 0.1
+    assert "no combination" in conjunction.remark
+
+
+def tree_of(feature, left, right, value):
+    thresholds = np.full(len(feature), 0.5)
+    return RegressionTree(*(np.array(one) for one in (feature, thresholds, left, right, value)))
 
 
 @pytest.mark.parametrize("seed", range(4))

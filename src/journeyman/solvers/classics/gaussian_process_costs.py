@@ -173,7 +173,6 @@ class _Kernel(NamedTuple):
     outer: FloatArray
     matrix: FloatArray
     """K_uu."""
-    beta: float
     fading: float
     """e^{-s sum lambda}."""
 
@@ -244,7 +243,7 @@ class Posterior:
         np.fill_diagonal(inner, 1.0)
         outer = np.exp(-squared_distances(weighted, chosen) / 2)
         matrix = beta * (fading * inner + (1 - fading) * np.eye(len(inner)))
-        return _Kernel(beta * fading * inner, beta * fading * outer, matrix, beta, fading)
+        return _Kernel(beta * fading * inner, beta * fading * outer, matrix, fading)
 
     def function(self, point: FloatArray) -> KernelExpansion:
         """c as a function of features."""
