@@ -175,13 +175,13 @@ class _Rounds:
         self.elsewhere = world.pairs.uniform
         self.known: set[bytes] = set()
         self.place = SCALES.index(1.0)
+        self.near: dict[int, Any] = {}
+        """Soft plans of the last tree at each scale, from which the next ones start."""
         self.best = self._judged(single_leaf())
 
     def advance(self) -> Advance:
-        world, recorded = (
-            self.decisions.world,
-            self.record.states[self.decisions.world.pairs.states],
-        )
+        world = self.decisions.world
+        recorded = self.record.states[world.pairs.states]
         law = np.where(recorded, self.record.law, self.elsewhere)
         found = min((self._fitted(law, one) for one in self.solver.penalties), key=score)
         self.best = min(self.best, found, key=score)
@@ -220,8 +220,9 @@ class _Rounds:
             if not 0 <= place < len(SCALES):
                 return -np.inf
             if place not in known:
-                soft = self.decisions.soft(unit * SCALES[place], None)
+                soft = self.decisions.soft(unit * SCALES[place], self.near.get(place))
                 assert soft is not None  # the discount is below 1
+                self.near[place] = soft._replace(system=None)
                 self.plans += 1
                 known[place] = self.decisions.log_likelihood(soft)
             return known[place]
