@@ -74,11 +74,12 @@ class Apprentice(InNotebooks):
             return
         from journeyman.certificate.saving import save_run
 
-        estimate = self.answer.likelihood
+        estimate, learned = self.answer.likelihood, self.answer.nonlinear
         save_run(
             self.certificate, directory, seeds={"solver": self.seed},
             bounds_trace=self.answer.bounds_trace, recovered=self.answer.recovered,
             recovered_errors=None if estimate is None else estimate.standard_errors,
+            nonlinear=None if learned is None else learned.arrays(),
         )  # fmt: skip
 
     def report(self, path: PathLike) -> None:

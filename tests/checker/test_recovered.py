@@ -202,3 +202,84 @@ def test_a_run_without_an_inferred_cost_has_nothing_to_transfer(tmp_path):
     shown = CliRunner().invoke(app, ["transfer", run, *given])
     assert shown.exit_code == 3
     assert "holds no inferred cost" in " ".join(shown.stderr.split())
+
+
+NONLINEAR = "nonlinear.npz"
+FUNCTIONS = [
+    jm.solvers.GaussianProcessCosts(max_iterations=15),
+    jm.solvers.FeatureConstruction(max_iterations=1),
+]
+
+
+def objects():
+    example = jm.gallery.objectworld(6, seed=3)
+    demos = jm.record(example.world, example.expert, trajectories=12, horizon=8, seed=0)
+    return example, demos
+
+
+@pytest.mark.parametrize("solver", FUNCTIONS, ids=lambda one: type(one).__name__)
+def test_functions_of_features_are_saved_shown_and_audited(solver, tmp_path):
+    example, demos = objects()
+    apprentice = jm.learn(example.world, example.basis, demos, solver=solver)
+    learned = apprentice.answer.nonlinear
+    apprentice.save(tmp_path / "run")
+    assert not (tmp_path / "run" / FILE).exists()
+    assert NONLINEAR in facts_of(tmp_path / "run")["inputs"]
+    assert jm.audit(tmp_path / "run").passed
+    again = read_run(tmp_path / "run").nonlinear
+    assert np.array_equal(again.per_pair, learned.per_pair)
+    assert np.array_equal(again.on(example.world, example.basis), learned.per_pair)
+    apprentice.report(tmp_path / "page.html")
+    for text in ((tmp_path / "page.html").read_text(), page(read_run(tmp_path / "run"))):
+        assert 'id="nonlinear"' in text
+        assert 'id="recovered"' not in text
+        assert "combination of the features: " in text
+
+
+@pytest.mark.parametrize(
+    ("forge", "finding"),
+    [
+        (lambda arrays: arrays.update(per_pair=arrays["per_pair"][:-1]), "per_pair has shape"),
+        (lambda arrays: arrays.update(value=arrays["value"] * np.nan), "value is not finite"),
+        (lambda arrays: arrays.pop("per_pair"), "it lacks 'per_pair'"),
+    ],
+    ids=["too few", "not finite", "none"],
+)
+def test_functions_that_are_none_are_found(tmp_path, forge, finding):
+    example, demos = objects()
+    place = tmp_path / "run"
+    jm.learn(example.world, example.basis, demos, solver=FUNCTIONS[1]).save(place)
+    change_arrays(place / NONLINEAR, lambda header, arrays: forge(arrays))
+    rehash(place)
+    failed(place, f"{NONLINEAR}: {finding}")
+
+
+def test_a_function_of_features_is_planned_with_elsewhere(tmp_path):
+    example, demos = objects()
+    there = jm.gallery.objectworld(6, seed=4)
+    given = []
+    for name, one in (("here", example), ("there", there)):
+        one.world.save(tmp_path / f"{name}.npz")
+        rows = [one.basis.names, *np.asarray(one.basis.matrix).tolist()]
+        text = "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+        (tmp_path / f"{name}.csv").write_text(text)
+        paths = [str(tmp_path / f"{name}.{end}") for end in ("npz", "csv")]
+        given.append(["--world", paths[0], "--costs", paths[1]])
+    demos.save(tmp_path / "demos.csv")
+    run, policy = str(tmp_path / "run"), tmp_path / "policy.npz"
+    call = ["learn", run, *given[0], "--demonstrations", str(tmp_path / "demos.csv")]
+    shown = CliRunner().invoke(app, [*call, "--solver", "feature-construction"])
+    assert shown.exit_code == 0, shown.stderr
+    assert "Inferred cost: " in shown.stdout
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["cost_weights"] is None
+    assert 0 <= result["nonlinear_cost"]["outside"] <= 1
+    call = ["transfer", run, *given[1], "--output", str(policy)]
+    shown = CliRunner().invoke(app, [*call, "--json"])
+    assert shown.exit_code == 0, shown.stderr
+    cost = read_run(tmp_path / "run" / "certified").nonlinear.on(there.world, there.basis)
+    best = jm.expected_cost(there.world, jm.plan(there.world, cost).policy, cost)
+    assert json.loads(shown.stdout)["expected_cost"] == pytest.approx(best)
+    assert jm.expected_cost(there.world, jm.Policy.load(policy), cost) == pytest.approx(best)
+    shown = CliRunner().invoke(app, call)
+    assert f"Expected total of the inferred cost: {best:.6g}" in shown.stdout

@@ -62,6 +62,8 @@ METHODS = {
     "MultiplicativeWeights": lambda _: jm.solvers.MultiplicativeWeights(max_iterations=50),
     "MaximumEntropy": lambda _: jm.solvers.MaximumEntropy(),
     "MaximumLikelihood": lambda _: jm.solvers.MaximumLikelihood(max_iterations=50),
+    "GaussianProcessCosts": lambda _: jm.solvers.GaussianProcessCosts(max_iterations=20),
+    "FeatureConstruction": lambda _: jm.solvers.FeatureConstruction(max_iterations=2),
     "MaximumMarginPlanning": lambda _: jm.solvers.MaximumMarginPlanning(max_iterations=50),
     "InverseProgram": lambda _: jm.solvers.InverseProgram(),
     "StochasticSubgradient": over_features(jm.StochasticSubgradient, steps=2500),

@@ -17,6 +17,8 @@ In an explicit world also
     trace.npz            seconds, lower and upper bound after every call of a solver that has both
     recovered.npz        the weights of the cost that the method inferred, where it infers one, and
                          their standard errors, where it knows them
+    nonlinear.npz        the inferred cost of a method whose cost is a function of the features: the
+                         function, its value at every pair, and how far it is from combinations
     regret.npz           prices that prove the regret under the expert's own cost, where a premise
                          about it is declared
 
@@ -87,9 +89,10 @@ CERTIFICATE, UNFINISHED = "certificate.json", "unfinished"
 WORLD, POLICY, PROBLEM, EVIDENCE = "world.npz", "policy.npz", "problem.npz", "evidence.npz"
 CODE, TOTALS, FEATURES = "code.json", "totals.npz", "features.npz"
 TRACE, RECOVERED, REGRET = "trace.npz", "recovered.npz", "regret.npz"
+NONLINEAR = "nonlinear.npz"
 INPUTS = (
-    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, REGRET, TOTALS,
-    CODE, AGREEMENT,
+    WORLD, DEMONSTRATIONS, POLICY, PROBLEM, EVIDENCE, FEATURES, TRACE, RECOVERED, NONLINEAR,
+    REGRET, TOTALS, CODE, AGREEMENT,
 )  # fmt: skip
 CODED_POLICY, CODED_PROBLEM = "policy by reference", "problem of callables"
 CODE_KIND, CODE_VERSION = "journeyman code", 2
@@ -113,6 +116,7 @@ def save_run(
     bounds_trace: FloatArray | None = None,
     recovered: FloatArray | None = None,
     recovered_errors: FloatArray | None = None,
+    nonlinear: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a certificate and all it rests on into `directory`.
 
@@ -120,7 +124,7 @@ def save_run(
     reason to refuse. A certificate from sampled rows, or from rollouts of a mixture in rounds,
     needs the `evaluation` they came from; in a world of callables `code` names what made it, and
     nothing is written if that cannot be found there. `bounds_trace`, `recovered` and
-    its standard errors are the answer's.
+    its standard errors are the answer's, as are the arrays of a `nonlinear` cost.
     """
     claims = certificate_facts(certificate, evaluation) | {"seeds": dict(seeds)}
     if certificate.agreement is not None:
@@ -139,6 +143,9 @@ def save_run(
             parts["standard_errors"] = recovered_errors
         save_arrays(place / RECOVERED, "recovered", INPUT_VERSION, parts)
         written.append(RECOVERED)
+    if nonlinear is not None:
+        save_arrays(place / NONLINEAR, "nonlinear", INPUT_VERSION, dict(nonlinear))
+        written.append(NONLINEAR)
     _finish(place, claims, written)
 
 

@@ -76,7 +76,8 @@ from journeyman.checker.policy import (
 
 Range: TypeAlias = tuple[float, float]
 ALWAYS = ("evidence.npz", "policy.npz", "problem.npz", "world.npz")
-SOMETIMES = ("demonstrations.npz", "features.npz", "recovered.npz", "regret.npz", "trace.npz")
+SOMETIMES = ("demonstrations.npz", "features.npz", "nonlinear.npz", "recovered.npz",
+             "regret.npz", "trace.npz")  # fmt: skip
 LOWER_BOUNDS = ("on_data", "without_budgets", "true", "expert_radius")
 BUDGET_PARTS = ["failure_probability", "is_kept", "limit", "name", "spent", "terms"]
 FAILED = "failed"
@@ -222,6 +223,8 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> ExplicitRun:
         trace = named(files, "trace.npz", read_trace)
     if "recovered.npz" in files:
         named(files, "recovered.npz", lambda data: read_recovered(data, problem))
+    if "nonlinear.npz" in files:
+        named(files, "nonlinear.npz", lambda data: read_nonlinear(data, world))
     run = ExplicitRun(
         world, problem, Evaluated(world, problem, policy, evidence.visits), evidence, records,
         features, trace, stated_ways(facts), facts["failure_probability"],
@@ -253,6 +256,16 @@ def read_recovered(data: bytes, problem: Problem) -> Floats:
         if errors.shape != problem.target.shape or not (errors >= 0).all():
             raise Refused("standard_errors are not one number from 0 for every cost")
     return reals(arrays, "weights", 1, problem.target.size)
+
+
+def read_nonlinear(data: bytes, world: StoredWorld) -> None:
+    """A cost that is a function of the features: numbers, one of them for every pair. Nothing rests
+    on them: claims are about the costs of the declared class."""
+    arrays = archive(data, "nonlinear", 1)[1]
+    reals(arrays, "per_pair", 1, world.num_pairs)
+    for name, array in arrays.items():
+        if array.dtype.kind not in "if" or not np.isfinite(array).all():
+            raise Refused(f"{name} is not finite")
 
 
 def named(files: dict[str, bytes], name: str, read: Callable[[bytes], Any]) -> Any:

@@ -68,7 +68,9 @@ def certificate_text(result: Mapping[str, Any]) -> str:
         line for paragraph in result["summary"].splitlines() for line in wrap(paragraph, WIDTH)
     )
     weights = _weights_text(result.get("cost_weights") or [], result.get("likelihood"))
-    parts = [words, result["table"], found, weights, in_options(result["advice"])]
+    learned = result.get("nonlinear_cost")
+    remark = "" if learned is None else fill(f"Inferred cost: {learned['remark']}.", WIDTH)
+    parts = [words, result["table"], found, weights, remark, in_options(result["advice"])]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -226,7 +226,8 @@ def transfer(
 ) -> None:
     """Plan in another world with the cost that a run has inferred.
 
-    The costs of the new world are matched by name. What is known about the new policy is that it is
+    The costs of the new world are matched by name; a cost that is a nonlinear function of them has
+    no weights and is computed anew. What is known about the new policy is that it is
     optimal for the inferred cost; nothing about the expert is certified there.
     """
     import numpy as np
@@ -236,7 +237,7 @@ def transfer(
     from journeyman.runs.run_inputs import costs_from, world_from
 
     data = read_run(evidence_in(run))
-    if data.recovered is None:
+    if data.recovered is None and data.nonlinear is None:
         raise InvalidProblem(
             f"{run} holds no inferred cost",
             "Learn with --solver maximum-likelihood, maximum-entropy or another inverse method",
@@ -251,9 +252,13 @@ def transfer(
             f"{', '.join(known.names)}",
             "Give the same costs, by the same names, for the new world",
         )
-    weights = dict(zip(known.names, data.recovered.tolist(), strict=True))
-    own = np.array([weights[name] for name in basis.names])
-    cost = np.asarray(basis.on(there) @ own)
+    weights: dict[str, float] = {}
+    if data.nonlinear is not None:
+        cost = data.nonlinear.on(there, basis)
+    else:
+        assert data.recovered is not None
+        weights = dict(zip(known.names, data.recovered.tolist(), strict=True))
+        cost = np.asarray(basis.on(there) @ np.array([weights[name] for name in basis.names]))
     plan = (
         jm.policy.soft_plan(there, cost, temperature=temperature)
         if temperature
@@ -261,20 +266,20 @@ def transfer(
     )
     if output is not None:
         plan.policy.save(output)
-    totals = jm.occupancy(there, plan.policy).expectations(basis)
+    visits = jm.occupancy(there, plan.policy)
+    totals = visits.expectations(basis)
     listed = [
-        {"name": name, "weight": weights[name], "expected": float(total)}
+        {"name": name, "weight": weights.get(name), "expected": float(total)}
         for name, total in zip(basis.names, totals, strict=True)
     ]
     result = {
-        "run": str(run), "costs": listed, "expected_cost": float(totals @ own),
+        "run": str(run), "costs": listed, "expected_cost": float(visits.measure @ cost),
         "temperature": temperature, "policy": None if output is None else str(output),
     }  # fmt: skip
     width = max(len(name) for name in basis.names)
     lines = [f"{'':<{width}}  {'weight':>12}  {'expected total':>14}"]
-    lines += [
-        f"{one['name']:<{width}}  {one['weight']:>12.6g}  {one['expected']:>14.6g}"
-        for one in listed
-    ]
+    for one in listed:
+        weight = "" if one["weight"] is None else f"{one['weight']:.6g}"
+        lines.append(f"{one['name']:<{width}}  {weight:>12}  {one['expected']:>14.6g}")
     lines.append(f"Expected total of the inferred cost: {result['expected_cost']:.6g}")
     show(result, "\n".join(lines), as_json=as_json)

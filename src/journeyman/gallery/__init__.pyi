@@ -3,10 +3,13 @@
 from journeyman.gallery.driving_simulator import driving as driving
 from journeyman.gallery.engine import engine_replacement as engine_replacement
 from journeyman.gallery.example import Example as Example
+from journeyman.gallery.example import HiddenCostExample as HiddenCostExample
 from journeyman.gallery.example import PublishedExample as PublishedExample
 from journeyman.gallery.garnet_world import garnet as garnet
 from journeyman.gallery.grid_world import grid as grid
+from journeyman.gallery.highway_world import highway as highway
 from journeyman.gallery.inventory_world import inventory as inventory
+from journeyman.gallery.object_world import objectworld as objectworld
 from journeyman.gallery.queue_network import EmptyStart as EmptyStart
 from journeyman.gallery.queue_network import QueueNetwork as QueueNetwork
 from journeyman.gallery.queue_network import QueuePlan as QueuePlan

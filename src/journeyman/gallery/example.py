@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from journeyman.arrays import FloatArray
 from journeyman.costs import CostBasis
 from journeyman.demonstrations import ExpertExpectation
-from journeyman.policy import Policy, plan
+from journeyman.policy import Policy, plan, soft_plan
 from journeyman.world import World
 
 
@@ -24,6 +25,24 @@ class PublishedExample(NamedTuple):
     world: World
     basis: CostBasis
     expert: ExpertExpectation
+
+
+class HiddenCostExample(NamedTuple):
+    """A world, component features of costs, an expert, and the expert's own cost."""
+
+    world: World
+    basis: CostBasis
+    expert: Policy
+    cost: FloatArray
+    """Of every state. Methods do not see it, and no combination of the basis need be equal to
+    it."""
+
+
+def expert_of_cost(world: World, cost: FloatArray, temperature: float) -> Policy:
+    """The optimal expert for a cost, or at a temperature above 0 the soft-optimal one."""
+    if temperature == 0:
+        return plan(world, cost).policy
+    return soft_plan(world, cost, temperature=temperature).policy
 
 
 def expert_of_hidden_cost(

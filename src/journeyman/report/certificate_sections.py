@@ -546,6 +546,22 @@ def recovered(data: ReportData, prefix: str) -> Section | None:
     return Section("recovered", f"The {kind} that the method has inferred", content, link="Weights")
 
 
+def nonlinear(data: ReportData, prefix: str) -> Section | None:
+    """What is certified of a cost that is a function of the features and no combination."""
+    if data.nonlinear is None:
+        return None
+    basis = data.certificate.problem.basis
+    kind = "reward" if basis.rewards else "cost"
+    sentences = [
+        f"The method has inferred a cost that is a function of the {len(basis.names)} features.",
+        _sentence(data.nonlinear.remark),
+    ]
+    content = {"sentences": sentences}
+    return Section(
+        "nonlinear", f"The {kind} that the method has inferred", content, link="Inferred cost"
+    )
+
+
 def _weights_picture(
     name: str, names: list[str], weights: list[float], errors: list[float]
 ) -> Markup:

@@ -14,6 +14,7 @@ from journeyman.demonstrations import Demonstrations
 from journeyman.policy import Policy
 from journeyman.report.certificate_sections import (
     budgets,
+    nonlinear,
     premises,
     recovered,
     regret,
@@ -38,10 +39,10 @@ Builder: TypeAlias = Callable[[ReportData, str], Section | None]
 """From the data and a prefix that makes names unique on the page."""
 
 WHOLE: tuple[Builder, ...] = (
-    result, maps, policy, costs, budgets, regret, terms, recovered, remedies, premises,
+    result, maps, policy, costs, budgets, regret, terms, recovered, nonlinear, remedies, premises,
     convergence, reproduction,
 )  # fmt: skip
-BRIEF: tuple[Builder, ...] = (result, maps, costs, budgets, regret, terms, recovered)
+BRIEF: tuple[Builder, ...] = (result, maps, costs, budgets, regret, terms, recovered, nonlinear)
 """Sections of a page, and of a cell in a notebook."""
 TITLE = "What is certified about this policy"
 

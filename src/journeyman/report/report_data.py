@@ -16,7 +16,7 @@ from journeyman.arrays import FloatArray
 from journeyman.certificate import Certificate
 from journeyman.demonstrations import Demonstrations
 from journeyman.errors import InvalidInput
-from journeyman.solvers import Answer
+from journeyman.solvers import Answer, NonlinearCost
 from journeyman.world import World
 
 Reportable: TypeAlias = Apprentice | Certificate
@@ -37,6 +37,8 @@ class SavedRun:
     """Solver, status and time, where somebody has kept them beside the evidence."""
     recovered_errors: FloatArray | None = None
     """Standard errors of these weights, where the method knows them."""
+    nonlinear: NonlinearCost | None = None
+    """The cost that the method inferred as a function of the features, where it is one."""
     saved: datetime.date | None = None
     """The day on which `certificate.json` was written, as its file says."""
 
@@ -82,6 +84,13 @@ class ReportData:
         if self.answer is not None:
             return self.answer.recovered
         return None if self.run is None else self.run.recovered
+
+    @property
+    def nonlinear(self) -> NonlinearCost | None:
+        """The method's own cost, where it is a function of the features and no combination."""
+        if self.answer is not None:
+            return self.answer.nonlinear
+        return None if self.run is None else self.run.nonlinear
 
     @property
     def recovered_errors(self) -> FloatArray | None:

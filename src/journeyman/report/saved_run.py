@@ -25,7 +25,14 @@ from journeyman.certificate.evaluation import BudgetCertificate, Interval
 from journeyman.certificate.expert_estimates import expert_estimates, stopped_shaping
 from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.regret import Regret
-from journeyman.certificate.saving import CERTIFICATE, CSR, INPUT_VERSION, KIND, VERSION
+from journeyman.certificate.saving import (
+    CERTIFICATE,
+    CSR,
+    INPUT_VERSION,
+    KIND,
+    NONLINEAR,
+    VERSION,
+)
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs import CostBasis, CostClass
 from journeyman.costs.registry import cost_class_from
@@ -43,6 +50,7 @@ from journeyman.problem.bounds import ProvenRanges
 from journeyman.problem.expert_premises import premise_from
 from journeyman.problem.rational import Member, RationalPrices
 from journeyman.report.report_data import ReportData, SavedRun
+from journeyman.solvers import NonlinearCost
 from journeyman.storage import Arrays, PathLike, load_arrays, read_json, take
 from journeyman.world import World
 from journeyman.world.levels import Level
@@ -123,9 +131,15 @@ def _report_data(place: Path, facts: dict[str, Any], found: Mapping[str, str]) -
     name = place.resolve().name
     written = (place / CERTIFICATE).stat().st_mtime
     saved = datetime.datetime.fromtimestamp(written, datetime.UTC).date()
-    run = SavedRun(name, facts["inputs"], software, trace, recovered, found, errors, saved)
     kinds = {"explicit": _certificate, "recorded": _recorded_certificate}
     certificate = kinds.get(facts["world"], _coded_certificate)(place, facts)
+    learned = None
+    if NONLINEAR in facts["inputs"]:
+        arrays = load_arrays(place / NONLINEAR, "nonlinear", INPUT_VERSION)[1]
+        learned = NonlinearCost.of_arrays(certificate.problem.basis.names, arrays)
+    run = SavedRun(
+        name, facts["inputs"], software, trace, recovered, found, errors, learned, saved
+    )  # fmt: skip
     return ReportData(certificate, None, facts["seeds"], run)
 
 

@@ -420,6 +420,8 @@ CLASSICS: Mapping[str, str] = {
     "sampled-inverse-program": "SampledInverseProgram",
     "maximum-entropy": "MaximumEntropy",
     "maximum-likelihood": "MaximumLikelihood",
+    "feature-construction": "FeatureConstruction",
+    "gaussian-process-costs": "GaussianProcessCosts",
     "maximum-margin-planning": "MaximumMarginPlanning",
     "policy-matching": "PolicyMatching",
     "imitation-reinforce": "ImitationReinforce",

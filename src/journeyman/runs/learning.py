@@ -156,6 +156,7 @@ def result_of(apprentice: Apprentice) -> dict[str, Any]:
         "target": None if apprentice.target is None else apprentice.target.reason,
         "cost_weights": _cost_weights(apprentice),
         "likelihood": _likelihood(apprentice),
+        "nonlinear_cost": _nonlinear(apprentice),
         "seed": apprentice.seed,
     }
 
@@ -178,6 +179,12 @@ def _cost_weights(apprentice: Apprentice) -> list[dict[str, Any]] | None:
                 "t_value": float(t) if found else None,
             }
     return listed
+
+
+def _nonlinear(apprentice: Apprentice) -> dict[str, Any] | None:
+    """How much of a cost that is a function of the features is covered, in words."""
+    found = apprentice.answer.nonlinear
+    return None if found is None else {"outside": found.outside, "remark": found.remark}
 
 
 def _likelihood(apprentice: Apprentice) -> dict[str, Any] | None:

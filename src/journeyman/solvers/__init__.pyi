@@ -21,6 +21,12 @@ from journeyman.solvers.classics.adversarial_imitation import (
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning as BehaviourCloning
 from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone as CrossFittedClone
 from journeyman.solvers.classics.dagger import DAgger as DAgger
+from journeyman.solvers.classics.feature_construction import (
+    FeatureConstruction as FeatureConstruction,
+)
+from journeyman.solvers.classics.gaussian_process_costs import (
+    GaussianProcessCosts as GaussianProcessCosts,
+)
 from journeyman.solvers.classics.imitation_gradients import ImitationReinforce as ImitationReinforce
 from journeyman.solvers.classics.imitation_gradients import (
     ImitationTrustRegion as ImitationTrustRegion,
@@ -52,6 +58,7 @@ from journeyman.solvers.exact.smoothed_program import SmoothedProgram as Smoothe
 from journeyman.solvers.least_squares_planner import LeastSquaresPlanner as LeastSquaresPlanner
 from journeyman.solvers.least_squares_planner import Radial as Radial
 from journeyman.solvers.least_squares_planner import quadratic as quadratic
+from journeyman.solvers.nonlinear_cost import NonlinearCost as NonlinearCost
 from journeyman.solvers.policy_mixture import PolicyMixture as PolicyMixture
 from journeyman.solvers.reduced.descent import Optimisation as Optimisation
 from journeyman.solvers.reduced.reduced_program import Hard as Hard

@@ -15,6 +15,7 @@ from journeyman.policy.acting import AnyPolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.solvers.nonlinear_cost import NonlinearCost
 from journeyman.solvers.running import Status
 from journeyman.tables import to_frame
 from journeyman.world.levels import Level, require_level
@@ -289,6 +290,9 @@ class Details:
     discriminator has learned): its weights, in the method's own scale."""
     likelihood: LikelihoodEstimate | None = None
     """For `MaximumLikelihood`: the weights with standard errors, and the log-likelihood."""
+    nonlinear: NonlinearCost | None = None
+    """For methods whose own cost is a function of the features and no combination of them: the
+    function and its value at every pair; `recovered` is then None."""
     candidates: CandidateRollouts | None = None
     """For `PolicyMixture`: what rollouts of its candidates have shown."""
     regret: RegretSolution | None = None
@@ -456,6 +460,10 @@ class Answer(InNotebooks):
     @property
     def likelihood(self) -> LikelihoodEstimate | None:
         return self.details.likelihood
+
+    @property
+    def nonlinear(self) -> NonlinearCost | None:
+        return self.details.nonlinear
 
     @property
     def candidates(self) -> CandidateRollouts | None:

@@ -6,7 +6,7 @@ import pytest
 import journeyman as jm
 from journeyman.policy.policy_evaluation import factorise
 from journeyman.solvers.classics import maximum_likelihood
-from journeyman.solvers.classics.maximum_likelihood import _Member, _Sample
+from journeyman.solvers.classics.maximum_likelihood import Decisions, _Sample
 from journeyman.testing import Shape, check_solver, random_world
 from naive.horizon import backward_values
 from naive.likelihood import estimate, log_laws, log_likelihood, soft_values
@@ -36,7 +36,7 @@ def dense_of(problem):
 
 
 def sample_of(problem):
-    return _Sample([_Member(problem.world, problem.basis, problem.demonstrations)])
+    return _Sample([Decisions(problem.world, problem.basis, problem.demonstrations)])
 
 
 @pytest.mark.parametrize("shape", [Shape.DENSE, Shape.RAGGED, Shape.ABSORBING, Shape.PERIODIC])

@@ -12,6 +12,7 @@ from journeyman.policy import Policy, occupancy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship, best_witness
 from journeyman.solvers.answer import Answer, Details, LikelihoodEstimate, Solution, Work
+from journeyman.solvers.nonlinear_cost import NonlinearCost
 from journeyman.solvers.running import Status
 
 AGREEMENT = 1e-7
@@ -52,6 +53,7 @@ def answer_of(
     weights: FloatArray | None = None,
     recovered: FloatArray | None = None,
     likelihood: LikelihoodEstimate | None = None,
+    nonlinear: NonlinearCost | None = None,
     mixture: MixturePolicy | None = None,
     seconds: float = 0.0,
     log: str = "",
@@ -59,7 +61,8 @@ def answer_of(
     """The answer with a policy; its bounds decide whether it is OPTIMAL.
 
     `weights` are a dual point for the lower bound, by default the policy's own worst case;
-    `recovered` the cost that the method has inferred, where it infers one.
+    `recovered` the cost that the method has inferred, where it infers one, and `nonlinear` one that
+    is no combination of the basis.
     """
     point = weights
     if point is None:
@@ -77,6 +80,7 @@ def answer_of(
             work=work,
             recovered=None if recovered is None else read_only(np.array(recovered, dtype=float)),
             likelihood=likelihood,
+            nonlinear=nonlinear,
             mixture=mixture,
         ),
         solve_seconds=seconds,

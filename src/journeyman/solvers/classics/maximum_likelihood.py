@@ -239,7 +239,7 @@ class _Factored:
         return np.column_stack(columns)
 
 
-class _Member:
+class Decisions:
     """One world with its costs and the decisions recorded in it."""
 
     def __init__(self, world: World, basis: CostBasis, demos: Demonstrations) -> None:
@@ -289,6 +289,14 @@ class _Member:
     def log_likelihood(self, soft: _Soft) -> float:
         return float(self.counts[self.taken] @ soft.log_law[self.taken])
 
+    def slope(self, soft: _Soft) -> FloatArray:
+        """The gradient of L in the cost of every pair: what the policy does from the recorded
+        states on less what was recorded, pi(a | x) s(x) - n(x, a), with E_pi' s = E' n."""
+        assert soft.system is not None
+        shadow = soft.system.solve(self.flow[:, np.newaxis], transposed=True)[:, 0]
+        spread = self.world.pairs.spread
+        return np.exp(soft.log_law) * spread(shadow) - self.counts / spread(self.temperatures)
+
     def derivatives(self, soft: _Soft) -> "_Derivatives":
         """All of them at once: the table of advantages is large and is not kept."""
         pairs, law = self.world.pairs, np.exp(soft.log_law)
@@ -336,7 +344,7 @@ class _Network:
     V = TV decides, and corrections by the same factor are repeated until it no longer falls.
     """
 
-    def __init__(self, members: Sequence[_Member]) -> None:
+    def __init__(self, members: Sequence[Decisions]) -> None:
         self.members = members
         common = np.logical_and.reduce([one.world.absorbing for one in members])
         self.rows = [_Rows(one, common) for one in members]
@@ -372,7 +380,7 @@ class _Network:
 class _Rows:
     """Where the steps of a deterministic world lead; ends lead nowhere."""
 
-    def __init__(self, member: _Member, common: BoolArray) -> None:
+    def __init__(self, member: Decisions, common: BoolArray) -> None:
         world = member.world
         kept = world.continuation
         going = np.flatnonzero(np.diff(kept.indptr))
@@ -475,7 +483,7 @@ class _Missing(Enum):
 
 
 def network_soft(
-    member: _Member, cost: FloatArray, right: FloatArray, factor: Any, update: _Update | None
+    member: Decisions, cost: FloatArray, right: FloatArray, factor: Any, update: _Update | None
 ) -> _Soft | _Missing:
     """The soft plan with V = -log z, or what is missing for it."""
     world = member.world
@@ -503,7 +511,7 @@ SMALLEST = 1e-280
 """Values of z below it have lost digits."""
 
 
-def grouped(members: Sequence[_Member]) -> "list[tuple[list[int], _Network | None]]":
+def grouped(members: Sequence[Decisions]) -> "list[tuple[list[int], _Network | None]]":
     """Members that share a factor, together; all others alone."""
     certain = [
         place
@@ -520,7 +528,7 @@ def grouped(members: Sequence[_Member]) -> "list[tuple[list[int], _Network | Non
 class _Sample:
     """L over all members; counts the soft plans it makes."""
 
-    def __init__(self, members: Sequence[_Member]) -> None:
+    def __init__(self, members: Sequence[Decisions]) -> None:
         self.members = members
         self.groups = grouped(members)
         self.num_decisions = int(sum(one.counts.sum() for one in members))
@@ -697,7 +705,7 @@ class _Search:
     sample: _Sample = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sample = _Sample([_Member(*one) for one in self.given])
+        self.sample = _Sample([Decisions(*one) for one in self.given])
         given, count = self.solver.start, self.sample.num_costs
         if given is not None and len(given) != count:
             raise InvalidSolver(
@@ -845,7 +853,7 @@ class _Search:
         return "; ".join([reached, *estimate.remarks])
 
 
-def positive_direction(members: Sequence[_Member]) -> FloatArray | None:
+def positive_direction(members: Sequence[Decisions]) -> FloatArray | None:
     """Weights under which every step that does not lead to an end costs at least 1, if any."""
     rows = [one.costs[one.world.continuation @ (~one.world.absorbing) > 0] for one in members]
     table = np.vstack(rows)
