@@ -7,6 +7,7 @@ from journeyman.gallery.example import PublishedExample as PublishedExample
 from journeyman.gallery.garnet_world import garnet as garnet
 from journeyman.gallery.grid_world import grid as grid
 from journeyman.gallery.inventory_world import inventory as inventory
+from journeyman.gallery.inventory_world import shop as shop
 from journeyman.gallery.queue_network import EmptyStart as EmptyStart
 from journeyman.gallery.queue_network import QueueNetwork as QueueNetwork
 from journeyman.gallery.queue_network import QueuePlan as QueuePlan
@@ -16,3 +17,5 @@ from journeyman.gallery.queue_network import queues as queues
 from journeyman.gallery.roads import road_network as road_network
 from journeyman.gallery.sepsis import ClinicalExample as ClinicalExample
 from journeyman.gallery.sepsis import icu_sepsis as icu_sepsis
+from journeyman.gallery.windy_world import windy_costs as windy_costs
+from journeyman.gallery.windy_world import windy_grid as windy_grid
