@@ -22,8 +22,8 @@ the world; with p_j, w, V those of the players before the sweep,
     for w:   z = h sum_j p_j psi(x_j, a_j) - target - strength h (w - prior)
     for u:   r = initial' F - h sum_j p_j (F(x_j) - discount F(y_j))
 
-are unbiased. Each player follows the leader with a regulariser and a guess: the point that is best
-against all its gradients so far and the last one once more, less tau times
+are unbiased. Each player follows the leader with a regulariser and a guess: it takes the point that
+is best against all its gradients so far and the last one once more, less tau times
 
     p:  log d + sum p log p;    u:  sum u^2/2;    w:  |.|^2/2 in units of the class (boxes, balls),
                                                       the entropy of points (simplices, hulls)
@@ -35,7 +35,8 @@ largest such square (per coordinate of u). What is returned are the averages of 
 *Guarantee.* Let x_t minimise <G_{t-1} + m_t, x> + tau_t r(x), r >= 0 and tau_t not falling, and let
 y_t minimise the same with g_t for the guess m_t. Then for every x
 
-    sum <g_t, x_t - x>  <=  tau_T r(x) + sum s_t,    s_t = <g_t - m_t, x_t - y_t> - tau_t B(y_t, x_t)
+    sum <g_t, x_t - x>  <=  tau_T r(x) + sum s_t,
+    s_t = <g_t - m_t, x_t - y_t> - tau_t B(y_t, x_t)
 
 with B the Bregman distance of r: Phi_t = min <G_t, .> + tau_t r is at least Phi_{t-1} + <g_t, x_t>
 - s_t, by the optimality of x_t, and Phi_0 >= 0. For the entropy s_t is at most the mix loss
@@ -251,7 +252,7 @@ def weight_change(rules: Rules, change: FloatArray) -> float:
 @kernel
 def best_weights(rules: Rules, total: FloatArray, temperature: float, w: FloatArray) -> None:
     """The point of the class with the largest <w, total> - temperature r(w)."""
-    if rules.code == BOX or rules.code == BALL:
+    if rules.code in (BOX, BALL):
         scaled = rules.scale * total
         unit = temperature
         if rules.code == BALL:
@@ -292,9 +293,7 @@ def settle(g: FloatArray, z: FloatArray, r: FloatArray, rules: Rules, point: Poi
 
 
 @kernel
-def advance(
-    board: Board, rules: Rules, point: Point, rng: np.random.Generator, count: int
-) -> None:
+def advance(board: Board, rules: Rules, point: Point, rng: np.random.Generator, count: int) -> None:
     """`count` sweeps."""
     g, z = np.empty_like(point.shares), np.empty_like(point.weights)
     r, values = np.empty_like(point.values), np.empty(board.value_rows.size - 1)

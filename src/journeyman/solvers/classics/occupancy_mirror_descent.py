@@ -198,7 +198,7 @@ class _Run:
             self.take(min(self.stride, look - self.sweeps, last - self.sweeps))
             if not all(np.isfinite(part).all() for part in self.point[:3]):
                 return Status.NOT_FINITE
-            if self.sweeps == look or self.sweeps == last:
+            if self.sweeps in (look, last):
                 self.look()
             if self.sweeps >= look and self.is_accurate:
                 self.watch.report(self.sweeps, *self.found)
@@ -403,9 +403,7 @@ class _SteppedRun(_Run):
         rng = np.random.default_rng(int(self.solver.seed))
         rows = fresh_rows(self.surrogate, FRESH_ROWS, rng)
         reduced = ReducedSolution.estimated(self.surrogate, shares, rows, 1.0)
-        work = Work(
-            iterations=self.sweeps, environment_steps=self.sweeps * int(self.solver.batch)
-        )
+        work = Work(iterations=self.sweeps, environment_steps=self.sweeps * int(self.solver.batch))
         recovered = None if self.prior is None else weights
         return Answer(
             self.problem, status, engine, policy_solution(reduced),

@@ -26,8 +26,9 @@ prior can be and is protected against all of that; with a strength one looks for
 
 *Guarantee.* The averages of T sweeps are a saddle point to within the bound of `occupancy_game`. In
 an explicit world the value is recomputed from the laws from both sides, and by strong concavity the
-weights are within sqrt(2 (upper - lower)/s) of w*: the log says how far (`weight_error`). CONVERGED means that the sides are within `accuracy`, in units of 2N/(1 - discount). The gap of the
-policy, and its certificate, are about the class W as for every method.
+weights are within sqrt(2 (upper - lower)/s) of w*: the log says how far (`weight_error`). CONVERGED
+means that the sides are within `accuracy`, in units of 2N/(1 - discount). The gap of the policy,
+and its certificate, are about the class W as for every method.
 
 *Cost.* As `OccupancyMirrorDescent`; a look projects onto W once more.
 

@@ -1,26 +1,29 @@
-"""Proximal points: one smooth concave program over costs and Q-functions a step, no planning inside.
+"""Proximal points: a smooth concave program over costs and Q-functions in every step.
 
     mu_{k+1} = argmin over occupancies   gap_W(Psi' mu - target)
                    + h KL(mu | mu_k)/eta + h KL(pi_mu | pi_k)/alpha
 
 *where* occupancies have mass h = 1/(1 - discount), the first distance is that of their shares p =
-mu/h and the second is that of what is done, averaged over mu's states. Its dual, with Q = Phi theta,
+mu/h and the second that of what is done, averaged over the states of mu. The dual, Q = Phi theta,
 
-    maximise over w in W, theta     initial' V - <w, target> - (h/eta) log sum p_k exp(-eta (c_w + discount P V - Q))
-    V(x) = -(1/alpha) log sum_a pi_k(a | x) exp(-alpha Q(x, a))
+    maximise over w in W, theta
+        initial' V - <w, target> - (h/eta) log sum p_k exp(-eta (c_w + discount P V - Q)),
+        V(x) = -(1/alpha) log sum_a pi_k(a | x) exp(-alpha Q(x, a))
 
-is the logistic Bellman error: smooth, concave, without constraints but those of W. At its maximum
+has the logistic Bellman error: smooth, concave, without constraints but those of W. At its maximum
 pi_{k+1} ~ pi_k exp(-alpha Q), and p_k exp(-eta (c_w + discount P V - Q)) are the shares of its
-occupancy. It is maximised by L-BFGS; weights in a box have bounds, those in a ball are xi/(1 +
-|xi|^2)^(1/2) and mixtures of points have soft shares, so that nothing is asked about the class but its
-`KernelForm`.
+occupancy. It is maximised by L-BFGS; weights in a box have bounds, those in a ball are xi/max(1,
+|xi|), mixtures of points have shares xi/sum xi, xi >= 0, so that nothing is asked about the class
+but its `KernelForm`.
 
 *Guarantee.* Exact steps with all pairs as features make the gap fall in every step, and
 
     gap(pi_K) - least gap  <=  (h/K) (KL(mu* | mu_0)/eta + KL(pi* | pi_0)/alpha)
                            <=  (h/K) log(actions) (h/eta + 1/alpha)
 
-for an even pi_0: the usual telescoping sum of proximal points, KL(mu* | mu_0) <= h KL(pi* | pi_0).
+for an even pi_0: the telescoping sum of proximal points, and KL(mu* | mu_0) <= h KL(pi* | pi_0).
+Steps may grow: K is then the sum of their sizes, and here they are doubled while L-BFGS finds the
+maximum in its iterations and the gap falls, and halved when not.
 Steps are not exact, so nothing rests on this: mu_{k+1} is evaluated anew as the occupancy of
 pi_{k+1}, the gap is that policy's, and a plan for w_{k+1} proves a lower bound. CONVERGED means
 that the best policy and the best bound are within `accuracy`, in units of 2N/(1 - discount). With
@@ -37,7 +40,7 @@ linear system and one plan.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -46,7 +49,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from journeyman.arrays import FloatArray, Matrix, SparseMatrix
-from journeyman.costs.cost_class import BALL, BOX, HULL, KernelForm
+from journeyman.costs.cost_class import BALL, BOX, HULL, KernelForm, in_simplex
 from journeyman.demonstrations import clone
 from journeyman.features.base import Features
 from journeyman.policy import Plan, Policy, occupancy, plan
@@ -68,8 +71,8 @@ from journeyman.solvers.running import (
     require_time_limit,
 )
 
-LEAST_SHARE = 1e-4
-"""Of a point in a mixture, where the next step begins."""
+GROWTH = 2.0
+"""From step to step, when L-BFGS has found the maximum and the gap falls; else its inverse."""
 SMOOTHING = 0.1
 """Imagined visits to every action of a state, in the cloned expert."""
 
@@ -80,7 +83,8 @@ class ProximalPointImitation:
 
     Args:
         features: of Q-functions (pairs x features); every pair by default.
-        step: eta N and alpha N h: about how far the logarithms of probabilities move in a step.
+        step: eta N and alpha N h of the first step: about how far the logarithms of probabilities
+            move.
         accuracy: of the gap at which to stop, relative to 2N/(1 - discount).
         inner_iterations: of L-BFGS in a step, at most.
         max_iterations: steps.
@@ -117,7 +121,7 @@ class ProximalPointImitation:
             work=Work(iterations=iterations, forward_solves=iterations),
             weights=steps.hardest, recovered=steps.weights, seconds=watch.elapsed,
             log=f"{iterations} steps, {steps.evaluations} evaluations of the dual; exact steps "
-            f"would be within {steps.promise(iterations):.3g} of 2N/(1 - discount)",
+            f"would be within {steps.promise():.3g} of 2N/(1 - discount)",
         )  # fmt: skip
 
 
@@ -244,7 +248,9 @@ class LogisticBellman:
         return size * self.problem.effective_horizon / largest
 
     def start(self) -> FloatArray:
-        return np.zeros(self.num_weights + self.num_features)
+        """The middle of the class, and Q-functions that are zero."""
+        shares = 0.0 if self.form.code in (BOX, BALL) else 1 / self.num_weights
+        return np.concatenate([np.full(self.num_weights, shares), np.zeros(self.num_features)])
 
     def weights(self, xi: FloatArray) -> FloatArray:
         """The member of the class with coordinates xi."""
@@ -252,30 +258,30 @@ class LogisticBellman:
         if code == BOX:
             return np.asarray(centre + scale * xi)
         if code == BALL:
-            return np.asarray(centre + scale * xi / math.sqrt(1 + float(xi @ xi)))
-        shares = _softmax(xi)
+            return np.asarray(centre + scale * xi / max(1.0, float(np.linalg.norm(xi))))
+        shares = in_simplex(xi)
         return np.asarray(shares @ points if code == HULL else centre + scale * shares)
 
     def pulled(self, xi: FloatArray, slope: FloatArray) -> FloatArray:
         """The derivative of <w(xi), slope>."""
         code, scale, _, points = self.form
+        scaled = points @ slope if code == HULL else scale * slope
         if code == BOX:
-            return np.asarray(scale * slope)
+            return np.asarray(scaled)
         if code == BALL:
-            root, scaled = math.sqrt(1 + float(xi @ xi)), scale * slope
-            return np.asarray(scaled / root - xi * float(xi @ scaled) / root**3)
-        shares, scores = _softmax(xi), points @ slope if code == HULL else scale * slope
-        return np.asarray(shares * (scores - shares @ scores))
+            length = float(np.linalg.norm(xi))
+            unit = xi / length if length > 1 else np.zeros_like(xi)
+            return np.asarray((scaled - unit * float(unit @ scaled)) / max(1.0, length))
+        total = float(xi.sum())
+        return np.asarray((scaled - in_simplex(xi) @ scaled) / total if total > 0 else scaled)
 
     def restarted(self, point: FloatArray) -> FloatArray:
-        """The same weights, from where they can move: shares not below `LEAST_SHARE`, and no
-        Q-function, which starts from the last policy."""
-        found = np.zeros_like(point)
-        xi, count = point[: self.num_weights], self.num_weights
-        if self.form.code in (BOX, BALL):
-            found[:count] = xi if self.form.code == BOX else xi / max(1.0, np.linalg.norm(xi) / 10)
-        else:
-            found[:count] = np.log(np.maximum(_softmax(xi), LEAST_SHARE))
+        """The same weights, and no Q-function, which starts from the last policy."""
+        found, count = np.zeros_like(point), self.num_weights
+        xi = point[:count]
+        if self.form.code == BALL:
+            xi = xi / max(1.0, float(np.linalg.norm(xi)))
+        found[:count] = xi if self.form.code in (BOX, BALL) else in_simplex(xi)
         return found
 
     def parts(
@@ -335,8 +341,8 @@ class LogisticBellman:
                 raise _Stop
             return value / scale, gradient / scale
 
-        bounded = self.form.code == BOX
-        limits = [(-1.0, 1.0) if bounded else (None, None)] * self.num_weights
+        ends = {BOX: (-1.0, 1.0), BALL: (None, None)}.get(self.form.code, (0.0, 1.0))
+        limits = [ends] * self.num_weights
         limits += [(-1.0, 1.0) if self.features is None else (None, None)] * self.num_features
         finished = False
         try:
@@ -352,11 +358,6 @@ class LogisticBellman:
         following = self.parts(point, law)[2]
         weights = self.weights(point[: self.num_weights])
         return Maximum(point, weights, following, -value, count, finished)
-
-
-def _softmax(xi: FloatArray) -> FloatArray:
-    powers = np.exp(xi - xi.max())
-    return np.asarray(powers / powers.sum())
 
 
 class _Steps:
@@ -376,20 +377,26 @@ class _Steps:
         self.least_gap, self.proven = problem.gap(visits), -math.inf
         self.hardest: FloatArray | None = None
         self.weights = self.bellman.weights(self.point[: self.bellman.num_weights])
-        self.evaluations = 0
+        self.evaluations, self.size, self.total = 0, 1.0, 0.0
+        """Evaluations of the dual; the size of the next step and that of all steps."""
         self.last_plan: Plan | None = None
 
     def advance(self) -> Advance:
         """One step, evaluated; and what its weights prove."""
         problem, world = self.problem, self.problem.world
-        start = self.bellman.restarted(self.point)
-        found = self.bellman.maximum(
+        bellman = replace(
+            self.bellman, eta=self.size * self.bellman.eta, alpha=self.size * self.bellman.alpha
+        )
+        start = bellman.restarted(self.point)
+        found = bellman.maximum(
             self.shares, self.law, start, int(self.solver.inner_iterations), self.watch
         )
         self.evaluations += found.evaluations
         policy = Policy(found.law, world.pairs.offsets)
         visits = occupancy(world, policy)
         gap = problem.gap(visits)
+        self.total += self.size
+        self.size *= GROWTH if found.finished and gap <= self.least_gap else 1 / GROWTH
         self.point, self.law = found.point, policy.per_pair
         self.shares = np.maximum(visits.measure, 0.0) / problem.effective_horizon
         self.weights = problem.cost_class.admit(found.weights)
@@ -402,7 +409,7 @@ class _Steps:
         )
 
     def _prove(self) -> None:
-        """A lower bound by a plan for the weights; the origin of a class that has it proves zero."""
+        """A lower bound by a plan for the weights; where the class has the zero cost, at least 0."""
         problem = self.problem
         self.last_plan = plan(
             problem.world, problem.cost_of(self.weights), warm_start=self.last_plan
@@ -413,9 +420,9 @@ class _Steps:
         if problem.cost_class.contains_zero and self.proven < 0:
             self.proven, self.hardest = 0.0, np.zeros(problem.num_costs)
 
-    def promise(self, steps: int) -> float:
+    def promise(self) -> float:
         """(h/K) log(actions) (h/eta + 1/alpha), in units of 2N/(1 - discount)."""
         world, h = self.problem.world, self.problem.effective_horizon
         actions = int(np.diff(world.pairs.offsets).max())
         sizes = h / self.bellman.eta + 1 / self.bellman.alpha
-        return h / steps * math.log(actions) * sizes / (self.problem.gap_scale or 1.0)
+        return h / (self.total or 1.0) * math.log(actions) * sizes / (self.problem.gap_scale or 1.0)
