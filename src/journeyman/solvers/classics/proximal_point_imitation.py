@@ -409,7 +409,7 @@ class _Steps:
         )
 
     def _prove(self) -> None:
-        """A lower bound by a plan for the weights; where the class has the zero cost, at least 0."""
+        """A lower bound by a plan for the weights; in a class with the zero cost at least 0."""
         problem = self.problem
         self.last_plan = plan(
             problem.world, problem.cost_of(self.weights), warm_start=self.last_plan
