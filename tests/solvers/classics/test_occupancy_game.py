@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
+from corridors import Corridor, high_up
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.classics.occupancy_game import (
@@ -44,7 +46,7 @@ def game_of(problem, prior=None, values=None):
 def test_the_catalogue_is_solved_within_a_budget_of_samples(name, kind):
     problem = solved_problem(name, kind)
     sweeps = SAMPLES // problem.world.num_pairs
-    answer = jm.solve(problem, replace(SOLVER, max_iterations=min(sweeps, 30_000)))
+    answer = jm.solve(problem, replace(SOLVER, accuracy=0.005, max_iterations=min(sweeps, 30_000)))
     assert answer.work.environment_steps <= SAMPLES
     least = optimum(name, kind)
     assert answer.value - least <= NEAR * problem.gap_scale
@@ -269,3 +271,50 @@ def test_what_cannot_be_sampled_or_fitted_is_refused():
         jm.solve(problem, jm.solvers.PriorMirrorDescent(np.zeros(99)))
     with pytest.raises(jm.errors.InvalidProblem, match="budgets"):
         jm.solve(random_problem(0, num_budgets=1), SOLVER)
+
+
+class EveryPair(jm.features.DrawnFeatures):
+    """A column for every pair of the corridor."""
+
+    def __init__(self, world):
+        self.world, self.num_features = world, 14
+
+    def rows(self, states, actions):
+        places = 2 * np.asarray(states) + np.asarray(actions)
+        return sparse.csr_array(10.0 * np.eye(14)[places])
+
+    def draw(self, rng, count):
+        return rng.integers(7, size=count), rng.integers(2, size=count)
+
+
+def corridor():
+    world = Corridor()
+    costs = jm.CostFunctions(high_up, ["high up"], lowest=0, highest=1)
+    return jm.Apprenticeship(world, costs, jm.ExpertExpectation([3.0]))
+
+
+def stepped_solver(problem, **settings):
+    features = EveryPair(problem.world)
+    return replace(SOLVER, features=features, batch=64, max_iterations=1500, **settings)
+
+
+def test_in_a_stepped_world_the_loss_falls_towards_the_optimum():
+    problem = corridor()
+    answer = jm.solve(problem, stepped_solver(problem), seed=1)
+    assert answer.status is jm.Status.STEP_LIMIT
+    assert answer.work.environment_steps == 1500 * 64
+    assert answer.reduced.coefficients.sum() == pytest.approx(1.0)
+    few = jm.solve(problem, replace(stepped_solver(problem), max_iterations=20), seed=1)
+    assert answer.reduced.loss < 0.15 * problem.gap_scale < few.reduced.loss
+    law = answer.policy.probabilities(np.arange(7))
+    np.testing.assert_allclose(law.sum(axis=1), 1.0)
+
+
+def test_a_function_of_states_can_take_the_place_of_the_columns_shares():
+    problem = corridor()
+    solver = replace(stepped_solver(problem), value_features=lambda states: np.eye(7)[states])
+    one, same = (jm.solve(problem, solver, seed=2) for _ in range(2))
+    assert one.reduced.loss == same.reduced.loss < 0.15 * problem.gap_scale
+    wrong = replace(solver, value_features=lambda states: np.zeros(3))
+    with pytest.raises(jm.errors.InvalidSolver, match="one row for each"):
+        jm.solve(problem, wrong)

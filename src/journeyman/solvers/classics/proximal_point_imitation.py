@@ -102,7 +102,7 @@ class ProximalPointImitation:
     features: Features | None = None
     step: float = 10.0
     accuracy: float = 0.001
-    inner_iterations: int = 200
+    inner_iterations: int = 500
     max_iterations: int = 200
     time_limit: float | None = None
 
