@@ -169,7 +169,7 @@ def recovered_prices() -> None:
         print(f"\nexpert's prices {prices}, prior {PRIOR}, {_apart(PRIOR, prices)}")
         for strength in (0.1, 1.0, 10.0):
             solver = jm.solvers.PriorMirrorDescent(
-                np.array(PRIOR), strength=strength, accuracy=1e-3, max_iterations=100_000
+                np.array(PRIOR), strength=strength, accuracy=1e-3, max_iterations=30_000
             )
             began = time.process_time()
             answer = jm.solve(problem, solver, observer=_silent)

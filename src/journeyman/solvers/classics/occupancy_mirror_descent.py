@@ -33,6 +33,7 @@ learning from demonstrations", 2021.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -46,7 +47,7 @@ from journeyman.features.base import DrawnFeatures, Features, every_action
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import DrawnReduced, block_stream, reduced_of
 from journeyman.problem.surrogate import ReducedWitness, Surrogate
-from journeyman.solvers.answer import Answer, Details, Work
+from journeyman.solvers.answer import Answer, Details, Solution, Work
 from journeyman.solvers.classics.answering import AGREEMENT, require_suitable
 from journeyman.solvers.classics.occupancy_game import (
     FAILURE_PROBABILITY,
@@ -91,12 +92,23 @@ ValueFunction = Callable[[IntArray], Any]
 class Settings(Protocol):
     """What the solvers of this game share."""
 
-    features: Features | DrawnFeatures | None
-    value_features: Any
-    accuracy: float
-    max_iterations: int
-    batch: int
-    seed: int
+    @property
+    def features(self) -> Features | DrawnFeatures | None: ...
+
+    @property
+    def value_features(self) -> Any: ...
+
+    @property
+    def accuracy(self) -> float: ...
+
+    @property
+    def max_iterations(self) -> int: ...
+
+    @property
+    def batch(self) -> int: ...
+
+    @property
+    def seed(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,13 +188,13 @@ def play(
     return replace(run.answer(run.go_on(), engine), solve_seconds=watch.elapsed)
 
 
-class _Run:
+class _Run(ABC):
     """The loop with its looks and limits."""
 
     surrogate: Surrogate
     point: Point
-    solver: Settings
-    watch: Watch
+    stride: int
+    """Sweeps between two looks at the clock."""
 
     def __init__(self, solver: Settings, prior: Prior | None, watch: Watch) -> None:
         self.solver, self.prior, self.watch = solver, prior, watch
@@ -214,16 +226,22 @@ class _Run:
         shares = point.share_sum / point.share_sum.sum()
         return shares, point.weight_sum / self.sweeps, point.value_sum / self.sweeps
 
-    stride: int
+    @abstractmethod
+    def take(self, count: int) -> None:
+        """So many sweeps."""
 
-    def take(self, count: int) -> None: ...
-
-    def look(self) -> None: ...
+    @abstractmethod
+    def look(self) -> None:
+        """Note what is known of the averages."""
 
     @property
-    def is_accurate(self) -> bool: ...
+    @abstractmethod
+    def is_accurate(self) -> bool:
+        """Whether the averages are proven to be near enough to a saddle point."""
 
-    def answer(self, status: Status, engine: str) -> Answer: ...
+    @abstractmethod
+    def answer(self, status: Status, engine: str) -> Answer:
+        """The policy of the averages with what is known about it."""
 
 
 class _ExplicitRun(_Run):
@@ -275,7 +293,8 @@ class _ExplicitRun(_Run):
         witness = ReducedWitness(problem.cost_class.admit(weights), signs, none)
         reduced = ReducedSolution.of(self.surrogate, shares, witness, radius=1.0)
         solution = policy_solution(reduced)
-        close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale  # type: ignore[operator]
+        assert isinstance(solution, Solution)
+        close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale
         if close and status is Status.CONVERGED:
             status = Status.OPTIMAL
         left, unit = self.now.upper - self.found[1], problem.gap_scale or 1.0
@@ -318,8 +337,6 @@ class _SteppedRun(_Run):
     With n pairs s ~ q1 the gradients are means of the same products as in a sweep, each over
     Phi_s/q1(s): unbiased, since q1 is the even mixture of all columns.
     """
-
-    surrogate: Surrogate
 
     def __init__(
         self, solver: Settings, problem: Apprenticeship, prior: Prior | None, watch: Watch

@@ -363,14 +363,16 @@ class LogisticBellman:
 class _Steps:
     """Occupancy, policy and weights from step to step."""
 
-    def __init__(self, solver: ProximalPointImitation, problem: Apprenticeship, watch: Watch):
+    def __init__(
+        self, solver: ProximalPointImitation, problem: Apprenticeship, watch: Watch
+    ) -> None:
         self.solver, self.problem, self.watch = solver, problem, watch
         world = problem.world
         self.bellman = LogisticBellman(
             problem, _matrix(solver.features, problem), world.transition, world.initial,
             *_rates(solver, problem),
         )  # fmt: skip
-        self.best = Policy.uniform(world)
+        self.best: Policy = Policy.uniform(world)
         self.point, self.law = self.bellman.start(), self.best.per_pair
         visits = occupancy(world, self.best)
         self.shares = visits.measure / problem.effective_horizon
