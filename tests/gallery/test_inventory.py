@@ -42,3 +42,33 @@ def test_what_is_no_season_is_refused():
         jm.gallery.inventory(mean_demand=-1.0)
     with pytest.raises(InvalidWorld, match="horizon = 0"):
         jm.gallery.inventory(weeks=0)
+
+
+def test_the_shop_is_that_of_the_paper():
+    """16 x 16; the cost of a pair as the paper writes it, its expectation by scipy."""
+    world, basis, expert = jm.gallery.shop()
+    assert (world.num_states, world.num_pairs, world.discount) == (16, 256, 0.9)
+    demand = poisson(10.0)
+    stock, order = world.pairs.states, world.pairs.actions
+    costs = basis.on(world) @ np.array([15.0, 3.0, 0.5])
+    for pair in (0, 37, 255):
+        there = stock[pair] + order[pair]
+        sold = sum(min(there, d) * demand.pmf(d) for d in range(100))
+        expected = 3.0 * order[pair] + 0.5 * there - 15.0 * sold
+        assert costs[pair] == pytest.approx(expected, abs=1e-8)
+        law = world.transition[[pair]].toarray()[0]
+        assert law[0] == pytest.approx(demand.sf(there - 1), abs=1e-9)
+        assert law[15] == pytest.approx(demand.cdf(there - 15), abs=1e-9)
+    best = jm.plan(world, costs).policy
+    assert np.array_equal(expert.likeliest(np.arange(16)), best.likeliest(np.arange(16)))
+
+
+def test_an_expert_with_a_taste_of_his_own_orders_less():
+    usual, other = (jm.gallery.shop(prices=one).expert for one in ([15, 3, 0.5], [15, 5, 8]))
+    assert (other.likeliest(np.arange(16)) <= usual.likeliest(np.arange(16))).all()
+
+
+@pytest.mark.parametrize("wrong", [{"capacity": 0}, {"mean_demand": 0.0}, {"prices": [1, 2]}])
+def test_wrong_numbers_of_a_shop_are_refused(wrong):
+    with pytest.raises(InvalidWorld, match=next(iter(wrong))):
+        jm.gallery.shop(**wrong)

@@ -9,6 +9,7 @@ from journeyman.gallery.garnet_world import garnet as garnet
 from journeyman.gallery.grid_world import grid as grid
 from journeyman.gallery.highway_world import highway as highway
 from journeyman.gallery.inventory_world import inventory as inventory
+from journeyman.gallery.inventory_world import shop as shop
 from journeyman.gallery.object_world import objectworld as objectworld
 from journeyman.gallery.queue_network import EmptyStart as EmptyStart
 from journeyman.gallery.queue_network import QueueNetwork as QueueNetwork
@@ -19,3 +20,5 @@ from journeyman.gallery.queue_network import queues as queues
 from journeyman.gallery.roads import road_network as road_network
 from journeyman.gallery.sepsis import ClinicalExample as ClinicalExample
 from journeyman.gallery.sepsis import icu_sepsis as icu_sepsis
+from journeyman.gallery.windy_world import windy_costs as windy_costs
+from journeyman.gallery.windy_world import windy_grid as windy_grid

@@ -11,7 +11,11 @@ What it shows: a world with a horizon (`World.with_horizon`), policies that depe
 totals of an episode without discounting. With one week it is the newsvendor problem, whose solution
 is a quantile of demand.
 
-Reference: Arrow, Harris and Marschak, "Optimal inventory policy", Econometrica 19 (1951).
+`shop` has no season: totals are discounted, every order is possible, and what does not fit in the
+evening is thrown away. Its expert follows prices that need not be those of the shop.
+
+Reference: Arrow, Harris and Marschak, "Optimal inventory policy", Econometrica 19 (1951); prices of
+`shop`: Junca, Leiva, "Apprenticeship learning with prior beliefs using inverse optimization", 2025.
 """
 
 import numpy as np
@@ -78,6 +82,51 @@ def inventory(
     season, basis = week.with_horizon(weeks, discount=1.0), CostBasis(costs, NAMES)
     best = plan(season, costs @ theta).policy
     return Example(season, basis, best.mixed_with(Policy.uniform(season), randomness))
+
+
+def shop(
+    capacity: int = 15,
+    *,
+    mean_demand: float = 10.0,
+    prices: ArrayLike = (15.0, 3.0, 0.5),
+    discount: float = 0.9,
+) -> Example:
+    """A shop that sells, orders and keeps stock, day by day; all orders up to the capacity.
+
+        stock' = min(max(stock + order - demand, 0), capacity),          demand ~ Poisson
+
+    Args:
+        mean_demand: of a day.
+        prices: of a unit sold, a unit ordered and a unit kept (stock and order) in the expert's
+            eyes, who is optimal for them.
+
+    The costs are in units, and the first is minus the expected sales: prices are their weights.
+
+    >>> world, basis, expert = shop()
+    >>> world
+    World(16 states, 256 pairs, 3416 transitions)
+    >>> [int(action) for action in expert.likeliest([0, 5, 15])]
+    [15, 10, 0]
+    """
+    most = require_whole("capacity", capacity, 1, InvalidWorld)
+    mean = require_between(
+        "mean_demand", mean_demand, 0, np.inf, InvalidWorld, "Give a positive number"
+    )
+    own = real_array("prices", prices, ndim=1, size=3, refusal=InvalidWorld)
+    demand = _poisson(mean)
+    stock = np.repeat(np.arange(most + 1), most + 1)
+    order = np.tile(np.arange(most + 1), most + 1)
+    left = (stock + order)[:, np.newaxis] - np.arange(demand.size)
+    laws = np.zeros((stock.size, most + 1))
+    np.add.at(laws, (np.arange(stock.size)[:, np.newaxis], np.clip(left, 0, most)), demand)
+    world = World(
+        laws, np.full(most + 1, 1 / (most + 1)), discount,
+        state_names=[f"{units} in stock" for units in range(most + 1)],
+        action_names=[f"order {units}" for units in range(most + 1)],
+    )  # fmt: skip
+    sold = np.minimum((stock + order)[:, np.newaxis], np.arange(demand.size)) @ demand
+    basis = CostBasis(np.column_stack([-sold, order, stock + order]), ("sales", "orders", "stock"))
+    return Example(world, basis, plan(world, basis.on(world) @ own).policy)
 
 
 def _poisson(mean: float) -> FloatArray:

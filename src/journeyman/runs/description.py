@@ -427,6 +427,10 @@ CLASSICS: Mapping[str, str] = {
     "imitation-reinforce": "ImitationReinforce",
     "imitation-trust-region": "ImitationTrustRegion",
     "adversarial-imitation": "AdversarialImitation",
+    "occupancy-mirror-descent": "OccupancyMirrorDescent",
+    "proximal-point-imitation": "ProximalPointImitation",
+    "offline-proximal-imitation": "OfflineProximalImitation",
+    "prior-mirror-descent": "PriorMirrorDescent",
 }
 ASKING: Mapping[str, str] = {"dagger": "DAgger"}
 """Methods that ask an expert who can be asked: there is none in demonstrations."""

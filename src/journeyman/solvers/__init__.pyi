@@ -47,7 +47,19 @@ from journeyman.solvers.classics.multiplicative_weights import (
 )
 from journeyman.solvers.classics.nearest_mixture import MaxMargin as MaxMargin
 from journeyman.solvers.classics.nearest_mixture import Projection as Projection
+from journeyman.solvers.classics.occupancy_mirror_descent import (
+    OccupancyMirrorDescent as OccupancyMirrorDescent,
+)
 from journeyman.solvers.classics.policy_matching import PolicyMatching as PolicyMatching
+from journeyman.solvers.classics.prior_mirror_descent import (
+    PriorMirrorDescent as PriorMirrorDescent,
+)
+from journeyman.solvers.classics.proximal_point_imitation import (
+    OfflineProximalImitation as OfflineProximalImitation,
+)
+from journeyman.solvers.classics.proximal_point_imitation import (
+    ProximalPointImitation as ProximalPointImitation,
+)
 from journeyman.solvers.exact.banded_program import BandedProgram as BandedProgram
 from journeyman.solvers.exact.column_generation import ColumnGeneration as ColumnGeneration
 from journeyman.solvers.exact.engines import Engine as Engine

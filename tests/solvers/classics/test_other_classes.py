@@ -14,6 +14,10 @@ METHODS = [
     solvers.MaximumMarginPlanning(accuracy=1e-3), solvers.PolicyMatching(max_iterations=5),
     solvers.ImitationReinforce(max_iterations=5), solvers.ImitationTrustRegion(max_iterations=5),
     solvers.AdversarialImitation(max_iterations=5),
+    solvers.OccupancyMirrorDescent(max_iterations=500),
+    solvers.PriorMirrorDescent(max_iterations=500),
+    solvers.ProximalPointImitation(max_iterations=2, inner_iterations=50),
+    solvers.OfflineProximalImitation(inner_iterations=50),
 ]  # fmt: skip
 
 
