@@ -274,7 +274,7 @@ class ResumableSolver:
     def limit_of_all(self, limit: float | None, began: float) -> float | None:
         """What is left of a limit for target, solve and certificate together. A solve that can be
         continued needs the same target then, whatever time that takes: its limit is its own."""
-        if limit is None or isinstance(self.solver, RESUMABLE):
+        if limit is None or keeps_states(self.solver):
             return None
         return max(limit - (time.monotonic() - began), LEAST_SECONDS)
 

@@ -142,7 +142,7 @@ class BandedSearch:
         """The point from which a program nearby is begun."""
         self.equations: BandEquations | None = None
         self._difference = np.zeros(task.target.size)
-        self._given_out = False
+        self._given_out, self._call_seconds = False, 0.0
         self.trace: list[tuple[float, float, float]] = []
 
     @property
@@ -213,6 +213,7 @@ class BandedSearch:
 
     def call(self) -> bool:
         """One step; False when it was cut short by the watch."""
+        began = self.watch.elapsed
         if self.equations is None:
             order = band_order(self.world)
             self.equations = BandEquations(self.world, self.costs, order)
@@ -224,7 +225,13 @@ class BandedSearch:
             self._judge(self.equations, self.point)
         self.calls += 1
         self.trace.append((self.watch.elapsed, *self.bounds))
+        self._call_seconds = self.watch.elapsed - began
         return True
+
+    def ending_seconds(self) -> float:
+        """How long it will take to evaluate the best policy, by what a step takes, which has a
+        factor and many products."""
+        return 2 * self._call_seconds
 
     def _start(self, equations: BandEquations) -> BandedPoint:
         """Least squares for values and measure, moved inside by a constant."""

@@ -281,16 +281,14 @@ def immediate(block: Block, weights: FloatArray) -> FloatArray:
 
 def greedy(block: Block, shared: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, IntArray]:
     """T values, and the action of each state that attains it."""
+    from journeyman.policy.policy_evaluation import compiled_system
     from journeyman.policy.system_kernels import greedy_step
 
     weights, values = shared
     best, choice = np.empty(block.size), np.empty(block.size, dtype=np.int64)
     offsets = np.arange(block.size + 1) * block.num_actions
-    matrix = block.transition
-    greedy_step(
-        matrix.data, matrix.indices, matrix.indptr, offsets, block.cost(weights),
-        block.maker.world.discount, values, best, choice,
-    )  # fmt: skip
+    system = compiled_system(block.transition, block.maker.world.discount)
+    greedy_step(system, offsets, block.cost(weights), values, best, choice)
     return best, (choice - offsets[:-1]).astype(np.min_scalar_type(block.num_actions - 1))
 
 
