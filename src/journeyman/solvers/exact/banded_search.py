@@ -45,7 +45,7 @@ from journeyman.policy.planning import improve
 from journeyman.policy.policy_evaluation import Chains
 from journeyman.policy.table import Policy
 from journeyman.solvers.exact.band import BandEquations, BandFactor, band_order
-from journeyman.solvers.exact.column_search import DualPoint
+from journeyman.solvers.exact.column_search import DualPoint, shortest_ending
 from journeyman.solvers.exact.dual_interior import (
     InteriorWeights,
     Products,
@@ -231,7 +231,7 @@ class BandedSearch:
     def ending_seconds(self) -> float:
         """How long it will take to evaluate the best policy, by what a step takes, which has a
         factor and many products."""
-        return 2 * self._call_seconds
+        return 2 * self._call_seconds or shortest_ending(self.world, self.watch)
 
     def _start(self, equations: BandEquations) -> BandedPoint:
         """Least squares for values and measure, moved inside by a constant."""

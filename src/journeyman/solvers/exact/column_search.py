@@ -27,6 +27,7 @@ from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_ma
 from journeyman.solvers.exact.dual_set import DualSet, KnownWeights, UnitProgram
 from journeyman.solvers.exact.start_blocks import Blocks, Core, StartRows, core_around, value_blocks
 from journeyman.solvers.running import Status, Watch
+from journeyman.world import World
 
 RAISES, RAISE = 3, 30.0
 """How often, and by which factor, the limit of the budgets' prices is raised."""
@@ -244,7 +245,7 @@ class ColumnSearch:
         """How long it will take to evaluate the best mixture: visits of every policy in it, then
         those of the mixture, more exactly, and its bounds."""
         if self.mixture is None:
-            return 0.0
+            return shortest_ending(self.world, self.watch)
         started = list(self.mixture.starts(self.world))
         if self._visit_seconds is None:
             began = self.watch.elapsed
@@ -357,7 +358,7 @@ def generate(search: BoundedSearch, most: int) -> Status:
     """Call until the bounds meet: OPTIMAL in the search's own units, or what stopped it."""
     watch, gaps = search.watch, [np.inf]
     if watch.seconds is not None and not watch.reserve:
-        watch.reserve = shortest_ending(search)
+        watch.reserve = search.ending_seconds()
     while search.gap > search.tolerance:
         if watch.must_stop or not search.call():
             return watch.stop_status
@@ -375,11 +376,11 @@ def generate(search: BoundedSearch, most: int) -> Status:
     return Status.OPTIMAL
 
 
-def shortest_ending(search: BoundedSearch) -> float:
+def shortest_ending(world: World, watch: Watch) -> float:
     """Seconds that evaluating any policy takes, from one pass over the transitions."""
-    world, began = search.task.world, search.watch.elapsed
+    began = watch.elapsed
     world.transition @ np.zeros(world.num_states)
-    return ENDING_PASSES * (search.watch.elapsed - began)
+    return ENDING_PASSES * (watch.elapsed - began)
 
 
 def keep_budgets(

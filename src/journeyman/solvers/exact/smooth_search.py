@@ -51,7 +51,7 @@ from journeyman.policy.policy_evaluation import (
 )
 from journeyman.policy.steps import BLOCK_ITERATIONS
 from journeyman.policy.table import Policy
-from journeyman.solvers.exact.column_search import DualPoint
+from journeyman.solvers.exact.column_search import DualPoint, shortest_ending
 from journeyman.solvers.exact.dual_set import UnitProgram
 from journeyman.solvers.exact.weight_step import weight_step
 from journeyman.solvers.running import Watch
@@ -248,7 +248,7 @@ class SmoothSearch:
 
     def ending_seconds(self) -> float:
         """How long it will take to evaluate the best policy: twice what its visits took."""
-        return 2 * self._visit_seconds
+        return 2 * self._visit_seconds or shortest_ending(self.world, self.watch)
 
     def policy(self, accuracy: float) -> Policy:
         """The best policy."""
