@@ -206,6 +206,28 @@ def test_what_was_cut_short_is_not_kept():
     assert jm.certify(problem, jm.clone(demos, world)).left_out == ()
 
 
+def test_ranges_that_are_cut_short_are_those_that_are_proven():
+    """The time is over while plans are made: what is asked for later belongs to the same plans."""
+    world, basis, _ = jm.gallery.grid(5, macro_cells=2, walls=[(1, 1)], initial=(0, 0))
+    column = dense(basis.on(world)[:, [0]]).ravel()
+    found = []
+    for seconds in range(1, 12):
+        fresh = jm.World(world.transition, world.initial, 0.97)
+        with within(Deadline(float(seconds), clock=ticking())):
+            ranges = attainable_ranges(fresh, basis)
+            low, high = ranges.of(0)
+            V, W = ranges.potentials(0)
+        ends = []
+        for cost, values in ((column, V), (-column, W)):
+            slack = cost + 0.97 * (fresh.transition @ values) - values[fresh.pairs.states]
+            ends.append(max(fresh.initial @ values + slack.min() / 0.03, cost.min() / 0.03))
+        assert (low, -high) == pytest.approx(ends, abs=1e-9)
+        whole = attainable_ranges(fresh, basis).of(0)
+        assert low <= whole[0] <= whole[1] <= high
+        found.append(high - low)
+    assert max(found) > min(found)
+
+
 def test_budgets_are_not_lowered_without_time():
     world, basis, _, demos = EXAMPLES["grid"]
     wear = np.linspace(0, 1, world.num_pairs)

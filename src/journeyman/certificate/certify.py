@@ -72,7 +72,7 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.observation_policy import Model, ObservationPolicy, acting_model
 from journeyman.problem import Apprenticeship, Witness, lower_bound
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.progress import Observer, in_time, keeping, say
+from journeyman.progress import Observer, in_time, keeping, say, whatever_it_takes
 from journeyman.world.levels import Level, require_discounted, require_level, require_totals
 
 if TYPE_CHECKING:
@@ -229,10 +229,11 @@ def _certificate(
     premises = (*_premises(problem, evaluations), *_alarm(problem, bounds, delta))
     trivial = true_world_trivial_bound(problem, error, valid=not refuted(premises))
     own = exact_evaluation(problem, visits)
-    regret = _regret(problem, own, estimates, premises, delta, trivial.value)
+    with whatever_it_takes():
+        regret = _regret(problem, own, estimates, premises, delta, trivial.value)
+        consistent = _consistency(problem, laws)
     if error is not None:
         evaluations = in_the_true_world(problem, policy, visits, evaluations, error)
-    consistent = _consistency(problem, laws)
     return Certificate(
         problem=problem,
         policy=policy,

@@ -675,6 +675,8 @@ class AttainableRanges:
         self._matrix = basis.on(world)
         self._chains = Chains(world)
         self._found: _Found = {} if found is None else found
+        self._cut_short: _Found = {}
+        """Ranges that hold and are kept here only, since more time finds narrower ones."""
 
     def of(self, cost: int) -> tuple[float, float]:
         """The range of one cost."""
@@ -709,14 +711,15 @@ class AttainableRanges:
         return read_only(np.array([self.of(k)[end] for k in range(count)]))
 
     def _plans(self, k: int) -> tuple[float, float, FloatArray, FloatArray]:
+        if k in self._cut_short:
+            return self._cut_short[k]
         if k not in self._found:
             column = dense(self._matrix[:, [k]]).ravel().copy()
             low, high, *proofs = _range(self._chains, column)
             low, high = max(low, self.widest[0][k]), min(high, self.widest[1][k])
             found = float(low), float(high), read_only(proofs[0]), read_only(proofs[1])
-            if out_of_time():  # ranges that were cut short hold, and are not kept
-                return found
-            self._found[k] = found
+            (self._cut_short if out_of_time() else self._found)[k] = found
+            return found
         return self._found[k]
 
 
