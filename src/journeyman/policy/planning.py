@@ -96,7 +96,7 @@ CLOSE_ENOUGH = 0.5
 PATIENCE = 25
 """Iterations after which an evaluation is worth twice as much: in the end all are exact, and policy
 iteration comes to an end."""
-ROUNDED, STRIKES = 100.0, 3
+ROUNDED, STRIKES = 20.0, 5
 """Residuals below so many times what rounding can hide, and not half of the best before, may occur
 so often: float64 is then held responsible."""
 IDLE = 20
@@ -150,10 +150,10 @@ def plan(
     share = SHARE * min(1.0, FAR / h)
     iteration, iterations, strikes, left, wanted = 0, 0, 0, 0.0, 0.0
     while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
-        if iteration >= LEAST_ITERATIONS and out_of_time():
+        if best.span <= best.rounding or (iteration >= LEAST_ITERATIONS and out_of_time()):
             break
         iteration += 1
-        allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding)
+        allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding, found.rounding)
         floor = min(least << min(iteration // PATIENCE, 32), MOST_EFFORT)
         reached, wanted = left <= MISSED * wanted, max(allowed, share * found.span)
         if found.span > STABLE * left:

@@ -514,7 +514,7 @@ class Chains:
             return substituted(system, starts, transposed=True)
         transposed = chosen.T.tocsr()
         block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
-        if self.direct and block.shape[1] > 1:
+        if self.direct and (block.shape[1] > 1 or is_small(chosen)):
             found = self._factor(choice).solve(block, trans="T")
         else:
             found = self._krylov(transposed, block, accuracy)
@@ -562,7 +562,8 @@ class Chains:
         if self.direct:
             factor = self._factor(choice)
             few = is_small(matrix)
-            x = np.asarray(factor.solve(right)) if few else substituted_block(factor, right)
+            x = factor.solve(right) if few else substituted_block(factor, right)
+            x = np.ascontiguousarray(x)
         else:
             x = self._krylov(matrix, right, accuracy)
         self._solve_failed_again(matrix, right, x, accuracy)

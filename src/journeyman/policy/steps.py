@@ -46,9 +46,9 @@ WIDE, SAFE = 8.0, 0.5
 it was more, BiCGSTAB is asked again for what should do, and for a bit more."""
 ATTEMPTS = 4
 MISSED = 2.0
-"""Times what was wanted: what BiCGSTAB leaves beyond is not used. Values with a residual r are
-wrong by up to r/(1 - discount), here too high and there too low, and greedy would follow that;
-those of sweeps are wrong in one direction."""
+"""Times what was wanted: if BiCGSTAB leaves more, it is not used. Values with a residual r are off
+by up to r/(1 - discount), here too high and there too low, and greedy would follow that; those of
+sweeps are wrong in one direction."""
 TINY = float(np.finfo(float).tiny)
 MOST_EFFORT = 3000
 """An evaluation that needs more is a case for factors."""
