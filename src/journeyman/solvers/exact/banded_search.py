@@ -61,7 +61,7 @@ LEAST_GOAL = 1e-4
 """Of the mean product: what a step aims at, at least."""
 FEW, MANY = 2, 3
 """Correctors of single products, where a step costs as much as some solves and where more."""
-HEAVY = 100
+HEAVY = 50
 """Costs, from which on it is the latter."""
 AMBITION, WORTHWHILE = 1.5, 0.1
 """A corrector aims at steps that are longer by this, and has to gain this share of it."""
@@ -73,7 +73,7 @@ ROOM = 0.5
 """Of the mean slack and measure, that a start is away from the boundary."""
 WARM = 1e-2
 """Of the bounds' distance: from there a search for a program nearby begins."""
-EARLY, EARLY_WITH_MANY = 1e-3, 1e-5
+EARLY, EARLY_WITH_MANY = 1e-3, 1e-7
 """Sum of all products, from which on the curvature is computed without cancellation: with few costs
 and with many, where it takes most of the time."""
 NEGLIGIBLE = 1e-2
