@@ -191,9 +191,9 @@ def _reduced(problem: Apprenticeship) -> Choice:
 
     | world                              | d     | ReducedProgram | StochasticPrimalDual |
     |------------------------------------|-------|----------------|----------------------|
-    | grid, 16,384 pairs                 | 4,096 | 3.4            | 8.0                  |
-    | garnet, 40,000 pairs               | 2,048 | 3.5            | 9.7                  |
-    | garnet, 40,000 pairs               | 4,096 | 16             | 12                   |
+    | grid, 1,048,576 pairs              | 1,024 | 30             | over 66              |
+    | grid, 40,000 pairs                 | 4,096 | 4.0            | 24                   |
+    | garnet, 40,000 pairs               | 4,096 | 14             | 4.8                  |
     """
     from journeyman.solvers.reduced.reduced_program import MOST_FEATURES, ReducedProgram
     from journeyman.solvers.reduced.stochastic_primal_dual import StochasticPrimalDual
