@@ -64,10 +64,18 @@ class Reduced:
         """Laws of the rows, by a rule."""
         return rule.laws(self)
 
-    @cached_property
+    @property
     def mixture_radius(self) -> float:
         """A ball of coefficients that holds every mixture of the columns."""
         return self.features.mixture_radius(self.problem.world)
+
+    @cached_property
+    def unit_radius(self) -> float:
+        """The coefficient at which the heaviest column has mass 1/(1 - discount); for normalised
+        columns 1, as `mixture_radius`, and whatever the lightest column is no reason to grow."""
+        heaviest = float(self.features.masses.max())
+        found = self.problem.effective_horizon / heaviest if heaviest > 0 else 1.0
+        return found if np.isfinite(found) and found > 0 else 1.0
 
     @property
     def penalised_at_zero(self) -> tuple[float, float]:
