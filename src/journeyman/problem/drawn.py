@@ -94,7 +94,7 @@ class DrawnReduced(Reduced):
         return 1.0
 
     @property
-    def unit_radius(self) -> float:
+    def heavy_radius(self) -> float:
         return 1.0
 
     @property

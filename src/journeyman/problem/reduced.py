@@ -70,12 +70,13 @@ class Reduced:
         return self.features.mixture_radius(self.problem.world)
 
     @cached_property
-    def unit_radius(self) -> float:
-        """The coefficient at which the heaviest column has mass 1/(1 - discount); for normalised
-        columns 1, as `mixture_radius`, and whatever the lightest column is no reason to grow."""
-        heaviest = float(self.features.masses.max())
-        found = self.problem.effective_horizon / heaviest if heaviest > 0 else 1.0
-        return found if np.isfinite(found) and found > 0 else 1.0
+    def heavy_radius(self) -> float:
+        """The same for columns that are not `LIGHT`er than the heaviest one: others would make the
+        ball so long that it loses digits."""
+        masses = self.features.masses
+        heavy = masses[masses > LIGHT * masses.max()]
+        found = self.problem.effective_horizon / float(heavy.min()) if heavy.size else 1.0
+        return found if 0 < found < np.inf else 1.0
 
     @property
     def penalised_at_zero(self) -> tuple[float, float]:
@@ -137,6 +138,8 @@ class Reduced:
 
 
 SLACK_ROUNDS = 60
+LIGHT = 1e-3
+"""Share of the heaviest column's mass up to which a column is light."""
 
 
 @dataclass(frozen=True)

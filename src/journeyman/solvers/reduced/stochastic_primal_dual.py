@@ -135,7 +135,7 @@ BLOCK_WIDTHS, BLOCK_ROWS = 2, 64
 FIRST_LOOK, GROWTH = 8, 1.3
 """Epochs before the first look, and the factor from each to the next."""
 LARGEST_BALL = 1e6
-"""In unit radii: what is not found in such a ball is not looked for further out."""
+"""In radii to begin with: what is not found in such a ball is not looked for further out."""
 RESTART = 0.2
 """Averages are gone on from when their bounds are closer than before by this factor."""
 TURN, MOST_TURN = 0.25, 2.0
@@ -158,8 +158,8 @@ class StochasticPrimalDual:
     Args:
         features: Phi; `DrawnFeatures` in a world of callables.
         penalty: of the surrogate; exact by default.
-        radius: of the ball of coefficients; by default that of the unit coefficients, which grows
-            until the best coefficients lie in its inner half, so that it never binds.
+        radius: of the ball of coefficients; by default one that holds mixtures of the columns, and
+            grows until the best coefficients lie in its inner half, so that it never binds.
         epochs: at most so many passes over the rows.
         accuracy: proven optimisation error at which to stop; None is the default of the module,
             0 runs all epochs.
@@ -719,7 +719,7 @@ class _Run:
     def _fit(self) -> None:
         """Fit the ball to the best coefficients, and the bound to the ball."""
         reduced = self.surrogate.reduced
-        most = LARGEST_BALL * reduced.unit_radius
+        most = LARGEST_BALL * reduced.heavy_radius
         self.radius = min(ball_around(self.best.theta, reduced), most)
         self.best_bound = self.best_level - self.radius * self.best_rest
 
@@ -729,7 +729,7 @@ class _Run:
         reduced, theta = self.surrogate.reduced, self.best.theta
         if self.solver.radius is not None or reduced.problem.cost_class.contains_zero:
             return False
-        if self.radius <= reduced.unit_radius or isinstance(reduced, DrawnReduced):
+        if self.radius <= reduced.heavy_radius or isinstance(reduced, DrawnReduced):
             return False
         return slope_at_infinity(self.surrogate, theta) < 0
 
