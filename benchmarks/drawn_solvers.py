@@ -83,14 +83,13 @@ def _row(
     seconds, found = time.process_time() - started, answer.reduced
     assert found is not None
     loss, error = surrogate.estimate(found.coefficients, fresh)
-    rows = getattr(solver, "num_rows", None)
-    if rows is None:
+    rows, work = getattr(solver, "num_rows", None), answer.work
+    if rows is None and work is not None:
         grown = isinstance(solver, jm.solvers.SampledProgram)
-        rows = "" if grown or answer.work is None else f"{answer.work.iterations * BATCH:,}"
-    excess = found.sampled_excess
+        rows = f"{work.iterations} stages" if grown else work.iterations * BATCH
+    excess, name = found.sampled_excess, type(solver).__name__
     said = "" if excess is None else f"error about {excess:.2g}"
-    name = type(solver).__name__
-    print(f"| {name} | {rows or 'grown'} | {seconds:.1f} | {loss:.2f} +- {error:.2f} | {said} |",
+    print(f"| {name} | {rows} | {seconds:.1f} | {loss:.2f} +- {error:.2f} | {said} |",
           flush=True)  # fmt: skip
     return seconds
 

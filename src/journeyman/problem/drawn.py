@@ -94,6 +94,10 @@ class DrawnReduced(Reduced):
         return 1.0
 
     @property
+    def heavy_radius(self) -> float:
+        return 1.0
+
+    @property
     def pair_rows(self) -> Matrix:
         self._not_listed()
 

@@ -64,10 +64,19 @@ class Reduced:
         """Laws of the rows, by a rule."""
         return rule.laws(self)
 
-    @cached_property
+    @property
     def mixture_radius(self) -> float:
         """A ball of coefficients that holds every mixture of the columns."""
         return self.features.mixture_radius(self.problem.world)
+
+    @cached_property
+    def heavy_radius(self) -> float:
+        """The same for columns that are not `LIGHT`er than the heaviest one: others would make the
+        ball so long that it loses digits."""
+        masses = self.features.masses
+        heavy = masses[masses > LIGHT * masses.max()]
+        found = self.problem.effective_horizon / float(heavy.min()) if heavy.size else 1.0
+        return found if 0 < found < np.inf else 1.0
 
     @property
     def penalised_at_zero(self) -> tuple[float, float]:
@@ -129,6 +138,8 @@ class Reduced:
 
 
 SLACK_ROUNDS = 60
+LIGHT = 1e-3
+"""Share of the heaviest column's mass up to which a column is light."""
 
 
 @dataclass(frozen=True)

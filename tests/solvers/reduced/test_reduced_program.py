@@ -114,7 +114,8 @@ def test_loss_and_bound_are_recomputed_and_meet(drawn):
     surrogate = Surrogate(Reduced(problem, features), ExactPenalty())
     assert found.loss == surrogate.value(found.coefficients)
     assert found.loss_lower_bound == reduced_lower_bound(surrogate, found.witness, found.radius)
-    mixtures = features.mixture_radius(problem.world)
+    heavy = features.masses[features.masses > 1e-3 * features.masses.max()]
+    mixtures = problem.effective_horizon / heavy.min()
     assert found.radius == max(mixtures, 2 * np.linalg.norm(found.coefficients))
     assert (answer.status is jm.Status.CONVERGED) == (found.relative_gap <= 1e-8)
     assert answer.status is jm.Status.CONVERGED or problem.world.discount > 0.999
@@ -338,6 +339,17 @@ def test_features_of_another_world_are_refused():
 def test_a_bare_matrix_is_refused():
     with pytest.raises(jm.errors.InvalidSolver, match="Features"):
         ReducedProgram(np.eye(3))
+
+
+def test_a_column_without_mass_costs_no_accuracy():
+    problem = random_problem(0)
+    ones = np.ones(problem.world.num_pairs)
+    for light in (0.0, 1e-320, 1e-200, 1e-8):
+        features = Features(np.column_stack([ones, light * ones]))
+        answer = jm.solve(problem, ReducedProgram(features))
+        assert answer.status is jm.Status.CONVERGED
+    nothing = jm.solve(problem, ReducedProgram(Features(np.zeros((ones.size, 2)))))
+    assert nothing.status is jm.Status.CONVERGED
 
 
 def test_dense_factors_are_for_few_features_and_for_such_that_overlap(monkeypatch):

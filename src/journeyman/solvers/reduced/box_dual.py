@@ -116,7 +116,7 @@ class BoxDual:
 
     def radius(self, x: FloatArray) -> float:
         """Of the coefficients that a bound is about."""
-        return max(self.reduced.mixture_radius, 2 * float(np.linalg.norm(self.coefficients(x))))
+        return max(self.reduced.heavy_radius, 2 * float(np.linalg.norm(self.coefficients(x))))
 
     def shortfall(self, x: FloatArray, spare: FloatArray) -> float:
         """What it costs a bound at x that the equations are missed by `spare`."""

@@ -165,10 +165,10 @@ def wanted_accuracy(accuracy: float | None, loss: float, problem: Apprenticeship
 
 
 def ball_around(coefficients: FloatArray, reduced: Reduced) -> float:
-    """The radius that a bound is about when none is asked for: max(mixture radius, 2 |theta|_2).
+    """The radius that a bound is about when none is asked for: max(heavy radius, 2 |theta|_2).
 
-    The ball holds every mixture of the columns, and theta in its inner half, so it is no constraint
-    on theta: within it, loss - bound is an error among all coefficients. If a bound holds at radius
+    The ball holds every mixture of columns of some mass, and theta in its inner half, so it is no
+    constraint on theta: loss - bound is an error among all coefficients. If a bound holds at radius
     rho >= 2 |theta|_2, then for coefficients theta' of any length kappa rho >= rho
 
         L(theta') >= L(theta) - (1 + 2 kappa) (L(theta) - bound),
@@ -178,7 +178,7 @@ def ball_around(coefficients: FloatArray, reduced: Reduced) -> float:
     bounds a loss over all coefficients at once, so some radius has to be named.
     """
     length = float(np.linalg.norm(coefficients))
-    return max(reduced.mixture_radius, 2 * length)
+    return max(reduced.heavy_radius, 2 * length)
 
 
 def hopeless(loss: float, least: float, trivial: float) -> str:

@@ -98,7 +98,7 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, Matrix
 from journeyman.compiled import add, dot, norm, vector_kernel
 from journeyman.costs.cost_class import BALL, BOX, HULL
-from journeyman.errors import InvalidFile
+from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import DrawnReduced, reduced_of
@@ -135,7 +135,7 @@ BLOCK_WIDTHS, BLOCK_ROWS = 2, 64
 FIRST_LOOK, GROWTH = 8, 1.3
 """Epochs before the first look, and the factor from each to the next."""
 LARGEST_BALL = 1e6
-"""In mixture radii: what is not found in such a ball is not looked for further out."""
+"""In radii to begin with: what is not found in such a ball is not looked for further out."""
 RESTART = 0.2
 """Averages are gone on from when their bounds are closer than before by this factor."""
 TURN, MOST_TURN = 0.25, 2.0
@@ -158,8 +158,8 @@ class StochasticPrimalDual:
     Args:
         features: Phi; `DrawnFeatures` in a world of callables.
         penalty: of the surrogate; exact by default.
-        radius: of the ball of coefficients; by default one that holds every mixture of the columns
-            and grows until the best coefficients lie in its inner half, so that it never binds.
+        radius: of the ball of coefficients; by default one that holds mixtures of the columns, and
+            grows until the best coefficients lie in its inner half, so that it never binds.
         epochs: at most so many passes over the rows.
         accuracy: proven optimisation error at which to stop; None is the default of the module,
             0 runs all epochs.
@@ -609,6 +609,8 @@ class _Run:
         width = np.zeros(surrogate.num_features)
         radius = ball_around(width, reduced) if solver.radius is None else float(solver.radius)
         self.saddle = Saddle(surrogate, radius, seed, int(solver.num_rows))
+        if not self.program.primal_steps.any():
+            raise InvalidCosts("every feature is zero", "Give columns with mass")
         self.at = self.saddle.start()
         self.best = Point(*(part.copy() for part in self.at))
         """Of which theta, y and small count: the coefficients and the dual point that are best."""
@@ -721,7 +723,7 @@ class _Run:
     def _fit(self) -> None:
         """Fit the ball to the best coefficients, and the bound to the ball."""
         reduced = self.surrogate.reduced
-        most = LARGEST_BALL * reduced.mixture_radius
+        most = LARGEST_BALL * reduced.heavy_radius
         self.radius = min(ball_around(self.best.theta, reduced), most)
         self.best_bound = self.best_level - self.radius * self.best_rest
 
@@ -731,7 +733,7 @@ class _Run:
         reduced, theta = self.surrogate.reduced, self.best.theta
         if self.solver.radius is not None or reduced.problem.cost_class.contains_zero:
             return False
-        if self.radius <= reduced.mixture_radius or isinstance(reduced, DrawnReduced):
+        if self.radius <= reduced.heavy_radius or isinstance(reduced, DrawnReduced):
             return False
         return slope_at_infinity(self.surrogate, theta) < 0
 
