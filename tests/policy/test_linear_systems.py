@@ -75,7 +75,7 @@ def test_a_broken_krylov_solve_is_repaired(monkeypatch):
     ((_, table),) = chains.tables(choice, costs, 1e-10)
     exact = np.linalg.solve(dense_system(world, choice), costs[choice])
     assert table == pytest.approx(exact, abs=1e-6)
-    single, _ = chains.values(choice, costs[choice, 0], np.zeros(50), 1e-8, MOST_EFFORT)
+    single, _ = chains.values(choice, costs[:, 0], np.zeros(50), 1e-8, MOST_EFFORT)
     assert single == pytest.approx(exact[:, 0], abs=1e-4)
 
 
@@ -90,7 +90,7 @@ def test_values_reduce_the_residual_as_asked(factored):
         list(chains.tables(nearby, cost[:, None], 1e-10))
     system, guess = dense_system(world, choice), np.zeros(world.num_states)
     wanted = 1e-3 * np.ptp(cost[choice])
-    values, left = chains.values(choice, cost[choice], guess, wanted, MOST_EFFORT)
+    values, left = chains.values(choice, cost, guess, wanted, MOST_EFFORT)
     assert np.ptp(cost[choice] - system @ values) <= left + 1e-9
     assert left <= 10 * wanted
 

@@ -106,7 +106,7 @@ def test_nonsense_of_an_iterative_solver_is_not_believed(monkeypatch, nonsense, 
     found = jm.plan(world, cost)
     assert found.error <= 1e-8 * np.abs(cost).max() * world.effective_horizon
     chains, choice = Chains(world), world.pairs.offsets[:-1]
-    values, left = chains.values(choice, cost[choice], np.zeros(size**2), 1e-9, MOST_EFFORT)
+    values, left = chains.values(choice, cost, np.zeros(size**2), 1e-9, MOST_EFFORT)
     residual = cost[choice] + 0.99 * (world.continuation[choice] @ values) - values
     assert np.ptp(residual) <= 1e-8
     assert left <= 1e-8

@@ -157,8 +157,8 @@ def test_chains_do_not_depend_on_the_unit_of_costs(scale, direct):
     ((_, table),) = chains.tables(choice, scale * costs, 1e-12)
     assert table / scale == pytest.approx(exact, abs=1e-8)
     start = np.zeros(world.num_states)
-    right = scale * costs[choice, 0]
-    values, _ = chains.values(choice, right, start, 1e-9 * scale, steps.MOST_EFFORT)
+    cost = scale * costs[:, 0]
+    values, _ = chains.values(choice, cost, start, 1e-9 * scale, steps.MOST_EFFORT)
     assert values / scale == pytest.approx(exact[:, 0], abs=1e-6)
 
 
