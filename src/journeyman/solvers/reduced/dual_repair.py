@@ -285,7 +285,7 @@ def repaired(box: BoxDual, v: FloatArray, radius: float) -> FloatArray:
 
 
 SHARES, SHARED_ROWS = 2, 20_000
-"""A Gram matrix of that many rows is the sum of so many, which threads may make at once."""
+"""A Gram matrix of that many rows is the sum of so many, of sparse rows on as many threads."""
 
 
 def gram_of(box: BoxDual, weights: FloatArray) -> FloatArray:

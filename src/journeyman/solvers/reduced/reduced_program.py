@@ -90,7 +90,7 @@ class ReducedProgram:
             in the paper, or `Hard()`.
         engine: of HiGHS; by default the interior point written for this program. With an engine
             the Euclidean ball uses Clarabel instead.
-        threads: for HiGHS, Clarabel and the interior point, whose bits do not depend on them.
+        threads: for HiGHS, Clarabel and, without a change of bits, Gram matrices of sparse rows.
         time_limit: seconds for building and solving.
         tolerance: asked-for difference of loss and lower bound, relative to max(|loss|, 2N).
 
