@@ -32,7 +32,7 @@ def counted(monkeypatch):
         monkeypatch.setattr(module, name, call)
 
     counting(demonstrations, "possible_pairs", "checks")
-    counting(expectation, "value_functions", "values")
+    counting(expectation, "value_columns", "values")
     counting(attainable, "improve", "plans")
     return counts
 

@@ -105,7 +105,8 @@ class Occupancy:
 
     def expectations(self, basis: CostBasis) -> FloatArray:
         """Psi' measure: the expected discounted total of every basis cost."""
-        if basis.matrix.shape[0] == self.world.num_states != self.world.num_pairs:
+        by_state = basis.matrix.shape[0] == self.world.num_states != self.world.num_pairs
+        if by_state and self.world.reduction is None:
             return np.asarray(basis.matrix.T @ self.of_states)
         return np.asarray(basis.on(self.world).T @ self.measure)
 
