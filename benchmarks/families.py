@@ -468,7 +468,8 @@ def line_of(row: Numbers) -> str:
     for who in PEERS:
         ended = "seconds" in row["runs"].get(who, {})
         peers += f"{seconds[who]:>8.2f}" if ended else f"{'-':>8}"
-    certain = ">" if not any("seconds" in row["runs"].get(who, {}) for who in PEERS) else ""
+    ended = any("seconds" in row["runs"].get(who, {}) for who in PEERS)
+    certain = "" if ended or np.isnan(row["ratio"]) else ">"
     return (
         f"{row['name']:18}{own.get('states', row['size']):>8}{own.get('costs', 0):>6}"
         f"{own.get('discount', 0):>9}{own.get('seconds', np.nan):>8.2f}{peers}"

@@ -137,9 +137,12 @@ def test_ctrl_c_leaves_a_policy_and_ordered_bounds(kind, engine, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_late_ctrl_c_keeps_what_was_gained():
+@pytest.mark.parametrize(
+    ("solver", "patience"), [(jm.LinearProgram(), 9), (jm.solvers.BandedProgram(), 3)]
+)
+def test_late_ctrl_c_keeps_what_was_gained(solver, patience):
     problem = large_problem(jm.EuclideanBall)
-    answer = jm.solve(problem, observer=CtrlC(times=1, patience=9))
+    answer = jm.solve(problem, solver, observer=CtrlC(times=1, patience=patience))
     assert answer.status is jm.Status.INTERRUPTED
     assert_sound(answer)
     assert answer.value < 0.5 * problem.gap(jm.Policy.uniform(problem.world))

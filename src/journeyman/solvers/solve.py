@@ -43,6 +43,8 @@ FEW_COSTS = 64.0
 """Columns take longer with more costs, by so much as an interior point may be larger then."""
 MANY_COSTS = 200
 """Beyond, smoothing takes long even in a small world, and dense equations are quicker there."""
+FAR_SIGHTED = 2_000.0
+"""The horizon beyond which columns take longer, too."""
 CELLS = 8
 """States per cost, below which sparse costs are soonest eliminated with their states, as general
 engines do."""
@@ -168,7 +170,8 @@ def default_solver(problem: Apprenticeship) -> Choice:
     | torus 96x96, .97, 12 costs      | 36,864  | 1.5            | 0.63        |
     | grid 128x128, .99, 64 costs     | 65,536  | 4.0            | 1.8         |
     | grid 128x128, .95, 16 costs     | 65,536  | 5.8            | 0.50        |
-    | grid 128x128, .95, 256 costs    | 65,536  | 7.6            | 7.2         |
+    | grid 128x128, .9999, 16 costs   | 65,536  | 3.2            | 8.0         |
+    | grid 128x128, .95, 256 costs    | 65,536  | 3.5            | 7.2         |
 
     and with dense equations in garnets of 1,024 states
 
@@ -208,6 +211,7 @@ def _by_structure(problem: Apprenticeship) -> Choice:
     tilts = has_second_stage(problem) and constant_surplus(problem) is None
     many = problem.basis.num_costs > MANY_COSTS
     larger = SECOND_STAGE if tilts else 1.0 if narrow else DENSE
+    larger = max(larger, world.effective_horizon / FAR_SIGHTED)
     if (narrow or tilts or many) and _suits_a_band(problem, larger):
         kind = "narrow world" if narrow else "second stage" if tilts else "world with many costs"
         return Choice(BandedProgram(tolerance=tolerance), f"a {kind}, {pairs} pairs")
