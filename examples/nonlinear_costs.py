@@ -105,7 +105,8 @@ def picture(maps: dict[str, list[np.ndarray]], size: int) -> str:
                 corner = f"M{k % size} {k // size}h1v1h-1z"
                 squares[colour(level)] = squares.get(colour(level), "") + corner
             parts.append(
-                f'<g transform="translate({left} {top}) scale({MAP / size:g})" shape-rendering="crispEdges">'
+                f'<g transform="translate({left} {top}) scale({MAP / size:g})" '
+                'shape-rendering="crispEdges">'
             )
             parts += [f'<path fill="{fill}" d="{path}"/>' for fill, path in squares.items()]
             parts.append("</g>")
