@@ -100,11 +100,16 @@ def picture(maps: dict[str, list[np.ndarray]], size: int) -> str:
             cells = cost.reshape(size * size, -1)[:, 0]
             levels = (cells - cells.mean()) / (cells.std() or 1.0)
             top = TOP + row * (MAP + GAP)
-            parts += [
-                f'<rect x="{left + k % size * MAP / size:g}" y="{top + k // size * MAP / size:g}" '
-                f'width="{MAP / size:g}" height="{MAP / size:g}" fill="{colour(level)}"/>'
-                for k, level in enumerate(levels)
-            ]
+            squares: dict[str, str] = {}
+            for k, level in enumerate(levels):
+                corner = f"M{k % size} {k // size}h1v1h-1z"
+                squares[colour(level)] = squares.get(colour(level), "") + corner
+            parts.append(
+                f'<g transform="translate({left} {top}) scale({MAP / size:g})" '
+                'shape-rendering="crispEdges">'
+            )
+            parts += [f'<path fill="{fill}" d="{path}"/>' for fill, path in squares.items()]
+            parts.append("</g>")
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -209,7 +209,8 @@ class NonlinearCost:
             )
         order = [basis.names.index(name) for name in self.names]
         table = FeatureRows.of(world, basis)
-        return read_only(self.function(table.rows[:, order])[table.of_pairs])
+        rows = np.ascontiguousarray(table.rows[:, order])  # equal bits need an equal layout
+        return read_only(self.function(rows)[table.of_pairs])
 
     def at(self, rows: ArrayLike) -> FloatArray:
         """The costs of some rows of features, in the order of `names`."""
