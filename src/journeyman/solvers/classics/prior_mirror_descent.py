@@ -78,7 +78,7 @@ class PriorMirrorDescent:
     >>> visits = jm.occupancy(world, expert).expectations(basis)
     >>> problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(visits))
     >>> prior = np.array([0.0, 0.5, 0.2, 0.4])
-    >>> found = jm.solve(problem, PriorMirrorDescent(prior, strength=0.01)).recovered
+    >>> found = jm.solve(problem, PriorMirrorDescent(prior, 0.1, accuracy=0.002)).recovered
     >>> bool(np.linalg.norm(found - truth) < np.linalg.norm(prior - truth))
     True
     """
