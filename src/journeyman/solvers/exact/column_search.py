@@ -246,14 +246,15 @@ class ColumnSearch:
         those of the mixture, more exactly, and its bounds."""
         if self.mixture is None:
             return shortest_ending(self.world, self.watch)
-        started = list(self.mixture.starts(self.world))
-        if self._visit_seconds is None:
+        started, seconds = list(self.mixture.starts(self.world)), self._visit_seconds
+        if seconds is None:
             choice, start = started[0]
             for _ in range(2):  # the first time kernels may have to be compiled
                 began = self.watch.elapsed
                 self.chains.visits(choice, start, HURRIED)
-                self._visit_seconds = self.watch.elapsed - began
-        return self._visit_seconds * (len(started) / 2 + ENDING)
+                seconds = self.watch.elapsed - began
+            self._visit_seconds = seconds
+        return seconds * (len(started) / 2 + ENDING)
 
     def policy(self, accuracy: float) -> Policy:
         """The stationary policy of the best mixture (Proposition 1)."""
