@@ -142,7 +142,7 @@ class ColumnSearch:
         self._difference = np.zeros(task.target.size)
         self._table: FloatArray | None = None
         self.trace: list[tuple[float, float, float]] = []
-        self._visit_seconds: float | None = None
+        self._visit_seconds = 0.0
 
     @staticmethod
     def _chains_of(world: Any, memory_limit: float) -> Chains:
@@ -247,7 +247,7 @@ class ColumnSearch:
         if self.mixture is None:
             return shortest_ending(self.world, self.watch)
         started = list(self.mixture.starts(self.world))
-        if self._visit_seconds is None:
+        if not self._visit_seconds:
             for _ in range(2):  # the first time kernels may have to be compiled
                 self._visit_seconds = self._seconds_of_visits(*started[0])
         return self._visit_seconds * (len(started) / 2 + ENDING)
@@ -256,147 +256,6 @@ class ColumnSearch:
         began = self.watch.elapsed
         self.chains.visits(choice, start, HURRIED)
         return self.watch.elapsed - began
-
-    def policy(self, accuracy: float) -> Policy: ...
-
-
-class ColumnSearch:
-    """State of one solve. `lower`, `upper` and `mixture` are valid after every call."""
-
-    def __init__(
-        self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
-    ) -> None:
-        self.task, self.world, self.watch = task, task.world, watch
-        self.memory_limit, self.patience = memory_limit, PATIENCE
-        self.duals, self.costs = task.duals, task.costs
-        self.tolerance = tolerance / task.unit
-        self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.chains = self._chains_of(task.world, memory_limit)
-        self.pool: ColumnPool | None = None
-        self.mixture: Mixture | None = None
-        self.upper, self.calls, self.tightness = np.inf, 0, 1.0
-        self.known = KnownWeights.of(task, self.tolerance)
-        self.dual = self.known.applied(task.first_dual, task)
-        bound = 0.0 if task.never_negative else -np.inf
-        zero = np.zeros(task.world.num_states)
-        self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
-        self._values = zero
-        self._difference = np.zeros(task.target.size)
-        self._table: FloatArray | None = None
-        self.trace: list[tuple[float, float, float]] = []
-        self._visit_seconds: float | None = None
-
-    @staticmethod
-    def _chains_of(world: Any, memory_limit: float) -> Chains:
-        """What plans and evaluates in the task's world."""
-        return Chains(world, memory_limit)
-
-    @property
-    def lower(self) -> float:
-        return self.best.bound
-
-    @property
-    def excess(self) -> float:
-        """By how much the mixture breaks a budget, at most, in units of that budget."""
-        return float(self._difference[self.duals.num_costs :].max(initial=0.0))
-
-    @property
-    def held_bytes(self) -> int:
-        """Of everything that outlives a call."""
-        table = 0 if self._table is None else self._table.nbytes
-        pool = 0 if self.pool is None else self.pool.held_bytes
-        vectors = self._values.nbytes + self.best.values.nbytes
-        return table + pool + vectors + self.chains.held_bytes
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound on the optimum in the problem's own units.
-
-        A mixture that breaks a budget proves nothing from above.
-        """
-        upper = self.upper if self.excess <= self.tolerance else np.inf
-        return self.lower * self.task.unit, upper * self.task.unit
-
-    @property
-    def description(self) -> str:
-        """The engine in words."""
-        if self.pool is None:
-            return "column generation (not started)"
-        start_rows = self.pool.start_rows
-        form = "core and exits" if start_rows.pairs.size else "start blocks"
-        means = "LU" if self.chains.direct else "BiCGSTAB"
-        means = "substitution" if self.world.is_forward else means
-        return f"column generation ({self.calls} calls, {start_rows.num_rows} {form}, {means})"
-
-    @property
-    def gap(self) -> float:
-        return self.upper - self.best.bound
-
-    def call(self) -> bool:
-        """One round; False when it was cut short by the watch."""
-        cost = np.asarray(self.costs @ self.dual)
-        found = self._policy_for(cost)
-        if self.watch.must_stop and cost.size > LONG:
-            return False
-        if self.pool is None:
-            self.pool = self._open(found.choice)
-        self._values = found.values
-        by_visits = self._by_visits and not self.pool.start_rows.pairs.size
-        read = self._expectations_by_visits if by_visits else self._expectations_by_values
-        expectations = read(self.pool, found.choice)
-        if expectations is None:
-            return False
-        best, _ = self.chains.greedy(cost, self._values)
-        self._bound(self.dual, self._values, float((self._values - best).max()))
-        self.pool.add(found.choice, expectations)
-        self._solve_master(self.pool)
-        self.calls += 1
-        self.trace.append((self.watch.elapsed, *self.bounds))
-        return True
-
-    def _policy_for(self, cost: FloatArray) -> Improvement:
-        """Steps of policy iteration: few at first, more once they can improve the lower bound."""
-        allowed = INEXACT * self._scale() * (1 - self.world.discount)
-        values = self._guess()
-        for _ in range(PATIENT_ROUNDS):
-            found = improve(self.chains, cost, values, most=STEPS, allowed=allowed)
-            self._bound(self.dual, found.values, found.loss)
-            hoped = float(self.world.initial @ found.values - self.task.target @ self.dual)
-            if found.spread <= allowed or hoped <= self.lower or self.watch.must_stop:
-                break
-            values = found.values
-        return found
-
-    def take_over(self, other: "ColumnSearch") -> None:
-        """Begin with the policies and the mixture of another search over the same costs."""
-        self.chains, self.pool, self.mixture = other.chains, other.pool, other.mixture
-        self._values, self._table = other._values, other._table
-        self._difference = other._difference + other.task.target - self.task.target
-        self.upper = self.duals.support(self._difference)
-        if self.pool is not None and self.gap > self.tolerance:
-            self._solve_master(self.pool)
-
-    def raise_prices(self, factor: float) -> None:
-        """Let broken budgets cost more; the upper bound starts again."""
-        self.duals = self.duals.raised(factor)
-        self.upper = np.inf
-        if self.pool is not None:
-            self._solve_master(self.pool)
-
-    def ending_seconds(self) -> float:
-        """How long it will take to evaluate the best mixture: visits of every policy in it, then
-        those of the mixture, more exactly, and its bounds."""
-        if self.mixture is None:
-            return shortest_ending(self.world, self.watch)
-        started, seconds = list(self.mixture.starts(self.world)), self._visit_seconds
-        if seconds is None:
-            choice, start = started[0]
-            for _ in range(2):  # the first time kernels may have to be compiled
-                began = self.watch.elapsed
-                self.chains.visits(choice, start, HURRIED)
-                seconds = self.watch.elapsed - began
-            self._visit_seconds = seconds
-        return seconds * (len(started) / 2 + ENDING)
 
     def policy(self, accuracy: float) -> Policy:
         """The stationary policy of the best mixture (Proposition 1)."""
