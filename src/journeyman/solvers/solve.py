@@ -182,20 +182,18 @@ def default_solver(problem: Apprenticeship) -> Choice:
         return Choice(ReducedProgram(features), reason)
     if layered:
         reason = f"a world with a horizon, which one pass plans in, {pairs} pairs"
-        tolerance = _tolerance(problem, tilts=problem.cost_class.has_surplus)
-        return Choice(ColumnGeneration(tolerance=tolerance), reason)
+        return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)
     return _by_structure(problem)
 
 
 def _by_structure(problem: Apprenticeship) -> Choice:
     """Worlds of some thousand pairs to a million."""
-    world, pairs = problem.world, problem.world.num_pairs
+    world, pairs, tolerance = problem.world, problem.world.num_pairs, _tolerance(problem)
     narrow = is_narrow(world)
     cells = sparse.issparse(problem.cost_matrix) and not problem.cost_class.has_surplus
     if narrow and cells and pairs <= NARROW and world.num_states < CELLS * problem.basis.num_costs:
         return Choice(LinearProgram(), f"a narrow world of {pairs} pairs with costs of few states")
     tilts = has_second_stage(problem) and constant_surplus(problem) is None
-    tolerance = _tolerance(problem, tilts=tilts)
     many = problem.basis.num_costs > MANY_COSTS
     larger = SECOND_STAGE if tilts else 1.0 if narrow else DENSE
     larger = max(larger, world.effective_horizon / FAR_SIGHTED)
@@ -216,9 +214,9 @@ def _suits_a_band(problem: Apprenticeship, larger: float) -> bool:
     return limit > 0 and band_order(problem.world).operations <= limit
 
 
-def _tolerance(problem: Apprenticeship, *, tilts: bool) -> float | None:
+def _tolerance(problem: Apprenticeship) -> float | None:
     """In worlds that a linear program could still serve, others are as exact as it would be; a
     second stage has to prove its surplus with what is left."""
-    if problem.world.num_pairs > NARROW or tilts:
+    if problem.world.num_pairs > NARROW or problem.cost_class.has_surplus:
         return None
     return SEARCH_TOLERANCE * problem.gap_scale or None
