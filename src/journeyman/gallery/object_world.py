@@ -66,9 +66,11 @@ def objectworld(
         basis = CostBasis(distances / (size * 2**0.5), [f"distance to {title}" for title in titles])
     else:
         basis = indicators(distances, titles, range(1, size + 1))
-    near, nearer = distances[:, colours] < NEAR, distances[:, colours + 1] < NEARER
-    reward = 1.0 * near - nearer if linear else near * np.where(nearer, 1.0, -1.0)
-    cost = -reward + 0.0
+    near, nearer = (
+        (distances[:, colours + k] < limit).astype(float) for k, limit in enumerate((NEAR, NEARER))
+    )
+    reward = near - nearer if linear else near * (2 * nearer - 1)
+    cost = np.asarray(0.0 - reward, dtype=float)
     require_temperature(temperature)
     return HiddenCostExample(world, basis, expert_of_cost(world, cost, temperature), cost)
 

@@ -77,7 +77,7 @@ def _unusable(what: str, num_features: int) -> InvalidCosts:
 def squared_distances(one: FloatArray, other: FloatArray) -> FloatArray:
     """|x - y|^2 of all rows x of `one` and y of `other`."""
     sizes = (one**2).sum(axis=1)[:, np.newaxis] + (other**2).sum(axis=1)
-    return np.maximum(sizes - 2 * one @ other.T, 0.0)
+    return np.asarray(np.maximum(sizes - 2 * one @ other.T, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class FeatureRows:
 
     def total(self, per_pair: FloatArray) -> FloatArray:
         """Sums over the pairs of each row."""
-        return np.bincount(self.of_pairs, per_pair, minlength=len(self.rows))
+        return np.bincount(self.of_pairs, per_pair, minlength=len(self.rows)).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,4 +281,4 @@ def share_outside(table: FeatureRows, values: FloatArray) -> float:
     centred = (table.rows - middle) / np.where(width > 0, width, 1.0)
     columns = np.column_stack([centred, np.ones(len(values))]) * weights[:, np.newaxis]
     nearest = columns @ np.linalg.lstsq(columns, weights * spread, rcond=None)[0]
-    return float(min(np.linalg.norm(weights * spread - nearest) / size, 1.0))
+    return min(float(np.linalg.norm(weights * spread - nearest)) / size, 1.0)
