@@ -376,7 +376,7 @@ class Game:
             *_cumulative(self.measures.indptr, self.measures.indices, self.measures.data),
             world.pairs.states.astype(np.int64),
             *_cumulative(laws.indptr, laws.indices, laws.data),
-            np.ascontiguousarray(dense(problem.cost_matrix), dtype=float),
+            np.array(dense(problem.cost_matrix), dtype=float, order="C"),
             functions.indptr.astype(np.int64), functions.indices.astype(np.int64),
             functions.data.astype(float),
             np.asarray(functions.T @ world.initial, dtype=float),
@@ -477,7 +477,7 @@ def rules_of(problem: Apprenticeship, limit: float, strength: float) -> Rules:
     return Rules(
         float(problem.effective_horizon), float(problem.world.discount), float(limit),
         float(strength), size_of_weights(form), int(code), np.array(scale, dtype=float),
-        np.array(centre, dtype=float), np.ascontiguousarray(points, dtype=float),
+        np.array(centre, dtype=float), np.array(points, dtype=float, order="C"),
     )  # fmt: skip
 
 
