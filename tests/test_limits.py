@@ -37,6 +37,7 @@ from journeyman.progress import (
     working,
 )
 from journeyman.report.saved_run import read_run
+from journeyman.solvers.solve import default_solver
 from journeyman.world.world import World
 
 CLASSES = {
@@ -267,6 +268,16 @@ def test_a_memory_limit_is_for_solvers_that_keep_to_one():
     answer = jm.solve(problem, jm.ColumnGeneration(tolerance=1e-12), memory_limit=1.0)
     assert answer.status.name == "MEMORY_LIMIT"
     assert answer.lower_bound <= answer.value
+
+
+def test_a_memory_limit_without_a_solver_is_kept_in_small_worlds_too():
+    world, basis, _, demos = EXAMPLES["garnet"]
+    problem = jm.Apprenticeship(world, basis, demos)
+    assert isinstance(default_solver(problem).solver, jm.LinearProgram)
+    answer = jm.solve(problem, memory_limit=1e9)
+    assert answer.status.name == "OPTIMAL"
+    assert answer.reason == "a limit of memory, which column generation keeps to"
+    assert answer.value == pytest.approx(jm.solve(problem).value, abs=1e-5)
 
 
 def test_factors_that_would_take_more_than_is_allowed_are_not_made():

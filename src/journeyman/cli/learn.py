@@ -84,7 +84,7 @@ def learn(
     ] = None,
     memory_gb: Annotated[
         float | None,
-        typer.Option(help="Gigabytes for column-generation or smoothed-program."),
+        typer.Option(help="Gigabytes that an exact program may take."),
     ] = None,
     failure_probability: Annotated[
         float | None, typer.Option(help="Probability with which the certificate may fail; 0.05.")

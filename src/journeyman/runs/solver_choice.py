@@ -44,7 +44,7 @@ def chosen_solver(asked: SolverDescription, problem: Apprenticeship, seed: int) 
     description leaves that open.
     """
     if asked.name == "auto":
-        chosen, reason = default_solver(problem)
+        chosen, reason = default_solver(problem, limited=asked.memory_gb is not None)
         limits = {"time_limit": _time_limit(asked), "tolerance": asked.tolerance}
         return Choice(_within_memory(asked, replace(chosen, **_set(limits))), reason)
     return Choice(_within_memory(asked, _named_solver(asked, problem, seed)), "")
@@ -60,7 +60,7 @@ def _within_memory(asked: SolverDescription, solver: Any) -> Solver:
         raise InvalidSettings(
             f"solver.memory_gb = {asked.memory_gb!r} (--memory-gb), and this solver, "
             f"{type(solver).__name__}, keeps to no limit of memory",
-            "Leave it out, or choose the solver column-generation or smoothed-program",
+            "Leave it out, or choose column-generation, smoothed-program or banded-program",
         )
     return cast(Solver, replace(solver, memory_limit=asked.memory_gb * 1e9))
 

@@ -107,7 +107,9 @@ def solve(
         stack.enter_context(within(watch))
         if solver is None:
             say("choosing a solver")
-        chosen, reason = default_solver(problem) if solver is None else Choice(solver, "")
+        limited = memory_limit is not None
+        known = None if solver is None else Choice(solver, "")
+        chosen, reason = known or default_solver(problem, limited=limited)
         if memory_limit is not None:
             chosen = _within_memory(chosen, memory_limit)
         if seed is not None and hasattr(chosen, "seed"):
@@ -123,7 +125,7 @@ def _within_memory(solver: Any, memory_limit: float) -> Any:
     if not hasattr(solver, "memory_limit"):
         raise InvalidSolver(
             f"memory_limit = {memory_limit!r}, and {type(solver).__name__} cannot keep to one",
-            "Give ColumnGeneration() or SmoothedProgram(), or leave it out",
+            "Give ColumnGeneration(), SmoothedProgram() or BandedProgram(), or leave it out",
         )
     return replace(solver, memory_limit=memory_limit)
 
@@ -153,7 +155,7 @@ class Choice(NamedTuple):
     reason: str
 
 
-def default_solver(problem: Apprenticeship) -> Choice:
+def default_solver(problem: Apprenticeship, *, limited: bool = False) -> Choice:
     """The solver for a problem in an explicit world or of records alone, and the reason in words.
 
     Measured with `InfinityBall` and both asked for 1e-6 of 2N/(1 - discount), CPU seconds
@@ -181,6 +183,9 @@ def default_solver(problem: Apprenticeship) -> Choice:
     | 512 costs                       | 3,072   | 0.69           | above 8     |
     | 512 costs, 4,096 states         | 12,288  | 11             | above 17    |
 
+    Where memory is `limited`, column generation takes the place of the linear program, whose
+    engines keep to no limit.
+
     Interior points live on factors, which are small in narrow worlds such as grids; columns and
     smoothing need none. `python -m benchmarks.families` and `python -m benchmarks.small_worlds`
     compare the choice with general engines.
@@ -190,6 +195,15 @@ def default_solver(problem: Apprenticeship) -> Choice:
     require_level(problem, Level.EXPLICIT, "the default solver, an exact program,")
     if any(isinstance(one, ABOUT_A_COST) for one in problem.expert_is):
         return Choice(RationalProgram(), "a declared premise about the expert's own cost")
+    chosen = _by_size(problem)
+    if limited and isinstance(chosen.solver, LinearProgram) and not problem.world.has_goal:
+        reason = "a limit of memory, which column generation keeps to"
+        return Choice(ColumnGeneration(tolerance=_tolerance(problem)), reason)
+    return chosen
+
+
+def _by_size(problem: Apprenticeship) -> Choice:
+    """Small worlds and those that one pass plans in, and others by their structure."""
     world, pairs = problem.world, problem.world.num_pairs
     layered = world.layers is not None
     if pairs <= (LAYERED if layered else SMALL) or world.has_goal:
@@ -202,7 +216,7 @@ def default_solver(problem: Apprenticeship) -> Choice:
 
 
 def _by_structure(problem: Apprenticeship) -> Choice:
-    """Worlds of some thousand pairs to a million."""
+    """Worlds of some thousand pairs and more."""
     world, pairs, tolerance = problem.world, problem.world.num_pairs, _tolerance(problem)
     narrow = is_narrow(world)
     cells = sparse.issparse(problem.cost_matrix) and not problem.cost_class.has_surplus
