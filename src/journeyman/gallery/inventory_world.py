@@ -104,7 +104,7 @@ def shop(
 
     >>> world, basis, expert = shop()
     >>> world
-    World(16 states, 256 pairs, 3416 transitions)
+    World(16 states, 256 pairs, 3416 transitions, discount 0.9)
     >>> [int(action) for action in expert.likeliest([0, 5, 15])]
     [15, 10, 0]
     """
