@@ -133,10 +133,14 @@ def compare(instance: Instance, seeds: int) -> None:
         row(instance, f"{draws:.0e} draws", one, seeds)
         print(" " * 21 + "  ".join(f"{name} {taken:7.2f}s" for name, taken in seconds.items()))
     for limit in SECONDS:
-        row(instance, f"{limit} s", lambda seed, limit=limit: {
-            name: above_least(instance, jm.solve(problem, solver, observer=Limit(limit)))
-            for name, solver in by_seconds(problem, seed).items()
-        }, seeds)  # fmt: skip
+
+        def timed(seed: int, limit: float = limit) -> dict[str, float]:
+            return {
+                name: above_least(instance, jm.solve(problem, solver, observer=Limit(limit)))
+                for name, solver in by_seconds(problem, seed).items()
+            }
+
+        row(instance, f"{limit} s", timed, seeds)
 
 
 def _silent(event: object) -> None:

@@ -501,7 +501,7 @@ def starting_point(
     lost = np.array([0.0, max(of_weights**2, LEAST)])
     shares, none = np.full(columns, 1.0 / columns), np.zeros(functions)
     zeros = [np.zeros_like(part) for _ in range(3) for part in (shares, weights, none)]
-    return Point(shares, weights, none, *zeros, lost, first)
+    return Point._make([shares, weights, none, *zeros, lost, first])
 
 
 def normalised(features: Features, problem: Apprenticeship) -> Features:

@@ -252,6 +252,7 @@ class _ExplicitRun(_Run):
     ) -> None:
         super().__init__(solver, prior, watch)
         given = solver.features
+        assert not isinstance(given, DrawnFeatures)  # these have a run of their own
         features = tabular(problem) if given is None else normalised(given, problem)
         self.surrogate = Surrogate(reduced_of(problem, features, int(solver.seed)))
         values = None
