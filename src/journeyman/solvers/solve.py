@@ -6,6 +6,7 @@ every call, so that a limit can end it in a world of any size.
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from scipy import sparse
@@ -15,7 +16,7 @@ from journeyman.execution import one_blas_thread
 from journeyman.policy.policy_evaluation import is_narrow
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import ABOUT_A_COST
-from journeyman.progress import Observer, in_time, say, within
+from journeyman.progress import Event, Observer, in_time, say, within
 from journeyman.solvers.answer import Answer
 from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone
 from journeyman.solvers.exact.band import band_order
@@ -90,18 +91,17 @@ def solve(
     `seed`, `time_limit` (seconds) and `memory_limit` (bytes, where the solver has such a limit) go
     before the solver's own; a solver that draws nothing has no use for a seed. The time limit is
     for everything: estimating the target of the problem where that is still to be done, building,
-    solving, and evaluating the policy. Progress goes to `observer`, by default to a line on the
-    terminal when a solve takes long; stages before the solver's own reports are marked
-    (`Event.is_stage`). Ctrl-C and limits end with a status and the best policy at
-    hand. Products of NumPy and SciPy use one thread meanwhile: small ones lose by more, and bits
-    would change.
+    solving, and evaluating the policy. What the solver reports goes to `observer`, by default to a
+    line on the terminal when a solve takes long, which also says what goes on before. Ctrl-C and
+    limits end with a status and the best policy at hand. Products of NumPy and SciPy use one
+    thread meanwhile: small ones lose by more, and bits would change.
     """
     _check(problem, solver, observer)
     require_time_limit(time_limit)
     limit = getattr(solver, "time_limit", None) if time_limit is None else time_limit
     with ExitStack() as stack:
         stack.enter_context(one_blas_thread())
-        deadline = stack.enter_context(in_time(limit, observer))
+        deadline = stack.enter_context(in_time(limit, observer and partial(_reported, observer)))
         watch = Watch("solve", deadline.tell, deadline.seconds, clock=deadline.clock)
         stack.enter_context(watch)
         stack.enter_context(within(watch))
@@ -118,6 +118,12 @@ def solve(
         watch.task = type(chosen).__name__
         answer: Answer = chosen.run(problem, watch)
     return replace(answer, reason=reason) if reason else answer
+
+
+def _reported(observer: Observer, event: Event) -> None:
+    """What a solver reports, without the stages around it."""
+    if not event.is_stage:
+        observer(event)
 
 
 def _within_memory(solver: Any, memory_limit: float) -> Any:
