@@ -287,7 +287,7 @@ def test_factors_that_would_take_more_than_is_allowed_are_not_made():
     for size in (24, 48):  # what is expected of a factor is no less than half of what it takes
         grid = jm.gallery.grid(size, macro_cells=2).world
         chains, least = Chains(grid), np.arange(0, grid.num_pairs, 4)
-        chains.values(least, np.zeros(grid.num_states), np.zeros(grid.num_states), 0.1)
+        chains.values(least, np.zeros(grid.num_pairs), np.zeros(grid.num_states), 0.1, 1)
         next(chains.tables(least, np.ones((grid.num_pairs, 1)), 1e-6))
         expected = ENTRY_BYTES * FILL * grid.num_states * np.log2(grid.num_states)
         assert chains.held_bytes <= 2 * expected

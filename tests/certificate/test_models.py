@@ -31,7 +31,8 @@ def whole_law(model, observations):
 def test_a_classifier_of_state_numbers_is_certified_with_its_probabilities():
     model = fitted(STATES[:, np.newaxis])
     found = jm.certify(PROBLEM, model)
-    assert found.bound == jm.certify(PROBLEM, whole_law(model, STATES[:, np.newaxis])).bound
+    whole = jm.certify(PROBLEM, whole_law(model, STATES[:, np.newaxis]))
+    assert found.bound == pytest.approx(whole.bound, rel=1e-12)  # asked in other batches
 
 
 @pytest.mark.parametrize("observations", [PLACES, lambda states: PLACES[states]])

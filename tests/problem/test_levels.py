@@ -130,7 +130,7 @@ def test_solve_and_learn_choose_by_one_rule(monkeypatch):
     problem = explicit()
     alone, learned = jm.solve(problem), jm.learn(GRID.world, GRID.basis, problem.expert).answer
     assert alone.reason == learned.reason == f"a small world of {GRID.world.num_pairs} pairs"
-    for name in ("SMALL", "NARROW"):
+    for name in ("SMALL", "NARROW", "BANDED"):
         monkeypatch.setattr(default_choice, name, 10)
     alone, learned = jm.solve(problem), jm.learn(GRID.world, GRID.basis, problem.expert).answer
     assert alone.reason == learned.reason

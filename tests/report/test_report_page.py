@@ -299,8 +299,8 @@ def sections_of(html):
 
 def test_sections_without_data_are_left_out():
     found = sections_of(page(ReportData.of(grid_apprentice())))
-    assert len(found) == len(WHOLE) - 2
-    assert not {"recovered", "regret"} & set(found)
+    assert len(found) == len(WHOLE) - 3
+    assert not {"recovered", "nonlinear", "regret"} & set(found)
     assert not {"maps", "budgets"} & set(sections_of(page(ReportData.of(driving_apprentice()))))
     assert not {"maps", "budgets", "convergence"} & set(sections_of(page(ReportData.of(large()))))
     assert "costs" in sections_of(page(ReportData.of(large())))

@@ -212,7 +212,7 @@ def test_rounds_end_when_nothing_is_left_to_gain():
 
 def test_a_time_limit_leaves_what_was_done():
     problem, members, _ = setting()
-    answer = jm.solve(problem, mixture(members), time_limit=0)
+    answer = jm.solve(problem, mixture(members), time_limit=1e-9)
     assert answer.status is jm.Status.TIME_LIMIT
     assert answer.mixture.weights.tolist() == [1.0]
     assert answer.rollouts.rounds == (4,)

@@ -288,8 +288,13 @@ def last_elapsed(path: Path) -> float | None:
         return None
 
 
+OF_STAGES = ("is_stage", "left")
+"""Of an event, what its line does not have."""
+
+
 def _line(event: Event) -> str:
-    return json.dumps(vars(event), sort_keys=True, default=float) + "\n"
+    shown = {name: value for name, value in vars(event).items() if name not in OF_STAGES}
+    return json.dumps(shown, sort_keys=True, default=float) + "\n"
 
 
 def _cut_half_line(path: Path) -> None:
