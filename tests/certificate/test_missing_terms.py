@@ -265,7 +265,15 @@ def chance_of(numbers):
     return sum(float(law.cdf(k + APART // 2) - law.cdf(k - APART // 2)) for k in numbers)
 
 
-@pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
+SEVERAL = [
+    pytest.param(0.01, marks=pytest.mark.slow),
+    0.05,
+    pytest.param(0.3, marks=pytest.mark.slow),
+]
+"""Failure probabilities: one for every change, the others with the statistical tests."""
+
+
+@pytest.mark.parametrize("delta", SEVERAL)
 def test_tails_that_differ_in_length_belong_to_the_bets(delta, monkeypatch):
     """However the records were cut off, bets fail no more often than they say, over all orders."""
     problems, true = problems_cut_off_in_trouble()
@@ -279,7 +287,7 @@ def test_tails_that_differ_in_length_belong_to_the_bets(delta, monkeypatch):
     assert chance_of(failed) / orders <= delta
 
 
-@pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize("delta", SEVERAL)
 def test_tails_that_differ_in_length_belong_to_the_radius(delta):
     """However the records were cut off, each other estimate fails no more often than it says."""
     problems, true = problems_cut_off_in_trouble()
@@ -313,7 +321,7 @@ def test_the_spread_of_tails_is_not_that_of_their_error_alone(delta):
     assert fails(blur) > delta
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.3])
+@pytest.mark.parametrize("delta", SEVERAL[1:])
 def test_tails_that_differ_in_length_belong_to_the_intervals(delta):
     problems, true = problems_cut_off_in_trouble()
     wrong = []

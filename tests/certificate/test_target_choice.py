@@ -22,7 +22,7 @@ def least_errors(world, basis, demos):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("count", [40, 150, 600])
+@pytest.mark.parametrize("count", [40, 150, pytest.param(600, marks=pytest.mark.slow)])
 def test_no_other_target_has_a_bound_that_is_much_smaller(kind, count):
     world, basis, demos = recorded(count)
     apprentice = jm.learn(world, basis, demos, cost_class=kind())

@@ -26,6 +26,7 @@ def episodes():
     return (short, basis, expert), weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [engine, town, episodes])
 def test_intervals_hold_the_true_weights(made):
     (world, basis, expert), true = made()
