@@ -456,7 +456,8 @@ def row_of(name: str, size: int, options: argparse.Namespace) -> Numbers:
         if who != OURS and run.get("value") is not None and own.get("value") is not None
     ]
     return {
-        "name": name, "size": size, "seconds": seconds, "runs": runs,
+        "name": name, "size": own["states"] if name == "icu" else size,
+        "seconds": seconds, "runs": runs,
         "ratio": best / own.get("seconds", options.own_limit), "limit": options.limit,
         "differs": max(differences, default=np.nan),
     }  # fmt: skip
