@@ -45,7 +45,7 @@ from journeyman.policy.planning import improve
 from journeyman.policy.policy_evaluation import Chains
 from journeyman.policy.table import Policy
 from journeyman.solvers.exact.band import BandEquations, BandFactor, band_order
-from journeyman.solvers.exact.column_search import DualPoint, shortest_ending
+from journeyman.solvers.exact.column_search import BoundedSearch, DualPoint, shortest_ending
 from journeyman.solvers.exact.dual_interior import (
     InteriorWeights,
     Products,
@@ -119,58 +119,27 @@ class Step:
         )  # fmt: skip
 
 
-class BandedSearch:
+class BandedSearch(BoundedSearch):
     """State of one solve. `lower`, `upper` and the best policy are valid after every call."""
+
+    patience = PATIENCE
 
     def __init__(
         self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
     ) -> None:
-        self.task, self.world, self.watch = task, task.world, watch
-        self.memory_limit, self.patience = memory_limit, PATIENCE
-        self.duals, self.costs = task.duals, task.costs
-        self.tolerance = tolerance / task.unit
-        self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
-        self.upper, self.calls = np.inf, 0
-        zero = np.zeros(task.world.num_states)
-        bound = 0.0 if task.never_negative else -np.inf
-        dual = 0 * task.first_dual if task.never_negative else task.first_dual
-        self.best = DualPoint(bound, dual, zero)
+        super().__init__(task, tolerance, watch, memory_limit)
         self.measure: FloatArray | None = None
         """That of the best policy."""
         self.point: BandedPoint | None = None
         self.early: BandedPoint | None = None
         """The point from which a program nearby is begun."""
         self.equations: BandEquations | None = None
-        self._difference = np.zeros(task.target.size)
         self._given_out, self._call_seconds = False, 0.0
-        self.trace: list[tuple[float, float, float]] = []
-
-    @property
-    def lower(self) -> float:
-        return self.best.bound
-
-    @property
-    def gap(self) -> float:
-        return self.upper - self.best.bound
-
-    @property
-    def excess(self) -> float:
-        """By how much the best policy breaks a budget, at most, in units of that budget."""
-        return float(self._difference[self.duals.num_costs :].max(initial=0.0))
 
     @property
     def held_bytes(self) -> int:
         """Of everything that outlives a call."""
         return 0 if self.equations is None else self.equations.held_bytes
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound on the optimum in the problem's own units.
-
-        A policy that breaks a budget proves nothing from above.
-        """
-        upper = self.upper if self.excess <= self.tolerance else np.inf
-        return self.lower * self.task.unit, upper * self.task.unit
 
     @property
     def description(self) -> str:

@@ -8,13 +8,14 @@ All numbers are in the units of `dual_set.UnitProgram`, in which values are of s
 4. solves the master problem, whose mixture is a policy: an upper bound, and the next y.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from journeyman.arrays import FloatArray, IntArray, Matrix, dense
+from journeyman.arrays import FloatArray, IntArray, dense
 from journeyman.policy import extract
 from journeyman.policy.planning import Improvement, improve
 from journeyman.policy.policy_evaluation import BLOCK_BYTES, Chains
@@ -24,7 +25,7 @@ from journeyman.problem import Apprenticeship, Witness
 from journeyman.progress import whatever_it_takes
 from journeyman.solvers.answer import Solution
 from journeyman.solvers.exact.column_master import ColumnPool, Mixture, solve_master
-from journeyman.solvers.exact.dual_set import DualSet, KnownWeights, UnitProgram
+from journeyman.solvers.exact.dual_set import KnownWeights, UnitProgram
 from journeyman.solvers.exact.start_blocks import Blocks, Core, StartRows, core_around, value_blocks
 from journeyman.solvers.running import Status, Watch
 from journeyman.world import World
@@ -68,80 +69,100 @@ class DualPoint:
     values: FloatArray
 
 
-class BoundedSearch(Protocol):
-    """A search with two bounds, in the units of its task, that are valid after every call."""
+class BoundedSearch(ABC):
+    """State of one solve: two bounds, in the units of its task, that are valid after every call."""
 
-    task: UnitProgram
-    watch: Watch
-    duals: DualSet
-    costs: Matrix
-    best: DualPoint
-    tolerance: float
-    accuracy: float
-    memory_limit: float
     patience: int
     """Calls without progress before it is given up."""
-    upper: float
-    calls: int
-    trace: list[tuple[float, float, float]]
-
-    def __init__(
-        self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
-    ) -> None: ...
-
-    @property
-    def lower(self) -> float: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def excess(self) -> float: ...
-
-    @property
-    def held_bytes(self) -> int: ...
-
-    @property
-    def bounds(self) -> tuple[float, float]: ...
-
-    @property
-    def description(self) -> str: ...
-
-    def call(self) -> bool: ...
-
-    def take_over(self, other: Any) -> None: ...
-
-    def raise_prices(self, factor: float) -> None: ...
-
-    def ending_seconds(self) -> float: ...
-
-    def policy(self, accuracy: float) -> Policy: ...
-
-
-class ColumnSearch:
-    """State of one solve. `lower`, `upper` and `mixture` are valid after every call."""
 
     def __init__(
         self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
     ) -> None:
         self.task, self.world, self.watch = task, task.world, watch
-        self.memory_limit, self.patience = memory_limit, PATIENCE
+        self.memory_limit = memory_limit
         self.duals, self.costs = task.duals, task.costs
         self.tolerance = tolerance / task.unit
         self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
+        self.upper, self.calls = np.inf, 0
+        bound = 0.0 if task.never_negative else -np.inf
+        dual = 0 * task.first_dual if task.never_negative else task.first_dual
+        self.best = DualPoint(bound, dual, np.zeros(task.world.num_states))
+        self.trace: list[tuple[float, float, float]] = []
+        self._difference = np.zeros(task.target.size)
+        """Of the best policy: its expectations and spending less what is aimed at."""
+
+    @property
+    def lower(self) -> float:
+        return self.best.bound
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.best.bound
+
+    @property
+    def excess(self) -> float:
+        """By how much the best policy breaks a budget, at most, in units of that budget."""
+        return float(self._difference[self.duals.num_costs :].max(initial=0.0))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper bound on the optimum in the problem's own units.
+
+        A policy that breaks a budget proves nothing from above.
+        """
+        upper = self.upper if self.excess <= self.tolerance else np.inf
+        return self.lower * self.task.unit, upper * self.task.unit
+
+    @property
+    @abstractmethod
+    def held_bytes(self) -> int:
+        """Of everything that outlives a call."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """The engine in words."""
+
+    @abstractmethod
+    def call(self) -> bool:
+        """One round; False when it was cut short by the watch."""
+
+    @abstractmethod
+    def take_over(self, other: Any) -> None:
+        """Begin where another search over the same costs is."""
+
+    @abstractmethod
+    def raise_prices(self, factor: float) -> None:
+        """Let broken budgets cost more; the upper bound starts again."""
+
+    @abstractmethod
+    def ending_seconds(self) -> float:
+        """How long it will take to evaluate the best policy."""
+
+    @abstractmethod
+    def policy(self, accuracy: float) -> Policy:
+        """The best policy."""
+
+
+class ColumnSearch(BoundedSearch):
+    """State of one solve. `lower`, `upper` and `mixture` are valid after every call."""
+
+    patience = PATIENCE
+
+    def __init__(
+        self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
+    ) -> None:
+        super().__init__(task, tolerance, watch, memory_limit)
         self.chains = self._chains_of(task.world, memory_limit)
         self.pool: ColumnPool | None = None
         self.mixture: Mixture | None = None
-        self.upper, self.calls, self.tightness = np.inf, 0, 1.0
+        self.tightness = 1.0
         self.known = KnownWeights.of(task, self.tolerance)
         self.dual = self.known.applied(task.first_dual, task)
-        bound = 0.0 if task.never_negative else -np.inf
-        zero = np.zeros(task.world.num_states)
-        self.best = DualPoint(bound, 0 * self.dual if task.never_negative else self.dual, zero)
-        self._values = zero
-        self._difference = np.zeros(task.target.size)
+        if not task.never_negative:
+            self.best = replace(self.best, dual=self.dual)
+        self._values = np.zeros(task.world.num_states)
         self._table: FloatArray | None = None
-        self.trace: list[tuple[float, float, float]] = []
         self._visit_seconds = 0.0
 
     @staticmethod
@@ -150,30 +171,12 @@ class ColumnSearch:
         return Chains(world, memory_limit)
 
     @property
-    def lower(self) -> float:
-        return self.best.bound
-
-    @property
-    def excess(self) -> float:
-        """By how much the mixture breaks a budget, at most, in units of that budget."""
-        return float(self._difference[self.duals.num_costs :].max(initial=0.0))
-
-    @property
     def held_bytes(self) -> int:
         """Of everything that outlives a call."""
         table = 0 if self._table is None else self._table.nbytes
         pool = 0 if self.pool is None else self.pool.held_bytes
         vectors = self._values.nbytes + self.best.values.nbytes
         return table + pool + vectors + self.chains.held_bytes
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound on the optimum in the problem's own units.
-
-        A mixture that breaks a budget proves nothing from above.
-        """
-        upper = self.upper if self.excess <= self.tolerance else np.inf
-        return self.lower * self.task.unit, upper * self.task.unit
 
     @property
     def description(self) -> str:
@@ -185,10 +188,6 @@ class ColumnSearch:
         means = "LU" if self.chains.direct else "BiCGSTAB"
         means = "substitution" if self.world.is_forward else means
         return f"column generation ({self.calls} calls, {start_rows.num_rows} {form}, {means})"
-
-    @property
-    def gap(self) -> float:
-        return self.upper - self.best.bound
 
     def call(self) -> bool:
         """One round; False when it was cut short by the watch."""

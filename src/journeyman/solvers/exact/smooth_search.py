@@ -51,7 +51,7 @@ from journeyman.policy.policy_evaluation import (
 )
 from journeyman.policy.steps import BLOCK_ITERATIONS
 from journeyman.policy.table import Policy
-from journeyman.solvers.exact.column_search import DualPoint, shortest_ending
+from journeyman.solvers.exact.column_search import BoundedSearch, DualPoint, shortest_ending
 from journeyman.solvers.exact.dual_set import UnitProgram
 from journeyman.solvers.exact.weight_step import weight_step
 from journeyman.solvers.running import Watch
@@ -180,23 +180,16 @@ class SoftChain:
         return x
 
 
-class SmoothSearch:
+class SmoothSearch(BoundedSearch):
     """State of one solve. `lower`, `upper` and the best policy are valid after every call."""
+
+    patience = PATIENCE
 
     def __init__(
         self, task: UnitProgram, tolerance: float, watch: Watch, memory_limit: float = np.inf
     ) -> None:
-        self.task, self.world, self.watch = task, task.world, watch
-        self.memory_limit, self.patience = memory_limit, PATIENCE
-        self.duals, self.costs = task.duals, task.costs
-        self.tolerance = tolerance / task.unit
-        self.accuracy = float(np.clip(1e-3 * self.tolerance, 1e-11, 1e-7))
+        super().__init__(task, tolerance, watch, memory_limit)
         self.chains = Chains(task.world, memory_limit)
-        self.upper, self.calls = np.inf, 0
-        bound = 0.0 if task.never_negative else -np.inf
-        zero = np.zeros(task.world.num_states)
-        dual = 0 * task.first_dual if task.never_negative else task.first_dual
-        self.best = DualPoint(bound, dual, zero)
         self.mixture: SoftPoint | None = None
         """The point of the best policy."""
         self.point: SoftPoint | None = None
@@ -207,16 +200,7 @@ class SmoothSearch:
         self._chain: tuple[FloatArray, SoftChain] | None = None
         self._table = np.zeros((task.world.num_states, task.target.size))
         self._visits = task.world.initial * task.world.effective_horizon
-        self.trace: list[tuple[float, float, float]] = []
         self._visit_seconds = 0.0
-
-    @property
-    def lower(self) -> float:
-        return self.best.bound
-
-    @property
-    def gap(self) -> float:
-        return self.upper - self.best.bound
 
     @property
     def excess(self) -> float:
@@ -229,15 +213,6 @@ class SmoothSearch:
     def held_bytes(self) -> int:
         """Of everything that outlives a call."""
         return self._table.nbytes + 6 * 8 * self.world.num_pairs
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound on the optimum in the problem's own units.
-
-        A policy that breaks a budget proves nothing from above.
-        """
-        upper = self.upper if self.excess <= self.tolerance else np.inf
-        return self.lower * self.task.unit, upper * self.task.unit
 
     @property
     def description(self) -> str:
