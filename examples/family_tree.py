@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 COLUMNS = (2000, 2005, 2008, 2011, 2016, 2021, 2025)
 """First years of the columns."""
-WIDTH, GAP, HEIGHT, ROW, TOP = 172, 26, 66, 84, 86
+WIDTH, GAP, HEIGHT, ROW, TOP = 200, 26, 66, 84, 86
 LEFT = 128
 ROWS = (
     "match features", "play a game", "infer a cost", "clone, ask", "policy gradients",
