@@ -162,7 +162,7 @@ class OutOfTime(Exception):
 
 
 class Deadline:
-    """When a computation has to be done, and who is told how it goes; time counts from here."""
+    """When a computation has to be done, and who sees how it goes; time counts from here."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Deadline:
         self._start = clock()
         self._limit = math.inf if time_limit is None else time_limit
         self.reserve = 0.0
-        """Seconds that it will take to end once it is told to stop: it is so much earlier."""
+        """Seconds that it will take to end once it has to stop: it stops so much earlier."""
 
     @property
     def elapsed(self) -> float:

@@ -169,10 +169,6 @@ class Chain:
         settle(inner.data, inner.indices, inner.indptr, discount, right, INNER_SWEEPS, x)
         return x
 
-    def average(self, per_pair: FloatArray) -> FloatArray:
-        """What the policy pays in each state."""
-        raise NotImplementedError
-
 
 class Chosen(Chain):
     """The chain of a policy that takes one action in each state."""
