@@ -40,8 +40,9 @@ def test_states_are_listed_by_name_the_most_visited_first(call, pump):
     shown = call("policy", "show", pump / "run")
     assert shown.code == 0
     head, first, *_ = shown.out.splitlines()
-    assert head.split() == ["state", "action", "probability", "visits", "otherwise"]
+    assert head.split() == ["state", "action", "probability", "visits", "expert", "otherwise"]
     assert first.split()[:4] == ["pump-ok", "run", "100", "%"]
+    assert "run 1/1" in first
     assert "share of the discounted time" in shown.out
 
 
@@ -53,6 +54,30 @@ def test_json_has_every_digit(call, pump):
     assert sorted(law.values()) == sorted(policy.probabilities([2])[0][policy.per_pair[2:] > 0])
     assert sum(row["visits"] for row in facts["policy"]) == pytest.approx(1)
     assert facts["left_out"] == 0
+
+
+@pytest.mark.parametrize("run", ["run", "steps", "averages"])
+def test_what_the_expert_did_stands_beside_the_policy(call, pump, run):
+    facts = json.loads(call("policy", "show", pump / run, "--json").out)
+    seen = {}
+    for row in facts["policy"]:
+        for one in row["expert"]:
+            key = row["name"], one["action"]
+            seen[key] = seen.get(key, 0) + one["count"]
+    assert seen == {("pump-ok", "run"): 1, ("pump-worn", "replace"): 1}
+    assert facts["expert_decisions"] == 1
+    if run != "steps":
+        worn = next(row for row in facts["policy"] if row["name"] == "pump-worn")
+        law = {one["action"]: one["probability"] for one in worn["actions"]}
+        assert facts["agreement"] == law["replace"]
+    shown = call("policy", "show", pump / run, "--state", "pump-worn")
+    assert "expert" in shown.out.splitlines()[1]
+
+
+def test_a_policy_file_has_no_expert_beside_it(call, pump, tmp_path):
+    assert call("policy", "export", pump / "run", tmp_path / "policy.csv").code == 0
+    shown = call("policy", "show", tmp_path / "policy.csv", "--world", pump / "pump.npz")
+    assert "expert" not in shown.out.lower()
 
 
 def test_a_limit_says_what_is_left_out_and_a_state_is_shown_alone(call, pump):

@@ -229,3 +229,17 @@ def test_a_policy_from_csv_is_certified_like_the_original(tmp_path):
     again = jm.certify(learned.problem, jm.Policy.load(tmp_path / "p.csv", world))
     assert again.bound == learned.certificate.bound
     assert again.terms == learned.certificate.terms
+
+
+@pytest.mark.parametrize("kind", ["discounted", "horizon"])
+def test_agreement_is_the_mean_probability_of_what_the_expert_did(kind):
+    base, _, expert = jm.gallery.grid(4)
+    world = base.with_horizon(5) if kind == "horizon" else base
+    demos = jm.record(base, expert, trajectories=20, horizon=5, seed=1)
+    policy = drawn(world)
+    listing = Listing.of(world, policy, seen=demos.counts_in(world))
+    taken = policy.on(world)[demos.on(world).pairs_in(world)]
+    assert listing.decisions_seen == demos.num_steps
+    assert listing.agreement == pytest.approx(taken.mean())
+    counted = sum(count for row in listing.most_visited() for _, count in row.seen)
+    assert counted == demos.num_steps

@@ -14,7 +14,7 @@ from journeyman.cli.output import show
 from journeyman.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from journeyman.policy.listing import Choice, Listing
 
@@ -35,7 +35,8 @@ def show_policy(
 ) -> None:
     """Show what a policy does, state by state.
 
-    The most visited states come first. With a horizon the policy may depend on the step t.
+    The most visited states come first. With a horizon the policy may depend on the step t. Beside
+    the policy of a run stands what its expert was seen to do.
     """
     found = _listing(run, world, option)
     if state is not None:
@@ -48,6 +49,7 @@ def show_policy(
         "run": str(run), "states": found.world.num_states, "steps": found.steps,
         "rows": found.num_rows, "left_out": 0 if state else found.num_rows - len(rows),
         "visits_are_shares_of": found.whole, "unlisted_visits": found.unlisted,
+        "expert_decisions": found.decisions_seen, "agreement": found.agreement,
         "policy": [row.to_dict() for row in rows],
     }  # fmt: skip
     show(facts, text, as_json=as_json)
@@ -91,7 +93,8 @@ def _listing(run: Path, source: str | None, option: list[str] | None) -> Listing
             raise typer.BadParameter(
                 f"{run} is a file: say of which world the policy is", param_hint="--world"
             )
-        return Listing.of(*read_policy(evidence_in(run)))
+        own, policy, demos = read_policy(evidence_in(run))
+        return Listing.of(own, policy, seen=None if demos is None else demos.counts_in(own))
     there = world_from(source, parsed_options(option))
     return Listing.of(there, policy_from(run, there))
 
@@ -116,16 +119,27 @@ def _state(text: str, found: Listing) -> int:
 
 def _text(rows: Sequence[Choice], found: Listing) -> str:
     """A table with a row for every state, and what it does not show."""
-    table = [[*_head(found), "action", "probability", "visits", "otherwise"]]
+    head = [*_head(found), "action", "probability", "visits"]
+    recorded = found.seen is not None
+    table = [[*head, *["expert"] * recorded, "otherwise"]]
     table += [
-        [*_place(row), row.actions[0], percent(row.probabilities[0]), _visits(row), _others(row)]
+        [
+            *_place(row), row.actions[0], percent(row.probabilities[0]), _visits(row),
+            *[_seen(row)] * recorded, _others(row),
+        ]
         for row in rows
-    ]
-    numbers = {len(table[0]) - 3, len(table[0]) - 2}
+    ]  # fmt: skip
+    numbers = {len(head) - 2, len(head) - 1}
     left = found.num_rows - len(rows)
     notes = [f"Visits: share of {found.whole}."] if found.visits is not None else []
     if found.unlisted:
         notes.append(f"Ended episodes, not listed, have {percent(found.unlisted)} of it.")
+    if found.agreement is not None:
+        decisions, part = f"{found.decisions_seen:,}", percent(found.agreement)
+        notes.append(
+            "Expert: its most frequent action, and in how many of its visits. The policy repeats "
+            f"its {decisions} recorded decisions with a mean probability of {part}."
+        )
     if left:
         kind = "states" if found.steps is None else "states and steps"
         shown = sum(row.visits or 0.0 for row in rows)
@@ -141,15 +155,24 @@ def _state_text(rows: Sequence[Choice], found: Listing) -> str:
     first = rows[0]
     visits = sum(row.visits or 0.0 for row in rows)
     known = f", {percent(visits)} of {found.whole}" if found.visits is not None else ""
-    timed = found.steps is not None
-    table = [[*["t"] * timed, "action", "probability", *["visits"] * timed]]
+    timed, recorded = found.steps is not None, found.seen is not None
+    table = [[*["t"] * timed, "action", "probability", *["expert"] * recorded, *["visits"] * timed]]
     for row in rows:
-        for k, (name, share) in enumerate(zip(row.actions, row.probabilities, strict=True)):
+        for k, (name, part, count) in enumerate(_together(row)):
             when = [str(row.t) if k == 0 else ""] * timed
-            table.append([*when, name, percent(share), *[_visits(row) if k == 0 else ""] * timed])
-    return "\n".join(
-        [f"state {_short(first.name)}{known}", *_aligned(table, {0, 2, 3} if timed else {1})]
-    )
+            times = [f"{count:,}"] * recorded
+            table.append([*when, name, part, *times, *[_visits(row) if k == 0 else ""] * timed])
+    numbers = {at for at, name in enumerate(table[0]) if name != "action"}
+    return "\n".join([f"state {_short(first.name)}{known}", *_aligned(table, numbers)])
+
+
+def _together(row: Choice) -> Iterator[tuple[str, str, int]]:
+    """Every action that the policy or the expert takes: its probability, and how often it was
+    seen."""
+    law = dict(zip(row.actions, row.probabilities, strict=True))
+    seen = dict(row.seen)
+    for name in dict.fromkeys([*law, *seen]):
+        yield name, percent(law.get(name, 0.0)), seen.get(name, 0)
 
 
 def _head(found: Listing) -> list[str]:
@@ -166,6 +189,14 @@ def _others(row: Choice) -> str:
     named = [f"{_short(name)} {percent(share)}" for name, share in pairs[:MOST_OTHERS]]
     more = len(pairs) - len(named)
     return ", ".join([*named, *([f"{more} more"] if more else [])])
+
+
+def _seen(row: Choice) -> str:
+    """The expert's most frequent action, and in how many of its visits it took that."""
+    if not row.seen:
+        return "not seen"
+    name, count = row.seen[0]
+    return f"{_short(name)} {count:,}/{sum(often for _, often in row.seen):,}"
 
 
 def _visits(row: Choice) -> str:

@@ -412,6 +412,11 @@ class Demonstrations(InNotebooks):
             assign(self, _possible=(weakref.ref(world), pairs))
         return np.asarray(pairs)
 
+    def counts_in(self, world: World) -> IntArray:
+        """How often every pair was taken: in every layer where `world` has a horizon, in the world
+        that it was made of where its costs are averages."""
+        return np.bincount(self.on(world).pairs_in(world), minlength=world.of_records.num_pairs)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in vars(self).items() if name != "_possible"}
 

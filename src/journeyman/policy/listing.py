@@ -14,6 +14,9 @@ their names where these say which one is meant, otherwise by their numbers, with
 expected steps until the goal with discount 1, of the (discounted) time of an episode in a world
 with a horizon, of all steps in the long run in one of average costs. They are no part of the policy
 and are not read. The end of an episode, where nothing is decided, has no row in a listing.
+
+Beside the policy stands what an expert was seen to do, where that was counted: how often it took
+which action in a state. That is no part of files either.
 """
 
 import csv
@@ -26,7 +29,7 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from journeyman.arrays import BoolArray, FloatArray
+from journeyman.arrays import BoolArray, FloatArray, IntArray
 from journeyman.errors import InvalidFile, InvalidPolicy
 from journeyman.policy.policy_evaluation import occupancy
 from journeyman.policy.table import SUM_TOLERANCE, Policy
@@ -65,6 +68,8 @@ class Choice:
     actions: tuple[str, ...]
     """Of positive probability."""
     probabilities: tuple[float, ...]
+    seen: tuple[tuple[str, int], ...] = ()
+    """How often an expert was seen to take which action here, the most frequent first."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -76,6 +81,7 @@ class Choice:
         return {
             "state": self.state, "name": self.name, **step, "action": self.actions[0],
             "probability": self.probabilities[0], "visits": self.visits, "actions": law,
+            "expert": [{"action": name, "count": count} for name, count in self.seen],
         }  # fmt: skip
 
 
@@ -98,13 +104,21 @@ class Listing:
     whole: str
     """What visits are shares of."""
     state_names: tuple[str, ...] | None
+    seen: IntArray | None = None
+    """(steps x) pairs: how often the expert was seen to take them."""
 
     @classmethod
     def of(
-        cls, world: World, policy: Policy, *, state_names: Sequence[str] | None = None
+        cls,
+        world: World,
+        policy: Policy,
+        *,
+        state_names: Sequence[str] | None = None,
+        seen: IntArray | None = None,
     ) -> "Listing":
         """`state_names` are for people, in place of those of the world. A policy for episodes of so
-        many steps is listed as one of the world with that horizon."""
+        many steps is listed as one of the world with that horizon. `seen` counts how often an
+        expert took every pair (`Demonstrations.counts_in`)."""
         if policy.horizon is not None and world.layers is None:
             world = world.with_horizon(policy.horizon)
         made = world.reduction
@@ -115,11 +129,13 @@ class Listing:
             visits = visits_of(world, policy)
         except InvalidPolicy:
             visits = None
+        seen = None if seen is None else seen[: law.size]
         if steps is not None and (law == law[0]).all():
             steps, law = None, law[:1]
             visits = None if visits is None else visits.reshape(-1, base.num_states).sum(axis=0)
+            seen = None if seen is None else seen.reshape(-1, base.num_pairs).sum(axis=0)
         names = base.state_names if state_names is None else tuple(state_names)
-        return cls(base, steps, law.ravel(), visits, _whole(world), names)
+        return cls(base, steps, law.ravel(), visits, _whole(world), names, seen)
 
     @property
     def num_rows(self) -> int:
@@ -155,11 +171,14 @@ class Listing:
         first, behind = int(pairs.offsets[state]), int(pairs.offsets[state + 1])
         law = self.law[t * len(pairs) + first : t * len(pairs) + behind]
         order = [k for k in np.argsort(-law, kind="stable").tolist() if law[k] > 0]
+        counts = () if self.seen is None else self.seen[t * len(pairs) + first :][: behind - first]
+        often = [k for k in np.argsort(-np.asarray(counts), kind="stable").tolist() if counts[k]]
         return Choice(
             state, self.state_name(state), None if self.steps is None else t,
             None if self.visits is None else float(self.visits[place]),
             tuple(self.action_name(int(pairs.actions[first + k])) for k in order),
             tuple(float(law[k]) for k in order),
+            tuple((self.action_name(int(pairs.actions[first + k])), int(counts[k])) for k in often),
         )  # fmt: skip
 
     def state_name(self, state: int) -> str:
@@ -174,6 +193,27 @@ class Listing:
     def action_name(self, action: int) -> str:
         names = self.world.action_names
         return str(action) if names is None else names[action]
+
+    @property
+    def decisions_seen(self) -> int:
+        """How many of the expert's decisions were recorded, where there was a choice."""
+        return 0 if self.seen is None else int(self.seen[self._chosen].sum())
+
+    @property
+    def agreement(self) -> float | None:
+        """The mean probability with which the policy does what the expert was seen to do, over all
+        of its recorded decisions; None where none was recorded."""
+        if self.seen is None or not self.decisions_seen:
+            return None
+        common = self.law[self._chosen] @ self.seen[self._chosen]
+        return float(common / self.decisions_seen)
+
+    @cached_property
+    def _chosen(self) -> BoolArray:
+        """Pairs, step by step, of states that have other pairs too."""
+        pairs = self.world.pairs
+        choice = self._decides.reshape(-1, self.world.num_states) & (pairs.actions_per_state > 1)
+        return np.asarray(choice[:, pairs.states].ravel())
 
     @property
     def unlisted(self) -> float:

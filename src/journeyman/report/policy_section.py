@@ -27,7 +27,9 @@ def policy(data: ReportData, prefix: str) -> Section | None:
     acting = data.certificate.policy
     if data.world is None or not isinstance(acting, Policy):
         return None
-    listing = Listing.of(data.world, acting)
+    demos = data.demonstrations
+    seen = None if demos is None else demos.counts_in(data.world)
+    listing = Listing.of(data.world, acting, seen=seen)
     rows = listing.most_visited(MOST_LISTED)
     if not rows:
         return None
@@ -38,6 +40,8 @@ def policy(data: ReportData, prefix: str) -> Section | None:
         "id": f"{prefix}policy", "timed": listing.steps is not None, "whole": listing.whole,
         "visits": listing.visits is not None,
         "placed": listing.state_names is None and listing.world.coordinates is not None,
+        "seen": f"{listing.decisions_seen:,}" if listing.decisions_seen else "",
+        "agreement": "" if listing.agreement is None else share(listing.agreement),
         "all": listing.num_rows, "open": cells[:MOST_OPEN], "folded": cells[MOST_OPEN:],
         "left_out": listing.num_rows - len(rows), "left_visits": share(max(0.0, 1 - shown)),
         "ended": share(listing.unlisted) if listing.unlisted else "",
@@ -63,10 +67,19 @@ def _cells(
             "kind": actions[row.actions[0]][0], "t": row.t, "name": row.name,
             "action": row.actions[0], "others": _others(row),
             "probability": exact(row.probabilities[0], share(row.probabilities[0])),
-            "visits": visits[index],
+            "visits": visits[index], "seen": _seen(row),
         }
         for index, row in enumerate(rows)
     ]  # fmt: skip
+
+
+def _seen(row: Choice) -> tuple[str, str]:
+    """The expert's most frequent action, and how often it was seen."""
+    if not row.seen:
+        return "", ""
+    name, count = row.seen[0]
+    times = f"{count:,} of {sum(often for _, often in row.seen):,}".replace(" ", UNBROKEN)
+    return name, times
 
 
 def _others(row: Choice) -> list[tuple[str, str]]:

@@ -74,8 +74,8 @@ def read_run(directory: PathLike, found: Mapping[str, str] = NOT_KEPT) -> Report
         raise InvalidFile(f"{place} is not a whole run: {fault!r}", REMEDY) from fault
 
 
-def read_policy(directory: PathLike) -> tuple[World, Policy]:
-    """The policy of a saved run, and the world in which it acts."""
+def read_policy(directory: PathLike) -> tuple[World, Policy, Demonstrations | None]:
+    """The policy of a saved run, the world in which it acts, and the records of the expert."""
     place = Path(directory)
     facts = _facts(place / CERTIFICATE)
     _compare(place, facts)
@@ -84,7 +84,9 @@ def read_policy(directory: PathLike) -> tuple[World, Policy]:
             f"{place} holds no policy in a world of arrays: there are records only, or code",
             "Give a run of such a world, by learn",
         )
-    return World.load(place / "world.npz"), Policy.load(place / "policy.npz")
+    recorded = DEMONSTRATIONS in facts["inputs"]
+    demos = Demonstrations.load(place / DEMONSTRATIONS) if recorded else None
+    return World.load(place / "world.npz"), Policy.load(place / "policy.npz"), demos
 
 
 def _facts(path: Path) -> dict[str, Any]:
