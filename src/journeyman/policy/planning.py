@@ -86,9 +86,6 @@ MAX_ITERATIONS, LEAST_ITERATIONS = 1000, 2
 """Of a plan, also where its time is over."""
 SHARE = 0.1
 """Evaluations leave this share of the residual: more is lost when the policy turns."""
-ROUGHLY = 600
-"""Effort of an evaluation in `improve`: with more, half of a search was spent on the last tenth of
-residuals that the next policy changes anyway (a grid of 65,536 states, discount .99)."""
 FAR = 100.0
 """Horizons from which they leave less of it: values are wrong by up to horizon times residual."""
 STABLE = 2.0
@@ -149,23 +146,14 @@ def plan(
         values = backward_values(world, costs)
     hidden = _Hidden(world, costs)
     found = best = _look(chains, costs, values, hidden)
-    least = effort = least_effort(world)
-    share = SHARE * min(1.0, FAR / h)
-    iteration, iterations, strikes, left, wanted = 0, 0, 0, 0.0, 0.0
+    evaluations = _Evaluations(world)
+    iteration, iterations, strikes, left = 0, 0, 0, 0.0
     while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
         if best.span <= best.rounding or (iteration >= LEAST_ITERATIONS and out_of_time()):
             break
         iteration += 1
         allowed = max(CLOSE_ENOUGH * tolerance / h, best.rounding, found.rounding)
-        floor = min(least << min(iteration // PATIENCE, 32), MOST_EFFORT)
-        reached, wanted = left <= MISSED * wanted, max(allowed, share * found.span)
-        if found.span > STABLE * left:
-            effort = floor
-        else:
-            effort = max(floor, min(4 * effort, MOST_EFFORT))
-            wanted = allowed if reached else wanted
-        if floor == MOST_EFFORT:
-            wanted = allowed
+        wanted, effort = evaluations.next(found.span, left, allowed)
         values, left = chains.values(found.choice, costs, found.best, wanted, effort)
         found = _look(chains, costs, values, hidden)
         if found.span + found.rounding < best.span + best.rounding:
@@ -173,6 +161,30 @@ def plan(
             best, iterations = found, iteration
         strikes += found.span <= ROUNDED * found.rounding
     return best.plan(world, iterations)
+
+
+class _Evaluations:
+    """How exact the evaluations of a plan should be, and how much effort each of them is worth."""
+
+    def __init__(self, world: World) -> None:
+        self._least = self._effort = least_effort(world)
+        self._share = SHARE * min(1.0, FAR / world.effective_horizon)
+        self._wanted, self._count = 0.0, 0
+
+    def next(self, span: float, left: float, allowed: float) -> tuple[float, int]:
+        """The wanted residual and the effort, for the spans of TV - V and of what the evaluation
+        before it has left."""
+        self._count += 1
+        floor = min(self._least << min(self._count // PATIENCE, 32), MOST_EFFORT)
+        reached, self._wanted = left <= MISSED * self._wanted, max(allowed, self._share * span)
+        if span > STABLE * left:
+            self._effort = floor
+        else:
+            self._effort = max(floor, min(4 * self._effort, MOST_EFFORT))
+            self._wanted = allowed if reached else self._wanted
+        if floor == MOST_EFFORT:
+            self._wanted = allowed
+        return self._wanted, self._effort
 
 
 class _Look(NamedTuple):
@@ -401,7 +413,7 @@ class Improvement:
 def improve(
     chains: Chains, cost: FloatArray, values: FloatArray, *, allowed: float, most: int
 ) -> Improvement:
-    """At most `most` rough steps of policy iteration from given values, for a cost per pair.
+    """At most `most` iterations of `plan` from given values, for a cost per pair.
 
     It ends early when the spread is at most `allowed`. Made for callers that need many plans for
     costs that change little by little and that can pay for the loss, as every bound of
@@ -411,12 +423,13 @@ def improve(
     if chains.leads_forward:
         values = backward_values(chains.world, cost)
     best, choice = chains.greedy(cost, values)
-    change = best - values
+    change, left, evaluations = best - values, 0.0, _Evaluations(chains.world)
     for _ in range(most):
         span = float(change.max() - change.min())
         if span <= allowed or out_of_time():
             break
-        values, _ = chains.values(choice, cost, best, SHARE * span, ROUGHLY)
+        wanted, effort = evaluations.next(span, left, CLOSE_ENOUGH * allowed)
+        values, left = chains.values(choice, cost, best, wanted, effort)
         best, choice = chains.greedy(cost, values)
         change = best - values
     loss = -float(change.min())

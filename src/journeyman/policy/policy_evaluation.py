@@ -65,6 +65,7 @@ from journeyman.policy.steps import (
     BLOCK_ITERATIONS,
     MISSED,
     MOST_EFFORT,
+    MOST_SWEEPS,
     Steps,
     hurried,
     in_pieces,
@@ -428,6 +429,8 @@ FILL = 8.0
 """Entries of the factors of a narrow world, in units of states times their binary logarithm."""
 ENTRY_BYTES = 12
 """A number and its row in a sparse factor."""
+FACTOR_EFFORT = 600
+"""Of an evaluation, from which on the factor of a narrow world is quicker."""
 ACCEPTED = 10.0
 """A column may miss its wanted residual by this factor before it is solved again."""
 
@@ -478,18 +481,22 @@ class Chains:
             system = compiled_system(world.continuation[choice], discount)
             x = substituted(system, right, transposed=False)
             return x, float(np.ptp(right + discount * (world.continuation[choice] @ x) - x))
-        if self._factored is not None and self._skips == 0:
+        if self._factored is not None and self._skips == 0 and effort > MOST_SWEEPS:
             x, left = self._refined(choice, right, guess, wanted)
             if left <= wanted:
                 return x, left
             self._skips, guess = SKIPPED + 1, x
         self._skips = max(self._skips - 1, 0)
-        x, left = self._steps.evaluate(choice, right, guess, wanted, effort)
+        most = min(effort, FACTOR_EFFORT) if self.direct else effort
+        x, left = self._steps.evaluate(choice, right, guess, wanted, most)
         missed = not left <= MISSED * wanted
         if missed and (effort >= MOST_EFFORT or not np.isfinite(left)) and not hurried(x.size):
             matrix = world.continuation[choice]
-            exact = DiscountedSystem(matrix, discount)
-            x = exact.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
+            if self.direct:
+                x = np.asarray(self._factor(choice).solve(right))
+            else:
+                exact = DiscountedSystem(matrix, discount)
+                x = exact.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
             left = float(np.ptp(right + discount * (matrix @ x) - x))
         return x, left
 

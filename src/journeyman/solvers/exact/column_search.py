@@ -44,12 +44,11 @@ FEW_STARTS = 40
 """With at most this many start states a core is used instead of blocks."""
 SKETCH = 8
 """Random mixtures of the costs whose values say which start states are alike."""
-STEPS = 6
-"""Steps of policy iteration per call."""
-PATIENT_ROUNDS = 5
-"""So many times more when the lower bound can gain by it."""
-INEXACT = 0.1
-"""Share of the gap between the bounds that an inexact policy may cost the lower bound."""
+STEPS = 200
+"""Iterations of a plan."""
+ROUGH, INEXACT = 1.0, 0.1
+"""Share of the gap between the bounds that an inexact policy may cost the lower bound: at first, and
+when the bound can gain by it."""
 MASTER_SHARE, ROUGHEST = 0.1, 0.5
 """The master is solved to this share of the gap between the bounds, and at least to the latter."""
 TABLE_BYTES = 2**27
@@ -212,16 +211,16 @@ class ColumnSearch(BoundedSearch):
         return True
 
     def _policy_for(self, cost: FloatArray) -> Improvement:
-        """Steps of policy iteration: few at first, more once they can improve the lower bound."""
-        allowed = INEXACT * self._scale() * (1 - self.world.discount)
+        """A rough plan at first, a better one if that can improve the lower bound."""
+        allowed = self._scale() * (1 - self.world.discount)
         values = self._guess()
-        for _ in range(PATIENT_ROUNDS):
-            found = improve(self.chains, cost, values, most=STEPS, allowed=allowed)
+        for share in (ROUGH, INEXACT):
+            found = improve(self.chains, cost, values, most=STEPS, allowed=share * allowed)
             self._bound(self.dual, found.values, found.loss)
-            hoped = float(self.world.initial @ found.values - self.task.target @ self.dual)
-            if found.spread <= allowed or hoped <= self.lower or self.watch.must_stop:
-                break
             values = found.values
+            hoped = float(self.world.initial @ values - self.task.target @ self.dual)
+            if hoped <= self.lower or self.watch.must_stop:
+                break
         return found
 
     def take_over(self, other: "ColumnSearch") -> None:
