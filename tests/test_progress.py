@@ -2,11 +2,13 @@ import io
 import math
 import sys
 
+import numba
 import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.progress import Event, Terminal, guarded, quiet
+import journeyman.compiled
+from journeyman.progress import Deadline, Event, Terminal, guarded, quiet, within
 from journeyman.solvers.running import Watch
 
 EVENT = Event("LinearProgram", elapsed=12.34, iteration=5, objective=0.123456789)
@@ -218,3 +220,19 @@ def test_a_mixture_that_breaks_a_budget_is_not_said_to_bound_the_optimum():
     assert all(event.lower_bound <= answer.value for event in told)
     assert all(event.objective is None or event.objective > 1.49 for event in told)
     assert answer.lower_bound > 1.49
+
+
+@pytest.mark.parametrize(("module", "said"), [("journeyman.policy.steps", 1), ("numpy", 0)])
+def test_whoever_waits_for_the_compiler_is_told(module, said):
+    """For code of this package alone; what was compiled before is not compiled again."""
+
+    def double(number):
+        return 2 * number
+
+    double.__module__ = module
+    seen, twice = [], numba.njit(double)
+    with within(Deadline(None, seen.append)):
+        assert [twice(1.5), twice(2.5)] == [3.0, 5.0]
+    assert journeyman.compiled
+    assert [event.task.startswith("compiling double") for event in seen] == [True] * said
+    assert all(event.is_stage for event in seen)

@@ -2,7 +2,8 @@
 
 A kernel takes arrays and numbers only, is compiled on its first call and cached on disk.
 Modules that hold kernels import this one at their top; nobody imports *those* modules before a
-kernel is needed, so that `import journeyman` does not pay for the compiler.
+kernel is needed, so that `import journeyman` does not pay for the compiler. While one is compiled,
+whoever watches the computation is told.
 
 Arithmetic in a kernel follows IEEE 754 as NumPy's does: a division by zero is an infinity or not a
 number and never an exception, so whoever calls a kernel judges what comes back (a residual, or
@@ -16,10 +17,11 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, event, types
 from numba.extending import intrinsic
 
 from journeyman.arrays import FloatArray, IntArray
+from journeyman.progress import say
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,12 +39,33 @@ def vector_kernel(function: Function) -> Function:
     return _compile(function, fastmath=REORDERED)
 
 
+def inner_kernel(function: Function) -> Function:
+    """A vector kernel that kernels alone call, not Python: it is compiled in less time."""
+    return _compile(function, fastmath=REORDERED, no_cpython_wrapper=True)
+
+
 def _compile(function: Function, **options: Any) -> Function:
     options |= {"error_model": "numpy", "nogil": True}  # threads may run kernels side by side
+    options["no_cfunc_wrapper"] = True  # nobody calls a kernel from C
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # numba found no directory it may write its cache to
         return cast(Function, numba.njit(**options)(function))
+
+
+class _Word(event.Listener):  # type: ignore[misc]
+    """Says that a kernel of this package is being compiled, and not read from the disk."""
+
+    def on_start(self, started: event.Event) -> None:
+        function = started.data["dispatcher"].py_func
+        if function.__module__.startswith(f"{__package__}."):
+            say(f"compiling {function.__name__}, which later runs need not do")
+
+    def on_end(self, ended: event.Event) -> None:
+        """What comes next speaks for itself."""
+
+
+event.register("numba:compile", _Word())
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "journeyman"
 
-FOUNDATIONS = ["lazy", "errors", "arrays", "compiled", "progress", "storage", "tables", "execution"]
+FOUNDATIONS = ["lazy", "errors", "arrays", "progress", "compiled", "storage", "tables", "execution"]
 FLOORS = [
     *FOUNDATIONS,
     "world",

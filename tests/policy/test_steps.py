@@ -67,15 +67,32 @@ def test_solutions_are_those_of_a_full_matrix(world, seed, scale):
     cost, _, choice = drawn(world, seed)
     right = scale * cost[choice]
     rows = plain_steps.choose_rows(both(world)[0], choice)
+    full = plain_steps.full_rows(both(world)[0], choice)
+    assert np.array_equal(full.matrix, rows.matrix.toarray())
     matrix = np.eye(world.num_states) - world.discount * world.continuation[choice].toarray()
     exact = np.linalg.solve(matrix, right)
-    assert plain_steps.solved(rows, right) / scale == pytest.approx(exact / scale, rel=1e-9)
+    assert plain_steps.solved(full, right) / scale == pytest.approx(exact / scale, rel=1e-9)
     x = np.zeros_like(right)
     plain_steps.bicgstab(rows, right, x, 1e-12 * np.abs(right).max(), 1000)
     assert np.isfinite(x).all()
     near, wanted = exact.copy(), 1e-6 * np.abs(right).max()
     assert plain_steps.bicgstab(rows, right, near, wanted, 1000) == 0
     assert near / scale == pytest.approx(exact / scale, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [91, 100, 127, 128])
+@pytest.mark.parametrize("discount", [0.9, 1 - 1e-9])
+def test_solutions_by_halves_are_as_good(size, discount):
+    rng = np.random.default_rng(size)
+    world = jm.testing.random_world(size, num_states=size, discount=discount)
+    system = plain_steps.PlainSystem(world.transition, discount)
+    full = plain_steps.full_rows(system, world.pairs.offsets[:-1])
+    right = rng.normal(size=size)
+    x = plain_steps.solved(full, right)
+    out = np.empty_like(x)
+    unit = 1e-15 * size * np.abs(x).max()
+    assert plain_steps.sweep(full, right, x, out) <= 10 * unit
+    assert np.abs(out - x).max() <= 10 * unit
 
 
 @pytest.mark.parametrize("size", [6, 25, 40])

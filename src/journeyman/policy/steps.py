@@ -28,8 +28,8 @@ from journeyman.policy import plain_steps
 from journeyman.progress import out_of_time
 from journeyman.world import World
 
-DENSE_STATES = 90
-"""Beyond, BLAS takes several threads for a solution, and much longer on a busy machine."""
+DENSE_STATES = 128
+"""Beyond, BLAS takes several threads for half of a solution, and longer on a busy machine."""
 PLAIN_STATES, PLAIN_ENTRIES = 1000, 16_000
 """Of a world in which nothing is compiled."""
 QUICK = 0.7
@@ -108,7 +108,8 @@ class Steps:
     def _chosen(self, choice: IntArray) -> Any:
         """The system of a policy."""
         if self.plain:
-            return plain_steps.choose_rows(self.system, choice)
+            choose = plain_steps.full_rows if self.dense else plain_steps.choose_rows
+            return choose(self.system, choice)
         from journeyman.policy.policy_evaluation import locked
 
         return locked(self.loops.choose_rows(self.system, choice))

@@ -16,7 +16,8 @@ from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.reduced import rows as row_module
 from journeyman.solvers.reduced import stochastic_subgradient as module
 from journeyman.solvers.reduced.descent import SubgradientSteps
-from journeyman.solvers.reduced.kernels import Motion, advance
+from journeyman.solvers.reduced.kernels import advance
+from journeyman.solvers.reduced.plain_descent import Motion
 from journeyman.solvers.reduced.rows import RowTables
 
 NETWORK = jm.gallery.queues(4, buffers=(3, 2, 2, 3), discount=0.9)

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from journeyman.solvers.reduced import dual_repair
 from journeyman.solvers.reduced.dual_repair import add_gram, factored_gram, seconds, stored_rows
 
 
 @pytest.mark.parametrize("density", [0.02, 0.4, 1.0])
 @pytest.mark.parametrize("size", [1, 2, 17, 120])
-def test_solutions_are_those_of_dense_arithmetic(size, density):
+@pytest.mark.parametrize("few", [0, 1 << 40])
+def test_solutions_are_those_of_dense_arithmetic(size, density, few, monkeypatch):
+    monkeypatch.setattr(dual_repair, "FEW_PRODUCTS", few)
     rng = np.random.default_rng(size)
     block = sparse.random_array((3 * size, size), density=density, rng=rng, format="csr")
     block = sparse.csr_array(sparse.vstack([block, sparse.eye_array(size)]))

@@ -100,7 +100,9 @@ def test_threads_change_no_bits(monkeypatch, density):
         assert np.array_equal(np.tril(found), np.tril(shared))
 
 
-def test_sparse_rows_are_stored_densely_when_they_are_full():
+def test_sparse_rows_are_stored_densely_when_they_are_full_or_few(monkeypatch):
+    assert not sparse.issparse(stored(random_box(1, density=0.02)).blocks[0])
+    monkeypatch.setattr(dual_repair, "FEW_PRODUCTS", 0)
     kept, filled = (stored(random_box(1, density=density)) for density in (0.02, 0.9))
     assert sparse.issparse(kept.blocks[0])
     assert not sparse.issparse(filled.blocks[0])

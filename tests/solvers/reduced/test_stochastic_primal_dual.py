@@ -18,6 +18,7 @@ from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.runs.learning import step_of
 from journeyman.solvers import StochasticPrimalDual
+from journeyman.solvers.reduced import plain_saddle, saddle_kernels
 from journeyman.solvers.reduced import stochastic_primal_dual as module
 from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, check_solver, random_problem
@@ -116,7 +117,7 @@ def test_no_dual_point_proves_more_than_there_is(name, budgets):
         y = np.where(rng.random(y.size) < 0.3, rng.choice([program.low, program.high]), y)
         small = rng.normal(size=at.small.size) * 10.0 ** rng.integers(-2, 3)
         small[:budgets] = np.clip(small[:budgets], 0, 1)
-        module.into_class(program.kind, small[budgets:])
+        saddle.loops.into_class(program.kind, small[budgets:])
         theta = rng.normal(size=features.num_features)
         theta *= radius * rng.random() / np.linalg.norm(theta)
         found = saddle.judged(theta, y, small)
@@ -158,25 +159,52 @@ def test_every_block_fulfils_the_condition_on_the_steps(grid_problem, grid_featu
     assert max(norms) >= 0.5 / len(blocks)
 
 
-def test_nearest_points_are_nearest():
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("sparse", [True, False])
+def test_both_loops_take_the_same_steps(name, sparse, monkeypatch):
+    """The compiled ones, and NumPy's of small programs: up to rounding, in small balls as well."""
+    problem = random_problem(2, example(name, 3), num_costs=3, num_budgets=1)
+    surrogate = Surrogate(Reduced(problem, some_features(problem, sparse=sparse)), PENALTY)
+    radius = 0.3 * surrogate.reduced.mixture_radius
+    plain = module.Saddle(surrogate, radius, 1, 0)
+    monkeypatch.setattr(plain_saddle, "PLAIN_NUMBERS", 0)
+    compiled = module.Saddle(surrogate, radius, 1, 0)
+    assert (plain.loops, compiled.loops) == (plain_saddle, saddle_kernels)
+    for one, other in zip(plain.program[1:], compiled.program[1:], strict=True):
+        assert one == pytest.approx(other, rel=1e-13)
+    order = np.random.default_rng(0).integers(plain.program.num_blocks, size=200)
+    ends = []
+    for saddle in (plain, compiled):
+        at = saddle.start()
+        saddle.loops.advance(order, saddle.program, saddle.first_omega, at)
+        ends.append((at, saddle.judged(at.theta, at.y, at.small)))
+    assert np.linalg.norm(ends[0][0].theta) > 0.1 * radius
+    for one, other in zip(*(at for at, _ in ends), strict=True):
+        assert one == pytest.approx(other, rel=1e-7, abs=1e-9)
+    assert ends[0][1].loss == pytest.approx(ends[1][1].loss, rel=1e-7)
+    assert ends[0][1].bound == pytest.approx(ends[1][1].bound, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("loops", [plain_saddle, saddle_kernels])
+def test_nearest_points_are_nearest(loops):
     rng = np.random.default_rng(0)
     for _ in range(50):
         start, steps = rng.normal(size=6) * 3, rng.random(6) + 0.01
         near = start.copy()
-        module.into_ball(near, steps, 1.0)
+        loops.into_ball(near, steps, 1.0)
         assert np.linalg.norm(near) <= 1 + 1e-12
         others = rng.normal(size=(400, 6))
         others *= rng.random((400, 1)) / np.linalg.norm(others, axis=1, keepdims=True)
         far = np.minimum.reduce((((others - start) ** 2) / steps).sum(axis=1))
         assert (((near - start) ** 2) / steps).sum() <= far + 1e-9
         share = start.copy()
-        module.into_simplex(share)
+        loops.into_simplex(share)
         assert share.min() >= 0
         assert share.sum() == pytest.approx(1)
         mixed = rng.dirichlet(np.ones(6), size=400)
         assert ((share - start) ** 2).sum() <= ((mixed - start) ** 2).sum(axis=1).min() + 1e-9
     inside = np.array([0.1, -0.2])
-    module.into_ball(inside, np.ones(2), 1.0)
+    loops.into_ball(inside, np.ones(2), 1.0)
     assert inside.tolist() == [0.1, -0.2]
 
 

@@ -9,17 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import journeyman as jm
 from journeyman.features import Features, occupancies, partition
 from journeyman.problem.reduced import ExactPenalty, Reduced, SinglePenalty, UniformRows
 from journeyman.problem.surrogate import Surrogate
 from journeyman.runs.learning import step_of
-from journeyman.solvers.reduced import dual_repair, rows
+from journeyman.solvers.reduced import dual_repair, kernels, plain_descent, rows
 from journeyman.solvers.reduced import stochastic_subgradient as module
 from journeyman.solvers.reduced.descent import SubgradientSteps
 from journeyman.solvers.reduced.dual_repair import DualRepair
-from journeyman.solvers.reduced.kernels import Motion, advance
+from journeyman.solvers.reduced.plain_descent import Motion
 from journeyman.solvers.reduced.rows import Alias
 from journeyman.solvers.reduced.solution import hopeless
 from journeyman.solvers.reduced.step_rules import (
@@ -40,8 +41,17 @@ RULES = [Constant(), InverseRoot(), NormAdaptive(), CoordinateAdaptive(), DualAv
 CLASSES = [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()]
 
 
+LOOPS = [plain_descent.advance, kernels.advance]
+
+
 def named(value):
     return type(value).__name__
+
+
+@pytest.fixture(autouse=True)
+def few_plain_steps(monkeypatch):
+    """Runs cross from one loop to the other."""
+    monkeypatch.setattr(plain_descent, "PLAIN_STEPS", 1500)
 
 
 def silent(_event):
@@ -69,7 +79,8 @@ def same(one, other):
     )
 
 
-def test_the_golden_trace():
+@pytest.mark.parametrize("advance", LOOPS)
+def test_the_golden_trace(advance):
     data, golden = GOLDEN["data"], GOLDEN["sgd_trace"]
     world = jm.World(data["P"], data["nu0"], data["gamma"])
     problem = jm.Apprenticeship(
@@ -94,13 +105,12 @@ def test_the_golden_trace():
 @pytest.mark.parametrize("cost_class", CLASSES, ids=named)
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("budgets", [0, 2])
-def test_a_step_of_the_kernel_follows_the_sampled_subgradient(cost_class, sparse, budgets):
+@pytest.mark.parametrize("advance", LOOPS)
+def test_a_step_follows_the_sampled_subgradient(cost_class, sparse, budgets, advance):
     problem = random_problem(3, cost_class, shape=Shape.SPARSE, num_budgets=budgets)
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(problem.world.num_pairs, 4)) * (rng.random((1, 4)) + 0.5)
     columns[rng.random(columns.shape) < 0.4] = 0.0
-    from scipy.sparse import csr_array
-
     features = Features(csr_array(columns) if sparse else columns)
     rate, batch, count = 1e-3, 3, 40
     solver = StochasticSubgradient(
@@ -122,6 +132,35 @@ def test_a_step_of_the_kernel_follows_the_sampled_subgradient(cost_class, sparse
         theta *= min(1.0, run.radius / np.linalg.norm(theta))
     assert iterate.theta == pytest.approx(theta, rel=1e-9, abs=1e-12)
     assert iterate.weighted_theta == pytest.approx(average, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("cost_class", [*CLASSES, jm.L1Ball()], ids=named)
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("rule", RULES, ids=named)
+def test_both_loops_take_the_same_steps(cost_class, sparse, rule, monkeypatch):
+    """With everything that they count; pieces of rows that are copied together end anywhere."""
+    problem = random_problem(4, cost_class, num_budgets=1)
+    rng = np.random.default_rng(1)
+    columns = rng.random((problem.world.num_pairs, 5)) * (rng.random((1, 5)) + 0.5)
+    columns[rng.random(columns.shape) < 0.3] = 0.0
+    features = Features(csr_array(columns) if sparse else columns)
+    solver = StochasticSubgradient(
+        features, ExactPenalty(slack=1.0), step_rule=rule, batch=4, nonnegative=sparse, steps=90
+    )
+    surrogate = Surrogate(Reduced(problem, features), solver.penalty)
+    monkeypatch.setattr(plain_descent, "PLAIN_NUMBERS", 7 * 4 * 5)
+    found = []
+    for steps in (0, 30, 90):
+        monkeypatch.setattr(plain_descent, "PLAIN_STEPS", steps)
+        run = module._Run(solver, surrogate, Watch("test", silent))
+        run.descent.steps.take(run.state, 90)
+        found.append(run.state)
+    for other in found[1:]:
+        assert other.step == 90
+        arrays, others = found[0].packed[0], other.packed[0]
+        for name, part in arrays.items():
+            if not name.startswith("matched"):
+                assert others[name] == pytest.approx(part, rel=1e-7, abs=1e-9), name
 
 
 @pytest.mark.parametrize("rule", RULES, ids=named)

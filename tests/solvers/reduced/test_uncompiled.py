@@ -16,10 +16,12 @@ from dataclasses import replace
 import numba, numpy as np
 import journeyman as jm
 from journeyman.problem.surrogate import Surrogate
+from journeyman.solvers.reduced import plain_descent
 from journeyman.solvers.reduced.kernels import advance
 from journeyman.solvers.reduced.stochastic_subgradient import StochasticSubgradient, _Run
 from journeyman.solvers.running import Watch
 
+plain_descent.PLAIN_STEPS = 0
 golden = json.loads(open(sys.argv[1]).read())
 data, trace = golden["data"], golden["sgd_trace"]
 world = jm.World(data["P"], data["nu0"], data["gamma"])

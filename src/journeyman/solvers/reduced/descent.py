@@ -35,16 +35,17 @@ from journeyman.errors import InvalidFile
 from journeyman.execution import Executor, Serial, sum_in_order
 from journeyman.problem.drawn import FRESH, DrawnReduced
 from journeyman.problem.surrogate import ReducedWitness, Surrogate
-from journeyman.solvers.reduced.kernels import (
-    Exact,
-    Images,
-    Iterate,
-    Matched,
-    Motion,
-    advance,
-    advance_incrementally,
+from journeyman.solvers.reduced import plain_descent
+from journeyman.solvers.reduced.plain_descent import Exact, Images, Iterate, Matched, Motion
+from journeyman.solvers.reduced.rows import (
+    ALL,
+    Drawn,
+    DrawnBlocks,
+    Rows,
+    RowSource,
+    RowTables,
+    source_of,
 )
-from journeyman.solvers.reduced.rows import ALL, DrawnBlocks, Rows, RowSource, RowTables, source_of
 from journeyman.solvers.reduced.step_rules import (
     CONSTANT,
     INVERSE_ROOT,
@@ -133,7 +134,7 @@ def _share_active(rows: Rows) -> FloatArray:
 
 
 class SubgradientSteps:
-    """Takes steps on the states of one surrogate, by the compiled loop that suits them."""
+    """Takes steps on the states of one surrogate, by the loop that suits them."""
 
     def __init__(self, surrogate: Surrogate, source: RowSource, motion: Motion) -> None:
         self.motion = motion
@@ -151,6 +152,8 @@ class SubgradientSteps:
             float(surrogate.penalties.budgets),
         )
         self.images = _images(surrogate) if self._is_incremental(source) else None
+        narrow = self.images is None and surrogate.num_features <= plain_descent.PLAIN_FEATURES
+        self.plain_steps = plain_descent.PLAIN_STEPS if narrow else 0
 
     def _is_incremental(self, source: RowSource) -> bool:
         """Whether the form without the O(num_costs d) term applies."""
@@ -162,15 +165,26 @@ class SubgradientSteps:
 
     def take(self, state: SubgradientState, count: int) -> None:
         """`count` steps, on rows of the state's own source."""
-        for drawn in state.source.draw(state.step, count):
-            if self.images is None:
-                advance(state.step, *drawn, self.exact, self.motion, state.iterate)
-            else:
-                advance_incrementally(
-                    state.step, *drawn, self.exact, self.motion, self.images, state.iterate,
-                    state.matched,
-                )  # fmt: skip
-            state.step += drawn[0].size // self.motion.batch
+        for pair_at, state_at, pairs, flow in state.source.draw(state.step, count):
+            plain = min(max(self.plain_steps - state.step, 0) * self.motion.batch, pair_at.size)
+            for part in (slice(plain), slice(plain, None)):
+                if pair_at[part].size:
+                    self._advance(state, (pair_at[part], state_at[part], pairs, flow))
+                    state.step += pair_at[part].size // self.motion.batch
+
+    def _advance(self, state: SubgradientState, drawn: Drawn) -> None:
+        if state.step < self.plain_steps:
+            plain_descent.advance(state.step, *drawn, self.exact, self.motion, state.iterate)
+            return
+        from journeyman.solvers.reduced import kernels
+
+        if self.images is None:
+            kernels.advance(state.step, *drawn, self.exact, self.motion, state.iterate)
+        else:
+            kernels.advance_incrementally(
+                state.step, *drawn, self.exact, self.motion, self.images, state.iterate,
+                state.matched,
+            )  # fmt: skip
 
 
 def _images(surrogate: Surrogate) -> Images:

@@ -26,8 +26,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
-from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.compiled import kernel
+from journeyman.arrays import FloatArray, Matrix
 from journeyman.execution import sum_in_order
 from journeyman.problem.surrogate import ReducedWitness, Surrogate, reduced_lower_bound
 from journeyman.solvers.reduced.box_dual import BoxDual
@@ -156,6 +155,8 @@ PIECE = 1 << 17
 """Entries of A that are weighted at a time: they stay in the cache."""
 DENSE_SHARE = 0.06
 """Rows are stored densely when their products number more than this share of M d^2."""
+FEW_PRODUCTS = 1 << 22
+"""Or when M d^2 is at most this, some tenths of a millisecond, which need no compiler."""
 SPARSE_RATE, DENSE_RATE, FACTOR_RATE, MOVE_RATE = 1e9, 1e10, 1e10, 1e8
 """Products a second of an ordinary core: one by one, by BLAS, and in a factorisation; and entries
 of the matrix that are made, scaled and copied."""
@@ -167,7 +168,8 @@ def stored_rows(block: Matrix) -> Matrix:
     """The same rows, stored the way their Gram matrix is quickest."""
     if not sparse.issparse(block):
         return np.ascontiguousarray(block)
-    if _products(block) / 2 > DENSE_SHARE * block.shape[0] * block.shape[1] ** 2:
+    products = block.shape[0] * block.shape[1] ** 2
+    if products <= FEW_PRODUCTS or _products(block) / 2 > DENSE_SHARE * products:
         return block.toarray()
     rows = sparse.csr_array(block)
     if not rows.has_sorted_indices:
@@ -186,8 +188,10 @@ def add_gram(block: Matrix, weights: FloatArray, total: FloatArray, first: int =
     if isinstance(block, np.ndarray):
         _add_dense_gram(block[first:last], weights, total)
     else:
+        from journeyman.solvers.reduced.gram_kernels import add_sparse_gram
+
         heads = block.indptr[first : last + 1]
-        _add_sparse_gram(heads, block.indices, block.data, weights, total)
+        add_sparse_gram(heads, block.indices, block.data, weights, total)
 
 
 def factored_gram(gram: FloatArray) -> Solve:
@@ -237,18 +241,6 @@ def _add_dense_gram(block: FloatArray, weights: FloatArray, total: FloatArray) -
         piece = block[start : start + height]
         weighted = np.multiply(piece, roots[start : start + height], out=buffer[: len(piece)])
         dsyrk(1.0, weighted.T, beta=1.0, c=total.T, overwrite_c=True)
-
-
-@kernel
-def _add_sparse_gram(
-    indptr: IntArray, indices: IntArray, data: FloatArray, weights: FloatArray, total: FloatArray
-) -> None:
-    """The lower triangle of the Gram matrix of rows whose indices are sorted."""
-    for row in range(weights.size):
-        for one in range(indptr[row], indptr[row + 1]):
-            share = weights[row] * data[one]
-            for other in range(indptr[row], one + 1):
-                total[indices[one], indices[other]] += share * data[other]
 
 
 REPAIRS = 4

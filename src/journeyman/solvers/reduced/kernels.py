@@ -10,14 +10,38 @@ omega_t = t^power the weight of step t in the average. What each row contributed
 makes a dual point. Cost per step: O(num_costs d) for the matching term plus the entries of 2b rows.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
-from journeyman.compiled import add, dot, norm, prefetch, sparse_add, sparse_dot, vector_kernel
+from journeyman.compiled import (
+    add,
+    dot,
+    inner_kernel,
+    kernel,
+    norm,
+    prefetch,
+    sparse_add,
+    sparse_dot,
+    vector_kernel,
+)
 from journeyman.costs.cost_class import BALL, BOX, LARGEST
-from journeyman.solvers.reduced.rows import ACTIVE, HEADER, IMPORTANCE, SEEN, THRESHOLD, Rows
+from journeyman.solvers.reduced.plain_descent import (
+    SMALLEST,
+    Exact,
+    Images,
+    Iterate,
+    Matched,
+    Motion,
+)
+from journeyman.solvers.reduced.rows import (
+    ACTIVE,
+    HEADER,
+    IMPORTANCE,
+    SEEN,
+    THRESHOLD,
+    Rows,
+    alias_tables,
+)
 from journeyman.solvers.reduced.step_rules import (
     COORDINATE_ADAPTIVE,
     DUAL_AVERAGING,
@@ -31,46 +55,7 @@ from journeyman.solvers.reduced.step_rules import (
 
 NUMBERS_PER_LINE = 8
 """Numbers that come from memory together."""
-SMALLEST = 1e-300
-"""Stands for a sum of squares that is still zero."""
-
-
-class Exact(NamedTuple):
-    """The part of the loss that is not sampled: matching and budgets."""
-
-    kind: int
-    matching: FloatArray
-    target: FloatArray
-    scale: FloatArray
-    centre: FloatArray
-    points: FloatArray
-    budgets: FloatArray
-    limits: FloatArray
-    budget_penalty: float
-
-
-class Motion(NamedTuple):
-    """Batch, step rule, projection and averaging."""
-
-    batch: int
-    rule: int
-    rate: float
-    radius: float
-    nonnegative: bool
-    power: float
-
-
-class Iterate(NamedTuple):
-    """Everything the next step needs, updated in place."""
-
-    theta: FloatArray
-    weighted_theta: FloatArray
-    weighted_gradient: FloatArray
-    gradient_sum: FloatArray
-    squares: FloatArray
-    totals: FloatArray
-    weighted_costs: FloatArray
-    weighted_budgets: FloatArray
+compiled_alias_tables = kernel(alias_tables)
 
 
 @vector_kernel
@@ -94,7 +79,7 @@ def row_add(rows: Rows, k: int, factor: float, into: FloatArray) -> None:
         sparse_add(factor, rows.numbers[start:middle], rows.integers[2 * middle : 2 * stop], into)
 
 
-@vector_kernel
+@inner_kernel
 def best_point(points: FloatArray, z: FloatArray) -> int:
     """The point with the largest product."""
     best, most = 0, -np.inf
@@ -105,7 +90,7 @@ def best_point(points: FloatArray, z: FloatArray) -> int:
     return best
 
 
-@vector_kernel
+@inner_kernel
 def worst_case(exact: Exact, z: FloatArray, weights: FloatArray) -> None:
     """Cost weights that attain the support function at z, by the form of the class."""
     scale, centre = exact.scale, exact.centre
@@ -132,7 +117,7 @@ def worst_case(exact: Exact, z: FloatArray, weights: FloatArray) -> None:
             weights[i] = exact.points[chosen, i]
 
 
-@vector_kernel
+@inner_kernel
 def exact_part(
     exact: Exact, theta: FloatArray, z: FloatArray, weights: FloatArray, gradient: FloatArray
 ) -> None:
@@ -147,7 +132,7 @@ def exact_part(
             add(weights[i], exact.matching[i], gradient)
 
 
-@vector_kernel
+@inner_kernel
 def budget_part(exact: Exact, omega: float, it: Iterate, gradient: FloatArray) -> None:
     """gradient += lambda_3 C'1{over budget}."""
     for i in range(exact.limits.size):
@@ -156,7 +141,7 @@ def budget_part(exact: Exact, omega: float, it: Iterate, gradient: FloatArray) -
             add(exact.budget_penalty, exact.budgets[i], gradient)
 
 
-@vector_kernel
+@inner_kernel
 def ask_ahead(rows: Rows, at: IntArray, t: int, batch: int) -> None:
     """Ask the memory for the rows of batch t + 1, and where those of batch t + 2 are.
 
@@ -169,7 +154,7 @@ def ask_ahead(rows: Rows, at: IntArray, t: int, batch: int) -> None:
         prefetch(rows.heads, at[k])
 
 
-@vector_kernel
+@inner_kernel
 def sampled_part(
     first: int,
     pair_at: IntArray,
@@ -217,7 +202,7 @@ def project(theta: FloatArray, radius: float, nonnegative: bool) -> None:
             theta[j] *= factor
 
 
-@vector_kernel
+@inner_kernel
 def move(motion: Motion, step: int, it: Iterate, gradient: FloatArray) -> None:
     """theta after step number `step` (from 1), before the projection."""
     theta = it.theta
@@ -241,7 +226,7 @@ def move(motion: Motion, step: int, it: Iterate, gradient: FloatArray) -> None:
     add(-size, gradient, theta)
 
 
-@vector_kernel
+@inner_kernel
 def account(omega: float, it: Iterate, gradient: FloatArray) -> None:
     """Sums for the average, the realised regret and the adaptive rules."""
     add(omega, it.theta, it.weighted_theta)
@@ -290,25 +275,7 @@ AHEAD = 4
 """Steps ahead for which rows are asked from the memory."""
 
 
-class Images(NamedTuple):
-    """Images under G of the rows of Phi and D, and G G'."""
-
-    pairs: FloatArray
-    flow: FloatArray
-    costs: FloatArray
-
-
-class Matched(NamedTuple):
-    """z, the scaled signs s of z, since when they stand, G's and G G's; updated in place."""
-
-    z: FloatArray
-    signs: FloatArray
-    since: FloatArray
-    slope: FloatArray
-    image: FloatArray
-
-
-@vector_kernel
+@inner_kernel
 def refresh(exact: Exact, theta: FloatArray, matched: Matched) -> None:
     """Everything about z anew from theta."""
     for j in range(matched.slope.size):
@@ -321,7 +288,7 @@ def refresh(exact: Exact, theta: FloatArray, matched: Matched) -> None:
         matched.image[i] = dot(exact.matching[i], matched.slope)
 
 
-@vector_kernel
+@inner_kernel
 def flip(exact: Exact, images: Images, matched: Matched, it: Iterate) -> None:
     """Follow the signs of z, and book the time each cost has had its sign."""
     now = it.totals[WEIGHT]
@@ -336,7 +303,7 @@ def flip(exact: Exact, images: Images, matched: Matched, it: Iterate) -> None:
             add(change, images.costs[i], matched.image)
 
 
-@vector_kernel
+@inner_kernel
 def settle(matched: Matched, it: Iterate) -> None:
     """Book the time up to now."""
     for i in range(matched.signs.size):
@@ -344,7 +311,7 @@ def settle(matched: Matched, it: Iterate) -> None:
         matched.since[i] = it.totals[WEIGHT]
 
 
-@vector_kernel
+@inner_kernel
 def shrink(exact: Exact, it: Iterate, matched: Matched, factor: float) -> None:
     """Back onto the ball: theta and z move together."""
     for j in range(it.theta.size):
@@ -353,7 +320,7 @@ def shrink(exact: Exact, it: Iterate, matched: Matched, factor: float) -> None:
         matched.z[i] = factor * (matched.z[i] + exact.target[i]) - exact.target[i]
 
 
-@vector_kernel
+@inner_kernel
 def follow(rate: float, factor: float, image: FloatArray, matched: Matched) -> int:
     """Move z with theta; how many of its signs may have changed."""
     turned = 0
@@ -364,7 +331,7 @@ def follow(rate: float, factor: float, image: FloatArray, matched: Matched) -> i
     return turned
 
 
-@vector_kernel
+@inner_kernel
 def step_along(
     omega: float, rate: float, factor: float, row: FloatArray, matched: Matched, it: Iterate
 ) -> tuple[float, float]:
@@ -386,14 +353,14 @@ def step_along(
     return regret, norm
 
 
-@vector_kernel
+@inner_kernel
 def combine(p: float, a: FloatArray, q: float, b: FloatArray, into: FloatArray) -> None:
     """into = p a + q b."""
     for j in range(into.size):
         into[j] = p * a[j] + q * b[j]
 
 
-@vector_kernel
+@inner_kernel
 def ask_for(rows: Rows, k: int, images: FloatArray) -> None:
     """Ask the memory for row k and its image, which a later step needs."""
     for place in range(rows.heads[k], rows.heads[k + 1], NUMBERS_PER_LINE):

@@ -17,7 +17,6 @@ import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.compiled import kernel
 from journeyman.execution import Executor, seeds_of
 from journeyman.features.base import DrawnFeatures
 from journeyman.problem.drawn import LEARNING, REPLICA, DrawnReduced, block_stream, draw_rows
@@ -34,6 +33,8 @@ THRESHOLD, IMPORTANCE, SEEN, ACTIVE = range(4)
 row was seen and active with."""
 HEADER = 4
 """How many of those there are."""
+PLAIN_OUTCOMES = 4096
+"""Of a law whose tables are made without a compiler: the same bits, and some milliseconds."""
 NEVER = 1e-290
 """A row that is drawn with less than this probability is not drawn, and its weight no number."""
 
@@ -74,11 +75,18 @@ class Alias:
 
     @classmethod
     def of(cls, law: FloatArray) -> "Alias":
-        return cls(*_alias_tables(law * law.size))
+        tables = alias_tables
+        if law.size > PLAIN_OUTCOMES:
+            from journeyman.solvers.reduced.kernels import compiled_alias_tables
+
+            tables = compiled_alias_tables
+        return cls(*tables(law * law.size))
 
     def draw(self, uniforms: FloatArray) -> IntArray:
         """One outcome per uniform number."""
-        return _draw(self.keep, self.other, uniforms)
+        places = uniforms * self.keep.size
+        cells = np.minimum(places.astype(np.int64), self.keep.size - 1)
+        return np.where(places - cells < self.keep[cells], cells, self.other[cells])
 
 
 Drawn: TypeAlias = tuple[IntArray, IntArray, Rows, Rows]
@@ -242,28 +250,15 @@ def table_of(rows: Matrix, threshold: FloatArray, penalty: float, law: FloatArra
     return table
 
 
-@kernel
 def _fill_sparse(table: Rows, data: FloatArray, indices: IntArray, starts: IntArray) -> None:
-    for k in range(table.heads.size - 1):
-        values = table.heads[k] + HEADER
-        padded = (table.heads[k + 1] - values) // 3 * 2
-        for entry in range(starts[k + 1] - starts[k]):
-            table.numbers[values + entry] = data[starts[k] + entry]
-            table.integers[2 * (values + padded) + entry] = indices[starts[k] + entry]
+    counts, values = np.diff(starts), table.heads[:-1] + HEADER
+    padded = (table.heads[1:] - values) // 3 * 2
+    inside = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+    table.numbers[np.repeat(values, counts) + inside] = data
+    table.integers[np.repeat(2 * (values + padded), counts) + inside] = indices
 
 
-@kernel
-def _draw(keep: FloatArray, other: IntArray, uniforms: FloatArray) -> IntArray:
-    drawn = np.empty(uniforms.size, np.int64)
-    for k in range(uniforms.size):
-        place = uniforms[k] * keep.size
-        cell = min(int(place), keep.size - 1)
-        drawn[k] = cell if place - cell < keep[cell] else other[cell]
-    return drawn
-
-
-@kernel
-def _alias_tables(scaled: FloatArray) -> tuple[FloatArray, IntArray]:
+def alias_tables(scaled: FloatArray) -> tuple[FloatArray, IntArray]:
     """Split n cells of height one between the outcome itself and one other."""
     count = scaled.size
     keep, other = np.ones(count), np.arange(count)

@@ -88,15 +88,14 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix
-from journeyman.compiled import add, dot, norm, vector_kernel
 from journeyman.costs.cost_class import BALL, BOX, HULL
 from journeyman.errors import InvalidCosts, InvalidFile
 from journeyman.features.base import DrawnFeatures, Features
@@ -105,10 +104,11 @@ from journeyman.problem.drawn import DrawnReduced, reduced_of
 from journeyman.problem.reduced import DrawnRows, ExactPenalty, Penalty
 from journeyman.problem.surrogate import ReducedWitness, Surrogate
 from journeyman.solvers.answer import Answer, Details, Work
+from journeyman.solvers.reduced import plain_saddle
 from journeyman.solvers.reduced.descent import Optimisation, TracePoint, identity_of
-from journeyman.solvers.reduced.kernels import row_add, row_dot
+from journeyman.solvers.reduced.plain_saddle import PlainRows, Point, Program
 from journeyman.solvers.reduced.reduced_program import slope_at_infinity
-from journeyman.solvers.reduced.rows import HEADER, THRESHOLD, Rows, table_of
+from journeyman.solvers.reduced.rows import table_of
 from journeyman.solvers.reduced.sampled_program import draw, fresh_rows
 from journeyman.solvers.reduced.solution import (
     ReducedSolution,
@@ -235,189 +235,6 @@ class StochasticPrimalDual:
         return ", ".join([type(self).__name__, *words])
 
 
-class Program(NamedTuple):
-    """The saddle point problem as arrays for the compiled loops, with the steps at omega = 1.
-
-    Rows are those of pairs and states as they were dealt to blocks; block k has the rows from
-    `starts[k]` up to `starts[k + 1]`. The block after them is `small`: budgets, then costs.
-    """
-
-    rows: Rows
-    starts: IntArray
-    low: FloatArray
-    high: FloatArray
-    dual_steps: FloatArray
-    small: FloatArray
-    small_target: FloatArray
-    small_steps: FloatArray
-    num_budgets: int
-    kind: int
-    primal_steps: FloatArray
-    slope: FloatArray
-    constant: float
-    radius: float
-
-    @property
-    def num_blocks(self) -> int:
-        return self.starts.size
-
-
-class Point(NamedTuple):
-    """Everything that a step changes, in place."""
-
-    theta: FloatArray
-    y: FloatArray
-    small: FloatArray
-    z: FloatArray
-    dz: FloatArray
-    """What the last step has changed of z, before it is added."""
-    theta_sum: FloatArray
-    y_sum: FloatArray
-    small_sum: FloatArray
-
-
-@vector_kernel
-def into_ball(theta: FloatArray, steps: FloatArray, radius: float) -> None:
-    """The nearest point of the ball in the norm |.|_{1/steps}, by Newton's method.
-
-    It is theta_j/(1 + mu steps_j) for the mu at which its length is the radius; 1/length is concave
-    in mu, so Newton's method from 0 gets there from below.
-    """
-    mu, length = 0.0, norm(theta)
-    for _ in range(64):
-        fall, square = 0.0, 0.0
-        for j in range(theta.size):
-            shrunk = theta[j] / (1.0 + mu * steps[j])
-            square += shrunk * shrunk
-            fall += shrunk * shrunk * steps[j] / (1.0 + mu * steps[j])
-        length = np.sqrt(square)
-        if not (length > radius * (1.0 + 1e-13) and fall > 0.0):
-            break
-        mu += (length - radius) / radius * square / fall
-    factor = min(1.0, radius / length)
-    for j in range(theta.size):
-        theta[j] *= factor / (1.0 + mu * steps[j])
-
-
-@vector_kernel
-def into_simplex(v: FloatArray) -> None:
-    """The nearest point with v >= 0 and sum one: what is above a level, which rises while entries
-    fall below it (Michelot 1986; the compiler takes long for a sort)."""
-    level, kept, above = -np.inf, v.size + 1, v.size
-    while above < kept:
-        total, kept, above = 0.0, above, 0
-        for i in range(v.size):
-            if v[i] > level:
-                total += v[i]
-        level = (total - 1.0) / kept
-        for i in range(v.size):
-            above += v[i] > level
-    for i in range(v.size):
-        v[i] = max(v[i] - level, 0.0)
-
-
-@vector_kernel
-def into_class(kind: int, v: FloatArray) -> None:
-    """The nearest point of the box, the ball or the simplex of a cost class."""
-    if kind == BOX:
-        for i in range(v.size):
-            v[i] = min(max(v[i], -1.0), 1.0)
-    elif kind == BALL:
-        length = norm(v)
-        if length > 1.0:
-            for i in range(v.size):
-                v[i] /= length
-    else:
-        into_simplex(v)
-
-
-@vector_kernel
-def move_theta(program: Program, omega: float, ahead: float, at: Point) -> None:
-    """theta after a step against slope + zbar, where zbar = z + ahead dz for z after dz."""
-    theta, square = at.theta, 0.0
-    for j in range(theta.size):
-        changed = at.dz[j]
-        z = at.z[j] + changed
-        at.z[j], at.dz[j] = z, 0.0
-        push = program.slope[j] + z + ahead * changed
-        theta[j] -= omega * program.primal_steps[j] * push
-        square += theta[j] * theta[j]
-    if not square <= program.radius * program.radius:
-        into_ball(theta, program.primal_steps, program.radius)
-    add(1.0, theta, at.theta_sum)
-
-
-@vector_kernel
-def move_small(program: Program, omega: float, before: FloatArray, at: Point) -> None:
-    """The dual variables of budgets and costs."""
-    y = at.small
-    for i in range(y.size):
-        before[i] = y[i]
-        error = dot(program.small[i], at.theta) - program.small_target[i]
-        y[i] += program.small_steps[i] / omega * error
-    for i in range(program.num_budgets):
-        y[i] = min(max(y[i], 0.0), 1.0)
-    if y.size > program.num_budgets:
-        into_class(program.kind, y[program.num_budgets :])
-    for i in range(y.size):
-        at.small_sum[i] += y[i]
-        if y[i] != before[i]:
-            add(y[i] - before[i], program.small[i], at.dz)
-
-
-@vector_kernel
-def advance(order: IntArray, program: Program, omega: float, at: Point) -> None:
-    """One step for each block of `order`."""
-    rows, y, ahead = program.rows, at.y, float(program.starts.size)
-    before = np.empty_like(at.small)
-    for k in range(order.size):
-        move_theta(program, omega, ahead, at)
-        block = order[k]
-        if block == program.starts.size - 1:
-            move_small(program, omega, before, at)
-            continue
-        for r in range(program.starts[block], program.starts[block + 1]):
-            error = row_dot(rows, r, at.theta) - rows.numbers[rows.heads[r] + THRESHOLD]
-            moved = y[r] + program.dual_steps[r] / omega * error
-            moved = min(max(moved, program.low[r]), program.high[r])
-            change = moved - y[r]
-            at.y_sum[r] += moved
-            if change != 0.0:
-                y[r] = moved
-                row_add(rows, r, change, at.dz)
-
-
-@vector_kernel
-def row_errors(rows: Rows, theta: FloatArray, into: FloatArray) -> None:
-    """A theta - b, for all rows of the blocks."""
-    for r in range(into.size):
-        into[r] = row_dot(rows, r, theta) - rows.numbers[rows.heads[r] + THRESHOLD]
-
-
-@vector_kernel
-def add_rows(rows: Rows, y: FloatArray, into: FloatArray) -> None:
-    """into += A'y, likewise."""
-    for r in range(y.size):
-        if y[r] != 0.0:
-            row_add(rows, r, y[r], into)
-
-
-@vector_kernel
-def largest_columns(rows: Rows, starts: IntArray, into: FloatArray) -> None:
-    """The largest sum of the sizes of a column in any block."""
-    total = np.empty_like(into)
-    for block in range(starts.size - 1):
-        total[:] = 0.0
-        for r in range(starts[block], starts[block + 1]):
-            start, stop = rows.heads[r] + HEADER, rows.heads[r + 1]
-            middle = start + (stop - start) // 3 * 2 if rows.is_sparse else stop
-            for k in range(start, middle):
-                column = rows.integers[2 * middle + k - start] if rows.is_sparse else k - start
-                total[column] += abs(rows.numbers[k])
-        for j in range(into.size):
-            into[j] = max(into[j], total[j])
-
-
 class Saddle:
     """The saddle point problem of a surrogate, over all rows or drawn ones."""
 
@@ -460,8 +277,17 @@ class Saddle:
         A = sparse.csr_array(A)[self.order] if is_sparse else A[self.order]
         root = self.root[self.order]
         A = sparse.csr_array(sparse.diags_array(root) @ A) if is_sparse else root[:, None] * A
-        rows = table_of(A, root * target[self.order], 1.0, np.ones(root.size))
+        self.targets = root * target[self.order]
+        self.loops: ModuleType = plain_saddle
+        if A.shape[0] * A.shape[1] <= plain_saddle.PLAIN_NUMBERS:
+            rows: Any = PlainRows(A.toarray() if is_sparse else A, self.targets)
+        else:
+            from journeyman.solvers.reduced import saddle_kernels
+
+            self.loops = saddle_kernels
+            rows = table_of(A, self.targets, 1.0, np.ones(root.size))
         entries = np.diff(A.indptr) if is_sparse else np.full(root.size, A.shape[1])
+        self.num_entries = int(entries.sum()) + root.size
         starts = _starts(entries, A.shape[1])
         form = reduced.problem.cost_class.kernel_form(reduced.matching_target.size)
         self.centre = form.centre if form.code in (BOX, BALL) else np.zeros(form.centre.size)
@@ -474,7 +300,7 @@ class Saddle:
         if form.code != BOX:  # one step for all costs, so that the nearest point is known
             sizes[budgets:] = sizes[budgets:].max(initial=0.0)
         columns = np.abs(small).sum(axis=0)
-        largest_columns(rows, starts, columns)
+        self.loops.largest_columns(rows, starts, columns)
         return Program(
             rows=rows,
             starts=starts,
@@ -496,7 +322,7 @@ class Saddle:
     def step_products(self) -> float:
         """About how many numbers a step multiplies."""
         program = self.program
-        return program.rows.numbers.size * 2 / program.num_blocks + 4 * program.slope.size
+        return float(self.num_entries * 2 / program.num_blocks + 4 * program.slope.size)
 
     def start(self) -> Point:
         """Nothing, and the middle of the cost class."""
@@ -525,7 +351,7 @@ class Saddle:
         """Loss and bound of a point, and the value between them."""
         program = self.program
         errors = np.empty(y.size)
-        row_errors(program.rows, theta, errors)
+        self.loops.row_errors(program.rows, theta, errors)
         others = program.small @ theta - program.small_target
         level = program.constant + program.slope @ theta
         parts = np.maximum(program.low * errors, program.high * errors)
@@ -535,7 +361,7 @@ class Saddle:
         spent = float(np.maximum(others[: program.num_budgets], 0.0).sum())
         pairs, flow = float(parts[is_pair].sum()), float(parts[~is_pair].sum())
         z = self.pulled(y, small)
-        constant = program.constant - y @ self._targets - small @ program.small_target
+        constant = program.constant - y @ self.targets - small @ program.small_target
         rest = float(np.linalg.norm(program.slope + z))
         return Judged(
             loss=float(matching + pairs + flow + spent + self.missing),
@@ -550,7 +376,7 @@ class Saddle:
     def pulled(self, y: FloatArray, small: FloatArray) -> FloatArray:
         """A'y of all blocks."""
         z = np.asarray(self.program.small.T @ small)
-        add_rows(self.program.rows, y, z)
+        self.loops.add_rows(self.program.rows, y, z)
         return z
 
     def witness(self, y: FloatArray, small: FloatArray) -> ReducedWitness:
@@ -560,11 +386,6 @@ class Saddle:
         weights = self.centre + self.generators.T @ small[budgets:]
         pairs = self.num_pairs
         return ReducedWitness(weights, shares[pairs:], -shares[:pairs], small[:budgets])
-
-    @cached_property
-    def _targets(self) -> FloatArray:
-        rows = self.program.rows
-        return rows.numbers[rows.heads[:-1] + THRESHOLD]
 
 
 class Judged(NamedTuple):
@@ -667,7 +488,7 @@ class _Run:
                 blocks = np.tile(np.arange(self.program.num_blocks), (ORDERS, 1))
                 self._round, self._orders = number, rng.permuted(blocks, axis=1).ravel()
             order = self._orders[place : place + goal - self.step]
-            advance(order, self.program, self.omega, self.at)
+            self.saddle.loops.advance(order, self.program, self.omega, self.at)
             self.step += order.size
 
     def _look(self) -> None:

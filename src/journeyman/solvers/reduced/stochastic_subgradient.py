@@ -47,7 +47,7 @@ from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.answer import Answer, Details, Work
 from journeyman.solvers.reduced.descent import Descent, engine_of, identity_of, optimisation_of
 from journeyman.solvers.reduced.dual_repair import ALL_ROUNDS, DualRepair
-from journeyman.solvers.reduced.kernels import Motion
+from journeyman.solvers.reduced.plain_descent import Motion
 from journeyman.solvers.reduced.rows import DrawnBlocks
 from journeyman.solvers.reduced.solution import (
     ReducedSolution,
