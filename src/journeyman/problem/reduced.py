@@ -230,7 +230,7 @@ def within_all_budgets(problem: Apprenticeship) -> FloatArray:
             "Give ExactPenalty(slack=...): by how much some policy stays within them",
         )
     world, D = problem.world, problem.budget_matrix
-    scale = np.abs(D).max(axis=0) * world.effective_horizon + np.finfo(float).tiny
+    scale = problem.budget_units * world.effective_horizon
     weights = np.ones(len(problem.constraints))
     total, found, best, warm = np.zeros(world.num_pairs), np.zeros(0), -np.inf, None
     for count in range(1, SLACK_ROUNDS + 1):
@@ -239,7 +239,8 @@ def within_all_budgets(problem: Apprenticeship) -> FloatArray:
         spare = -problem.overspending(total / count)
         if spare.min() > best:
             found, best = total / count, float(spare.min())
-        weights = np.exp(-spare / scale * np.sqrt(count) * 4)
+        urgent = -spare / scale * np.sqrt(count) * 4
+        weights = np.exp(urgent - urgent.max())
         weights /= weights.sum()
         if len(weights) == 1:
             break
