@@ -83,6 +83,7 @@ MEANINGS: Mapping[str, str] = {
     "worst cost": "what the policy costs more under the worst cost that the records allow",
     "declared": "what the expert may cost more than the best, by what was declared",
     "unseen": "what the records leave open about costs",
+    "least cost": "what they leave open about prices of budgets, to the least cost there is",
     "Lemma 2": "the measure behind the policy is not quite one of visits",
 }
 """What a term of the bound allows for."""
@@ -131,7 +132,7 @@ def brief(certificate: Certificate) -> str:
     if regret is not None and regret.valid:
         own = (
             f" Under the expert's own cost it costs at most {regret.bound:.4g} more than the best "
-            f"policy there is, {percent(regret_share(certificate))} of the largest possible, if "
+            f"policy {_compared_with(certificate)}, {percent(regret_share(certificate))} of the largest possible, if "
             "what is declared about the expert is true."
         )
     if not certificate.valid:
@@ -185,11 +186,21 @@ def regret_in_words(certificate: Certificate) -> list[str]:
     own = "; ".join(one.name for one in premises_of_the_regret(certificate))
     return [
         f"Under the expert's own cost, whichever of the class that is, {often}the policy costs at "
-        f"most {regret.bound:.4g} more than the best policy there is, "
+        f"most {regret.bound:.4g} more than the best policy {_compared_with(certificate)}, "
         f"{percent(regret.share)} of what bounded costs allow{_of_the_attainable(certificate)} "
-        f"(acting uniformly at random: at most {regret.uniform:.4g}); this rests on what is "
+        f"({_acting_at_random(certificate)}: at most {regret.uniform:.4g}); this rests on what is "
         f"declared about the expert: {own}."
     ]
+
+
+def _compared_with(certificate: Certificate) -> str:
+    """The best policy of all, or the best within the budgets: one that breaks them may be better."""
+    return "within the budgets" if certificate.problem.constraints else "there is"
+
+
+def _acting_at_random(certificate: Certificate) -> str:
+    """The policy that the premise is tested with."""
+    return "a random policy" if certificate.problem.constraints else "acting uniformly at random"
 
 
 def _of_the_attainable(certificate: Certificate) -> str:
@@ -565,14 +576,16 @@ def _regret_lines(certificate: Certificate) -> list[str]:
         word = f": {strength}" if strength else ""
         state = f", {percent(regret_share(certificate))} of the largest possible{word}"
     terms = _term_lines(regret.terms, regret.bound, 4) if regret.valid else []
-    what = "no policy loses more under any cost"
+    what, budgets = "no policy loses more under any cost", certificate.problem.constraints
+    within = " within the budgets" if budgets else ""
     return [
         "",
-        "regret to the optimum under the expert's own cost",
+        f"regret to the optimum{within} under the expert's own cost",
         f"  {'upper bound on the regret':<28}{regret.bound:>12.6g}   per step "
         f"{regret.bound / horizon:.6g}{state}",
         *terms,
-        f"  {'of the uniform policy':<28}{regret.uniform:>12.6g}   which tests the premise",
+        f"  {'of a random policy' if budgets else 'of the uniform policy':<28}"
+        f"{regret.uniform:>12.6g}   which tests the premise",
         f"  {'trivial bound':<28}{regret.trivial_bound:>12.6g}   {what}",
         f"  {'failure probability':<28}{regret.failure_probability:>12.6g}",
         *(
@@ -628,7 +641,9 @@ SYMBOLS: Mapping[str, str] = {
     "most": "what all recorded steps may cost more together, by the premise",
     "regret": "what the expert may cost more than the optimum, by the premise",
     "radius": "how far the estimates may be off",
-    "sig": "(1 - tau) initial - (B - discount P)' y, in two parts by its sign",
+    "sig": "(1 - tau - alpha) initial - (B - discount P)' y, in two parts by its sign",
+    "alpha": "price of the least cost that is possible, with budgets; 0 without",
+    "floor": "the least cost that is possible under every cost of the class",
     "sig+": "the positive part of sig",
     "low": "values below those of every cost of the class",
     "high": "values above those of every cost of the class",

@@ -2,7 +2,8 @@
 
     <mu, c_w> - least possible cost  <=  bound          for the cost c_w that the expert had in mind
 
-which nobody knows. It compares with the *optimum* under one cost, while the bound of a certificate
+which nobody knows. With budgets it compares with the best policy that keeps them, and a policy that
+breaks one can have less regret than none. It compares with the *optimum* under one cost, while the bound of a certificate
 compares with the expert under every cost of the class; neither contains the other. The bound is
 added up from prices of the recorded steps (`problem.rational`), which any engine may have found.
 
@@ -52,6 +53,7 @@ from journeyman.problem.rational import (
 
 OWN_COST = "the expert's own cost is one of the class under which policies differ"
 SAME_WORLD = "the expert acted for the costs of this world alone"
+SAME_BUDGETS = "the expert kept to these budgets in this world and to nothing else"
 FIXED_LENGTH = "the number of recorded steps was bounded before recording"
 NAMED = 6
 """Steps in contradiction that are named in words."""
@@ -67,7 +69,8 @@ class Regret:
 
     terms: tuple[Term, ...]
     uniform_terms: tuple[Term, ...]
-    """Of the uniform policy, or, where the premise is refuted, of the steps in contradiction."""
+    """Of the policy that the premise is tested with, or, where it is refuted, of the steps in
+    contradiction."""
     trivial_bound: float
     """What bounded costs imply for every policy."""
     premises: tuple[Premise, ...]
@@ -84,6 +87,11 @@ class Regret:
     contributions: FloatArray | None = None
     """What every start adds to the bound; None where the premise is refuted, and in runs that were
     read back."""
+    budget_range: tuple[FloatArray, FloatArray] | None = None
+    """The same of every cost of a budget (budgets x states); None without budgets."""
+    tested_with: Policy | None = None
+    """With budgets the random policy that the premise is tested with: it tries every action, and
+    keeps the budgets with something to spare where a policy that does was found."""
 
     @property
     def valid(self) -> bool:
@@ -102,7 +110,8 @@ class Regret:
 
     @property
     def uniform(self) -> float:
-        """The bound for the policy that draws every action with equal probability."""
+        """The bound for the policy that draws every action with equal probability; with budgets
+        for the policy that the premise is `tested_with`."""
         return min(total(self.uniform_terms), self.trivial_bound)
 
     @property
@@ -165,6 +174,7 @@ def regret_of(
     steps = contradicting_steps(problem, given.pairs[against])
     rows = tuple(
         _premise(
+            problem,
             one,
             uniform,
             (trivial, possible),
@@ -174,10 +184,13 @@ def regret_of(
         )
         for one in named
     )
+    with_budgets = bool(problem.constraints)
     return Regret(
         (*regret_terms(given, found), *evaluation.terms), regret_terms(given, uniform), trivial,
         (*rows, *_beside(problem, given, premises)), float(spent), found.prices, uniform.prices,
         given.value_range, example, steps, None if is_refuted else given.openness(member),
+        given.budget_range if with_budgets else None,
+        given.random_policy if with_budgets else None,
     )  # fmt: skip
 
 
@@ -199,6 +212,7 @@ def largest_difference(problem: Apprenticeship) -> float:
 def regret_terms(given: RationalSet, found: RegretBound) -> tuple[Term, ...]:
     """The parts of a bound with their formulas."""
     sampled = Term("sampling", found.sampling, "tau radius", "estimates of the expert")
+    least = Term("least cost", found.floor, "-alpha floor", "values of every cost")
     return (
         Term(
             "worst cost", found.under_worst_cost, "gap_W(Psi'(mu - y) - tau x)",
@@ -207,6 +221,7 @@ def regret_terms(given: RationalSet, found: RegretBound) -> tuple[Term, ...]:
         Term("declared", found.declared, "kappa limit + t most + tau regret", "the premise"),
         *((sampled,) if given.averages else ()),
         Term("unseen", found.unseen, "sig- high - sig+ low", "values of every cost"),
+        *((least,) if given.problem.constraints else ()),
         Term("rounding", found.rounding, "eps (pairs + n + 16) sizes", "double precision"),
     )  # fmt: skip
 
@@ -219,7 +234,9 @@ def _alone(given: RationalSet, against: IntArray) -> RegretBound:
     of_steps[against], others[against] = found.of_steps, False
     of_pairs = found.of_pairs.copy()
     of_pairs[given.pairs[others]] += found.of_total * given.counts[others]
-    prices = RationalPrices(of_steps, found.of_total, found.of_averages, of_pairs)
+    prices = RationalPrices(
+        of_steps, found.of_total, found.of_averages, of_pairs, found.of_floor
+    )
     return given.bound(given.uniform, prices)
 
 
@@ -253,22 +270,26 @@ def _in_words(problem: Apprenticeship, steps: tuple[tuple[int, int], ...]) -> st
     return f"{count} to show it: {'; '.join(named)}"
 
 
-def name_of_premise(one: ExpertPremise) -> str:
+def name_of_premise(one: ExpertPremise, *, with_budgets: bool = False) -> str:
     """A premise as a statement."""
+    priced = " and the prices of the budgets" if with_budgets else ""
     if isinstance(one, Rational):
         if not one.regret_per_step:
-            return "every recorded action is optimal for the expert's own cost"
+            return f"every recorded action is optimal for the expert's own cost{priced}"
         return (
-            "recorded actions cost at most "
-            f"{one.regret_per_step:g} more than the best ones on average, for the expert's own cost"
+            f"recorded actions cost at most {one.regret_per_step:g} more than the best ones on "
+            f"average, for the expert's own cost{priced}"
         )
     if isinstance(one, SoftRational):
-        return f"the expert draws soft-optimal actions at temperature {one.temperature:g}"
+        within = " for its own cost and the prices of the budgets" if with_budgets else ""
+        return f"the expert draws soft-optimal actions at temperature {one.temperature:g}{within}"
     assert isinstance(one, NearlyOptimal)
-    return f"the expert is within {one.regret:g} of the optimum of its own cost"
+    within = " within the budgets" if with_budgets else ""
+    return f"the expert is within {one.regret:g} of the optimum of its own cost{within}"
 
 
 def _premise(
+    problem: Apprenticeship,
     one: ExpertPremise,
     uniform: RegretBound,
     limits: tuple[float, float],
@@ -276,7 +297,8 @@ def _premise(
     is_possible: bool,
     level: float,
 ) -> Premise:
-    name = name_of_premise(one)
+    with_budgets = bool(problem.constraints)
+    name = name_of_premise(one, with_budgets=with_budgets)
     if contradiction:
         detail = (
             "no cost of the class under which policies differ is compatible with it: "
@@ -289,8 +311,9 @@ def _premise(
         if uniform.value < LITTLE * min(limits)
         else ""
     )
+    tested_with = "a random policy" if with_budgets else "the uniform policy"
     detail = (
-        f"the records leave the uniform policy a regret of {uniform.value:.4g} at most, where "
+        f"the records leave {tested_with} a regret of {uniform.value:.4g} at most, where "
         f"bounded costs allow {trivial:.4g}{doubt}; a false premise need not be found"
     )
     if not is_possible:
@@ -311,6 +334,15 @@ def _beside(
             "the episodes are its own from there",
         ),
     ]
+    if problem.constraints:
+        rows.append(
+            declared(
+                SAME_BUDGETS,
+                "for totals from the initial law; every budget then has a price, the same in all "
+                "records, at which the recorded actions are judged; that the prices which agree "
+                "with the records are those of the best policy within the budgets is not tested",
+            )
+        )
     if any(isinstance(one, SoftRational) for one in problem.expert_is):
         rows.append(declared(FIXED_LENGTH, "limits of single steps hold for all of them at once"))
     others = premises if given.averages else ()

@@ -343,8 +343,9 @@ def _save_evidence(certificate: Certificate, path: Path) -> None:
 
 
 def _save_regret(problem: Apprenticeship, regret: Regret, path: Path) -> None:
-    """Prices for the policy and for the uniform one, visits of the latter, ends of values, and the
-    cost for which the premise is true."""
+    """Prices for the policy and for the one that the premise is tested with, visits of the latter,
+    ends of values, and the cost for which the premise is true. With budgets also what is known of
+    their values, and the law of the policy that the premise is tested with."""
     world = problem.world
     arrays: dict[str, Any] = {"low": regret.value_range[0], "high": regret.value_range[1]}
     for prefix, prices in (("", regret.prices), ("uniform_", regret.uniform_prices)):
@@ -354,10 +355,17 @@ def _save_regret(problem: Apprenticeship, regret: Regret, path: Path) -> None:
             f"{prefix}averages": prices.of_averages,
             f"{prefix}pairs": prices.of_pairs,
         }
-    uniform = occupancy(world, Policy.uniform(world))
-    arrays["uniform_visits"] = world.pairs.total(uniform.measure)
+        if problem.constraints:
+            arrays[f"{prefix}floor"] = np.array(prices.of_floor)
+    uniform = regret.tested_with or Policy.uniform(world)
+    arrays["uniform_visits"] = world.pairs.total(occupancy(world, uniform).measure)
+    if regret.budget_range is not None:
+        low, high = regret.budget_range
+        arrays |= {"uniform_law": uniform.on(world), "budget_low": low, "budget_high": high}
     if regret.example is not None:
         arrays |= {"weights": regret.example.weights, "values": regret.example.values}
+        if problem.constraints:
+            arrays["prices"] = regret.example.prices
     save_arrays(path, "regret", INPUT_VERSION, arrays)
 
 

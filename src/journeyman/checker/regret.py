@@ -11,9 +11,20 @@ for every low below and high above the optimal values of every cost of the class
 (B - discount P) low <= least cost in all pairs, high if in one pair of every state
 (B - discount P) high >= largest cost. What they miss is taken off or added here.
 
+With budgets <mu, d_j> <= b_j the least cost is that of policies that keep them. By weak duality it
+is not below <initial, V> - <b, xi> for every xi >= 0 and V with E V <= c_w + D xi, and premises are
+about the advantages c_w + D xi - E V for one such xi. With column j of Dlow and Dhigh below and
+above all values of d_j (E Dlow <= D <= E Dhigh), low + Dlow xi and high + Dhigh xi bound V; and
+<initial, V> - <b, xi> is at least F = <initial, low>, less T h log A for a soft-rational expert.
+With a price alpha of that, sig = (1 - sum tau - alpha) initial - E' y, and the bound has the
+further term -alpha F, if the factor of every xi_j in it is not positive:
+
+    (1 - sum tau - alpha) b_j - <d_j, y> - <sig+, Dlow_j> + <sig-, Dhigh_j>  <=  0.
+
 Prices are not searched for. Better ones than those stored for the uniform policy might refute a
 premise; so whether one is tested is read from a stored cost of the class and values V for which the
-rows that it declares hold, up to next to nothing, and the uniform policy has a regret.
+rows that it declares hold, up to next to nothing, and the uniform policy has a regret. With budgets
+a stored random policy stands for the uniform one, and policies have to differ under that cost.
 """
 
 import math
@@ -59,6 +70,16 @@ SAME_WORLD = {
     ),
     "level": None,
 }
+SAME_BUDGETS = {
+    "name": "the expert kept to these budgets in this world and to nothing else",
+    "status": "declared",
+    "detail": (
+        "for totals from the initial law; every budget then has a price, the same in all records, "
+        "at which the recorded actions are judged; that the prices which agree with the records "
+        "are those of the best policy within the budgets is not tested"
+    ),
+    "level": None,
+}
 FIXED_LENGTH = {
     "name": "the number of recorded steps was bounded before recording",
     "status": "declared",
@@ -69,12 +90,13 @@ FIXED_LENGTH = {
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """kappa, t, tau and lam."""
+    """kappa, t, tau, lam and alpha."""
 
     of_steps: Floats
     of_total: float
     of_averages: Floats
     of_pairs: Floats
+    of_floor: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +160,56 @@ class Sums:
     premises: Premises
     low: Floats
     high: Floats
+    budget_low: Floats
+    """Dlow, a row for every budget."""
+    budget_high: Floats
+
+    @cached_property
+    def budget_ends(self) -> tuple[Floats, Floats]:
+        """Dlow and Dhigh, moved until they are what they are taken for."""
+        world, ends = self.run.world, (self.budget_low.copy(), self.budget_high.copy())
+        for at, budget in enumerate(self.run.problem.budgets):
+            for sign, rows in zip((1.0, -1.0), ends, strict=True):
+                beyond = sign * (_adjoint(world, rows[at]) - budget.cost)
+                rows[at] -= sign * float(np.max(beyond, initial=0.0)) * world.horizon
+        return ends
+
+    @cached_property
+    def floor(self) -> float:
+        """F."""
+        world, declared = self.run.world, self.premises.declared
+        least = float(world.initial @ self.ends[0])
+        if "SoftRational" not in declared:
+            return least
+        actions = int(np.bincount(world.state_of).max())
+        entropy = world.horizon * math.log(actions)
+        return least - number(declared["SoftRational"]["temperature"]) * entropy
+
+    def bears_budgets(self, prices: Prices) -> bool:
+        """Whether no price of a budget can make the bound larger, whatever rounding hides."""
+        world, given = self.run.world, self.premises
+        y = self._flow(prices)
+        share = 1.0 - float(prices.of_averages.sum()) - prices.of_floor
+        flow = world.residual(y) - (1.0 - share) * world.initial
+        mass, whole, ends = float(np.abs(y).sum()), 2.0 - share, self.budget_ends
+        count = world.num_pairs + world.num_states + given.pairs.size + 16
+        for at, budget in enumerate(self.run.problem.budgets):
+            low, high = ends[0][at], ends[1][at]
+            factor = share * budget.limit - float(budget.cost @ y)
+            factor += float(np.maximum(-flow, 0.0) @ high - np.maximum(flow, 0.0) @ low)
+            largest = float(max(np.abs(low).max(), np.abs(high).max()))
+            size = whole * abs(budget.limit) + mass * float(np.abs(budget.cost).max())
+            size += (whole + 2 * mass) * largest
+            hidden = EPSILON * count * size if mass or share else 0.0
+            if factor + hidden > 0:
+                return False
+        return True
+
+    def _flow(self, prices: Prices) -> Floats:
+        y = -prices.of_pairs
+        paid = prices.of_steps + prices.of_total * self.premises.counts
+        np.add.at(y, self.premises.pairs, paid)
+        return y
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
@@ -158,10 +230,9 @@ class Sums:
     def terms(self, expectations: Floats, prices: Prices) -> list[DerivedTerm]:
         """The parts of the bound for a policy with these expectations."""
         world, problem, given = self.run.world, self.run.problem, self.premises
-        y = -prices.of_pairs
-        np.add.at(y, given.pairs, prices.of_steps + prices.of_total * given.counts)
+        y = self._flow(prices)
         spent = float(prices.of_averages.sum())
-        flow = world.residual(y) - spent * world.initial
+        flow = world.residual(y) - (spent + prices.of_floor) * world.initial
         z, sizes = expectations - problem.matrix.T @ y, np.abs(expectations)
         sizes = sizes + float(np.abs(y).sum()) * problem.costs.norms
         sampling = 0.0
@@ -175,10 +246,13 @@ class Sums:
         unseen = float(np.maximum(-flow, 0.0) @ high - np.maximum(flow, 0.0) @ low)
         largest = float(max(np.abs(low).max(), np.abs(high).max()))
         flows = (1 + spent + 2 * float(np.abs(y).sum())) * largest
+        flows += prices.of_floor * abs(self.floor)
         count = world.num_pairs + world.num_states + problem.target.size + 16
         matched = problem.costs.largest_gap(-sizes, sizes)
         rounding = EPSILON * count * (matched + flows + declared + sampling)
         sampled = DerivedTerm("sampling", "tau radius", sampling, "estimates of the expert")
+        floor = -prices.of_floor * self.floor if prices.of_floor else 0.0
+        known = DerivedTerm("least cost", "-alpha floor", floor, "values of every cost")
         return [
             DerivedTerm(
                 "worst cost", "gap_W(Psi'(mu - y) - tau x)",
@@ -187,6 +261,7 @@ class Sums:
             DerivedTerm("declared", "kappa limit + t most + tau regret", declared, "the premise"),
             *([sampled] if given.averages else []),
             DerivedTerm("unseen", "sig- high - sig+ low", unseen, "values of every cost"),
+            *([known] if problem.budgets else []),
             DerivedTerm("rounding", "eps (pairs + n + 16) sizes", rounding, "double precision"),
         ]  # fmt: skip
 
@@ -204,14 +279,14 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     ):
         return
     assert data is not None
-    if run.problem.budgets or run.world.knowledge.is_estimate:
-        raise Refused("a regret cannot be stated with budgets or in an estimated world")
+    if run.world.knowledge.is_estimate:
+        raise Refused("a regret cannot be stated in an estimated world")
     given = Premises.of(run)
     arrays = archive(data, "regret", 1)[1]
     world = run.world
-    ends = (reals(arrays, name, 1, world.num_states) for name in ("low", "high"))
-    sums = Sums(run, given, *ends)
-    own = _prices(arrays, "", given, run)
+    ends = [reals(arrays, name, 1, world.num_states) for name in ("low", "high")]
+    sums = Sums(run, given, *ends, *_budget_ends(arrays, run))
+    own = _prices(arrays, "", sums)
     findings.close("the probability", stated["failure_probability"], given.failure_probability)
     trivial = 2 * run.problem.step_costs.smaller * world.total_time
     findings.close("what bounds the regret of every policy", stated["trivial_bound"], trivial)
@@ -225,42 +300,83 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     _check_up(findings, "the bound on the regret", stated["bound"], least)
     share = stated["bound"] / trivial if trivial > 0 else 0.0
     findings.close("the share of the regret", stated["share"], share)
+    random = _random_policy(arrays, run)
+    uniform = _check_uniform(findings, facts, run, sums, _prices(arrays, "uniform_", sums), random)
+    shown = "weights" in arrays and _shows(run, sums, arrays, trivial, random)
+    _check_premises(findings, facts, run, given, (uniform, trivial), about, shown, random)
+
+
+def _budget_ends(arrays: Any, run: Any) -> tuple[Floats, Floats]:
+    """Dlow and Dhigh as stored; nothing without budgets."""
+    count = len(run.problem.budgets)
+    if not count:
+        return np.zeros((0, run.world.num_states)), np.zeros((0, run.world.num_states))
+    found = [reals(arrays, f"budget_{end}", 2, count) for end in ("low", "high")]
+    if any(one.shape[1] != run.world.num_states for one in found):
+        raise Refused("values of budgets are those of another world")
+    return found[0], found[1]
+
+
+def _random_policy(arrays: Any, run: Any) -> Evaluated:
+    """The policy that the premise is tested with: the uniform one, or with budgets a stored one
+    that tries every action."""
+    world = run.world
     visits = reals(arrays, "uniform_visits", 1, world.num_states)
-    prices = _prices(arrays, "uniform_", given, run)
-    uniform = _check_uniform(findings, facts, run, sums, prices, visits)
-    shown = "weights" in arrays and _shows(run, sums, arrays, trivial)
-    _check_premises(findings, facts, run, given, (uniform, trivial), about, shown, visits)
+    law = 1.0 / np.bincount(world.state_of)[world.state_of]
+    if run.problem.budgets:
+        law = reals(arrays, "uniform_law", 1, world.num_pairs)
+        sums = np.bincount(world.state_of, law)
+        if (law <= 0).any() or np.abs(sums - 1).max() > EXACT:
+            raise Refused("the random policy that a premise is tested with is none")
+    return Evaluated(world, run.problem, law, visits)
 
 
-def _shows(run: Any, sums: Sums, arrays: Any, trivial: float) -> bool:
+def _shows(run: Any, sums: Sums, arrays: Any, trivial: float, random: Evaluated) -> bool:
     """Whether the stored cost is one for which the premise is true and policies differ."""
     world, problem, given = run.world, run.problem, sums.premises
     weights = problem.costs.member(reals(arrays, "weights", 1, problem.target.size))
     values = reals(arrays, "values", 1, world.num_states)
-    advantage = problem.matrix @ weights - _adjoint(world, values)
-    missed = [0.0, -float(advantage.min()), float((sums.ends[0] - values).max())]
+    cost, low, least = problem.matrix @ weights, sums.ends[0], float(world.initial @ values)
+    priced, missed = cost.copy(), [0.0]
+    if problem.budgets:
+        paid = reals(arrays, "prices", 1, len(problem.budgets))
+        if (paid < 0).any():
+            raise Refused("a price of a budget is negative")
+        for price, budget, end in zip(paid, problem.budgets, sums.budget_ends[0], strict=True):
+            priced += price * budget.cost
+            low = low + price * end
+            least -= price * budget.limit
+        missed.append(sums.floor - least)
+    advantage = priced - _adjoint(world, values)
+    missed += [-float(advantage.min()), float((low - values).max())]
     missed.append(float(advantage[_forced(run)].max(initial=0.0)))
     if given.pairs.size:
         recorded = advantage[given.pairs]
         missed.append(float((recorded - given.limits).max()))
         missed.append((float(given.counts @ recorded) - given.total) / float(given.counts.sum()))
     for one in given.averages:
-        total = float(one.values @ weights - world.initial @ values)
-        missed.append(total - given.regret - one.error)
-    law = 1.0 / np.bincount(world.state_of)[world.state_of]
-    visits = reals(arrays, "uniform_visits", 1, world.num_states)
-    total = float(Evaluated(world, problem, law, visits).expectations @ weights)
-    regret = total - float(world.initial @ values)
-    return regret > SHOWN * trivial and max(missed) * world.horizon <= MISSED * regret
+        missed.append(float(one.values @ weights) - least - given.regret - one.error)
+    regret = float(random.expectations @ weights) - least
+    if regret <= SHOWN * trivial or max(missed) * world.horizon > MISSED * regret:
+        return False
+    return not problem.budgets or _difference(random, cost) >= 0.9 * MISSED * regret
+
+
+def _difference(random: Evaluated, cost: Floats) -> float:
+    """What policies differ by at most under one cost: 2 h times the largest advantage over the
+    random policy."""
+    world = random.world
+    values = Chain(world, random.policy).values(cost[:, np.newaxis])[:, 0]
+    aside = cost + world.discount * (world.rows @ values) - values[world.state_of]
+    return float(2 * world.horizon * np.abs(aside).max())
 
 
 def _check_uniform(
-    findings: Findings, facts: dict[str, Any], run: Any, sums: Sums, prices: Prices, visits: Floats
-) -> float:
-    """The bound of the uniform policy, and what it says about the premise."""
-    stated, world, problem = facts["regret"], run.world, run.problem
-    law = 1.0 / np.bincount(world.state_of)[world.state_of]
-    policy = Evaluated(world, problem, law, visits)
+    findings: Findings, facts: dict[str, Any], run: Any, sums: Sums, prices: Prices,
+    policy: Evaluated,
+) -> float:  # fmt: skip
+    """The bound of the policy that the premise is tested with, and what it says about it."""
+    stated, world = facts["regret"], run.world
     missed = float(np.abs(policy.residual).sum())
     findings.check(missed <= EXACT * world.horizon, "the visits of the uniform policy are others")
     derived = sums.terms(policy.expectations, prices)
@@ -278,6 +394,8 @@ def _check_uniform(
         computed <= NOTHING * max(1.0, world.horizon / LONG) * trivial,
         "the steps in contradiction do not refute a premise",
     )
+    inside = all(float(one.cost @ policy.visits) < one.limit for one in run.problem.budgets)
+    findings.check(inside, "a policy that breaks a budget cannot refute a premise")
     if records is None:
         raise Refused("steps are in contradiction, and none are recorded")
     offsets = np.concatenate([[0], np.cumsum(records.lengths)])
@@ -298,7 +416,7 @@ def _check_uniform(
 
 def _check_premises(
     findings: Findings, facts: dict[str, Any], run: Any, given: Premises,
-    bounds: tuple[float, float], about: list[str], shown: bool, visits: Floats,
+    bounds: tuple[float, float], about: list[str], shown: bool, random: Evaluated,
 ) -> None:  # fmt: skip
     """Names, outcomes, words and levels of what the bound rests on."""
     stated = facts["regret"]["premises"]
@@ -309,8 +427,9 @@ def _check_premises(
     least = NOTHING * max(1.0, run.world.horizon / LONG) * trivial
     failed = uniform - hidden <= least < possible and not shown
     if failed and not facts["valid"]:  # then the largest possible gap is that of bounded costs
-        failed = least < _largest_difference(run, visits)
-    rest = [OWN_COST, SAME_WORLD]
+        failed = least < _largest_difference(run, random)
+    with_budgets = bool(run.problem.budgets)
+    rest = [OWN_COST, SAME_WORLD, *([SAME_BUDGETS] if with_budgets else [])]
     rest += [FIXED_LENGTH] if "SoftRational" in given.declared else []
     others = list(facts["premises"]) if given.averages else []
     others = others or [one for one in facts["premises"] if one["name"] == STEPS_FOLLOW]
@@ -321,23 +440,25 @@ def _check_premises(
     for row, wanted in zip(stated[len(about) :], [*rest, *others], strict=True):
         findings.check(row == wanted, f"the premise {row.get('name')!r} is stated otherwise")
     for row, name in zip(stated, about, strict=False):
-        findings.equal("the name of a premise", row.get("name"), _name(name, given.declared[name]))
+        wanted = _name(name, given.declared[name], with_budgets=with_budgets)
+        findings.equal("the name of a premise", row.get("name"), wanted)
         outcome = "failed" if failed else TESTED if shown else "declared"
         findings.equal("its outcome", row.get("status"), outcome)
         level = None if outcome == "declared" else given.failure_probability
         findings.equal("its level", row.get("level"), level)
-        wanted = _contradiction(run, steps) if failed else _detail(uniform, trivial, possible)
+        tested_with = "a random policy" if with_budgets else "the uniform policy"
+        wanted = _detail(uniform, trivial, possible, tested_with)
+        wanted = _contradiction(run, steps) if failed else wanted
         untested = "" if failed or shown else UNTESTED
         findings.equal("its detail", row.get("detail"), f"{untested}{wanted}")
 
 
-def _largest_difference(run: Any, visits: Floats) -> float:
+def _largest_difference(run: Any, random: Evaluated) -> float:
     """What the costs of two policies differ by at most: 2 h times the largest advantage over the
-    uniform policy, in states that it visits."""
+    random policy, in states that it visits."""
     world, matrix = run.world, run.problem.matrix
-    law = 1.0 / np.bincount(world.state_of)[world.state_of]
-    values, largest = Chain(world, law).values(matrix), 0.0
-    visited = np.flatnonzero((law * visits[world.state_of]) > VISITED)
+    values, largest = Chain(world, random.policy).values(matrix), 0.0
+    visited = np.flatnonzero(random.visits > VISITED)
     for at in range(0, visited.size, BLOCK):
         some = visited[at : at + BLOCK]
         ahead = world.discount * (world.rows[some] @ values)
@@ -374,27 +495,31 @@ def _contradiction(run: Any, steps: list[list[int]]) -> str:
     )
 
 
-def _detail(uniform: float, trivial: float, possible: float) -> str:
+def _detail(uniform: float, trivial: float, possible: float, tested_with: str) -> str:
     doubt = ""
     if uniform < LITTLE * min(trivial, possible):
         doubt = ": little is left of the class, which suggests that too little regret is declared"
     return (
-        f"the records leave the uniform policy a regret of {uniform:.4g} at most, where bounded "
+        f"the records leave {tested_with} a regret of {uniform:.4g} at most, where bounded "
         f"costs allow {trivial:.4g}{doubt}; a false premise need not be found"
     )
 
 
-def _name(name: str, one: dict[str, Any]) -> str:
+def _name(name: str, one: dict[str, Any], *, with_budgets: bool) -> str:
+    priced = " and the prices of the budgets" if with_budgets else ""
     if name == "SoftRational":
         temperature = f"{number(one['temperature']):g}"
-        return f"the expert draws soft-optimal actions at temperature {temperature}"
+        within = f" for its own cost{priced}" if with_budgets else ""
+        return f"the expert draws soft-optimal actions at temperature {temperature}{within}"
     if name == "NearlyOptimal":
-        return f"the expert is within {number(one['regret']):g} of the optimum of its own cost"
+        within = " within the budgets" if with_budgets else ""
+        regret = f"{number(one['regret']):g}"
+        return f"the expert is within {regret} of the optimum of its own cost{within}"
     if not number(one["regret_per_step"]):
-        return "every recorded action is optimal for the expert's own cost"
+        return f"every recorded action is optimal for the expert's own cost{priced}"
     return (
         f"recorded actions cost at most {number(one['regret_per_step']):g} more than the best ones "
-        "on average, for the expert's own cost"
+        f"on average, for the expert's own cost{priced}"
     )
 
 
@@ -408,21 +533,29 @@ def _forced(run: Any) -> Ints:
         laws = abs(run.world.rows[here] - run.world.rows[to]).max(axis=1)
         costs = np.abs(dense(run.problem.matrix[here]) - dense(run.problem.matrix[to])).max(axis=1)
         differs = (dense(laws).ravel() > 0) | (costs > 0)
+        for budget in run.problem.budgets:
+            differs |= budget.cost[here] != budget.cost[to]
         choice[of_state[here][differs]] = True
     return np.flatnonzero(~choice[of_state])
 
 
-def _prices(arrays: Any, prefix: str, given: Premises, run: Any) -> Prices:
+def _prices(arrays: Any, prefix: str, sums: Sums) -> Prices:
+    given, run, floor = sums.premises, sums.run, 0.0
+    if run.problem.budgets:
+        floor = float(reals(arrays, f"{prefix}floor", 0))
     found = Prices(
         reals(arrays, f"{prefix}steps", 1, given.pairs.size),
         float(reals(arrays, f"{prefix}total", 0)),
         reals(arrays, f"{prefix}averages", 1, len(given.averages)),
         reals(arrays, f"{prefix}pairs", 1, run.world.num_pairs),
+        floor,
     )
     bound = np.delete(found.of_pairs, _forced(run))
-    parts = (found.of_steps, np.array([found.of_total]), found.of_averages, bound)
+    parts = (found.of_steps, np.array([found.of_total, floor]), found.of_averages, bound)
     if any((part < 0).any() for part in parts):
         raise Refused("a price is negative")
+    if not sums.bears_budgets(found):
+        raise Refused("prices of the budgets could make a bound larger than the one stated")
     return found
 
 

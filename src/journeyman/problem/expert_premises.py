@@ -217,12 +217,6 @@ def _refuse(problem: "Apprenticeship", one: ExpertPremise, name: str) -> None:
             "horizon than they do in an episode",
             "Declare NearlyOptimal(regret=...), which is about a whole episode",
         )
-    if isinstance(one, ABOUT_A_COST) and problem.constraints:
-        raise InvalidProblem(
-            f"{name} compares with the best policy of all, and there are budgets: an expert who "
-            "keeps them need not be near it",
-            "Leave out the budgets or expert_is",
-        )
 
 
 def _amount(name: str, value: Any, remedy: str) -> float:

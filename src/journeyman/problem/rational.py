@@ -50,11 +50,54 @@ expert whose own cost makes all policies alike is excluded with it.
     maximise <initial, V2> - <initial, V>  over (w, V) in K and E V2 <= Psi w
 
 whose prices of the last rows are mu. *Cost*: twice the states of the exact program.
+
+*Budgets* <mu, d_j> <= b_j. The expert is compared with the best policy that keeps them. That policy
+is a solution of a linear program, so there are prices xi >= 0 of the budgets with
+
+    least cost within the budgets  =  <initial, V> - <b, xi>,
+
+V the optimal values of the cost c_w + D xi. An expert who reaches it has <mu, c_w + D xi> =
+<initial, V> and what it leaves of a budget has no price: so every action that it takes in episodes
+of its own, drawn or not, has advantage zero under c_w + D xi. K is then a set of (w, xi, V): in its
+rows Psi w becomes Psi w + D xi and <initial, V> becomes <initial, V> - <b, xi>, and
+
+    xi >= 0,      low + Dlow xi <= V <= high + Dhigh xi,
+    floor <= <initial, V> - <b, xi>
+
+where column j of Dlow and Dhigh has the least and the largest values of d_j, and floor = <initial,
+low>, less T h log A for a soft-rational expert: its prices are those of its own problem, whose
+optimum is below the least cost by so much at most, and not above <initial, V> - <b, xi>.
+For a policy mu that is strictly inside all budgets the rows imply
+
+    <xi, b - D'mu>  <=  <mu, c_w> - floor
+
+so xi is bounded, and nothing has to be declared about it. Whatever xi >= 0 is, <initial, V> -
+<b, xi> is not above the least cost within the budgets: so
+
+    <mu, c_w> - least cost within the budgets  <=  R(policy) = max of <Psi' mu, w> - <initial, V> + <b, xi>
+
+for every policy, also one that breaks a budget, which may cost less than the best that keep them:
+R can be negative then. With alpha >= 0 the price of the floor, sig = (1 - alpha - sum tau) initial
+- E' y, and the bound above gets the term -alpha floor, if for every budget
+
+    (1 - alpha - sum tau) b - D' y - Dlow' sig+ + Dhigh' sig-  <=  0.
+
+Prices that miss this by a little are moved: adding delta mu to lam and delta to alpha, for mu
+strictly inside, leaves sig as it is and takes delta (b - D'mu) off. Where no such mu is known,
+alpha = 1 alone is what remains: what bounded costs imply.
+
+The random policy that the premise is tested with is then not the uniform one but a mixture of it
+with a policy well inside: its regret at a member of K is its advantage under c_w + D xi plus
+<xi, b - D'mu>, so R >= 0 again, and zero only where K holds nothing but costs under which all
+policies are alike, and xi = 0. A cost that a price cancels, as that of an expert who wants to use
+all of a budget, is not one of those. What an expert leaves of a budget is not in K: it is where
+`NearlyOptimal` is declared too, for its row bounds <xi, b - D'mu> of the expert.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,11 +106,13 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, read_only
 from journeyman.costs.cost_class import WeightSet
 from journeyman.errors import InvalidProblem
-from journeyman.policy import Policy, occupancy, plan
+from journeyman.policy import Occupancy, Policy, extract, occupancy, plan
+from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem.apprenticeship import Apprenticeship
-from journeyman.problem.bounds import least_cost_bound, plain_bound
+from journeyman.problem.bounds import least_cost_bound, plain_bound, priced_cost
 from journeyman.problem.cone_program import Cone, ConeModel, clarabel_settings, clarabel_solver
 from journeyman.problem.expert_premises import NearlyOptimal, Rational, SoftRational
+from journeyman.problem.reduced import within_all_budgets
 from journeyman.world import World
 
 EPSILON = float(np.finfo(float).eps)
@@ -89,7 +134,12 @@ LONG = 100.0
 SHOWN = 1e-9
 """Of what bounded costs allow: a smaller regret of the uniform policy shows no cost."""
 MISSED = 1e-3
-"""Of the uniform policy's regret: what a cost that is shown for a premise may miss."""
+"""Of the uniform policy's regret: what a cost that is shown for a premise may miss, and with
+budgets, by how much policies differ under it at least."""
+MOVES = 8
+"""Of prices, until they bear the budgets' rounding too."""
+KEPT = 0.5
+"""Of what a policy well inside the budgets leaves: as much is left by the random one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +163,8 @@ class RationalPrices:
     """tau, one for every estimate."""
     of_pairs: FloatArray
     """lam, of E V <= Psi w, one for every pair."""
+    of_floor: float = 0.0
+    """alpha, of the least cost that is possible within the budgets; 0 without budgets."""
 
     def repaired(self, forced: IntArray) -> "RationalPrices":
         """The same without infinite prices, and without negative ones but in `forced` pairs."""
@@ -121,6 +173,7 @@ class RationalPrices:
         return RationalPrices(
             _positive(self.of_steps), float(_positive(np.array([self.of_total]))[0]),
             _positive(self.of_averages), of_pairs,
+            float(_positive(np.array([self.of_floor]))[0]),
         )  # fmt: skip
 
 
@@ -137,6 +190,8 @@ class RegretBound:
     """<tau, radius>."""
     unseen: float
     """-<sig+, low> + <sig-, high>: what is left to values that no record shows."""
+    floor: float
+    """-alpha floor; 0 without budgets."""
     rounding: float
     flow: FloatArray
     """sig, per state."""
@@ -148,7 +203,8 @@ class RegretBound:
     @property
     def computed(self) -> float:
         """Without what rounding may hide, which grows with the prices."""
-        return float(self.under_worst_cost + self.declared + self.sampling + self.unseen)
+        known = self.under_worst_cost + self.declared + self.sampling
+        return float(known + self.unseen + self.floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +215,10 @@ class Member:
     values: FloatArray
     violation: float = 0.0
     """By how much, at most, a row of K is not met."""
+    prices: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """xi, of every budget."""
+    response: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """Prices of the budgets for the best policy under this cost, where one was looked for."""
 
 
 Found = tuple[RationalPrices, Member, FloatArray | None]
@@ -236,33 +296,75 @@ class RationalSet:
         return value_range(self.problem)
 
     @cached_property
+    def budget_range(self) -> tuple[FloatArray, FloatArray]:
+        """Dlow and Dhigh (budgets x states), proven: E Dlow <= D <= E Dhigh."""
+        world, columns = self.problem.world, self.problem.budget_matrix.T
+        shape = (columns.shape[0], world.num_states)
+        low = [_below(world, one, plan(world, one).values, 0) for one in columns]
+        high = [-_below(world, -one, plan(world, -one).values, 0) for one in columns]
+        return read_only(np.reshape(low, shape)), read_only(np.reshape(high, shape))
+
+    @cached_property
+    def floor(self) -> float:
+        """No policy costs less from the start, whatever w is; less what a soft-rational expert's
+        own optimum may be below that."""
+        problem, least = self.problem, float(self.problem.world.initial @ self.value_range[0])
+        soft = [one for one in problem.expert_is if isinstance(one, SoftRational)]
+        if not soft:
+            return least
+        actions = problem.world.pairs.max_actions
+        return least - soft[0].temperature * problem.effective_horizon * float(np.log(actions))
+
+    @cached_property
     def forced(self) -> IntArray:
         """The first pair of every state without a choice."""
         world, costs = self.problem.world, sparse.csr_array(self.problem.cost_matrix)
         first = world.pairs.offsets[:-1]
         of_state = first[world.pairs.states]
         differs = np.zeros(world.num_pairs)
-        for rows in (world.transition, costs):
+        for rows in (world.transition, costs, sparse.csr_array(self.problem.budget_matrix)):
             differs += abs(rows - rows[of_state]).sum(axis=1)
         return np.asarray(first[world.pairs.smallest(-differs) == 0])
 
     @cached_property
+    def random_policy(self) -> Policy:
+        """The policy that the premise is tested with: the uniform one, with budgets mixed with one
+        that is well inside all of them, where one was found."""
+        problem, world = self.problem, self.problem.world
+        uniform = Policy.uniform(world)
+        if not problem.constraints:
+            return uniform
+        inside, measure = within_all_budgets(problem), occupancy(world, uniform).measure
+        spare, left = -problem.overspending(inside), -problem.overspending(measure)
+        if spare.min() <= 0:
+            return uniform
+        lost = np.maximum(spare - left, (1 - KEPT) * spare)
+        share = float(np.min((1 - KEPT) * spare / lost))
+        return extract(world, (1 - share) * inside + share * measure)
+
+    @cached_property
+    def random_visits(self) -> Occupancy:
+        """Of the random policy."""
+        return occupancy(self.problem.world, self.random_policy)
+
+    @cached_property
+    def spare(self) -> FloatArray:
+        """What the random policy leaves of every budget; negative where it breaks it."""
+        return -self.problem.overspending(self.random_visits.measure)
+
+    @cached_property
     def uniform(self) -> FloatArray:
-        """Expectations of the policy that draws every action with equal probability."""
-        world = self.problem.world
-        visits = occupancy(world, Policy.uniform(world))
-        return np.asarray(visits.expectations(self.problem.basis))
+        """Expectations of the random policy, which without budgets is the uniform one."""
+        return np.asarray(self.random_visits.expectations(self.problem.basis))
 
     # What prices prove.
 
     def bound(self, expectations: FloatArray, prices: RationalPrices) -> RegretBound:
         """The bound that prices prove for a policy with these expectations."""
-        point, problem, world = prices.repaired(self.forced), self.problem, self.problem.world
-        y = -point.of_pairs
-        y[self.pairs] += point.of_steps + point.of_total * self.counts
-        low, high = self.value_range
+        point = self._bearing_budgets(prices.repaired(self.forced))
+        problem, (low, high) = self.problem, self.value_range
+        y, _, flow = self._flows(point)
         spent = float(point.of_averages.sum())
-        flow = (1.0 - spent) * world.initial - world.flow.apply(y)
         z = expectations - problem.cost_matrix.T @ y
         for tau, one in zip(point.of_averages, self.averages, strict=True):
             z = z - tau * one.values
@@ -274,9 +376,49 @@ class RationalSet:
         unseen = -(np.maximum(flow, 0.0) @ low) + np.maximum(-flow, 0.0) @ high
         return RegretBound(
             point, problem.cost_class.gap(np.asarray(z)), float(declared), float(sampling),
-            float(unseen), self._rounding(expectations, y, point, declared + sampling),
-            read_only(flow),
+            float(unseen), -point.of_floor * self.floor if point.of_floor else 0.0,
+            self._rounding(expectations, y, point, declared + sampling), read_only(flow),
         )  # fmt: skip
+
+    def _flows(self, point: RationalPrices) -> tuple[FloatArray, float, FloatArray]:
+        """y, the share 1 - alpha - sum tau of the start, and sig."""
+        world = self.problem.world
+        y = -point.of_pairs
+        y[self.pairs] += point.of_steps + point.of_total * self.counts
+        share = 1.0 - float(point.of_averages.sum()) - point.of_floor
+        return y, share, share * world.initial - world.flow.apply(y)
+
+    def _bearing_budgets(self, point: RationalPrices) -> RationalPrices:
+        """The same prices, moved until no price xi of a budget makes the bound larger."""
+        if not self.problem.constraints:
+            return replace(point, of_floor=0.0)
+        for _ in range(MOVES):
+            missed = self._missed_by_budgets(point)
+            if (missed <= 0).all():
+                return point
+            if not (self.spare > 0).all() or not np.isfinite(missed).all():
+                break
+            more = float(np.max(missed / self.spare)) * (1 + 8 * EPSILON)
+            point = replace(
+                point, of_pairs=point.of_pairs + more * self.random_visits.measure,
+                of_floor=point.of_floor + more,
+            )  # fmt: skip
+        none = [np.zeros_like(one) for one in (point.of_steps, point.of_averages, point.of_pairs)]
+        return RationalPrices(none[0], 0.0, none[1], none[2], 1.0)
+
+    def _missed_by_budgets(self, point: RationalPrices) -> FloatArray:
+        """By how much prices of budgets could make the bound larger, with more than rounding."""
+        problem, (low, high) = self.problem, self.budget_range
+        y, share, flow = self._flows(point)
+        missed = share * problem.limits - problem.budget_matrix.T @ y
+        missed += high @ np.maximum(-flow, 0.0) - low @ np.maximum(flow, 0.0)
+        mass, whole = float(np.abs(y).sum()), 2.0 - share
+        largest = np.maximum(np.abs(low), np.abs(high)).max(axis=1)
+        sizes = whole * np.abs(problem.limits) + mass * np.abs(problem.budget_matrix).max(axis=0)
+        sizes += (whole + 2.0 * mass) * largest
+        count = problem.world.num_pairs + problem.world.num_states + 16
+        hidden = EPSILON * count * sizes if mass or share else 0.0 * sizes
+        return np.asarray(missed + 4 * hidden)
 
     def _rounding(
         self, expectations: FloatArray, y: FloatArray, point: RationalPrices, paid: float
@@ -289,7 +431,7 @@ class RationalSet:
             sizes = sizes + tau * np.abs(one.values)
         largest = float(max(np.abs(end).max() for end in self.value_range))
         matched = problem.cost_class.largest_gap(-sizes, sizes)
-        flows = (1.0 + spent + 2.0 * mass) * largest
+        flows = (1.0 + spent + 2.0 * mass) * largest + point.of_floor * abs(self.floor)
         count = world.num_pairs + world.num_states + problem.num_costs + 16
         return float(EPSILON * count * (matched + flows + paid))
 
@@ -328,16 +470,24 @@ class RationalSet:
         """The regret of the best policy at a member of K: no policy has a smaller R, if the member
         is one; it is to within `member.violation`, the accuracy of the engine."""
         problem = self.problem
-        cost = problem.cost_of(member.weights)
+        prices = np.zeros(len(problem.constraints))
+        if member.response.size:
+            prices = member.response
+        cost = priced_cost(problem, member.weights, prices)
         best = least_cost_bound(problem.world, cost, plan(problem.world, cost).values)
-        return float(best - problem.world.initial @ member.values)
+        return float(best - prices @ problem.limits - self.least_cost(member))
+
+    def least_cost(self, member: Member) -> float:
+        """<initial, V> - <b, xi>."""
+        least = float(self.problem.world.initial @ member.values)
+        return least - float(member.prices @ self.problem.limits)
 
     def openness(self, member: Member) -> FloatArray:
-        """initial (V* - V) per state, at a member (w, V) of K that leaves much open and V* the
-        optimal values of c_w: what is unknown about the best that can be done from each start. A
-        demonstration from where it is largest promises most."""
+        """initial (V* - V) per state, at a member (w, xi, V) of K that leaves much open and V* the
+        optimal values of c_w + D xi: what is unknown about the best that can be done from each
+        start. A demonstration from where it is largest promises most."""
         problem = self.problem
-        best = plan(problem.world, problem.cost_of(member.weights)).values
+        best = plan(problem.world, priced_cost(problem, member.weights, member.prices)).values
         return np.asarray(problem.world.initial * np.maximum(best - member.values, 0.0))
 
     @cached_property
@@ -359,14 +509,23 @@ class RationalSet:
         return member if self.shows_a_cost(member, self._uniform_regret(member)) else None
 
     def _uniform_regret(self, member: Member) -> float:
-        return float(self.uniform @ member.weights - self.problem.world.initial @ member.values)
+        return float(self.uniform @ member.weights) - self.least_cost(member)
 
     def shows_a_cost(self, member: Member, regret: float) -> bool:
         """Whether a member of K at which policies have at least this regret shows that the premise
         is possible: it meets the rows of K up to a violation that is next to nothing of the regret
         also when it adds up over the horizon."""
-        allowed = MISSED * regret / self.problem.effective_horizon
-        return regret > SHOWN * plain_bound(self.problem, None) and member.violation <= allowed
+        horizon, shown = self.problem.effective_horizon, SHOWN * plain_bound(self.problem, None)
+        if regret <= shown or member.violation > MISSED * regret / horizon:
+            return False
+        return not self.problem.constraints or self._difference(member) >= MISSED * regret
+
+    def _difference(self, member: Member) -> float:
+        """What policies differ by at most under the cost of a member, from its advantages over the
+        random policy: with budgets a price alone may be what agrees with the records."""
+        cost = self.problem.cost_of(member.weights)[:, np.newaxis]
+        found = advantages(self.problem.world, self.random_policy, cost)
+        return 2 * self.problem.effective_horizon * float(np.abs(found).max())
 
     def contradiction(self, most_programs: int = 100) -> IntArray:
         """Positions of recorded pairs that refute the premise together: none of them can be left
@@ -427,13 +586,26 @@ def value_range(problem: Apprenticeship) -> tuple[FloatArray, FloatArray]:
     world, matrix = problem.world, problem.cost_matrix
     least, largest = -problem.cost_class.row_gaps(-matrix), problem.cost_class.row_gaps(matrix)
     low, high = plan(world, least).values, plan(world, largest).values
-    size = float(max(np.abs(low).max(), np.abs(high).max(), np.abs(largest).max(), 1e-300))
-    branches = int(np.diff(world.transition.indptr).max(initial=0))
-    slack = EPSILON * (branches + problem.num_costs + 16) * 4 * size
-    down = float(np.max(world.flow.adjoint(low) - least, initial=0.0)) + slack
     up = float(np.max(world.pairs.smallest(largest - world.flow.adjoint(high)), initial=0.0))
-    horizon = world.effective_horizon
-    return read_only(low - down * horizon), read_only(high + (up + slack) * horizon)
+    up += _value_slack(world, problem.num_costs, low, high, largest)
+    return (
+        read_only(_below(world, least, low, problem.num_costs)),
+        read_only(high + up * world.effective_horizon),
+    )
+
+
+def _below(world: World, cost: FloatArray, values: FloatArray, num_costs: int) -> FloatArray:
+    """Values moved down until E V <= cost, rounding included."""
+    down = float(np.max(world.flow.adjoint(values) - cost, initial=0.0))
+    down += _value_slack(world, num_costs, values, cost)
+    return values - down * world.effective_horizon
+
+
+def _value_slack(world: World, num_costs: int, *sizes: FloatArray) -> float:
+    """What rounding may hide in a row of E V <= cost."""
+    size = float(max(1e-300, *(np.abs(one).max() for one in sizes)))
+    branches = int(np.diff(world.transition.indptr).max(initial=0))
+    return EPSILON * (branches + num_costs + 16) * 4 * size
 
 
 @dataclass(frozen=True)
@@ -458,7 +630,8 @@ def cost_ranges(
     The scale of a cost shows nowhere in what its optimal policies do. So weights are given in units
     of what acting uniformly at random costs more than the best policy, or relative to the size of
     the weight of one cost whose sign is known. Ranges are over the costs of K under which the
-    uniform policy loses at least half of the most that it can lose under any of them.
+    uniform policy loses at least half of the most that it can lose under any of them. With budgets
+    their prices follow, and `RationalSet.random_policy` stands for the uniform one.
 
     Args:
         relative_to: the name of a cost: ranges are then of w_i/|w_j|.
@@ -476,20 +649,26 @@ def cost_ranges(
             "Declare more regret",
         )
     cone = _Cone.of(given)
+    rows = [cone.weight(at) for at in range(len(names))]
+    for budget, size in enumerate(problem.budget_units):
+        rows.append(cone.price(budget) * unit / size)
+    called = (*names, *(f"price of {one.name}" for one in problem.constraints))
     if relative_to is None:
-        found = [(low / unit, high / unit) for low, high in map(cone.ends, range(len(names)))]
-        return tuple(CostRange(name, *ends) for name, ends in zip(names, found, strict=True))
+        found = [(low / unit, high / unit) for low, high in map(cone.ends, rows)]
+        return tuple(CostRange(name, *ends) for name, ends in zip(called, found, strict=True))
     if relative_to not in names:
         raise InvalidProblem(f"there is no cost {relative_to!r}", f"Give one of {', '.join(names)}")
     base = names.index(relative_to)
-    sign = CostRange(relative_to, *cone.ends(base)).sign
+    sign = CostRange(relative_to, *cone.ends(rows[base])).sign
     if not sign:
         raise InvalidProblem(
             f"the sign of the weight of {relative_to!r} is not known",
             "Take a cost whose range does not hold 0",
         )
     scaled = cone.relative_to(base, sign)
-    return tuple(CostRange(name, *scaled.ends(at)) for at, name in enumerate(names))
+    return tuple(
+        CostRange(name, *scaled.ends(row)) for name, row in zip(called, rows, strict=True)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,17 +678,15 @@ class _Cone:
     chosen: WeightSet
     model: ConeModel
     normal: FloatArray
+    first_price: int
 
     @classmethod
     def of(cls, given: RationalSet) -> "_Cone":
         """Cut where the regret of the uniform policy is 1, in units of N."""
         problem, program = given.problem, _Program.of(given, given.uniform)
-        world, unit, chosen, model = problem.world, problem.cost_unit, program.chosen, program.model
-        regret = np.zeros(model.cost.size + 1)
-        regret[: chosen.size] = chosen.pulled(given.uniform) / unit
-        values = slice(chosen.size, chosen.size + world.num_states)
-        regret[values] = -_value_unit(world) * world.initial
-        regret[-1] = chosen.centre @ given.uniform / unit
+        unit, chosen, model = problem.cost_unit, program.chosen, program.model
+        regret = np.append(-model.cost, chosen.centre @ given.uniform / unit)
+        regret[program.variables["slack"]] = 0.0
         half = -regret
         half[-1] += given.uniform_bound.value / unit / 2
         exact, positive = np.zeros(regret.size), np.zeros(regret.size)
@@ -524,8 +701,14 @@ class _Cone:
                 np.zeros(model.right.size + 3), np.zeros(regret.size),
                 (*model.cones, (Cone.NONNEGATIVE, 3)),
             ),
-            regret,
+            regret, program.variables["prices"].start,
         )  # fmt: skip
+
+    def price(self, budget: int) -> FloatArray:
+        """xi_j as a linear function of the variables, in units of N over those of the budget."""
+        row = np.zeros(self.normal.size)
+        row[self.first_price + budget] = 1.0
+        return row
 
     def weight(self, cost: int) -> FloatArray:
         """w_i as a linear function of the variables."""
@@ -539,9 +722,9 @@ class _Cone:
         """The same cut where the weight of a cost is 1 in size."""
         return replace(self, normal=sign * self.weight(cost))
 
-    def ends(self, cost: int) -> tuple[float, float]:
-        """The least and the largest weight of a cost."""
-        found = [self._least(sign * self.weight(cost)) for sign in (1.0, -1.0)]
+    def ends(self, row: FloatArray) -> tuple[float, float]:
+        """The least and the largest value of a linear function, such as the weight of a cost."""
+        found = [self._least(sign * row) for sign in (1.0, -1.0)]
         return found[0], -found[1]
 
     def _least(self, objective: FloatArray) -> float:
@@ -560,8 +743,9 @@ class _Cone:
 class _Program:
     """The search over K in conic form, in units of the largest cost N of the class.
 
-    Variables are the v of the class (`WeightSet`), V, one slack for all rows of the expert at the
-    price CAP h, and V2 for the minimax policy. Values are in units of N sqrt(h), and the engine
+    Variables are the v of the class (`WeightSet`), V, xi, one slack for all rows of the expert at
+    the price CAP h, and V2 and prices of the budgets for the minimax policy. Prices of budgets are
+    in units of N over those of the budget. Values are in units of N sqrt(h), and the engine
     does not rescale the program: on grids of discount .99 it then takes 30 to 40 steps, and 60 to
     90 with values in units of N. Rescaled it takes as many, but is far more exact where K is next
     to nothing (`careful`).
@@ -571,6 +755,7 @@ class _Program:
     chosen: WeightSet
     model: ConeModel
     rows: dict[str, slice]
+    variables: dict[str, slice]
 
     def solved(self, tolerance: float, stop: Stop, *, careful: bool) -> Found:
         """What the engine finds."""
@@ -592,13 +777,17 @@ class _Program:
     def of(cls, given: RationalSet, expectations: FloatArray | None) -> "_Program":
         problem, world, unit = given.problem, given.problem.world, given.problem.cost_unit
         chosen = problem.cost_class.weight_set(problem.num_costs)
-        num_states = world.num_states
-        widths = {"weights": chosen.size, "values": num_states, "slack": 1}
+        num_states, num_budgets = world.num_states, len(problem.constraints)
+        widths = {"weights": chosen.size, "values": num_states, "prices": num_budgets, "slack": 1}
         if expectations is None:
-            widths["best"] = num_states
+            widths |= {"best": num_states, "response": num_budgets}
         rows, size = _Rows(widths), _value_unit(world)
         _add_expert(rows, given, chosen)
-        rows.add("values", -given.value_range[0] / (unit * size), values=-_identity(num_states))
+        if num_budgets:
+            _add_budgets(rows, given)
+        else:
+            low = -given.value_range[0] / (unit * size)
+            rows.add("values", low, values=-_identity(num_states))
         rows.add("slack", np.zeros(1), slack=-_identity(1))
         for name, sign, end, implied in (
             ("lower", -1.0, chosen.lower, chosen.implied_lower),
@@ -615,17 +804,19 @@ class _Program:
             right = np.concatenate([np.ones(1), np.zeros(chosen.size)])
             rows.add("ball", right, weights=sparse.vstack([top, -inverse], format="csr"))
             cones.append((Cone.SECOND_ORDER, chosen.size + 1))
+        limits = problem.limits / problem.budget_units
         cost = [
             np.zeros(chosen.size),
             size * world.initial,
+            -limits,
             np.array([CAP * world.effective_horizon]),
         ]
         if expectations is None:
-            cost.append(-size * world.initial)
+            cost += [-size * world.initial, limits]
         else:
             cost[0] = -chosen.pulled(expectations) / unit
         model = ConeModel(rows.matrix(), rows.right(), np.concatenate(cost), tuple(cones))
-        return cls(given, chosen, model, rows.places)
+        return cls(given, chosen, model, rows.places, rows.variables)
 
     def tilted(self, cost: FloatArray) -> "_Program":
         """With a cost per pair that the measure pays on top: E V2 <= Psi w + cost."""
@@ -635,8 +826,7 @@ class _Program:
 
     def without_objective(self) -> "_Program":
         """Only the slack has its price."""
-        cost = np.zeros_like(self.model.cost)
-        at = self.chosen.size + self.given.problem.world.num_states
+        cost, at = np.zeros_like(self.model.cost), self.variables["slack"]
         cost[at] = self.model.cost[at]
         return replace(self, model=replace(self.model, cost=cost))
 
@@ -659,32 +849,45 @@ class _Program:
         of_pairs[given.forced] -= prices("forced", given.forced.size)
         point = RationalPrices(
             of_steps, float(prices("total", 1)[0] / max(given.counts.sum(), 1.0)),
-            np.array(averages), of_pairs,
+            np.array(averages), of_pairs, float(prices("floor", 1)[0] / world.effective_horizon),
         )  # fmt: skip
-        v = np.nan_to_num(x[:size])
-        weights = problem.cost_class.admit(self.chosen.weights(self.chosen.admit(v)))
-        values = x[size : size + world.num_states] * (problem.cost_unit * _value_unit(world))
-        member = self._member(weights, np.nan_to_num(values))
+        x = np.nan_to_num(x)
+        weights = problem.cost_class.admit(self.chosen.weights(self.chosen.admit(x[:size])))
+        values = x[self.variables["values"]] * (problem.cost_unit * _value_unit(world))
+        of_budgets, response = (
+            np.maximum(x[self.variables[name]], 0.0) * problem.cost_unit / problem.budget_units
+            if name in self.variables
+            else np.zeros(0)
+            for name in ("prices", "response")
+        )
+        member = self._member(weights, values, of_budgets, response)
         measure = prices("measure", 0) if "measure" in self.rows else None
         return point, member, measure
 
-    def _member(self, weights: FloatArray, values: FloatArray) -> Member:
-        """The values moved down until E V <= Psi w holds; what the other rows then miss."""
+    def _member(
+        self, weights: FloatArray, values: FloatArray, prices: FloatArray, response: FloatArray
+    ) -> Member:
+        """The values moved down until E V <= Psi w + D xi holds; what the other rows then miss."""
         given, problem, world = self.given, self.given.problem, self.given.problem.world
-        advantage = problem.cost_of(weights) - world.flow.adjoint(values)
+        advantage = priced_cost(problem, weights, prices) - world.flow.adjoint(values)
         down = max(0.0, -float(advantage.min()))
         values = values - down * world.effective_horizon
         advantage = advantage + down
-        missed = [0.0, float(np.max(given.value_range[0] - values))]
+        least = float(world.initial @ values - prices @ problem.limits)
+        low = given.value_range[0] + prices @ given.budget_range[0]
+        missed = [0.0, float(np.max(low - values))]
+        missed += [given.floor - least] if problem.constraints else []
         missed += [float(np.max(advantage[given.forced], initial=0.0))]
         missed += [float(np.max(advantage[given.pairs] - given.limits, initial=0.0))]
         if np.isfinite(given.total) and given.counts.size:
             beyond = float(given.counts @ advantage[given.pairs]) - given.total
             missed += [beyond / float(given.counts.sum())]
         for one in given.averages:
-            excess = one.values @ weights - world.initial @ values
-            missed += [float(excess - given.regret - one.radius)]
-        return Member(read_only(weights), read_only(values), max(missed))
+            missed += [float(one.values @ weights - least - given.regret - one.radius)]
+        return Member(
+            read_only(weights), read_only(values), max(missed), read_only(prices),
+            read_only(response),
+        )  # fmt: skip
 
 
 class _Rows:
@@ -692,6 +895,10 @@ class _Rows:
 
     def __init__(self, widths: dict[str, int]) -> None:
         self.widths, self.count = widths, 0
+        ends = np.cumsum([0, *widths.values()]).tolist()
+        self.variables = {
+            name: slice(*between) for name, between in zip(widths, pairwise(ends), strict=True)
+        }
         self.places: dict[str, slice] = {}
         self._blocks: list[SparseMatrix] = []
         self._right: list[FloatArray] = []
@@ -715,36 +922,61 @@ class _Rows:
 
 
 def _add_expert(rows: _Rows, given: RationalSet, chosen: WeightSet) -> None:
-    """E V <= Psi w for V and V2, with equality for V where there is no choice, and the rows of what
-    is declared."""
+    """E V <= Psi w + D xi for V and V2, with equality for V where there is no choice, and the rows
+    of what is declared."""
     problem, world, unit = given.problem, given.problem.world, given.problem.cost_unit
     size = _value_unit(world)
     flow, costs = size * world.flow.matrix(), _lifted(problem, chosen) / unit
+    budgets = sparse.csr_array(problem.budget_matrix / problem.budget_units)
     fixed, shown = problem.cost_of(chosen.centre) / unit, given.pairs
-    rows.add("pairs", fixed, weights=-costs, values=flow)
+    rows.add("pairs", fixed, weights=-costs, values=flow, prices=-budgets)
     if "best" in rows.widths:
-        rows.add("measure", fixed, weights=-costs, best=flow)
+        rows.add("measure", fixed, weights=-costs, best=flow, response=-budgets)
+
+    def advantage(at: IntArray) -> dict[str, SparseMatrix]:
+        return {"weights": costs[at], "values": -flow[at], "prices": budgets[at]}
+
     if given.forced.size:
         at = given.forced
-        rows.add("forced", -fixed[at], weights=costs[at], values=-flow[at])
+        rows.add("forced", -fixed[at], **advantage(at))
     some = np.isfinite(given.limits)
     if some.any():
         at, less = shown[some], sparse.csr_array(-np.ones((int(some.sum()), 1)))
         right = given.limits[some] / unit - fixed[at]
-        rows.add("steps", right, weights=costs[at], values=-flow[at], slack=less)
+        rows.add("steps", right, **advantage(at), slack=less)
     minus = sparse.csr_array([[-1.0]])
     if np.isfinite(given.total) and given.total > 0:
         shares = given.counts / given.counts.sum()
         mixed = sparse.csr_array(shares[np.newaxis])
         right = np.array([given.total / given.counts.sum() / unit - shares @ fixed[shown]])
-        together = {"weights": mixed @ costs[shown], "values": -(mixed @ flow[shown])}
+        together = {name: mixed @ rows_of for name, rows_of in advantage(shown).items()}
         rows.add("total", right, **together, slack=minus)
     scale = unit * world.effective_horizon
     for number, one in enumerate(given.averages):
         right = np.array([given.regret + one.radius - chosen.centre @ one.values]) / scale
         lifted = sparse.csr_array(chosen.pulled(one.values)[np.newaxis] / scale)
         start = sparse.csr_array(-size / world.effective_horizon * world.initial[np.newaxis])
-        rows.add(f"average {number}", right, weights=lifted, values=start, slack=minus)
+        paid = sparse.csr_array(problem.limits[np.newaxis] / problem.budget_units)
+        rows.add(
+            f"average {number}", right, weights=lifted, values=start,
+            prices=paid / world.effective_horizon, slack=minus,
+        )  # fmt: skip
+
+
+def _add_budgets(rows: _Rows, given: RationalSet) -> None:
+    """What bounds values and prices of budgets, which are none of them negative."""
+    problem, world, unit = given.problem, given.problem.world, given.problem.cost_unit
+    size, horizon = _value_unit(world), given.problem.world.effective_horizon
+    for name in ("prices", "response"):
+        if name in rows.widths:
+            count = rows.widths[name]
+            rows.add(f"signs of {name}", np.zeros(count), **{name: -_identity(count)})
+    least = sparse.csr_array((given.budget_range[0] / problem.budget_units[:, np.newaxis] / size).T)
+    low = -given.value_range[0] / (unit * size)
+    rows.add("values", low, values=-_identity(world.num_states), prices=least)
+    start = sparse.csr_array(-size / horizon * world.initial[np.newaxis])
+    paid = sparse.csr_array(problem.limits[np.newaxis] / problem.budget_units / horizon)
+    rows.add("floor", np.array([-given.floor / unit / horizon]), values=start, prices=paid)
 
 
 def _value_unit(world: World) -> float:

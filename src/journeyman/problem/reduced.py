@@ -213,7 +213,12 @@ class SinglePenalty(Penalty):
 
 
 def common_slack(problem: Apprenticeship) -> float:
-    """By how much one measure stays within every budget, by multiplicative weights over budgets.
+    """By how much `within_all_budgets` stays within every budget."""
+    return float(-problem.overspending(within_all_budgets(problem)).max())
+
+
+def within_all_budgets(problem: Apprenticeship) -> FloatArray:
+    """A measure that stays well within every budget, by multiplicative weights over budgets.
 
     Each round plans against the budgets that are worst off; the average of the occupancies is an
     occupancy, so what is returned is attained by a policy, if not the best there is.
@@ -225,19 +230,21 @@ def common_slack(problem: Apprenticeship) -> float:
             "Give ExactPenalty(slack=...): by how much some policy stays within them",
         )
     world, D = problem.world, problem.budget_matrix
-    scale = np.abs(D).max(axis=0) * world.effective_horizon + np.finfo(float).tiny
+    scale = problem.budget_units * world.effective_horizon
     weights = np.ones(len(problem.constraints))
-    total, best, warm = np.zeros(world.num_pairs), -np.inf, None
+    total, found, best, warm = np.zeros(world.num_pairs), np.zeros(0), -np.inf, None
     for count in range(1, SLACK_ROUNDS + 1):
         warm = plan(world, D @ (weights / scale), warm_start=warm)
         total += occupancy(world, warm.policy).measure
         spare = -problem.overspending(total / count)
-        best = max(best, float(spare.min()))
-        weights = np.exp(-spare / scale * np.sqrt(count) * 4)
+        if spare.min() > best:
+            found, best = total / count, float(spare.min())
+        urgent = -spare / scale * np.sqrt(count) * 4
+        weights = np.exp(urgent - urgent.max())
         weights /= weights.sum()
         if len(weights) == 1:
             break
-    return best
+    return found
 
 
 @dataclass(frozen=True, eq=False)

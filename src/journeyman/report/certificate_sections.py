@@ -453,10 +453,20 @@ def regret(data: ReportData, prefix: str) -> Section | None:
         for term, row in zip(terms, rows, strict=True)
     ]
     claim = " ".join(regret_in_words(data.certificate))
+    words = {
+        "compared": "uniform policy", "random": "acting uniformly at random", "within": "",
+        "and_prices": "", "breaking": "",
+    }  # fmt: skip
+    if data.certificate.problem.constraints:
+        words = {
+            "compared": "random policy", "random": "a random policy", "within": " within the budgets",
+            "and_prices": " and prices of the budgets",
+            "breaking": " (a policy that breaks a budget may cost less)",
+        }  # fmt: skip
     return Section(
         "regret", "Under the expert's own cost",
         {
-            "claim": _written(claim), "terms": named, "sum": last,
+            **words, "claim": _written(claim), "terms": named, "sum": last,
             "uniform": uniform, "trivial": trivial, **_known_costs(data, f"{prefix}weights"),
             "rows": [
                 _premise_row(data.certificate, one)

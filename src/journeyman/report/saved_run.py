@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -44,7 +44,7 @@ from journeyman.demonstrations import (
     MonteCarlo,
 )
 from journeyman.errors import InvalidFile, InvalidInput, InvalidPolicy
-from journeyman.policy import Policy
+from journeyman.policy import Policy, extract
 from journeyman.problem import Apprenticeship, Budget, Forward, Witness
 from journeyman.problem.bounds import ProvenRanges
 from journeyman.problem.expert_premises import premise_from
@@ -149,9 +149,10 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
     path = place / "evidence.npz"
     _, duals = load_arrays(path, "evidence", INPUT_VERSION)
     parts = (take(path, duals, name) for name in ("cost_weights", "values", "budget_prices"))
+    problem = _problem(place, DEMONSTRATIONS in facts["inputs"])
     return Certificate(
         **_claims(facts),
-        problem=_problem(place, DEMONSTRATIONS in facts["inputs"]),
+        problem=problem,
         policy=Policy.load(place / "policy.npz"),
         gap_on_data=number(facts["gap_on_data"]),
         budgets=tuple(
@@ -172,7 +173,7 @@ def _certificate(place: Path, facts: dict[str, Any]) -> Certificate:
         least_possible=number(facts["least_possible"]),
         left_out=tuple(facts["left_out"]),
         ranges=_ranges(duals),
-        regret=_regret(place, facts["regret"]),
+        regret=_regret(place, problem.world, facts["regret"]),
     )
 
 
@@ -195,7 +196,7 @@ def _claims(facts: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _regret(place: Path, facts: dict[str, Any] | None) -> Regret | None:
+def _regret(place: Path, world: World, facts: dict[str, Any] | None) -> Regret | None:
     """What was claimed about the regret, with the prices that prove it."""
     if facts is None:
         return None
@@ -207,16 +208,23 @@ def _regret(place: Path, facts: dict[str, Any] | None) -> Regret | None:
             take(path, arrays, f"{prefix}{name}")
             for name in ("steps", "total", "averages", "pairs")
         )
-        return RationalPrices(steps, float(total), averages, pairs)
+        floor = take(path, arrays, f"{prefix}floor") if "budget_low" in arrays else 0.0
+        return RationalPrices(steps, float(total), averages, pairs, float(floor))
 
-    example = None
+    example, budget_range, tested_with = None, None, None
     if "weights" in arrays:
         example = Member(take(path, arrays, "weights"), take(path, arrays, "values"))
+    if "budget_low" in arrays:
+        budget_range = (take(path, arrays, "budget_low"), take(path, arrays, "budget_high"))
+        tested_with = extract(world, take(path, arrays, "uniform_law"))
+        if example is not None:
+            example = replace(example, prices=take(path, arrays, "prices"))
     return Regret(
         _terms(facts), _terms({"terms": facts["uniform_terms"]}), number(facts["trivial_bound"]),
         _premises(facts), facts["failure_probability"], prices(""), prices("uniform_"),
         (take(path, arrays, "low"), take(path, arrays, "high")), example,
         tuple((int(episode), int(step)) for episode, step in facts["contradiction"]),
+        None, budget_range, tested_with,
     )  # fmt: skip
 
 

@@ -8,7 +8,9 @@ program is solved in the form
 
     maximise <initial, V2> - <initial, V>   over (w, V) in K,  E V2 <= Psi w
 
-and the policy is read off the prices of its last rows.
+and the policy is read off the prices of its last rows. With budgets <mu, d_j> <= b_j the policy
+keeps them, and is compared with policies that do: both values become <initial, V> - <b, xi>, for
+the cost Psi w + D xi with prices xi >= 0 of their own.
 
 R is decided by the worst cost alone, and many policies are about as good against it. So a second
 stage minimises R + share <mu, c> for the cost c of a point well inside of K, the largest share of a
@@ -19,15 +21,18 @@ policy was half as large in experiments, for a bound .4 % above the least
 Guarantee. The bound returned is added up for the returned policy from prices; the lower bound is
 the regret of the best policy at one member of K, which is in K to within `violation`. OPTIMAL means
 that the least bound, of the first stage, is above it by at most `tolerance` times
-2N/(1 - discount).
+2N/(1 - discount), and that budgets are kept as exactly.
 
 Cost. Two rows per pair, two variables per state and one per cost, solved twice: two to three times
 the exact program's time at 64 x 64 states with 64 costs, the test of the premise included. Where
 the premise is refuted, R is zero for every policy and says nothing; the exact program is solved in
-its place, and the log says so.
+its place, and the log says so. So it is where no policy was found that is strictly inside all the
+budgets: nothing bounds their prices then.
 
 Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", 2000, for the rows of K;
-Syed and Schapire, "A game-theoretic approach to apprenticeship learning", 2007, for the game.
+Syed and Schapire, "A game-theoretic approach to apprenticeship learning", 2007, for the game;
+Schlaginhaufen and Kamgarpour, "Identifiability and generalizability in constrained inverse
+reinforcement learning", 2023, for experts within known budgets.
 """
 
 import time
@@ -54,6 +59,12 @@ TILTS = (1.0, 0.3, 0.1)
 REFUTED = (
     "no cost under which policies differ agrees with the premise about the expert's cost, "
     "estimated expectations taken at their values, so the exact program was solved without it"
+)
+
+
+NOT_INSIDE = (
+    "no policy was found that is strictly inside all the budgets, so their prices have no bound and "
+    "the exact program was solved without the premise about the expert's cost"
 )
 
 
@@ -99,14 +110,15 @@ class RationalProgram:
         averages = (Average(problem.target, 0.0),)
         given = RationalSet.of(problem, averages, self.failure_probability)
         built = time.perf_counter()
+        if problem.constraints and not (given.spare > 0).all():
+            return self._plainly(problem, watch, NOT_INSIDE)
         settings: dict[str, Any] = {"tolerance": SHARE * self.tolerance, "stop": watch.report}
         with watch.engine():
             least = _candidate(given, given.solved(None, **settings))
         lower = given.least_regret(least.member)
         known = watch.must_stop or given.shows_a_cost(least.member, lower)
         if not known and given.is_refuted:
-            plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
-            return replace(plainly, log=f"{REFUTED}\n{plainly.log}")
+            return self._plainly(problem, watch, REFUTED)
         allowed = self.tolerance * problem.gap_scale
         if least.bound - lower > allowed and not watch.must_stop:  # the quick search can fall short
             with watch.engine():
@@ -117,18 +129,27 @@ class RationalProgram:
         best = least
         if self.slack and not watch.must_stop:
             best = self._second_stage(given, least, settings, watch)
-        close = least.bound - lower <= allowed
+        member = least.member
+        witness = best_witness(problem, member.weights, member.response)
+        solution = Solution.of(problem, best.policy, witness)
+        close = least.bound - lower <= allowed and self._keeps_budgets(problem, solution)
         status = Status.OPTIMAL if close else Status.INACCURATE
         if watch.must_stop:
             status = watch.stop_status
-        member = least.member
-        witness = best_witness(problem, member.weights, np.zeros(0))
         found = RegretSolution(best.bound, lower, member.weights, member.violation)
         return Answer(
-            problem, status, _engine(), Solution.of(problem, best.policy, witness),
-            Details(regret=found),
+            problem, status, _engine(), solution, Details(regret=found),
             build_seconds=built - started, solve_seconds=time.perf_counter() - built,
         )  # fmt: skip
+
+    def _plainly(self, problem: Apprenticeship, watch: Watch, why: str) -> Answer:
+        """The exact program, and why."""
+        plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
+        return replace(plainly, log=f"{why}\n{plainly.log}")
+
+    def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
+        sizes = 2 * problem.budget_units * problem.world.effective_horizon
+        return bool((solution.overspending <= self.tolerance * sizes).all())
 
     def _second_stage(
         self, given: RationalSet, least: "Candidate", settings: dict[str, Any], watch: Watch
