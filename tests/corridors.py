@@ -100,11 +100,14 @@ def high_up(states, actions):
     return (np.asarray(states) >= 5).astype(float)[:, np.newaxis]
 
 
+def high_costs():
+    return jm.CostFunctions(high_up, ["high up"], lowest=0, highest=1)
+
+
 def made(world_bug=None, feature_bug=None):
     """World, costs and features, each with a promise to break."""
     world = Corridor(world_bug)
-    costs = jm.CostFunctions(high_up, ["high up"], lowest=0, highest=1)
-    return {"world": world, "costs": costs, "features": Columns(world, feature_bug)}
+    return {"world": world, "costs": high_costs(), "features": Columns(world, feature_bug)}
 
 
 class Choosing:

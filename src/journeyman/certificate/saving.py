@@ -73,7 +73,7 @@ from journeyman.demonstrations import (
 from journeyman.errors import InvalidFile, InvalidInput, InvalidProblem
 from journeyman.policy import Policy, occupancy
 from journeyman.policy.acting import AnyPolicy
-from journeyman.policy.function_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy, SoftFeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import described
@@ -104,6 +104,7 @@ CLAIMS = (
 """Of `Certificate.to_dict`: what is written, and checked."""
 CSR = ("data", "indices", "indptr")
 TABLE = ("probabilities", "offsets")
+OVER_FEATURES = {"features": FeaturePolicy, "soft features": SoftFeaturePolicy}
 
 
 def save_run(
@@ -455,7 +456,7 @@ def _coded_problem(certificate: Certificate) -> tuple[dict[str, Any], dict[str, 
 def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> dict[str, Any]:
     """The form of a policy; its arrays go into `arrays`, what is code into `index` or is refused.
 
-    features     coefficients, and features by reference
+    features     coefficients, and features by reference; "soft features" likewise
     mixture      weights, and every candidate that has weight
     table        the probabilities of an explicit policy
     reference    nothing: the policy itself is code
@@ -463,10 +464,11 @@ def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> d
     if index.holds(policy):
         index.add(name, policy)
         return {"form": "reference"}
-    if isinstance(policy, FeaturePolicy):
-        index.add(f"features of the {name}", policy.features)
-        arrays[f"coefficients of the {name}"] = policy.coefficients
-        return {"form": "features"}
+    for form, kind in OVER_FEATURES.items():
+        if isinstance(policy, kind):
+            index.add(f"features of the {name}", policy.features)
+            arrays[f"coefficients of the {name}"] = policy.coefficients
+            return {"form": form}
     if isinstance(policy, MixturePolicy):
         arrays[f"weights of the {name}"] = policy.weights
         members = [
@@ -563,9 +565,9 @@ def _policy(
     path, form = place / POLICY, stated["form"]
     if form == "reference":
         return parts[name]
-    if form == "features":
+    if form in OVER_FEATURES:
         coefficients = take(path, arrays, f"coefficients of the {name}")
-        return FeaturePolicy(parts[f"features of the {name}"], coefficients)
+        return OVER_FEATURES[form](parts[f"features of the {name}"], coefficients)
     if form == "table":
         law, offsets = (take(path, arrays, f"{word} of the {name}") for word in TABLE)
         return Policy(law, Pairs(offsets, arrays.get(f"action numbers of the {name}")))

@@ -288,7 +288,11 @@ TESTED_STEPS = 1 << 16
 BATCHES, BATCH_WALKS = 16, 8
 """Of the test that walks are independent of one another."""
 OWN = "journeyman."
-POLICIES = {"FeaturePolicy": "features", "Policy": "table", "MixturePolicy": "mixture"}
+POLICIES = {
+    "FeaturePolicy": "features", "SoftFeaturePolicy": "soft features", "Policy": "table",
+    "MixturePolicy": "mixture",
+}  # fmt: skip
+OVER_FEATURES = ("features", "soft features")
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,8 +390,8 @@ def _policy_bytes(
     kind = form["form"]
     if kind == "reference":
         yield from [None] if parts is None else _made_bytes(parts[name])
-    elif kind == "features":
-        yield b"features\n" + real_bytes(run.numbers("coefficients", name))
+    elif kind in OVER_FEATURES:
+        yield kind.encode() + b"\n" + real_bytes(run.numbers("coefficients", name))
     elif kind == "table":
         offsets = run.arrays[f"offsets of the {name}"]
         law = real_bytes(run.numbers("probabilities", name))
@@ -404,8 +408,8 @@ def _made_bytes(policy: Any) -> Iterator[bytes]:
     """A policy as code made it."""
     kinds = [one.__name__ for one in type(policy).__mro__ if one.__module__.startswith(OWN)]
     kind = next((POLICIES[one] for one in kinds if one in POLICIES), "code")
-    if kind == "features":
-        yield b"features\n" + real_bytes(policy.coefficients)
+    if kind in OVER_FEATURES:
+        yield kind.encode() + b"\n" + real_bytes(policy.coefficients)
     elif kind == "table":
         yield b"table\n" + real_bytes(policy.per_pair) + whole_bytes(policy.pairs.offsets)
     elif kind == "mixture":

@@ -4,6 +4,7 @@ from journeyman.policy.acting import StatePolicy as StatePolicy
 from journeyman.policy.function_policy import FeaturePolicy as FeaturePolicy
 from journeyman.policy.function_policy import FunctionPolicy as FunctionPolicy
 from journeyman.policy.function_policy import RulePolicy as RulePolicy
+from journeyman.policy.function_policy import SoftFeaturePolicy as SoftFeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy as MixturePolicy
 from journeyman.policy.observation_policy import NetworkPolicy as NetworkPolicy
 from journeyman.policy.observation_policy import ObservationPolicy as ObservationPolicy

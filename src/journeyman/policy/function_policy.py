@@ -1,10 +1,11 @@
 """Policies that are asked state by state; nothing about them has the length of the state space.
 
-| class            | the law of a state comes from                         |
-|------------------|-------------------------------------------------------|
-| `FunctionPolicy` | a function of states that returns laws                |
-| `RulePolicy`     | a function of states that returns actions             |
-| `FeaturePolicy`  | a combination of features, u = Phi theta              |
+| class               | the law of a state comes from                              |
+|---------------------|------------------------------------------------------------|
+| `FunctionPolicy`    | a function of states that returns laws                     |
+| `RulePolicy`        | a function of states that returns actions                  |
+| `FeaturePolicy`     | a combination of features, u = Phi theta                   |
+| `SoftFeaturePolicy` | a Q-function over features, the more likely the less it is |
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from journeyman.arrays import (
     FloatArray,
@@ -183,18 +185,8 @@ class PairFeatures(Protocol):
     def rows(self, states: IntArray, actions: IntArray) -> SparseMatrix: ...
 
 
-@dataclass(frozen=True, eq=False, init=False, repr=False)
-class FeaturePolicy(Predicting):
-    """The policy of coefficients over features, evaluated state by state.
-
-        pi(a | x) = u+(x, a) / sum_b u+(x, b),   u = Phi theta,   uniform where that sum is zero
-
-    Nothing is stored: asking for a state costs the rows of its pairs.
-
-    Args:
-        features: rows at pairs, such as `features.factored(...)`.
-        coefficients: theta.
-    """
+class _OverFeatures(Predicting):
+    """A policy of coefficients, one for each column of some features."""
 
     features: PairFeatures
     coefficients: FloatArray
@@ -210,19 +202,76 @@ class FeaturePolicy(Predicting):
     def num_actions(self) -> int:
         return self.features.world.num_actions
 
+    def rows(self, states: ArrayLike) -> SparseMatrix:
+        """Of Phi, for all pairs of given states, state by state."""
+        asked = np.asarray(states, dtype=np.int64).ravel()
+        count = self.num_actions
+        return self.features.rows(np.repeat(asked, count), np.tile(np.arange(count), asked.size))
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.coefficients.size} coefficients over {self.features!r})"
+        )
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class FeaturePolicy(_OverFeatures):
+    """The policy of coefficients over features, evaluated state by state.
+
+        pi(a | x) = u+(x, a) / sum_b u+(x, b),   u = Phi theta,   uniform where that sum is zero
+
+    Nothing is stored: asking for a state costs the rows of its pairs.
+
+    Args:
+        features: rows at pairs, such as `features.factored(...)`.
+        coefficients: theta.
+    """
+
     def measure(self, states: IntArray, actions: IntArray) -> FloatArray:
         """u at given pairs."""
         return np.asarray(self.features.rows(states, actions) @ self.coefficients)
 
     def probabilities(self, states: ArrayLike) -> FloatArray:
         """(len(states) x actions) laws."""
-        asked = np.asarray(states, dtype=np.int64).ravel()
-        count = self.num_actions
-        pairs = np.repeat(asked, count), np.tile(np.arange(count), asked.size)
-        positive = np.maximum(self.measure(*pairs), 0.0).reshape(-1, count)
+        measure = np.asarray(self.rows(states) @ self.coefficients)
+        positive = np.maximum(measure, 0.0).reshape(-1, self.num_actions)
         total = positive.sum(axis=1, keepdims=True)
-        uniform = np.full(positive.shape, 1 / count)
+        uniform = np.full(positive.shape, 1 / self.num_actions)
         return np.asarray(np.divide(positive, total, out=uniform, where=total > 0))
 
-    def __repr__(self) -> str:
-        return f"FeaturePolicy({self.coefficients.size} coefficients over {self.features!r})"
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class SoftFeaturePolicy(_OverFeatures):
+    """The softmax of a Q-function over features, evaluated state by state.
+
+        pi(a | x) ~ exp(-Q(x, a)),      Q(x, a) = sum_j phi_j(x, a) theta_j / sum_j phi_j(x, a)
+
+    where the columns phi_j are nonnegative measures and Q is zero where all of them are: a mean of
+    coefficients, weighted by the shares that the columns have in a pair.
+
+    Args:
+        features: rows at pairs, such as `features.factored(...)`.
+        coefficients: theta.
+    """
+
+    def probabilities(self, states: ArrayLike) -> FloatArray:
+        """(len(states) x actions) laws."""
+        return self.law_of(column_shares(self.rows(states)))
+
+    def law_of(self, shares: SparseMatrix) -> FloatArray:
+        """The same where the shares of the columns in the pairs are at hand."""
+        Q = np.asarray(shares @ self.coefficients)
+        above = Q.reshape(-1, self.num_actions)
+        powers = np.exp(above.min(axis=1, keepdims=True) - above)
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def column_shares(rows: SparseMatrix) -> SparseMatrix:
+    """Rows of nonnegative columns, each divided by its sum; zeros stay.
+
+    >>> column_shares(sparse.csr_array([[1.0, 3.0], [0.0, 0.0]])).toarray().tolist()
+    [[0.25, 0.75], [0.0, 0.0]]
+    """
+    total = np.asarray(rows.sum(axis=1)).ravel()
+    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    return sparse.csr_array(sparse.diags_array(inverse) @ rows)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from journeyman.policy import Policy
-from journeyman.policy.function_policy import FeaturePolicy
+from journeyman.policy.function_policy import FeaturePolicy, SoftFeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.world import World
 
@@ -89,8 +89,8 @@ class _Content:
 
 
 def _policy(content: _Content, policy: Any) -> None:
-    if isinstance(policy, FeaturePolicy):
-        content.word("features")
+    if isinstance(policy, FeaturePolicy | SoftFeaturePolicy):
+        content.word("features" if isinstance(policy, FeaturePolicy) else "soft features")
         content.real(policy.coefficients)
     elif isinstance(policy, Policy):
         content.word("table")

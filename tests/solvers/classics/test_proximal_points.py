@@ -1,15 +1,23 @@
-"""Proximal points: the dual and its gradient, exact steps, the catalogue, records alone."""
+"""Proximal points: the dual and its gradient, exact steps, bounds, the catalogue, records alone,
+worlds of callables."""
 
 from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 
 import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
-from journeyman.solvers.classics.proximal_point_imitation import LogisticBellman
+from corridors import Columns, Corridor, high_costs
+from journeyman.solvers.classics.proximal_point_imitation import (
+    LogisticBellman,
+    Seen,
+    _ExplicitSteps,
+    _SteppedSteps,
+)
 from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
@@ -21,7 +29,8 @@ NEAR = 0.01
 
 def dual_of(problem, eta=1.0, alpha=0.4, features=None):
     world = problem.world
-    return LogisticBellman(problem, features, world.transition, world.initial, eta, alpha)
+    seen = Seen(world.pairs, world.transition, world.initial, problem.cost_matrix, features)
+    return LogisticBellman(problem, seen, eta, alpha)
 
 
 def uniform(problem):
@@ -83,6 +92,23 @@ def test_the_catalogue_is_solved_within_forty_steps(name, kind):
     assert answer.lower_bound <= least + 1e-7 * problem.gap_scale
 
 
+@pytest.mark.parametrize("inner", [2, 15, 500], ids=lambda count: f"{count} inner iterations")
+@pytest.mark.parametrize("kind", [jm.InfinityBall(), jm.Simplex()], ids=lambda one: one.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_policy_is_as_near_as_its_steps_say(seed, kind, inner):
+    """Whatever L-BFGS has left open: the errors that were measured are part of the bound."""
+    problem = random_problem(seed, kind, shape=Shape.DENSE)
+    least = jm.solve(problem, jm.LinearProgram()).value
+    with Watch("test", lambda event: None, None) as watch:
+        steps = _ExplicitSteps(replace(SOLVER, inner_iterations=inner), problem, watch)
+        for _ in range(6):
+            steps.advance()
+            left, slack = steps.least_gap - least, 1e-7 * problem.gap_scale
+            assert left <= steps.regret + slack
+            if inner == 500:
+                assert steps.regret <= steps.promise + 0.01 * problem.gap_scale
+
+
 def test_steps_never_lose_what_was_found():
     problem, events = solved_problem("garnet", jm.Simplex()), []
     jm.solve(problem, replace(SOLVER, max_iterations=6), observer=events.append)
@@ -124,8 +150,129 @@ def test_they_keep_the_promises_of_solvers():
     jm.testing.check_solver(replace(OFFLINE, inner_iterations=30), seeds=1, trajectories=5)
 
 
+class EveryPair(jm.features.DrawnFeatures):
+    """A column for every pair."""
+
+    def __init__(self, world):
+        self.world, self.num_features = world, world.num_states * world.num_actions
+
+    def rows(self, states, actions):
+        places = self.world.num_actions * np.asarray(states) + np.asarray(actions)
+        table = sparse.eye_array(self.num_features, format="csr") / (1 - self.world.discount)
+        return sparse.csr_array(table[places])
+
+    def draw(self, rng, count):
+        drawn = rng.integers(self.num_features, size=count)
+        return drawn // self.world.num_actions, drawn % self.world.num_actions
+
+
+def stepped_grid():
+    """An explicit world that is asked by callables only, so that the truth is known."""
+    world, basis, expert = jm.gallery.grid(5, macro_cells=2)
+    visits = jm.occupancy(world, expert).expectations(basis)
+    return jm.Apprenticeship(world, basis, jm.ExpertExpectation(visits))
+
+
+def in_the_corridor():
+    return jm.Apprenticeship(Corridor(), high_costs(), jm.ExpertExpectation([3.0]))
+
+
+def stepped(problem, **settings):
+    """The solver with a coefficient for every pair."""
+    given = {"samples": 2000, "max_iterations": 5} | settings
+    return replace(SOLVER, features=EveryPair(problem.world), **given)
+
+
+def table_of(problem, policy):
+    """A policy of a stepped world as a table of the explicit one."""
+    law = policy.probabilities(np.arange(problem.world.num_states))
+    return jm.Policy(law.ravel(), problem.world.pairs.offsets)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_steps_of_drawn_pairs_come_near_the_exact_optimum(seed):
+    problem = stepped_grid()
+    answer = jm.solve(problem, stepped(problem), seed=seed)
+    true = problem.gap(table_of(problem, answer.policy))
+    assert true <= 3 * NEAR * problem.gap_scale  # the least gap is 0, at random .24 of the scale
+    assert problem.gap(jm.Policy.uniform(problem.world)) > 0.1 * problem.gap_scale
+    assert answer.value == pytest.approx(true, abs=0.05 * problem.gap_scale)
+    assert answer.lower_bound == 0.0
+    assert answer.work.environment_steps > 5 * 2000
+
+
+def test_drawn_pairs_have_the_shares_of_the_occupancy():
+    problem = stepped_grid()
+    with Watch("test", lambda event: None, None) as watch:
+        steps = _SteppedSteps(stepped(problem, samples=100_000), problem, watch)
+        steps.advance()  # to a policy that is not even
+        states, actions = steps.walked(steps.best)
+    pairs = problem.world.pairs
+    found = np.bincount(pairs.index(states, actions), minlength=len(pairs)) / states.size
+    visits = jm.occupancy(problem.world, table_of(problem, steps.best))
+    assert np.abs(found - visits.measure / problem.effective_horizon).sum() < 0.05
+
+
+def test_what_was_drawn_is_the_dual_of_its_own_laws():
+    """A step that has met every pair knows the laws, whichever numbers it has given to states."""
+    problem = stepped_grid()
+    with Watch("test", lambda event: None, None) as watch:
+        steps = _SteppedSteps(stepped(problem, samples=30_000), problem, watch)
+    drawn = LogisticBellman(problem, steps.seen, 1.0, 0.4)
+    own = LogisticBellman(
+        problem, steps.seen._replace(laws=problem.world.transition, costs=problem.cost_matrix),
+        1.0, 0.4,
+    )  # fmt: skip
+    point = np.random.default_rng(0).uniform(-0.5, 0.5, drawn.start().size)
+    one, other = (dual.value(point, steps.shares, steps.law) for dual in (drawn, own))
+    assert one[0] == pytest.approx(other[0], rel=1e-12)
+    np.testing.assert_allclose(one[1], other[1], rtol=1e-9, atol=1e-12)
+
+
+def test_in_a_world_of_callables_the_policy_is_certified_saved_and_audited(tmp_path):
+    world = jm.certificate.Reference("corridors:Corridor")
+    features = jm.certificate.Reference("corridors:Columns", world=world)
+    costs = jm.certificate.Reference("corridors:high_costs")
+    expert = jm.certificate.Reference("corridors:Tables", shared=False)
+    demos = jm.record(world.made, expert.made, trajectories=100, horizon=60, seed=0)
+    problem = jm.Apprenticeship(world.made, costs.made, demos)
+    solver = replace(SOLVER, features=features.made, max_iterations=4)
+    answer, same = (jm.solve(problem, solver, seed=3) for _ in range(2))
+    assert np.array_equal(answer.policy.coefficients, same.policy.coefficients)
+    assert answer.status is jm.Status.STEP_LIMIT
+    certificate = jm.certify(problem, answer, evaluation=jm.Rollouts(500, 60))
+    assert certificate.valid
+    certificate.save(tmp_path, code=[costs, features])
+    audit = jm.audit(tmp_path, trust_code=True)
+    assert audit.passed, audit
+    assert audit.complete, audit
+    loaded = jm.certificate.load_policy(tmp_path, trust_code=True)
+    states = np.arange(7)
+    assert np.array_equal(loaded.probabilities(states), answer.policy.probabilities(states))
+
+
+def test_a_world_of_callables_needs_features_of_callables():
+    problem = in_the_corridor()
+    answer = jm.solve(problem, stepped(problem, max_iterations=8), seed=1)
+    at_random = jm.solve(problem, stepped(problem, max_iterations=1, inner_iterations=1), seed=1)
+    assert answer.value < 0.05 * problem.gap_scale < at_random.value
+    with pytest.raises(jm.errors.InvalidProblem, match="EXPLICIT"):
+        jm.solve(problem, SOLVER)
+    with pytest.raises(jm.errors.InvalidSolver, match="features"):
+        replace(OFFLINE, features=Columns(problem.world))
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"step": 0.0}, {"inner_iterations": 0}, {"accuracy": 0.0}, {"features": 1}], ids=str
+    "wrong",
+    [
+        {"samples": 0},
+        {"seed": -1},
+        {"step": 0.0},
+        {"inner_iterations": 0},
+        {"accuracy": 0.0},
+        {"features": 1},
+    ],
+    ids=str,
 )
 def test_wrong_hyperparameters_are_refused(wrong):
     with pytest.raises(jm.errors.InvalidSolver, match=next(iter(wrong))):
