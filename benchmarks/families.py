@@ -9,7 +9,10 @@ with the limit.
 Peers of `Simplex` are asked for the least gap only, not for the surplus. Rows are printed with the
 worst ratio first.
 
-    python -m benchmarks.families --sizes 1024 4096 --families garnet grid --half held-back
+    python -m benchmarks.families --sizes 1024 4096 --families garnet grid
+    python -m benchmarks.families --half held-back --draw 3
+
+Who has seen a held-back half takes a draw that nobody has seen.
 """
 
 import argparse
@@ -46,15 +49,47 @@ Numbers = dict[str, Any]
 
 
 class Draft:
-    """What families draw from: a generator, a size, and which half is made."""
+    """What families draw from: a generator, a size, which half is made, and which draw of it.
 
-    def __init__(self, name: str, size: int, half: str) -> None:
-        self.size, self.held_back = size, half == "held-back"
-        seed = [ord(letter) for letter in name] + [size, int(self.held_back)]
-        self.rng = np.random.default_rng(seed)
+    The held-back half can be drawn again and again: draw 0 has fixed discounts and numbers of
+    costs, draw k > 0 has random ones from around those of both halves, the same at every size.
+    """
+
+    def __init__(self, name: str, size: int, half: str, draw: int = 0) -> None:
+        self.size, self.held_back, self.draw = size, half == "held-back", draw
+        letters, again = [ord(letter) for letter in name], [draw] if draw else []
+        self.rng = np.random.default_rng([*letters, size, int(self.held_back), *again])
+        self._parameters = np.random.default_rng([*letters, draw])
 
     def pick(self, development: Any, held_back: Any) -> Any:
         return held_back if self.held_back else development
+
+    def discount(self, development: float, held_back: float) -> float:
+        """A draw: 1 - discount between half the smaller and twice the larger of both, but the
+        discount from .9 to .9999."""
+        ends = [1 - development, 1 - held_back]
+        drawn = 1 - self._between(max(min(ends) / 2, 1e-4), min(2 * max(ends), 0.1))
+        return round(drawn, 6) if self.draw else float(self.pick(development, held_back))
+
+    def count(self, development: int, held_back: int, most: int = sys.maxsize) -> int:
+        """A draw: between two thirds of the smaller and one and a half times the larger."""
+        ends = [development, held_back]
+        drawn = max(2, round(self._between(min(ends) / 1.5, 1.5 * max(ends))))
+        return min(drawn, most) if self.draw else int(self.pick(*ends))
+
+    def share(self, development: float, held_back: float) -> float:
+        """A draw: as far beyond either as they are apart."""
+        apart = abs(development - held_back)
+        least, most = min(development, held_back) - apart, max(development, held_back) + apart
+        drawn = float(self._parameters.uniform(least, most))
+        return drawn if self.draw else float(self.pick(development, held_back))
+
+    def seed(self, development: int, held_back: int) -> int:
+        return 1000 * self.draw + int(self.pick(development, held_back))
+
+    def _between(self, least: float, most: float) -> float:
+        """Any size between them is equally likely."""
+        return float(np.exp(self._parameters.uniform(np.log(least), np.log(most))))
 
 
 # Worlds: transitions with one row per pair, all states with the same actions
@@ -220,33 +255,38 @@ def mixed(draft: Draft, states: int) -> Array:
 
 def grid(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft)
-    costs = one_hot(side, draft.pick(8, 6))
-    return problem_of(draft, transition, costs, draft.pick(0.99, 0.98), episodes=100)
+    costs = one_hot(side, draft.count(8, 6, side))
+    return problem_of(draft, transition, costs, draft.discount(0.99, 0.98), episodes=100)
 
 
 def grid_perturbed(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft)
-    costs = one_hot(side, draft.pick(4, 5))
-    return problem_of(draft, transition, costs, draft.pick(0.95, 0.97), noise=0.1)
+    costs = one_hot(side, draft.count(4, 5, side))
+    return problem_of(draft, transition, costs, draft.discount(0.95, 0.97), noise=0.1)
 
 
 def grid_many_costs(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft)
-    costs = one_hot(side, draft.pick(16, 22))
-    return problem_of(draft, transition, costs, draft.pick(0.95, 0.9), episodes=100)
+    costs = one_hot(side, draft.count(16, 22, side))
+    return problem_of(draft, transition, costs, draft.discount(0.95, 0.9), episodes=100)
 
 
 def grid_far_sighted(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft)
-    costs = one_hot(side, draft.pick(4, 3))
-    return problem_of(draft, transition, costs, draft.pick(0.9999, 0.9995), noise=0.05)
+    costs = one_hot(side, draft.count(4, 3, side))
+    return problem_of(draft, transition, costs, draft.discount(0.9999, 0.9995), noise=0.05)
 
 
 def grid_euclidean(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft)
-    costs = smooth(draft, side, draft.pick(128, 96))
+    costs = smooth(draft, side, draft.count(128, 96))
     return problem_of(
-        draft, transition, costs, draft.pick(0.9, 0.95), noise=0.1, cost_class=jm.EuclideanBall()
+        draft,
+        transition,
+        costs,
+        draft.discount(0.9, 0.95),
+        noise=0.1,
+        cost_class=jm.EuclideanBall(),
     )
 
 
@@ -255,8 +295,8 @@ def walls(draft: Draft) -> jm.Apprenticeship:
     blocked = [(row, column) for column in (side // 3, 2 * side // 3) for row in range(side)
                if abs(row - side // 2) > side // 16]  # fmt: skip
     example = jm.gallery.grid(
-        side, macro_cells=draft.pick(6, 5), discount=draft.pick(0.99, 0.995), walls=blocked,
-        initial=[side // 2, side // 2], seed=draft.pick(0, 1),
+        side, macro_cells=draft.count(6, 5), discount=draft.discount(0.99, 0.995), walls=blocked,
+        initial=[side // 2, side // 2], seed=draft.seed(0, 1),
     )  # fmt: skip
     world, basis, expert = example
     seen = jm.occupancy(world, expert).expectations(basis)
@@ -266,81 +306,90 @@ def walls(draft: Draft) -> jm.Apprenticeship:
 
 def torus(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft, around=True)
-    costs = smooth(draft, side, draft.pick(12, 20))
+    costs = smooth(draft, side, draft.count(12, 20))
     start = mixed(draft, side * side)
-    return problem_of(draft, transition, costs, draft.pick(0.97, 0.99), initial=start, noise=0.1)
+    return problem_of(
+        draft, transition, costs, draft.discount(0.97, 0.99), initial=start, noise=0.1
+    )
 
 
 def torus_budget(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft, around=True)
-    costs = smooth(draft, side, draft.pick(6, 10))
-    return problem_of(draft, transition, costs, draft.pick(0.98, 0.96), noise=0.05, budget=True)
+    costs = smooth(draft, side, draft.count(6, 10))
+    return problem_of(draft, transition, costs, draft.discount(0.98, 0.96), noise=0.05, budget=True)
 
 
 def layered(draft: Draft) -> jm.Apprenticeship:
     transition = layered_laws(draft, layers=16)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(8, 12))
-    return problem_of(draft, transition, costs, draft.pick(0.95, 0.9), noise=0.05)
+    costs = dense_costs(draft, transition.shape[0], draft.count(8, 12))
+    return problem_of(draft, transition, costs, draft.discount(0.95, 0.9), noise=0.05)
 
 
 def garnet_sparse(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=3, branches=2)
-    cost = draft.rng.integers(draft.pick(8, 16), size=transition.shape[0])
+    cost = draft.rng.integers(draft.count(8, 16), size=transition.shape[0])
     costs = sparse.csr_array((np.ones(cost.size), (np.arange(cost.size), cost)))
-    return problem_of(draft, transition, costs, draft.pick(0.9, 0.95), episodes=100)
+    return problem_of(draft, transition, costs, draft.discount(0.9, 0.95), episodes=100)
 
 
 def garnet_dense(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(16, 12))
-    return problem_of(draft, transition, costs, draft.pick(0.99, 0.98), noise=0.05)
+    costs = dense_costs(draft, transition.shape[0], draft.count(16, 12))
+    return problem_of(draft, transition, costs, draft.discount(0.99, 0.98), noise=0.05)
 
 
 def garnet_many_costs(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(64, 96))
-    return problem_of(draft, transition, costs, draft.pick(0.95, 0.96), noise=0.05)
+    costs = dense_costs(draft, transition.shape[0], draft.count(64, 96))
+    return problem_of(draft, transition, costs, draft.discount(0.95, 0.96), noise=0.05)
 
 
 def garnet_most_costs(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=3, branches=4)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(512, 400))
-    return problem_of(draft, transition, costs, draft.pick(0.9, 0.93), noise=0.05)
+    costs = dense_costs(draft, transition.shape[0], draft.count(512, 400))
+    return problem_of(draft, transition, costs, draft.discount(0.9, 0.93), noise=0.05)
 
 
 def garnet_single(draft: Draft) -> jm.Apprenticeship:
-    transition = random_laws(draft, actions=4, branches=draft.pick(10, 8))
-    costs = dense_costs(draft, transition.shape[0], draft.pick(8, 10))
+    transition = random_laws(draft, actions=4, branches=draft.count(10, 8))
+    costs = dense_costs(draft, transition.shape[0], draft.count(8, 10))
     start = single(draft.size, 0)
-    return problem_of(draft, transition, costs, draft.pick(0.95, 0.97), initial=start, noise=0.1)
+    return problem_of(
+        draft, transition, costs, draft.discount(0.95, 0.97), initial=start, noise=0.1
+    )
 
 
 def garnet_euclidean(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(16, 24))
+    costs = dense_costs(draft, transition.shape[0], draft.count(16, 24))
     return problem_of(
-        draft, transition, costs, draft.pick(0.95, 0.97), noise=0.1, cost_class=jm.EuclideanBall()
+        draft,
+        transition,
+        costs,
+        draft.discount(0.95, 0.97),
+        noise=0.1,
+        cost_class=jm.EuclideanBall(),
     )
 
 
 def garnet_simplex(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(16, 10))
+    costs = dense_costs(draft, transition.shape[0], draft.count(16, 10))
     return problem_of(
-        draft, transition, costs, draft.pick(0.95, 0.9), noise=0.05, cost_class=jm.Simplex()
+        draft, transition, costs, draft.discount(0.95, 0.9), noise=0.05, cost_class=jm.Simplex()
     )
 
 
 def garnet_budget(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.pick(8, 16))
-    return problem_of(draft, transition, costs, draft.pick(0.95, 0.98), noise=0.05, budget=True)
+    costs = dense_costs(draft, transition.shape[0], draft.count(8, 16))
+    return problem_of(draft, transition, costs, draft.discount(0.95, 0.98), noise=0.05, budget=True)
 
 
 def queue(draft: Draft) -> jm.Apprenticeship:
-    transition, side = queue_laws(draft, arrivals=draft.pick(0.4, 0.45))
-    costs = smooth(draft, side, draft.pick(8, 6))
-    return problem_of(draft, transition, costs, draft.pick(0.99, 0.98), noise=0.1)
+    transition, side = queue_laws(draft, arrivals=draft.share(0.4, 0.45))
+    costs = smooth(draft, side, draft.count(8, 6))
+    return problem_of(draft, transition, costs, draft.discount(0.99, 0.98), noise=0.1)
 
 
 def replacement(draft: Draft) -> jm.Apprenticeship:
@@ -348,12 +397,12 @@ def replacement(draft: Draft) -> jm.Apprenticeship:
     wear = np.repeat(np.sum(np.divmod(np.arange(side * side), side), axis=0) / (2 * side), 3)
     action = np.tile(np.arange(3), side * side)
     costs = np.column_stack([wear, wear**2, action == 1, action == 2]).astype(float)
-    return problem_of(draft, transition, costs, draft.pick(0.99, 0.95), episodes=100)
+    return problem_of(draft, transition, costs, draft.discount(0.99, 0.95), episodes=100)
 
 
 def roads(draft: Draft) -> jm.Apprenticeship:
     example = jm.gallery.road_network(
-        draft.size, discount=draft.pick(0.99, 0.98), seed=draft.pick(0, 1)
+        draft.size, discount=draft.discount(0.99, 0.98), seed=draft.seed(0, 1)
     )
     world, basis, expert = example
     seen = jm.occupancy(world, expert).expectations(basis)
@@ -363,16 +412,16 @@ def roads(draft: Draft) -> jm.Apprenticeship:
 
 def grid_simplex(draft: Draft) -> jm.Apprenticeship:
     transition, side = lattice(draft)
-    costs = smooth(draft, side, draft.pick(12, 8))
+    costs = smooth(draft, side, draft.count(12, 8))
     return problem_of(
-        draft, transition, costs, draft.pick(0.95, 0.97), noise=0.1, cost_class=jm.Simplex()
+        draft, transition, costs, draft.discount(0.95, 0.97), noise=0.1, cost_class=jm.Simplex()
     )
 
 
 def icu(draft: Draft) -> jm.Apprenticeship:
-    example = jm.gallery.icu_sepsis(discount=draft.pick(0.99, 0.97))
+    example = jm.gallery.icu_sepsis(discount=draft.discount(0.99, 0.97))
     world, basis, expert = example
-    demos = jm.record(world, expert, trajectories=300, horizon=100, seed=draft.pick(0, 1))
+    demos = jm.record(world, expert, trajectories=300, horizon=100, seed=draft.seed(0, 1))
     return jm.Apprenticeship(
         world, basis,
         jm.ExpertExpectation.from_demonstrations(
@@ -400,15 +449,19 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES, help="numbers of states")
     parser.add_argument("--families", nargs="*", default=list(FAMILIES), help="(or how they begin)")
     parser.add_argument("--half", choices=HALVES, default=HALVES[0])
+    parser.add_argument("--draw", type=int, default=0, help="of the held-back half, 0 is fixed")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for a peer")
     parser.add_argument("--own-limit", type=float, default=OWN_LIMIT, help="seconds for journeyman")
     parser.add_argument("--keep", type=Path, help="file of finished runs of peers")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.draw and options.half != "held-back":
+        parser.error("--draw is for --half held-back")
     if options.measure:
         (name,), (size,) = options.families, options.sizes
-        print(json.dumps(measure(options.measure, name, size, options.half, options.limit)))
+        draft = Draft(name, size, options.half, options.draw)
+        print(json.dumps(measure(options.measure, name, draft, options.limit)))
         return
     print(describe_machine())
     asked = set(options.families)
@@ -446,10 +499,13 @@ def print_growth(rows: Sequence[Numbers]) -> None:
 
 def row_of(name: str, size: int, options: argparse.Namespace) -> Numbers:
     """Everybody's run of one instance."""
-    own = measure(OURS, name, size, options.half, options.own_limit)
+    own = measure(OURS, name, Draft(name, size, options.half, options.draw), options.own_limit)
     runs = {OURS: own} | {who: run_of(who, name, size, options) for who in options.peers}
-    seconds = {who: run.get("seconds", options.limit) for who, run in runs.items()}
+    seconds = {who: min(run.get("seconds", np.inf), options.limit) for who, run in runs.items()} | {
+        OURS: own.get("seconds", np.nan)
+    }
     best = min((seconds[who] for who in options.peers), default=np.nan)
+    ended = own.get("outcome", "").startswith("OPTIMAL")
     differences = [
         abs(run["value"] - own["value"]) / own["scale"]
         for who, run in runs.items()
@@ -458,7 +514,7 @@ def row_of(name: str, size: int, options: argparse.Namespace) -> Numbers:
     return {
         "name": name, "size": own["states"] if name == "icu" else size,
         "seconds": seconds, "runs": runs,
-        "ratio": best / own.get("seconds", options.own_limit), "limit": options.limit,
+        "ratio": best / (own["seconds"] if ended else options.own_limit), "limit": options.limit,
         "differs": max(differences, default=np.nan),
     }  # fmt: skip
 
@@ -482,6 +538,7 @@ def line_of(row: Numbers) -> str:
 def run_of(who: str, name: str, size: int, options: argparse.Namespace) -> Numbers:
     """A peer's in a fresh process, or from the file of finished runs."""
     key = [who, name, size, options.half, options.limit]
+    key += [options.draw] if options.draw else []
     if options.keep is not None and options.keep.exists():
         for line in options.keep.read_text().splitlines():
             known, numbers = json.loads(line)
@@ -489,7 +546,8 @@ def run_of(who: str, name: str, size: int, options: argparse.Namespace) -> Numbe
                 return dict(numbers)
     command = [
         sys.executable, "-m", "benchmarks.families", "--families", name, "--sizes", str(size),
-        "--half", options.half, "--limit", str(options.limit), "--measure", who,
+        "--half", options.half, "--limit", str(options.limit),
+        "--draw", str(options.draw), "--measure", who,
     ]  # fmt: skip
     environment = os.environ | dict.fromkeys(THREADS, "1")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -505,11 +563,11 @@ def run_of(who: str, name: str, size: int, options: argparse.Namespace) -> Numbe
     return numbers
 
 
-def measure(who: str, name: str, size: int, half: str, limit: float) -> Numbers:
+def measure(who: str, name: str, draft: Draft, limit: float) -> Numbers:
     """One run in this process; a peer that needs more than its limit is ended by the system."""
-    problem = FAMILIES[name](Draft(name, size, half))
+    problem = FAMILIES[name](draft)
     problem.target, problem.gap_scale  # noqa: B018, whoever solves needs them
-    small = FAMILIES[name](Draft(name, SMALL, half))
+    small = FAMILIES[name](Draft(name, SMALL, HALVES[draft.held_back], draft.draw))
     if who == "CVXPY":
         import cvxpy  # noqa: F401
     elif who == OURS:

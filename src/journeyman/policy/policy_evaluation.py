@@ -431,6 +431,8 @@ ENTRY_BYTES = 12
 """A number and its row in a sparse factor."""
 FACTOR_EFFORT = 600
 """Of an evaluation, from which on the factor of a narrow world is quicker."""
+FAR = 500.0
+"""The horizon from which on a factor is quicker for a single start measure, too."""
 ACCEPTED = 10.0
 """A column may miss its wanted residual by this factor before it is solved again."""
 
@@ -522,7 +524,8 @@ class Chains:
             return substituted(system, starts, transposed=True)
         transposed = chosen.T.tocsr()
         block = np.ascontiguousarray(starts.reshape(self.world.num_states, -1))
-        if self.direct and (block.shape[1] > 1 or is_small(chosen)):
+        many = block.shape[1] > 1 or self.world.effective_horizon > FAR
+        if self.direct and (many or is_small(chosen)):
             found = self._factor(choice).solve(block, trans="T")
         else:
             found = self._krylov(transposed, block, accuracy)

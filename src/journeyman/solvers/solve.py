@@ -44,8 +44,6 @@ FEW_COSTS = 64.0
 """Columns take longer with more costs, by so much as an interior point may be larger then."""
 MANY_COSTS = 200
 """Beyond, smoothing takes long even in a small world, and dense equations are quicker there."""
-FAR_SIGHTED = 2_000.0
-"""The horizon beyond which columns take longer, too."""
 CELLS = 8
 """States per cost, below which sparse costs are soonest eliminated with their states, as general
 engines do."""
@@ -169,11 +167,11 @@ def default_solver(problem: Apprenticeship, *, limited: bool = False) -> Choice:
 
     | world                           | pairs   | interior point | columns     |
     |---------------------------------|---------|----------------|-------------|
-    | grid 64x64, .99, 64 costs       | 16,384  | 0.35           | 0.74        |
-    | grid 64x64, .95, 16 costs       | 16,384  | 0.06           | 0.13        |
-    | torus 64x64, .97, 12 costs      | 16,384  | 0.30           | 0.38        |
-    | road network, .99, 4 costs      | 14,000  | 0.16           | 0.19        |
-    | one start, walls, 64x64, .99    | 16,000  | 0.20           | 0.27        |
+    | grid 64x64, .99, 64 costs       | 16,384  | 0.23           | 0.69        |
+    | grid 64x64, .95, 16 costs       | 16,384  | 0.07           | 0.14        |
+    | torus 64x64, .97, 12 costs      | 16,384  | 0.42           | 0.35        |
+    | road network, .99, 4 costs      | 14,000  | 0.15           | 0.14        |
+    | one start, walls, 64x64, .99    | 16,000  | 0.23           | 0.23        |
     | grid 96x96, .99, 64 costs       | 36,864  | 2.2            | 1.2         |
     | torus 96x96, .97, 12 costs      | 36,864  | 1.5            | 0.63        |
     | grid 128x128, .99, 64 costs     | 65,536  | 4.0            | 1.8         |
@@ -231,7 +229,6 @@ def _by_structure(problem: Apprenticeship) -> Choice:
     tilts = has_second_stage(problem) and constant_surplus(problem) is None
     many = problem.basis.num_costs > MANY_COSTS
     larger = SECOND_STAGE if tilts else 1.0 if narrow else DENSE
-    larger = max(larger, world.effective_horizon / FAR_SIGHTED)
     if (narrow or tilts or many) and _suits_a_band(problem, larger):
         kind = "narrow world" if narrow else "second stage" if tilts else "world with many costs"
         return Choice(BandedProgram(tolerance=tolerance), f"a {kind}, {pairs} pairs")

@@ -47,8 +47,8 @@ SKETCH = 8
 STEPS = 200
 """Iterations of a plan."""
 ROUGH, INEXACT = 1.0, 0.1
-"""Share of the gap between the bounds that an inexact policy may cost the lower bound: at first, and
-when the bound can gain by it."""
+"""Share of the gap between the bounds that an inexact policy may cost the lower bound: at first,
+and when the bound can gain by it."""
 MASTER_SHARE, ROUGHEST = 0.1, 0.5
 """The master is solved to this share of the gap between the bounds, and at least to the latter."""
 TABLE_BYTES = 2**27

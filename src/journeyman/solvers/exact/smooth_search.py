@@ -85,7 +85,12 @@ OVERSHOT = 0.5
 BETTER = 0.7
 """Nor is it when the weights then miss less than this share."""
 PLAN_STEPS = 10
-CHUNK_BYTES = 2**26
+CHUNK_BYTES, KEPT_BYTES = 2**26, 2**29
+"""Of what a state's costs lead to: more than the former is handled in pieces, and kept, up to the
+latter, in single precision, which the curvature needs no more than."""
+SETTLED = 1e-6
+"""States in which one action has all but this probability add nothing to the curvature."""
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,9 +434,14 @@ class Model:
         self.costs, self.steps = search.costs[self.pairs], world.continuation[self.pairs]
         surprise = (point.values - table @ point.dual) / point.temperature
         self.surprise = self.discount * (self.steps @ surprise)
-        self._kept: FloatArray | None = None
-        if 8 * self.pairs.size * table.shape[1] <= CHUNK_BYTES:
-            self._kept = self._ahead(slice(None))
+        self._kept: Array | None = None
+        entries = self.pairs.size * table.shape[1]
+        if 4 * entries <= KEPT_BYTES:
+            single = 8 * entries > CHUNK_BYTES
+            kept = np.empty((self.pairs.size, table.shape[1]), np.float32 if single else float)
+            for rows in np.array_split(np.arange(self.pairs.size), 1 + 8 * entries // CHUNK_BYTES):
+                kept[rows] = self._computed(rows)
+            self._kept = kept
 
     def answer(self, temperature: float, goal: float, most: int) -> FloatArray:
         """Coordinates of the weights that solve the model, up to `goal`."""
@@ -488,32 +498,31 @@ class Model:
         return np.asarray(self.point.difference + self.costs.T @ moved + onwards)
 
     def _curvature(self, law: FloatArray, temperature: float) -> FloatArray:
-        """sum_x d(x) Cov(Q(x, .))/t, some states at a time."""
+        """sum_x d(x) Cov(Q(x, .))/t over the states that are undecided, some at a time."""
         from journeyman.policy.system_kernels import centre_rows
 
         size = self.table.shape[1]
         curvature = np.zeros((size, size))
-        ends = np.append(self.first, self.pairs.size)
-        begin = 0
-        while begin < self.first.size:
-            end = self._end_of_chunk(begin, ends)
-            rows = slice(ends[begin], ends[end])
-            Q = self._ahead(rows)
-            centred = np.empty_like(Q)
-            weights = np.sqrt(self.mass[rows] * law[rows] / temperature)
-            centre_rows(Q, ends[begin : end + 1] - ends[begin], law[rows], weights, centred)
-            curvature += centred.T @ centred
+        undecided = 1 - np.maximum.reduceat(law, self.first) > SETTLED if law.size else self.first
+        rows = np.flatnonzero(undecided[self.group])
+        heads = np.flatnonzero(np.diff(self.group[rows], prepend=-1))
+        weights = np.sqrt(self.mass[rows] * law[rows] / temperature)
+        width, begin = max(1, CHUNK_BYTES // (8 * size)), 0
+        while begin < heads.size:
+            end = max(begin + 1, int(np.searchsorted(heads, heads[begin] + width)))
+            ends = np.append(heads, rows.size)[begin : end + 1]
+            part = slice(ends[0], ends[-1])
+            Q = self._ahead(rows[part])
+            centre_rows(Q, ends - ends[0], law[rows[part]], weights[part], Q)
+            curvature += Q.T @ Q
             begin = end
         return curvature
 
-    def _end_of_chunk(self, begin: int, ends: IntArray) -> int:
-        if self._kept is not None:
-            return self.first.size
-        width = max(1, CHUNK_BYTES // (8 * self.table.shape[1]))
-        return max(begin + 1, int(np.searchsorted(ends, ends[begin] + width, side="right")) - 1)
-
-    def _ahead(self, rows: slice) -> FloatArray:
+    def _ahead(self, rows: IntArray) -> Array:
         """Q of some pairs."""
         if self._kept is not None:
-            return self._kept[rows]
+            return np.asarray(self._kept[rows])
+        return self._computed(rows)
+
+    def _computed(self, rows: IntArray) -> FloatArray:
         return np.asarray(dense(self.costs[rows]) + self.discount * (self.steps[rows] @ self.table))
