@@ -1,14 +1,21 @@
 """Hypothesis profile: reproducible, without deadlines (machines are shared). Signals as usual.
 
+Linear algebra takes one thread: tests run in several processes already, and threads that wait for
+each other on busy cores doubled the time of many of them.
+
 Shells ignore SIGINT in their background jobs, and children inherit that; tests of Ctrl-C would then
 fail for a reason that has nothing to do with the code. So it is listened for here, which gives
 child processes the default as well.
 """
 
+import os
 import signal
 import threading
 
 from hypothesis import HealthCheck, settings
+
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is loaded
+    os.environ.setdefault(name, "1")
 
 settings.register_profile(
     "house",

@@ -139,37 +139,42 @@ def test_seeds_and_evaluation_of_an_explicit_run_hold_nothing_else(
     failed(place)
 
 
-def _worded_runs(place):
-    """A run of every kind of world and evaluation, with their premises."""
+def _worded(kind):
+    """The certificate of some kind of world and evaluation, with its premises."""
     world, basis, expert = jm.gallery.grid(4)
     demos = jm.record(world, expert, trajectories=30, horizon=20, seed=0)
     problem = jm.Apprenticeship(world, basis, demos)
-    yield "exact", jm.certify(problem, expert)
-    yield "rollouts", jm.certify(problem, expert, evaluation=jm.Rollouts(50, 10))
-    near = jm.World(world.transition, world.initial, world.discount, transition_error=0.01)
-    yield "estimated", jm.certify(jm.Apprenticeship(near, basis, demos), expert)
-    yield "forward", jm.certify(jm.Forward(world, np.ones(world.num_pairs)), expert)
+    if kind == "rollouts":
+        return jm.certify(problem, expert, evaluation=jm.Rollouts(50, 10))
+    if kind == "estimated":
+        near = jm.World(world.transition, world.initial, world.discount, transition_error=0.01)
+        return jm.certify(jm.Apprenticeship(near, basis, demos), expert)
+    if kind == "forward":
+        return jm.certify(jm.Forward(world, np.ones(world.num_pairs)), expert)
+    return jm.certify(problem, expert)
 
 
-@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("kind", ["exact", "rollouts", "estimated", "forward"])
 def test_no_word_of_a_premise_can_be_changed(tmp_path, kind):
-    """Neither added, nor left out, nor another number."""
-    name, certificate = list(_worded_runs(tmp_path))[kind]
-    certificate.save(tmp_path / name)
-    assert jm.audit(tmp_path / name).passed, str(jm.audit(tmp_path / name))
-    honest = facts_of(tmp_path / name)
-    for k in range(len(honest["premises"])):
-        for change in (
-            lambda text: text + "; tested by others, too",
-            lambda text: "all is well: " + text,
-            lambda text: text[:-1],
-            lambda text: text.replace("taken", "known").replace("given", "proven") + " ",
-        ):
-            facts = facts_of(tmp_path / name)
-            facts["premises"][k]["detail"] = change(facts["premises"][k]["detail"])
-            write_facts(tmp_path / name, facts)
-            failed(tmp_path / name, f"premise that {facts['premises'][k]['name']}")
-            write_facts(tmp_path / name, honest)
+    """Neither added, nor left out, nor another number: each premise is found by its name."""
+    run = tmp_path / "run"
+    _worded(kind).save(run)
+    assert jm.audit(run).passed, str(jm.audit(run))
+    honest = facts_of(run)
+    names = [f"premise that {one['name']}" for one in honest["premises"]]
+    for change in (
+        lambda text: text + "; tested by others, too",
+        lambda text: "all is well: " + text,
+        lambda text: text[:-1],
+        lambda text: text.replace("taken", "known").replace("given", "proven") + " ",
+    ):
+        changed = [one | {"detail": change(one["detail"])} for one in honest["premises"]]
+        write_facts(run, honest | {"premises": changed})
+        failed(run, *names)
+    for k, name in enumerate(names):
+        alone = [*honest["premises"][:k], changed[k], *honest["premises"][k + 1 :]]
+        write_facts(run, honest | {"premises": alone})
+        failed(run, name)
 
 
 def test_the_words_about_the_alarm_and_the_pairs_have_their_numbers(budget_run, tmp_path):
