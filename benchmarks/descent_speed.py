@@ -7,6 +7,11 @@
 3. Cost per step against the number of states, sparse rows.
 
 CPU seconds; compilation excluded; the best of three runs.
+
+With `--proofs` instead: whole runs with `--limit` seconds of the clock and no accuracy to stop at,
+grids with default rules and as many features as are named. For each the steps, the clock at the
+end, the share of the CPU time that went into dual points and their bounds, what was proven in the
+end, and the steps a CPU second of the paper's form (constant step, batch 1, plain average).
 """
 
 import argparse
@@ -23,6 +28,7 @@ from journeyman.compiled import vector_kernel
 from journeyman.features import Features
 from journeyman.progress import quiet
 from journeyman.solvers.reduced.rows import HEADER, IMPORTANCE, THRESHOLD, Rows, RowTables
+from journeyman.solvers.reduced.solution import ReducedSolution
 from journeyman.solvers.reduced.stochastic_subgradient import _Run
 from journeyman.solvers.running import Watch
 
@@ -31,8 +37,13 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=32, help="side of the grid of 1 and 2")
     parser.add_argument("--growth-sizes", type=int, nargs="*", default=[32, 100, 316])
+    parser.add_argument("--proofs", type=int, nargs="*", default=[], metavar="FEATURES")
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds of such a run")
     options = parser.parse_args(arguments)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if options.proofs:
+        _proofs(options.size, options.proofs, options.limit)
+        return
     print("Steps of SGD-AL per second")
     _incremental(options.size)
     _defaults(options.size)
@@ -125,6 +136,48 @@ def _growth(sizes: Sequence[int]) -> None:
         cost = _best_cpu(lambda run=run: run.descent.take(20_000)) / 20_000  # type: ignore[misc]
         first = first or cost
         print(f"  {size * size:>7} states {cost * 1e6:8.2f} us   {cost / first:.2f}x")
+
+
+def _proofs(size: int, counts: Sequence[int], limit: float) -> None:
+    print(f"SGD-AL on a {size} x {size} grid, 16 costs, a limit of {limit:g} s")
+    heads = ("features", "steps", "clock", "CPU", "proofs", "proven", "paper's form")
+    print("".join(f"{head:>13}" for head in heads))
+    problem = _problem(size, 4, jm.InfinityBall())
+    for count in (16, *counts):
+        features = _features(problem, count // 4, dense=False)
+        plain = jm.StochasticSubgradient(
+            features, step_rule=jm.solvers.Constant(), batch=1, average_power=0.0, steps=10**9
+        )
+        runs = [_run_of(problem, plain) for _ in range(4)]
+        rate = 30_000 / _best_cpu(lambda runs=runs: runs.pop().descent.take(30_000))  # type: ignore[misc]
+        solver = jm.StochasticSubgradient(features, steps=10**9, accuracy=0)
+        seconds = 1.0 if count == 16 else limit  # the first compiles
+        started, cpu = time.perf_counter(), time.process_time()
+        with Watch("benchmark", quiet, seconds) as watch:
+            reduced = jm.problem.Reduced(problem, features)
+            run = _Run(solver, jm.problem.Surrogate(reduced, solver.penalty), watch)
+            proof = TimedProof(run)
+            run.descend()
+        started, cpu = time.perf_counter() - started, time.process_time() - cpu
+        assert run.found is not None
+        if count != 16:
+            numbers = f"{features.num_features:>13,}{run.state.step:>13,}{started:>13.2f}{cpu:>13.2f}"
+            print(f"{numbers}{proof.seconds / cpu:>13.1%}{run.found.optimisation_error:>13.3g}"
+                  f"{rate:>11,.0f}/s", flush=True)  # fmt: skip
+
+
+class TimedProof:
+    """Adds up the CPU seconds that a run spends on its dual points."""
+
+    def __init__(self, run: _Run) -> None:
+        self.seconds, self.evaluation = 0.0, run._evaluation
+        run._evaluation = self  # type: ignore[method-assign, assignment]
+
+    def __call__(self, stop: Callable[[], bool], rounds: int) -> ReducedSolution:
+        started = time.process_time()
+        found = self.evaluation(stop, rounds)
+        self.seconds += time.process_time() - started
+        return found
 
 
 def _numpy_steps(run: _Run, steps: int) -> None:

@@ -56,7 +56,8 @@ from journeyman.solvers.reduced.box_dual import (
     run_highs,
     steepest_fall,
 )
-from journeyman.solvers.reduced.solution import ReducedSolution, policy_solution
+from journeyman.solvers.reduced.row_groups import RowGroups, groups_that_pay
+from journeyman.solvers.reduced.solution import ReducedSolution, origin, policy_solution
 from journeyman.solvers.running import (
     Status,
     Watch,
@@ -70,6 +71,9 @@ MANY_FEATURES, MOST_FEATURES = 3000, 6000
 Gram matrix is sparse, beyond the second in any case: it takes a second, and a gigabyte."""
 FULL, FILLING_ROWS = 0.1, 2000
 """Share of entries from which a Gram matrix is not sparse, and rows that are looked at for it."""
+ROUGH, INNER, MOST_ROUNDS = 1e-2, 0.1, 40
+"""Tolerance of the first round on groups of rows, the share of what is unknown that later ones may
+leave, and how many rounds there are at most."""
 ROUNDING = 1e-12
 """Relative to the sizes of its terms, what is allowed for the rounding of a sum."""
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -124,10 +128,48 @@ class ReducedProgram:
         if isinstance(self.penalty, Hard):
             return self._hard(reduced, watch, started)
         surrogate = Surrogate(reduced, self.penalty)
+        if self.engine is None and (groups := groups_that_pay(surrogate)) is not None:
+            built = time.perf_counter()
+            answer = self._by_groups(surrogate, groups, watch, (started, built))
+            if answer.status is not Status.INACCURATE:
+                return answer
         box = box_dual(reduced, surrogate.penalties)
         built = time.perf_counter()
         found = solve_box(box, watch, self.engine, self.threads, self.tolerance)
         return self._answer(surrogate, box, found, watch, (started, built))
+
+    def _by_groups(
+        self, surrogate: Surrogate, groups: RowGroups, watch: Watch, times: tuple[float, float]
+    ) -> Answer:
+        """Rounds on groups of rows; INACCURATE where they do not end (`row_groups`)."""
+        reduced, penalties = surrogate.reduced, surrogate.penalties
+        nothing = np.zeros(reduced.num_features)
+        best = ReducedSolution.of(surrogate, nothing, origin(surrogate))
+        status, engine, tolerance = Status.INACCURATE, "none", ROUGH
+        for _ in range(MOST_ROUNDS):
+            box = groups.box(reduced, penalties)
+            point = solve_box(box, watch, None, self.threads, tolerance)
+            usable, engine = _usable(box, point), f"{point.engine}, rows in groups"
+            witness, theta = groups.witness(box, usable.v, penalties), box.coefficients(usable.x)
+            found = ReducedSolution.of(surrogate, theta, witness)
+            best = _better(best, found)
+            if best.relative_gap <= self.tolerance:
+                status = Status.CONVERGED
+            elif watch.must_stop:
+                status = watch.stop_status
+            if status is not Status.INACCURATE:
+                break
+            before, groups = groups, groups.split(surrogate, theta, best.optimisation_error)
+            if groups.counts == before.counts and tolerance <= INNER * self.tolerance:
+                break
+            closer = INNER * best.relative_gap
+            if groups.counts == before.counts:
+                closer = min(closer, INNER * tolerance)
+            tolerance = max(min(closer, ROUGH), INNER * self.tolerance)
+        return Answer(
+            reduced.problem, status, engine, policy_solution(best), Details(reduced=best),
+            build_seconds=times[1] - times[0], solve_seconds=time.perf_counter() - times[1],
+        )  # fmt: skip
 
     def _hard(self, reduced: Reduced, watch: Watch, started: float) -> Answer:
         """Program (6): the same box program without end in the directions of the constraints.
@@ -221,6 +263,16 @@ def reduced_solution(surrogate: Surrogate, box: BoxDual, found: BoxPoint) -> Red
         nothing = ReducedSolution.of(surrogate, np.zeros(box.reduced.num_features), witness)
         return min(solution, nothing, key=lambda candidate: candidate.loss)
     return solution
+
+
+def _better(one: ReducedSolution, other: ReducedSolution) -> ReducedSolution:
+    """The coefficients of the smaller loss with the witness of the larger bound."""
+    low = one if one.loss <= other.loss else other
+    high = one if one.loss_lower_bound >= other.loss_lower_bound else other
+    if low is high:
+        return low
+    joined = ReducedSolution.of(low.surrogate, low.coefficients, high.witness)
+    return joined if joined.loss_lower_bound >= low.loss_lower_bound else low
 
 
 def slope_at_infinity(surrogate: Surrogate, direction: FloatArray) -> float:
