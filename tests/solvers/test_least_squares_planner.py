@@ -41,6 +41,30 @@ def test_in_a_small_world_it_plans(seed):
     assert found <= least + 0.05 * (worst - least)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_guide_is_improved_not_only_watched(seed):
+    """One step from any policy makes none that is worse than it; one from a random policy would."""
+    world, costs, basis = small_world(seed)
+    weights = np.random.default_rng(seed).normal(size=len(costs.names))
+    cost = basis.matrix @ weights
+    best = jm.plan(world, cost).policy
+    least = jm.expected_cost(world, best, cost)
+    worst = -jm.expected_cost(world, jm.plan(world, -cost).policy, -cost)
+    planner = LeastSquaresPlanner(horizon=30, improvements=1).guided_by(jm.Policy.uniform(world))
+    policy = planner.guided_by(best)(weights, WorldSimulator(world, costs), 3_000, seed)
+    table = jm.Policy(policy.probabilities(np.arange(world.num_states)))
+    assert jm.expected_cost(world, table, cost) <= least + 0.02 * (worst - least)
+
+
+def test_guides_are_named_once():
+    world, _, _ = small_world(0)
+    one, other = jm.Policy.uniform(world), jm.Policy.uniform(world)
+    planner = LeastSquaresPlanner(horizon=5, guides=[one])
+    assert planner.guided_by(one) is planner
+    assert planner.guided_by(other).guides == (one, other)
+    assert planner.guides == (one,)
+
+
 def random_steps(rng, count, states, actions, costs=1):
     episodes = np.sort(rng.choice(np.arange(1, count), 5, replace=False))
     return Steps(

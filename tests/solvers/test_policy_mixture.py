@@ -173,6 +173,29 @@ def test_a_planner_is_given_simulator_budget_and_seeds_of_its_own():
     assert {seed for *_, seed in asked[rounds - 1 :]}.isdisjoint({seed for *_, seed in first})
 
 
+def test_a_planner_is_shown_the_candidate_that_costs_least():
+    world, costs, basis = small_world(3)
+    (target,) = expectations(world, basis, [jm.plan(world, basis.matrix @ [0.5, 0.3, 0.2]).policy])
+    problem = jm.Apprenticeship(world, costs, jm.ExpertExpectation(target))
+    shown, asked = [], []
+
+    class Planner:
+        def guided_by(self, policy):
+            shown.append(policy)
+            return self
+
+        def __call__(self, weights, simulator, budget, seed):
+            asked.append(weights)
+            return jm.plan(world, basis.matrix @ weights).policy
+
+    solver = mixture(random_policies(world, 3), planner=Planner(), rounds=5, improvement=0.0)
+    answer = jm.solve(problem, solver)
+    assert len(shown) == len(asked) > 1
+    for number, (policy, weights) in enumerate(zip(shown, asked, strict=True)):
+        known = answer.candidates.expectations[: 3 + number]
+        assert policy is answer.mixture.candidates[int(np.argmin(known @ weights))]
+
+
 @pytest.mark.parametrize("patience", [1, 3])
 def test_a_planner_that_finds_nothing_ends_the_search(patience):
     problem, members, _ = setting()

@@ -8,8 +8,9 @@
 in the block of action a; behind a terminated step phi is 0, and its cost has g/(1 - g) <w,
 after_end> added to it. The steps come from episodes of uniformly random actions, of policies that
 know their way about (`guides`), and of the policies found so far, all with some random actions: one
-batch, to which every pass adds. What is returned is the policy of all passes and iterations whose
-episodes cost least.
+batch, to which every pass adds. A pass improves the policy whose episodes have cost least so far, a
+guide or one of its own, a few times; without guides the first one improves random actions. What is
+returned is the policy of all passes whose episodes cost least.
 
 *Features*: `RadialFeatures`, Gaussians about observed points that lie far apart, with each
 coordinate divided by its standard deviation; one for each state where observations are numbers of
@@ -28,7 +29,7 @@ Reference: Lagoudakis, Parr, "Least-squares policy iteration", Journal of Machin
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -213,8 +214,8 @@ class LeastSquaresPlanner:
 
     Args:
         horizon: steps after which an episode is cut off.
-        guides: policies whose episodes, with some random actions, are worth learning from, such
-            as a clone of the demonstrations.
+        guides: policies that are worth learning from and improving, such as a clone of the
+            demonstrations.
         features: makers of features from observations and a generator, used in turn; by default
             `quadratic` and `Radial()`, or `by_state` where observations are numbers of states.
         trials: episodes by which a policy is judged.
@@ -241,6 +242,12 @@ class LeastSquaresPlanner:
                     f"features = {self.features!r}",
                     "Give functions of (observations, generator), or leave it out",
                 )
+
+    def guided_by(self, policy: AnyPolicy) -> "LeastSquaresPlanner":
+        """The same planner with one more guide: a mixture names its candidate that costs least."""
+        if any(policy is guide for guide in self.guides):
+            return self
+        return replace(self, guides=(*self.guides, policy))
 
     def __call__(
         self, cost_weights: ArrayLike, simulator: Any, budget: int, seed: int
@@ -280,6 +287,8 @@ class _Search:
         self.parts: list[Steps] = []
         self.best: LinearValuePolicy | None = None
         self.least = np.inf
+        self.guide: AnyPolicy | None = None
+        self.guided = np.inf
         self.explored = 0
         if self.actions[0] < 0:
             raise InvalidSolver(
@@ -289,6 +298,10 @@ class _Search:
 
     def run(self) -> LinearValuePolicy:
         share, number = max(1, self.budget // 10), 0
+        for guide in self.planner.guides:
+            cost = self._tried(guide)
+            if cost < self.guided:
+                self.guide, self.guided = guide, cost
         while not self.best or self.used < self.budget:
             self._explore(share)
             makers = self._makers
@@ -326,17 +339,14 @@ class _Search:
             self.explored += 1
 
     def _pass(self, maker: Maker) -> None:
-        """Improve the best policy a few times over features of its own; keep what is better."""
+        """Improve the cheapest policy a few times over features of its own; keep what is better."""
         steps = Steps.joined(self.parts)
         features = maker(steps.observations, self.fitting)
         equations = _Equations(steps, features, self._costs(steps), self.simulator, self.planner)
-        policy, before = self.best, None
+        policy = self.guide if self.guided < self.least else self.best
+        before = None
         for _ in range(self.planner.improvements):
-            following = (
-                self.fitting.integers(len(self.actions), size=len(steps))
-                if policy is None
-                else policy.values(steps.following).argmin(axis=1)
-            )
+            following = self._chosen(policy, steps.following)
             if before is not None and np.array_equal(following, before):
                 break
             before = following
@@ -344,14 +354,25 @@ class _Search:
             policy = LinearValuePolicy(
                 features, coefficients, int(self.actions[0]), self.simulator.observation_axes
             )
-        assert policy is not None
-        found = self.simulator.steps(
-            policy, self.planner.trials, self.planner.horizon, self._stream(TRYING)
-        )
-        self.parts.append(found)
-        cost = self._mean(found)
+        assert isinstance(policy, LinearValuePolicy)
+        cost = self._tried(policy)
         if cost < self.least or self.best is None:
             self.best, self.least = policy, cost
+
+    def _chosen(self, policy: AnyPolicy | None, observations: NDArray[Any]) -> IntArray:
+        """Numbers from 0 of the actions that a policy takes, or of any."""
+        if policy is None:
+            return self.fitting.integers(len(self.actions), size=len(observations))
+        if isinstance(policy, LinearValuePolicy):
+            return np.asarray(policy.values(observations).argmin(axis=1))
+        return Actor(policy, self.fitting).sample(observations) - self.actions[0]
+
+    def _tried(self, policy: AnyPolicy) -> float:
+        """What episodes of a policy cost; they are learned from, too."""
+        rng = self._stream(TRYING)
+        found = self.simulator.steps(policy, self.planner.trials, self.planner.horizon, rng)
+        self.parts.append(found)
+        return self._mean(found)
 
     def _costs(self, steps: Steps) -> FloatArray:
         """Of every step, with all that a terminated one leaves behind."""

@@ -11,8 +11,9 @@ With `planner` or `best_response` the mixture grows in rounds, by column generat
 above has prices w, the weights of the cost that is worst for the mixture so far, and a new
 candidate lowers its value only if it costs less than the mixture under c_w. The planner
 (`LeastSquaresPlanner`, `adapters.StableBaselinesPlanner`, or any function) is asked for a policy
-that is good for c_w; it is rolled out and becomes a candidate, good or not. With exact plans the
-value falls towards the least gap of all policies; with learned ones as far as the planner can.
+that is good for c_w; it is rolled out and becomes a candidate, good or not. A planner that has
+`guided_by(policy)` begins with the candidate that costs least under c_w. With exact plans the value
+falls towards the least gap of all policies; with learned ones as far as the planner can.
 
 The search ends after `rounds`, with the time, when the value is zero for a class that allows no
 less, or when `patience` rounds in a row have each lowered it by less than a part `improvement`.
@@ -35,7 +36,7 @@ cost functions controlled by an adversary", 2003.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 from scipy import sparse
@@ -189,7 +190,8 @@ class _Search:
         if settings.planner is not None:
             seeds = np.random.SeedSequence(settings.seed, spawn_key=(PLANNING, number))
             seed = int(seeds.generate_state(1)[0]) >> 1
-            made = settings.planner(asked, self.problem.simulator, settings.budget, seed)
+            planner = self._guided(settings.planner, asked)
+            made = planner(asked, self.problem.simulator, settings.budget, seed)
         else:
             assert settings.best_response is not None
             made = settings.best_response(asked, number)
@@ -198,6 +200,13 @@ class _Search:
         gained = before - self.found.value
         self.failures = 0 if gained > settings.improvement * abs(before) else self.failures + 1
         return stopped
+
+    def _guided(self, planner: Any, weights: FloatArray) -> Planner:
+        """The planner, shown the candidate that costs least if it can use one."""
+        if not hasattr(planner, "guided_by"):
+            return cast(Planner, planner)
+        cheapest = int(np.argmin(self.expectations @ weights))
+        return cast(Planner, planner.guided_by(self.candidates[cheapest]))
 
     def add(self, candidates: Sequence[AnyPolicy], watch: Watch) -> bool:
         """A round: roll out candidate after candidate, then find the weights; True: stop."""
