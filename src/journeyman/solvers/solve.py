@@ -49,7 +49,7 @@ CELLS = 8
 engines do."""
 SECOND_STAGE = 5.0
 """It may be larger by this for the second stage of `Simplex`."""
-DENSE = 8.0
+DENSE = 5.0
 """And by this for many costs in a world that is not narrow, where smoothing takes long."""
 SEARCH_TOLERANCE = 1e-7
 """Of 2N/(1 - discount): what others are asked for where `LinearProgram` would still do; their last

@@ -40,10 +40,10 @@ from scipy import sparse
 from journeyman.arrays import FloatArray, IntArray, SparseMatrix, dense, norms
 from journeyman.policy.planning import improve
 from journeyman.policy.policy_evaluation import (
-    BLOCK_BYTES,
     Chains,
     DiscountedSystem,
     averaging,
+    cached_width,
     compiled_system,
     factorise,
     substituted,
@@ -176,7 +176,7 @@ class SoftChain:
         if self.direct:
             return substituted_block(self.factor, right)
         x = guess.copy()
-        width = max(1, BLOCK_BYTES // (8 * self.world.num_states))
+        width = cached_width(self.world.num_states)
         for first in range(0, right.shape[1], width):
             part = slice(first, first + width)
             some, block = (np.ascontiguousarray(array[:, part]) for array in (right, x))
