@@ -161,7 +161,9 @@ def _proofs(size: int, counts: Sequence[int], limit: float) -> None:
         started, cpu = time.perf_counter() - started, time.process_time() - cpu
         assert run.found is not None
         if count != 16:
-            numbers = f"{features.num_features:>13,}{run.state.step:>13,}{started:>13.2f}{cpu:>13.2f}"
+            numbers = (
+                f"{features.num_features:>13,}{run.state.step:>13,}{started:>13.2f}{cpu:>13.2f}"
+            )
             print(f"{numbers}{proof.seconds / cpu:>13.1%}{run.found.optimisation_error:>13.3g}"
                   f"{rate:>11,.0f}/s", flush=True)  # fmt: skip
 

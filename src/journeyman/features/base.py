@@ -229,6 +229,17 @@ class DrawnFeatures(ABC):
         Features with an `exact_matching` of their own check it here.
         """
 
+    def shares(self, states: IntArray) -> SparseMatrix:
+        """What each column has of the mass of a state: functions of states that sum up to one."""
+        actions = self.world.num_actions
+        rows = self.rows(*every_action(states, actions))
+        heads = np.arange(states.size + 1) * actions
+        owner = sparse.csr_array((np.ones(rows.shape[0]), np.arange(rows.shape[0]), heads))
+        mass = sparse.csr_array(owner @ rows)
+        total = np.asarray(mass.sum(axis=1)).ravel()
+        inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        return sparse.csr_array(sparse.diags_array(inverse) @ mass)
+
     def draw_flow(self, rng: np.random.Generator, count: int) -> IntArray:
         """States from q2: of a pair from q1 its own state, or the next one."""
         states, actions = self.draw(rng, count)

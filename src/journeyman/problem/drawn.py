@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
+from scipy import sparse
 
 from journeyman.arrays import FloatArray, Matrix, assign
 from journeyman.costs import CostFunctions
@@ -126,6 +127,20 @@ class DrawnReduced(Reduced):
     def drawn(self, count: int, *block: int) -> DrawnRows:
         """A block of rows, by its stream and number."""
         return draw_rows(self.features, count, block_stream(self.seed, *block))
+
+    def averaged(self, count: int, *block: int) -> DrawnRows:
+        """A block whose flow is asked for on average: one row F_k'D and one target F_k'nu for each
+        column's shares F_k of states, estimated from `count` rows; each weighs 1/count times its
+        "probability", so that it counts once."""
+        rng, features = block_stream(self.seed, *block), self.features
+        pair_rows = features.rows(*features.draw(rng, count))
+        states = features.draw_flow(rng, count)
+        flow, initial = features.flow(states), features.world.initial_probability(states)
+        weighed = features.shares(states).T @ sparse.diags_array(1 / (count * flow.law))
+        rows = sparse.csr_array(weighed @ flow.rows)
+        target = np.asarray(weighed @ np.asarray(initial, dtype=float))
+        law, once = features.pair_law(pair_rows), np.full(target.size, 1 / count)
+        return DrawnRows(pair_rows, np.zeros(count), law, rows, target, once)
 
     @property
     def matching(self) -> FloatArray:

@@ -1,6 +1,5 @@
 """Rows in groups: sums of rows bound the loss from below, and rounds end at the least loss."""
 
-from collections.abc import Iterator
 
 import numpy as np
 import pytest

@@ -43,7 +43,7 @@ from scipy import sparse
 
 from journeyman.arrays import FloatArray, IntArray, Matrix, real_matrix
 from journeyman.errors import InvalidSolver
-from journeyman.features.base import DrawnFeatures, Features, every_action
+from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import DrawnReduced, block_stream, reduced_of
 from journeyman.problem.surrogate import ReducedWitness, Surrogate
@@ -350,7 +350,7 @@ class _SteppedRun(_Run):
         self.costs, self.stride = problem.cost_functions, SWEEPS
         strength = 0.0 if prior is None else prior.strength * problem.effective_horizon
         self.rules: Rules = rules_of(problem, self.surrogate.penalties.flow, strength)
-        self.functions: ValueFunction = solver.value_features or self._own_shares
+        self.functions: ValueFunction = solver.value_features or self.features.shares
         columns = self._values(self.draw(0)[0]).shape[1]
         self.point = starting_point(
             self.features.num_features, problem.num_costs, columns, self.rules,
@@ -364,19 +364,6 @@ class _SteppedRun(_Run):
         states, actions = self.features.draw(rng, count)
         following = sampled_step(self.problem.world, rng, states, actions)
         return states, actions, following, self.problem.world.draw_initial(rng, count)
-
-    def _own_shares(self, states: IntArray) -> Any:
-        """What each column has of the mass of a state."""
-        actions = self.problem.world.num_actions
-        rows = self.features.rows(*every_action(states, actions))
-        owner = sparse.csr_array(
-            (np.ones(rows.shape[0]), np.arange(rows.shape[0]),
-             np.arange(states.size + 1) * actions),
-        )  # fmt: skip
-        mass = sparse.csr_array(owner @ rows)
-        total = np.asarray(mass.sum(axis=1)).ravel()
-        inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        return sparse.diags_array(inverse) @ mass
 
     def _values(self, states: IntArray) -> Any:
         found = self.functions(states)

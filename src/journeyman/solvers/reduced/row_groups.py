@@ -2,9 +2,9 @@
 
 For a partition of the pairs and one of the states into groups g let
 
-    L_g(theta) = gap_W(G theta - target) + lambda_1 sum_g [sum over s in g of (Phi_s theta - floor_s)]-
+    L_g(theta) = gap_W(G theta - target) + lambda_3 sum_j [C_j theta - b_j]+
+                 + lambda_1 sum_g [sum over s in g of (Phi_s theta - floor_s)]-
                  + lambda_2 sum_g |sum over y in g of (D_y theta - nu_y)|
-                 + lambda_3 sum_j [C_j theta - b_j]+
 
 be the surrogate in which the rows of a group are added up. Since [.]- and |.| are subadditive
 

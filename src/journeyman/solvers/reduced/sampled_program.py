@@ -28,6 +28,25 @@ default the larger of 5 % of the loss and 0.25 % of 2N/(1 - discount); the answe
 which has seen four times as many rows. With `num_rows` given there is one stage, and CONVERGED
 means that its program is solved to `tolerance`.
 
+Flow on average. The second penalty is the largest lambda_2 <y, D theta - nu> over |y| <= 1. With
+`averaged_flow` it is asked for y = F b, |b| <= 1, only, where F_k(x) is the share of column k in
+the mass of state x (features on both sides):
+
+    L_F(theta) = ... + lambda_2 |F'(D theta - nu)|_1  <=  L(theta),
+
+with F'D and F'nu estimated from the same rows. For Phi theta >= 0 and a cost c let V_c be the value
+function of the policy of theta. Its action values average to V_c under the policy, so
+<mu - u, c> = <nu - D theta, V_c>, and therefore
+
+    gap(policy) <= L_F(theta) + V2(theta) max over c in the class of
+                                          min over |b| <= lambda_2 of |V_c - F b|_oo.
+
+So what smooth features can never match, the flow state by state, is not paid for where values are
+smooth as well, and the policy is free to match the costs. L_F itself bounds no gap, and the other
+term cannot be computed: certify such a policy by `Rollouts`. `reduced.averaged_loss` is L_F on
+fresh rows, `reduced.loss` still L. The estimate of L_F is too large on average (|.|_1 is convex),
+so an excess says less than above.
+
 Cost. As `ReducedProgram` with at most 2n rows, however many pairs there are; all stages together
 cost a third more than the last.
 
@@ -43,6 +62,7 @@ from typing import NamedTuple
 import numpy as np
 
 from journeyman.arrays import FloatArray, IntArray
+from journeyman.errors import InvalidSolver
 from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship
 from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced, reduced_of
@@ -85,6 +105,8 @@ class SampledProgram:
         penalty: `ExactPenalty()` or `SinglePenalty(x)`.
         sampling: the laws q1 and q2; row norms are optimal.
         engine, threads, time_limit, tolerance: as in `ReducedProgram`.
+        averaged_flow: ask for flow on average over the columns' shares of states, not state by
+            state; for `DrawnFeatures`.
 
     >>> from journeyman.solvers import solve
     >>> from journeyman.testing import random_problem
@@ -106,8 +128,14 @@ class SampledProgram:
     threads: int = 1
     time_limit: float | None = None
     tolerance: float = 1e-8
+    averaged_flow: bool = False
 
     def __post_init__(self) -> None:
+        if self.averaged_flow and not isinstance(self.features, DrawnFeatures):
+            raise InvalidSolver(
+                f"averaged_flow = True with {self.features!r}, whose flow is known in every state",
+                "Give DrawnFeatures such as jm.features.factored(...), or leave it out",
+            )
         remedy = "Give ExactPenalty() or SinglePenalty(value)"
         require_kind("penalty", self.penalty, Penalty, remedy)
         require_kind(
@@ -137,6 +165,10 @@ class SampledProgram:
         if isinstance(reduced, DrawnReduced):
             theta, fresh = box.coefficients(point.x), fresh_rows(surrogate, self.fresh_rows, rng)
             solution = ReducedSolution.estimated(surrogate, theta, fresh, box.radius(point.x))
+            if self.averaged_flow:
+                rows = draw(surrogate, self.fresh_rows, rng, stream=FRESH, averaged_flow=True)
+                averaged = sampled_loss(surrogate, rows, theta)
+                solution = replace(solution, averaged_loss=averaged)
         else:
             solution = reduced_solution(surrogate, box, point)
             fresh = fresh_rows(surrogate, self.fresh_rows, rng)
@@ -155,7 +187,7 @@ class SampledProgram:
         num_rows = self.num_rows or max(FIRST_ROWS, ROWS_A_FEATURE * surrogate.num_features)
         before, excess, stage, built = None, None, 0, 0.0
         while True:
-            rows = draw(surrogate, num_rows, rng, stage)
+            rows = draw(surrogate, num_rows, rng, stage, averaged_flow=self.averaged_flow)
             box, stage = sampled_box(surrogate, rows), stage + 1
             built = built or time.perf_counter()
             point = solve_box(box, watch, self.engine, self.threads, self.tolerance)
@@ -202,12 +234,19 @@ def sampled_loss(surrogate: Surrogate, selected: SelectedRows, theta: FloatArray
 
 
 def draw(
-    surrogate: Surrogate, num_rows: int, rng: np.random.Generator, block: int = 0
+    surrogate: Surrogate,
+    num_rows: int,
+    rng: np.random.Generator,
+    block: int = 0,
+    *,
+    stream: int = LEARNING,
+    averaged_flow: bool = False,
 ) -> SelectedRows:
     """`num_rows` pairs and as many states, each with the sum of its weights 1/(n q)."""
     reduced, laws = surrogate.reduced, surrogate.laws
     if isinstance(reduced, DrawnReduced):
-        rows, nowhere = reduced.drawn(num_rows, LEARNING, block), np.zeros(0, dtype=np.int64)
+        drawn = reduced.averaged if averaged_flow else reduced.drawn
+        rows, nowhere = drawn(num_rows, stream, block), np.zeros(0, dtype=np.int64)
         return SelectedRows(
             rows, 1 / (num_rows * rows.pair_law), 1 / (num_rows * rows.flow_law), nowhere, nowhere
         )

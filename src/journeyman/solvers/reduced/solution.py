@@ -58,6 +58,9 @@ class ReducedSolution:
     """How far coefficients of fewer rows were above the least loss on rows they had not seen: on
     average at least their error (`sampled_program`)."""
 
+    averaged_loss: float | None = None
+    """The loss with flow on average only, on fresh rows, where that was minimised."""
+
     @classmethod
     def of(
         cls,
@@ -144,7 +147,10 @@ class ReducedSolution:
 
     @property
     def fault(self) -> str:
-        """Words for a loss that is not below the trivial bound; empty for any other."""
+        """Words for a loss that is not below the trivial bound; empty for any other, and where
+        another loss was minimised."""
+        if self.averaged_loss is not None:
+            return ""
         trivial = self.surrogate.reduced.problem.trivial_bound
         if self.is_estimate:
             return hopeless(self.loss - ERRORS * (self.sampled_error or 0.0), 0.0, trivial)
