@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import journeyman as jm
 from journeyman.problem import Family
@@ -206,3 +207,23 @@ def test_weights_that_are_no_shares_are_refused(weights):
 def test_a_family_has_members():
     with pytest.raises(jm.errors.InvalidProblem, match="no members"):
         Family([])
+
+
+def test_large_members_with_one_end_take_memory_for_their_pairs_only():
+    """Rings of which every state can leave for the end; a square table would need 80 GB."""
+    count = 50_000
+    states = np.arange(count)
+    following = np.append(np.column_stack([(states + 1) % count, states * 0 + count]), count)
+    rows = sparse.csr_array(
+        (np.ones(following.size), following, np.arange(following.size + 1)),
+        shape=(following.size, count + 1),
+    )
+    offsets = np.append(2 * np.arange(count + 1), 2 * count + 1)
+    initial = np.append(np.full(count, 1 / count), 0.0)
+    world = jm.World(rows, initial, 0.9, choice_offsets=offsets, sink=count)
+    basis = jm.CostBasis(np.append(np.ones(2 * count), 0.0)[:, np.newaxis])
+    demos = jm.record(world, jm.Policy.uniform(world), trajectories=3, horizon=50, seed=0)
+    joined = Family([(world, basis, demos)] * 2, [0.5, 0.5]).world
+    assert joined.num_states == 2 * count + 1
+    assert joined.num_pairs == 4 * count + 1
+    assert joined.absorbing.nonzero()[0].tolist() == [joined.sink] == [2 * count]

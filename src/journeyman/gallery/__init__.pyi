@@ -11,6 +11,9 @@ from journeyman.gallery.highway_world import highway as highway
 from journeyman.gallery.inventory_world import inventory as inventory
 from journeyman.gallery.inventory_world import shop as shop
 from journeyman.gallery.object_world import objectworld as objectworld
+from journeyman.gallery.parking_lot import Lot as Lot
+from journeyman.gallery.parking_lot import ParkingExample as ParkingExample
+from journeyman.gallery.parking_lot import parking as parking
 from journeyman.gallery.queue_network import EmptyStart as EmptyStart
 from journeyman.gallery.queue_network import QueueNetwork as QueueNetwork
 from journeyman.gallery.queue_network import QueuePlan as QueuePlan

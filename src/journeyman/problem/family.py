@@ -129,7 +129,7 @@ class Family:
             sink = self._num_states - 1
             rows.append(sparse.csr_array(([1.0], ([0], [sink])), shape=(1, self._num_states)))
             numbers.append(np.zeros(1, dtype=np.int64))
-            sizes.append(np.eye(self._num_states, dtype=np.int64)[sink])
+            sizes.append(np.bincount([sink], minlength=self._num_states))
         times = [one.steps_at_most for one, _, _ in self.members]
         known = self.weights is not None
         numbered = any(one.pairs.numbers is not None for one, _, _ in self.members)

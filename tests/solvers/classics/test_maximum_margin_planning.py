@@ -27,7 +27,7 @@ def naive_loss(problem):
     return 1 - np.divide(counts, totals, out=np.zeros(len(pairs)), where=totals > 0)
 
 
-def quadratic_program(problem, loss, regulariser):
+def quadratic_program(problem, loss, regulariser, nonnegative=False):
     """The objective's least value and its weights, with the values of the inner plan as variables.
 
     The largest of <loss - c_w, mu> over occupancies is the least <initial, V> with
@@ -44,7 +44,8 @@ def quadratic_program(problem, loss, regulariser):
         horizon * regulariser / 2 * cp.sum_squares(cp.multiply(N / scale, w))
         + w @ problem.target + world.initial @ V
     )  # fmt: skip
-    program = cp.Problem(cp.Minimize(objective), [flow @ V >= loss - dense @ w])
+    signs = [w >= 0] if nonnegative else []
+    program = cp.Problem(cp.Minimize(objective), [flow @ V >= loss - dense @ w, *signs])
     settings = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
     return program.solve(solver=cp.CLARABEL, **settings), w.value
 
@@ -78,6 +79,27 @@ def test_worlds_of_every_shape_and_scale(shape):
     least, weights = quadratic_program(problem, naive_loss(problem), 0.1)
     assert trace[-1, 0] == pytest.approx(least, abs=1e-6)
     assert answer.recovered == pytest.approx(weights, abs=2e-3 * max(1, np.abs(weights).max()))
+
+
+@pytest.mark.parametrize("corrective", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_can_be_kept_from_negative_values(seed, corrective):
+    """Those of a garnet's costs of both signs, where the unrestricted ones are partly negative."""
+    problem = random_problem(seed, jm.InfinityBall(), shape=Shape.SPARSE, trajectories=15)
+    loss = naive_loss(problem)
+    accuracy = 1e-7 if corrective else 3e-3
+    solver = jm.solvers.MaximumMarginPlanning(
+        0.1, nonnegative=True, corrective=corrective, accuracy=accuracy
+    )
+    answer, trace = watched(problem, solver)
+    least, weights = quadratic_program(problem, loss, 0.1, nonnegative=True)
+    allowed = accuracy * problem.effective_horizon
+    assert answer.status is jm.Status.CONVERGED
+    assert least - 1e-6 <= trace[-1, 0] <= least + allowed + 1e-6
+    assert least - allowed - 1e-6 <= trace[-1, 1] <= least + 1e-6
+    assert (answer.recovered >= 0).all()
+    if corrective:
+        assert answer.recovered == pytest.approx(weights, abs=1e-2 * max(1, weights.max()))
 
 
 @pytest.mark.parametrize("corrective", [False, True])

@@ -15,7 +15,10 @@ f_k = scale (Psi' mu_k - target)/(N H), l_k = <loss, mu_k>/H, and with theta in 
 
     F*/H = max over theta   sum_k theta_k l_k - |sum_k theta_k f_k|^2/(2 regulariser)
 
-with v = sum_k theta_k f_k/regulariser, so every theta proves a lower bound on F*.
+with v = sum_k theta_k f_k/regulariser, so every theta proves a lower bound on F*. With
+`nonnegative` the weights are at least zero, as in the paper, whose planners need that (and as
+wherever driving round must not be worth it); v and the dual then have the positive part of
+sum_k theta_k f_k in its place, which is as smooth.
 
 Guarantee. The paper's subgradient step v - a_t g_t with a_t = 2/(regulariser (t + 1)), which is its
 step r/t with the r that strong convexity asks for, moves theta to (1 - a) theta + a e_t with
@@ -80,6 +83,7 @@ class MaximumMarginPlanning:
         regulariser: of the weights, without unit; less of it fits the expert more closely.
         expert: the expert's policy, for the loss; by default cloned from the demonstrations.
         corrective: use the best mixture of all plans instead of the paper's step.
+        nonnegative: only costs whose weights are at least zero.
         accuracy: asked-for difference between the objective and its least value, per step.
         max_iterations: plans before the solve stops.
         time_limit: seconds.
@@ -96,6 +100,7 @@ class MaximumMarginPlanning:
     regulariser: float = 0.01
     expert: Policy | None = None
     corrective: bool = True
+    nonnegative: bool = False
     accuracy: float = 1e-6
     max_iterations: int = 1000
     time_limit: float | None = None
@@ -111,7 +116,9 @@ class MaximumMarginPlanning:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         require_suitable(problem, "MaximumMarginPlanning")
         known = expert_policy(problem, self.expert, "MaximumMarginPlanning")
-        margin = MarginObjective(problem, loss_of(known), float(self.regulariser))
+        margin = MarginObjective(
+            problem, loss_of(known), float(self.regulariser), bool(self.nonnegative)
+        )
         search = _Search(margin, self)
         status, iterations = iterate(search.advance, watch, self.max_iterations)
         weights = margin.weights(search.best)
@@ -158,6 +165,7 @@ class MarginObjective:
     problem: Apprenticeship
     loss: FloatArray
     regulariser: float
+    nonnegative: bool = False
 
     @property
     def horizon(self) -> float:
@@ -193,7 +201,13 @@ class MarginObjective:
 
     def bound(self, features: FloatArray, loss: float) -> float:
         """The dual value of a mixture with these features and this loss."""
-        return loss - float(features @ features) / (2 * self.regulariser)
+        v = self.answer(features)
+        return loss - self.regulariser / 2 * float(v @ v)
+
+    def answer(self, features: FloatArray) -> FloatArray:
+        """v for a mixture with these features."""
+        kept = np.maximum(features, 0.0) if self.nonnegative else features
+        return np.asarray(kept / self.regulariser)
 
 
 class _Search:
@@ -218,7 +232,7 @@ class _Search:
         self._theta = self._mixture(features, losses)
         mean = self._theta @ features
         self.lower = max(self.lower, self._margin.bound(mean, float(self._theta @ losses)))
-        self._v = mean / self._margin.regulariser
+        self._v = self._margin.answer(mean)
         H = self._margin.horizon
         close = self.upper - self.lower <= self._solver.accuracy
         return Advance(self.upper * H, self.lower * H, close)
@@ -228,28 +242,36 @@ class _Search:
         stepped = np.append((1 - step) * self._theta, step)
         if not self._solver.corrective:
             return stepped
-        proposed = best_mixture(features, losses, self._margin.regulariser)
-        values = [self._margin.bound(t @ features, float(t @ losses)) for t in (proposed, stepped)]
+        margin = self._margin
+        proposed = best_mixture(features, losses, margin.regulariser, margin.nonnegative)
+        values = [margin.bound(t @ features, float(t @ losses)) for t in (proposed, stepped)]
         return proposed if values[0] >= values[1] else stepped
 
 
-def best_mixture(features: FloatArray, losses: FloatArray, regulariser: float) -> FloatArray:
+def best_mixture(
+    features: FloatArray, losses: FloatArray, regulariser: float, nonnegative: bool = False
+) -> FloatArray:
     """theta in the simplex with (nearly) the largest dual value.
 
-    It is the multiplier of: minimise regulariser/2 |v|^2 + t with t >= l_k - <v, f_k> for all k.
+    It is the multiplier of: minimise regulariser/2 |v|^2 + t with t >= l_k - <v, f_k> for all k,
+    and v >= 0 if `nonnegative`.
     """
     import clarabel
 
     count, size = features.shape
     quadratic = sparse.diags(np.r_[np.full(size, regulariser), 0.0], format="csc")
-    rows = sparse.csc_matrix(np.hstack([-features, -np.ones((count, 1))]))
+    rows = np.hstack([-features, -np.ones((count, 1))])
+    if nonnegative:
+        rows = np.vstack([rows, np.hstack([-np.eye(size), np.zeros((size, 1))])])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ENGINE_TOLERANCE
     solver = clarabel.DefaultSolver(
-        quadratic, np.r_[np.zeros(size), 1.0], rows, -losses,
-        [clarabel.NonnegativeConeT(count)], settings,
+        quadratic, np.r_[np.zeros(size), 1.0], sparse.csc_matrix(rows),
+        np.r_[-losses, np.zeros(len(rows) - count)],
+        [clarabel.NonnegativeConeT(len(rows))], settings,
     )  # fmt: skip
-    multipliers = np.maximum(np.nan_to_num(np.asarray(solver.solve().z), posinf=0.0), 0.0)
+    found = np.nan_to_num(np.asarray(solver.solve().z), posinf=0.0)
+    multipliers = np.maximum(found[:count], 0.0)
     total = float(multipliers.sum())
     return multipliers / total if total > 0 else np.full(count, 1.0 / count)
