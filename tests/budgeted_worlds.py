@@ -79,7 +79,9 @@ def soft_prices(world, cost, matrix, limits, temperature):
         return -value, limits - matrix.T @ visits
 
     start = np.zeros(limits.size)
-    return optimize.minimize(dual, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * limits.size).x
+    return optimize.minimize(
+        dual, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * limits.size
+    ).x
 
 
 def recorded(world, expert, rng, count, length):

@@ -7,6 +7,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.errors import InvalidInput, NotCertified
+from problem.test_budget_prices import contradictory
 from rational_worlds import acted, grid, instance, optimum
 
 
@@ -321,3 +322,49 @@ def test_the_minimax_program_keeps_its_tolerance(seed):
     answer = jm.solve(problem, jm.solvers.RationalProgram(slack=0))
     assert answer.status is jm.Status.OPTIMAL
     assert answer.regret.bound - answer.regret.lower_bound <= 1e-7 * problem.gap_scale
+
+
+def within_budgets():
+    """An expert whose use of a resource is limited; it cannot be explained without a price."""
+    problem = contradictory(0.0)
+    return jm.learn(
+        problem.world, problem.basis, problem.demonstrations, constraints=problem.constraints,
+        expert_is=problem.expert_is,
+    )  # fmt: skip
+
+
+def test_with_budgets_the_best_policy_that_keeps_them_is_what_is_compared_with():
+    apprentice = within_budgets()
+    certificate = apprentice.certificate
+    assert apprentice.answer.status is jm.Status.OPTIMAL
+    assert certificate.budgets[0].is_kept
+    assert certificate.regret_bound < 0.5 * certificate.regret.trivial_bound
+    assert "than the best policy within the budgets" in certificate.summary()
+    assert "a random policy: at most" in certificate.summary()
+    assert "uniform" not in certificate.summary()
+    table = certificate.table()
+    assert "regret to the optimum within the budgets" in table
+    assert "least cost" in table
+    assert "the prices of the budgets" in table
+    names = [one.name for one in certificate.regret.premises]
+    assert "the expert kept to these budgets in this world and to nothing else" in names
+
+
+def test_a_report_with_budgets_compares_within_them(tmp_path):
+    apprentice = within_budgets()
+    apprentice.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    for words in ("best policy within the budgets", "random policy, for comparison",
+                  "price of resource", "a policy that breaks a budget may cost less"):  # fmt: skip
+        assert words in page
+    plain = nine_by_nine()[0]
+    plain.report(tmp_path / "plain.html")
+    assert "uniform policy, for comparison" in (tmp_path / "plain.html").read_text()
+
+
+def test_without_its_budget_the_same_expert_is_refuted():
+    problem = contradictory(0.0)
+    certificate = jm.learn(
+        problem.world, problem.basis, problem.demonstrations, expert_is=problem.expert_is
+    ).certificate
+    assert not certificate.regret.valid

@@ -1,10 +1,13 @@
 """Regret under the expert's own cost: saved, read back, derived again; every change is found."""
 
+import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import budgeted_worlds
 import journeyman as jm
 from checker.forging import facts_of, rehash, write_facts
 from journeyman.certificate.regret import regret_terms
@@ -14,25 +17,39 @@ from journeyman.gallery.grid_world import floor
 from journeyman.problem.rational import RationalPrices, RationalSet
 from journeyman.report.saved_run import read_run
 from journeyman.storage import load_arrays, save_arrays
+from problem.test_budget_prices import contradictory
 from rational_worlds import acted, grid, instance, optimum
 
 SEEDS = range(0, 26, 2)
+BUDGETED = range(8)
 
 
-def learned(seed, **settings):
-    one = instance(seed)
-    problem = one.problem
+def learned(problem):
     return jm.learn(
         problem.world, problem.basis, problem.demonstrations, cost_class=problem.cost_class,
-        expert_is=problem.expert_is, **settings,
+        constraints=problem.constraints, expert_is=problem.expert_is,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_honest_regret_passes(seed, tmp_path):
-    apprentice = learned(seed)
+    learned(instance(seed).problem).save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+
+
+@pytest.mark.parametrize("seed", BUDGETED)
+def test_an_honest_regret_to_the_best_within_budgets_passes(seed, tmp_path):
+    one = budgeted_worlds.instance(seed)
+    apprentice = learned(one.problem)
+    regret = apprentice.certificate.regret
+    assert one.regret(apprentice.policy) <= regret.bound + 1e-8 * one.problem.gap_scale
     apprentice.save(tmp_path / "run")
     jm.audit(tmp_path / "run").require()
+    back = read_run(tmp_path / "run").certificate.regret
+    assert back.bound == regret.bound
+    assert (
+        back.tested_with.on(one.problem.world) == regret.tested_with.on(one.problem.world)
+    ).all()
 
 
 def refuted_run():
@@ -63,11 +80,23 @@ def changed(source, target, change):
     return target
 
 
-@pytest.fixture(scope="module", params=["mistakes", "optimal", "as a whole", "soft", "refuted"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "mistakes", "optimal", "as a whole", "soft", "refuted", "mistakes, budgets",
+        "as a whole, budgets", "soft, budgets", "refuted, budgets",
+    ],
+)  # fmt: skip
 def saved(request, tmp_path_factory):
-    place = tmp_path_factory.mktemp(request.param.replace(" ", "_")) / "run"
+    place = tmp_path_factory.mktemp(re.sub("[ ,]+", "_", request.param)) / "run"
     if request.param == "refuted":
         refuted_run().save(place)
+        return place
+    kind, with_budgets, _ = request.param.partition(", budgets")
+    if with_budgets:
+        refuted = kind == "refuted"
+        problem = contradictory(0.3) if refuted else budgeted_worlds.instance(7, kind).problem
+        learned(problem).save(place)
         return place
     one = instance(7, request.param)
     problem = one.problem
@@ -119,14 +148,14 @@ def test_every_changed_array_of_the_evidence_is_found(saved, tmp_path):
     claimed."""
     _, arrays = load_arrays(saved / "regret.npz", "regret", 1)
     for name, array in arrays.items():
-        if not array.size or name in ("low", "high"):
+        if not array.size or name in ("low", "high", "budget_low", "budget_high"):
             continue
         forged = tmp_path / name
         shutil.copytree(saved, forged)
         moved = np.array(array, dtype=float)
         moved.flat[int(np.argmax(np.abs(moved)))] *= 1.01
         moved.flat[int(np.argmax(np.abs(moved)))] += 0.01
-        if name == "values":
+        if name in ("values", "prices"):
             moved += 1e3
         elif name == "weights":  # others near it may do as well
             moved = -moved
@@ -200,15 +229,79 @@ def test_a_run_read_back_says_the_same(saved):
     assert back.valid == claim["valid"]
 
 
+def within_a_budget(tmp_path):
+    """A run whose bound rests on the price of a budget."""
+    problem = contradictory(0.0)
+    apprentice = learned(problem)
+    apprentice.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+    return apprentice, dict(load_arrays(tmp_path / "run" / "regret.npz", "regret", 1)[1])
+
+
+@pytest.mark.parametrize("name", ["floor", "pairs", "uniform_law", "prices", "uniform_floor"])
+def test_what_is_impossible_about_budgets_is_refused(name, tmp_path):
+    """Prices of the floor or of pairs at which a price of the budget would make the bound larger, a
+    random policy that leaves an action out, and a negative price."""
+    _, arrays = within_a_budget(tmp_path)
+    moved = arrays[name].copy()
+    if name == "pairs":
+        moved *= 0.5
+    elif name == "uniform_law":
+        moved.flat[0] = 0.0
+    else:
+        moved = moved - 1.0
+    save_arrays(tmp_path / "run" / "regret.npz", "regret", 1, {**arrays, name: moved})
+    rehash(tmp_path / "run")
+    assert not jm.audit(tmp_path / "run").passed
+
+
+def test_a_budget_cannot_be_made_looser_afterwards(tmp_path):
+    apprentice, _ = within_a_budget(tmp_path)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    run = explicit.read_run(files, facts_of(tmp_path / "run"))
+    regret = apprentice.certificate.regret
+    sums = Sums(run, Premises.of(run), *regret.value_range, *regret.budget_range)
+    prices = regret.prices
+    assert sums.bears_budgets(prices)
+    (budget,) = run.problem.budgets
+    changed = replace(run.problem, budgets=(replace(budget, limit=budget.limit + 0.1),))
+    looser = replace(sums, run=replace(run, problem=changed))
+    assert not looser.bears_budgets(prices)
+
+
+def test_a_refutation_by_a_policy_that_breaks_a_budget_is_found(tmp_path):
+    apprentice = learned(contradictory(0.3))
+    assert not apprentice.certificate.regret.valid
+    apprentice.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+    world = apprentice.problem.world
+    use = apprentice.problem.budget_matrix[:, 0]
+    greedy = jm.plan(world, -use).policy.on(world)
+    law = 0.99 * greedy + 0.01 * world.pairs.uniform
+    visits = jm.occupancy(world, jm.policy.extract(world, law)).measure
+    assert use @ visits > apprentice.problem.limits[0]
+    place = tmp_path / "run" / "regret.npz"
+    arrays = dict(load_arrays(place, "regret", 1)[1])
+    arrays |= {"uniform_law": law, "uniform_visits": world.pairs.total(visits)}
+    save_arrays(place, "regret", 1, arrays)
+    rehash(tmp_path / "run")
+    found = jm.audit(tmp_path / "run")
+    assert any("breaks a budget" in one for one in found.findings), found.findings
+
+
 @pytest.mark.parametrize("shift", [0.0, 3.0])
 def test_values_that_are_not_those_of_every_cost_are_moved(saved, shift):
     files = {path.name: path.read_bytes() for path in saved.iterdir()}
     run = explicit.read_run(files, facts_of(saved))
     _, arrays = load_arrays(saved / "regret.npz", "regret", 1)
     low, high = arrays["low"], arrays["high"]
-    found = Sums(run, Premises.of(run), low + shift, high - shift).ends
-    assert np.allclose(found[0], low, atol=1e-9)
-    assert np.allclose(found[1], high, atol=1e-9)
+    none = np.zeros((0, low.size))
+    of_budgets = [arrays.get(f"budget_{end}", none) for end in ("low", "high")]
+    least, most = (one + sign * shift for sign, one in zip((1, -1), of_budgets, strict=True))
+    sums = Sums(run, Premises.of(run), low + shift, high - shift, least, most)
+    for found, ends in ((sums.ends, (low, high)), (sums.budget_ends, of_budgets)):
+        assert np.allclose(found[0], ends[0], atol=1e-9)
+        assert np.allclose(found[1], ends[1], atol=1e-9)
 
 
 def test_what_lies_behind_an_end_is_known_and_no_other_price_is_negative(tmp_path):

@@ -74,7 +74,7 @@ REFUSED = [
     f"{WITH} --expert-is rational:much", f"{WITH} --expert-is rational:-1",
     f"{WITH} --expert-is rationl:1", f"{WITH} --expert-is soft-rational:1,deterministic",
     f"{WITH} --expert-is soft-rational:1,nearly-optimal:1", f"{WITH} --expert-is soft-rational:0",
-    f"{WITH} --expert-is rational:1,rational:2", f"{WITH} --expert-is rational:1 --budget work<=3",
+    f"{WITH} --expert-is rational:1,rational:2",
     f"{WITH} --regret 1", f"{WITH} --gap 0.001", f"{WITH} --failure-probability 2",
     f"{WITH} --budget work<3", f"{WITH} --budget wrk<=3", f"{WITH} --budget work<=-3",
     f"{WITH} --cost-class simplx", f"{WITH} --cost-class nameless.json",

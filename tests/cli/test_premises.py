@@ -142,3 +142,15 @@ def test_the_regret_stands_in_a_paragraph_of_its_own(files, tmp_path, call):
     given = arguments(files, tmp_path / "run", "--expert-is", "rational:0.2")
     shown = call(*[one for one in given if one != "--json"])
     assert "\nUnder the expert's own cost, whichever of the class that is" in shown.out
+
+
+def test_an_expert_within_a_budget_is_compared_with_the_best_that_keep_it(files, tmp_path, call):
+    run = tmp_path / "run"
+    given = ("--expert-is", "rational:0.2", "--budget", "cell 0-0 <= 100")
+    shown = call(*arguments(files, run, *given))
+    assert shown.code == 0, shown.err
+    result = json.loads(shown.out)
+    assert result["regret"]["valid"]
+    assert result["budgets"][0]["is_kept"]
+    assert any("these budgets" in one["name"] for one in result["regret"]["premises"])
+    assert call("audit", run).code == 0

@@ -66,12 +66,11 @@ def test_what_cannot_go_together():
         )
 
 
-def test_budgets_estimated_worlds_and_missing_demonstrations_are_refused():
+def test_estimated_worlds_and_missing_demonstrations_are_refused_and_budgets_are_not():
     rational = jm.Rational(regret_per_step=0)
     budget = jm.Budget(cost=np.ones(WORLD.num_pairs), at_most=100.0)
-    with pytest.raises(jm.errors.InvalidProblem, match="there are budgets"):
-        jm.Apprenticeship(WORLD, BASIS, DEMOS, constraints=budget, expert_is=rational)
-    jm.Apprenticeship(WORLD, BASIS, DEMOS, constraints=budget, expert_is=jm.Deterministic())
+    for premise in (rational, jm.NearlyOptimal(regret=1), jm.Deterministic()):
+        jm.Apprenticeship(WORLD, BASIS, DEMOS, constraints=budget, expert_is=premise)
     expectation = jm.ExpertExpectation(np.zeros(BASIS.num_costs))
     with pytest.raises(jm.errors.InvalidProblem, match="holds no demonstrations"):
         jm.Apprenticeship(WORLD, BASIS, expectation, expert_is=rational)

@@ -1,10 +1,12 @@
-"""Rational experts over hundreds of random worlds: no bound is broken, no true premise refuted."""
+"""Rational experts over hundreds of random worlds, without and with budgets: no bound is broken, no
+true premise refuted."""
 
 import numpy as np
 import pytest
 
 from journeyman.costs import EuclideanBall, InfinityBall, L1Ball, Simplex
 from journeyman.problem.rational import RationalSet
+from problem.test_budget_prices import checked as checked_within_budgets
 from problem.test_rational import checked, contradictory
 
 pytestmark = pytest.mark.slow
@@ -13,6 +15,10 @@ WORLDS, FIRST = 400, 1000
 
 def test_no_bound_is_broken_and_no_true_premise_refuted():
     assert not any(checked(seed) for seed in range(FIRST, FIRST + WORLDS))
+
+
+def test_no_bound_within_budgets_is_broken_and_no_true_premise_refuted():
+    assert not any(checked_within_budgets(seed) for seed in range(FIRST, FIRST + WORLDS))
 
 
 @pytest.mark.parametrize("cost_class", [InfinityBall(), Simplex(), EuclideanBall(), L1Ball()])

@@ -132,8 +132,8 @@ def brief(certificate: Certificate) -> str:
     if regret is not None and regret.valid:
         own = (
             f" Under the expert's own cost it costs at most {regret.bound:.4g} more than the best "
-            f"policy {_compared_with(certificate)}, {percent(regret_share(certificate))} of the largest possible, if "
-            "what is declared about the expert is true."
+            f"policy {_compared_with(certificate)}, {percent(regret_share(certificate))} of the "
+            "largest possible, if what is declared about the expert is true."
         )
     if not certificate.valid:
         return f"{summary(certificate).splitlines()[0]}{own}"
@@ -194,7 +194,7 @@ def regret_in_words(certificate: Certificate) -> list[str]:
 
 
 def _compared_with(certificate: Certificate) -> str:
-    """The best policy of all, or the best within the budgets: one that breaks them may be better."""
+    """The best policy of all, or the best within the budgets, than which others may be better."""
     return "within the budgets" if certificate.problem.constraints else "there is"
 
 

@@ -3,9 +3,10 @@
     <mu, c_w> - least possible cost  <=  bound          for the cost c_w that the expert had in mind
 
 which nobody knows. With budgets it compares with the best policy that keeps them, and a policy that
-breaks one can have less regret than none. It compares with the *optimum* under one cost, while the bound of a certificate
-compares with the expert under every cost of the class; neither contains the other. The bound is
-added up from prices of the recorded steps (`problem.rational`), which any engine may have found.
+breaks one can have less regret than none. It compares with the *optimum* under one cost, while the
+bound of a certificate compares with the expert under every cost of the class; neither contains the
+other. The bound is added up from prices of the recorded steps (`problem.rational`), which any
+engine may have found.
 
 *Tested*: the same bound for the uniform policy. Where it is zero, although policies differ under
 costs of the class, no cost that distinguishes them is compatible with the records and the premise
@@ -234,9 +235,7 @@ def _alone(given: RationalSet, against: IntArray) -> RegretBound:
     of_steps[against], others[against] = found.of_steps, False
     of_pairs = found.of_pairs.copy()
     of_pairs[given.pairs[others]] += found.of_total * given.counts[others]
-    prices = RationalPrices(
-        of_steps, found.of_total, found.of_averages, of_pairs, found.of_floor
-    )
+    prices = RationalPrices(of_steps, found.of_total, found.of_averages, of_pairs, found.of_floor)
     return given.bound(given.uniform, prices)
 
 

@@ -74,7 +74,8 @@ For a policy mu that is strictly inside all budgets the rows imply
 so xi is bounded, and nothing has to be declared about it. Whatever xi >= 0 is, <initial, V> -
 <b, xi> is not above the least cost within the budgets: so
 
-    <mu, c_w> - least cost within the budgets  <=  R(policy) = max of <Psi' mu, w> - <initial, V> + <b, xi>
+    <mu, c_w> - least cost within the budgets  <=  R(policy)
+                            R(policy) = max over K of <Psi' mu, w> - <initial, V> + <b, xi>
 
 for every policy, also one that breaks a budget, which may cost less than the best that keep them:
 R can be negative then. With alpha >= 0 the price of the floor, sig = (1 - alpha - sum tau) initial
@@ -666,9 +667,7 @@ def cost_ranges(
             "Take a cost whose range does not hold 0",
         )
     scaled = cone.relative_to(base, sign)
-    return tuple(
-        CostRange(name, *scaled.ends(row)) for name, row in zip(called, rows, strict=True)
-    )
+    return tuple(CostRange(name, *scaled.ends(row)) for name, row in zip(called, rows, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -459,7 +459,8 @@ def regret(data: ReportData, prefix: str) -> Section | None:
     }  # fmt: skip
     if data.certificate.problem.constraints:
         words = {
-            "compared": "random policy", "random": "a random policy", "within": " within the budgets",
+            "compared": "random policy", "random": "a random policy",
+            "within": " within the budgets",
             "and_prices": " and prices of the budgets",
             "breaking": " (a policy that breaks a budget may cost less)",
         }  # fmt: skip

@@ -21,7 +21,8 @@ policy was half as large in experiments, for a bound .4 % above the least
 Guarantee. The bound returned is added up for the returned policy from prices; the lower bound is
 the regret of the best policy at one member of K, which is in K to within `violation`. OPTIMAL means
 that the least bound, of the first stage, is above it by at most `tolerance` times
-2N/(1 - discount), and that budgets are kept as exactly.
+2N/(1 - discount), and that the policy of the first stage keeps budgets as exactly. The policy that
+is returned is mixed with one strictly inside them by as little as it takes to keep them.
 
 Cost. Two rows per pair, two variables per state and one per cost, solved twice: two to three times
 the exact program's time at 64 x 64 states with 64 costs, the test of the premise included. Where
@@ -41,19 +42,21 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.arrays import require_between
+from journeyman.arrays import FloatArray, require_between
 from journeyman.errors import InvalidProblem, InvalidSolver
 from journeyman.policy import Policy, extract, occupancy
 from journeyman.problem import Apprenticeship, best_witness
 from journeyman.problem.bounds import plain_bound
 from journeyman.problem.expert_premises import ABOUT_A_COST
-from journeyman.problem.rational import Average, Found, Member, RationalSet
+from journeyman.problem.rational import Average, Found, Member, RationalPrices, RationalSet
 from journeyman.solvers.answer import Answer, Details, RegretSolution, Solution
 from journeyman.solvers.exact.linear_program import LinearProgram
 from journeyman.solvers.running import Status, Watch, require_not_negative, require_time_limit
 
 SHARE = 0.01
 """Of the tolerance, asked of the engine: bound and lower bound then differ by less than it."""
+ROOM = 1e-9
+"""Of a mixture, beyond what it takes to keep budgets: for rounding."""
 TILTS = (1.0, 0.3, 0.1)
 """Shares of the central cost, one try after the other."""
 REFUTED = (
@@ -63,8 +66,8 @@ REFUTED = (
 
 
 NOT_INSIDE = (
-    "no policy was found that is strictly inside all the budgets, so their prices have no bound and "
-    "the exact program was solved without the premise about the expert's cost"
+    "no policy was found that is strictly inside all the budgets, so their prices have no bound "
+    "and the exact program was solved without the premise about the expert's cost"
 )
 
 
@@ -120,19 +123,22 @@ class RationalProgram:
         if not known and given.is_refuted:
             return self._plainly(problem, watch, REFUTED)
         allowed = self.tolerance * problem.gap_scale
-        if least.bound - lower > allowed and not watch.must_stop:  # the quick search can fall short
+        short = least.bound - lower > allowed or not self._keeps_budgets(problem, least)
+        if short and not watch.must_stop:  # the quick search can fall short
             with watch.engine():
                 finer = {**settings, "tolerance": SHARE * settings["tolerance"]}
                 again = _candidate(given, given.solved(None, careful=True, **finer))
             lower = max(lower, given.least_regret(again.member))
-            least = min(least, again, key=lambda one: one.bound)
+            least = min(
+                least, again, key=lambda one: (not self._keeps_budgets(problem, one), one.bound)
+            )
         best = least
         if self.slack and not watch.must_stop:
             best = self._second_stage(given, least, settings, watch)
-        member = least.member
+        best, member = _inside(given, best), least.member
         witness = best_witness(problem, member.weights, member.response)
         solution = Solution.of(problem, best.policy, witness)
-        close = least.bound - lower <= allowed and self._keeps_budgets(problem, solution)
+        close = least.bound - lower <= allowed and self._keeps_budgets(problem, least)
         status = Status.OPTIMAL if close else Status.INACCURATE
         if watch.must_stop:
             status = watch.stop_status
@@ -147,9 +153,9 @@ class RationalProgram:
         plainly = LinearProgram(time_limit=self.time_limit).run(problem, watch)
         return replace(plainly, log=f"{why}\n{plainly.log}")
 
-    def _keeps_budgets(self, problem: Apprenticeship, solution: Solution) -> bool:
+    def _keeps_budgets(self, problem: Apprenticeship, one: "Candidate") -> bool:
         sizes = 2 * problem.budget_units * problem.world.effective_horizon
-        return bool((solution.overspending <= self.tolerance * sizes).all())
+        return bool((problem.overspending(one.measure) <= self.tolerance * sizes).all())
 
     def _second_stage(
         self, given: RationalSet, least: "Candidate", settings: dict[str, Any], watch: Watch
@@ -171,9 +177,12 @@ class RationalProgram:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A policy with the bound that its prices prove, and the member of K it was played against."""
+    """A policy with its measure, the bound that prices prove, and the member of K it was played
+    against."""
 
     policy: Policy
+    measure: FloatArray
+    prices: RationalPrices
     bound: float
     member: Member
 
@@ -184,9 +193,26 @@ def _candidate(given: RationalSet, found: Found) -> Candidate:
     policy = Policy.uniform(world)
     if measure is not None and np.isfinite(measure).all():
         policy = extract(world, np.maximum(measure, 0.0))
-    expectations = np.asarray(occupancy(world, policy).expectations(given.problem.basis))
-    found_bound = given.bound(expectations, prices).value
-    return Candidate(policy, min(found_bound, plain_bound(given.problem, None)), member)
+    return _of_policy(given, policy, prices, member)
+
+
+def _of_policy(
+    given: RationalSet, policy: Policy, prices: RationalPrices, member: Member
+) -> Candidate:
+    visits = occupancy(given.problem.world, policy)
+    expectations = np.asarray(visits.expectations(given.problem.basis))
+    bound = min(given.bound(expectations, prices).value, plain_bound(given.problem, None))
+    return Candidate(policy, visits.measure, prices, bound, member)
+
+
+def _inside(given: RationalSet, one: Candidate) -> Candidate:
+    """The same policy, or one that is mixed with the random policy until budgets are kept."""
+    over = np.maximum(given.problem.overspending(one.measure), 0.0)
+    if not over.any():
+        return one
+    share = min(1.0, float(np.max(over / (over + given.spare))) * (1 + ROOM) + ROOM)
+    mixed = (1 - share) * one.measure + share * given.random_visits.measure
+    return _of_policy(given, extract(given.problem.world, mixed), one.prices, one.member)
 
 
 def _engine() -> str:
