@@ -14,6 +14,7 @@ import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
 from corridors import Corridor, high_up
+from journeyman.arrays import dense
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.classics.occupancy_game import (
@@ -21,6 +22,7 @@ from journeyman.solvers.classics.occupancy_game import (
     Prior,
     advance,
     best_weights,
+    hardest_near,
     nearest_weights,
     rules_of,
     tabular,
@@ -155,7 +157,7 @@ def prior_program(problem, prior, strength):
     """The least value and the best weights, by CVXPY, for boxes."""
     world, h = problem.world, problem.effective_horizon
     w, V = cp.Variable(problem.num_costs), cp.Variable(world.num_states)
-    costs = np.asarray(problem.cost_matrix) @ w - world.flow.matrix() @ V
+    costs = dense(problem.cost_matrix) @ w - world.flow.matrix() @ V
     pull = strength * h / 2 * cp.sum_squares(w - prior)
     program = cp.Problem(
         cp.Maximize(world.initial @ V - w @ problem.target - pull),
@@ -163,6 +165,28 @@ def prior_program(problem, prior, strength):
     )
     program.solve(solver=cp.CLARABEL)
     return w.value, program.value
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_with_a_prior_the_catalogue_is_solved_within_the_same_budget(name):
+    """To the optimum of the program with the prior, as CVXPY has it."""
+    problem = solved_problem(name, jm.InfinityBall())
+    prior, strength = np.full(problem.num_costs, 0.3), 0.3
+    sweeps = min(SAMPLES // problem.world.num_pairs, 30_000)
+    solver = jm.solvers.PriorMirrorDescent(
+        prior, strength, accuracy=NEAR / 2, max_iterations=sweeps
+    )
+    answer = jm.solve(problem, solver)
+    assert answer.work.environment_steps <= SAMPLES
+    _, least = prior_program(problem, prior, strength)
+    modulus, difference = (
+        strength * problem.effective_horizon,
+        problem.difference(answer.occupancy.measure),
+    )
+    reached, _ = hardest_near(problem.cost_class, prior, modulus, difference)
+    slack = 1e-5 * problem.gap_scale
+    assert -slack <= reached - least <= NEAR * problem.gap_scale
+    assert answer.optimisation.trace[-1].bound <= least + slack
 
 
 @pytest.mark.parametrize("seed", range(4))

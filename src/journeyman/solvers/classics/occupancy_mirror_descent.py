@@ -36,7 +36,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -89,30 +89,45 @@ ValueFunction = Callable[[IntArray], Any]
 """Called with n states; returns a matrix with n rows, one column for each function."""
 
 
-class Settings(Protocol):
-    """What the solvers of this game share."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Settings:
+    """Hyperparameters of the solvers of this game."""
+
+    features: Features | DrawnFeatures | None = None
+    value_features: Any = None
+    accuracy: float = 0.01
+    max_iterations: int = 200_000
+    batch: int = 256
+    seed: int = 0
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        kinds = Features | DrawnFeatures | None
+        require_kind("features", self.features, kinds, "Give jm.features.Features(matrix), or None")
+        require_positive("accuracy", self.accuracy)
+        require_count("max_iterations", self.max_iterations)
+        require_count("batch", self.batch)
+        require_count("seed", self.seed, least=0)
+        require_time_limit(self.time_limit)
+        if self.value_features is None:
+            return
+        if not isinstance(self.features, DrawnFeatures):
+            real_matrix("value_features", self.value_features, InvalidSolver)
+        elif not callable(self.value_features):
+            raise InvalidSolver(
+                f"value_features is a {type(self.value_features).__name__}, and the world of "
+                "these features is asked state by state",
+                "Give a function of states, or None",
+            )
 
     @property
-    def features(self) -> Features | DrawnFeatures | None: ...
-
-    @property
-    def value_features(self) -> Any: ...
-
-    @property
-    def accuracy(self) -> float: ...
-
-    @property
-    def max_iterations(self) -> int: ...
-
-    @property
-    def batch(self) -> int: ...
-
-    @property
-    def seed(self) -> int: ...
+    def needs(self) -> Level:
+        """Arrays, or callables for features of a large world."""
+        return Level.EXPLICIT if self.features is None else self.features.needs
 
 
 @dataclass(frozen=True, eq=False)
-class OccupancyMirrorDescent:
+class OccupancyMirrorDescent(Settings):
     """Occupancies against costs and values, learned from sampled transitions.
 
     Args:
@@ -136,45 +151,12 @@ class OccupancyMirrorDescent:
     """
 
     features: Features | DrawnFeatures | None = None
-    value_features: Any = None
     accuracy: float = 0.02
-    max_iterations: int = 200_000
-    batch: int = 256
-    seed: int = 0
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    @property
-    def needs(self) -> Level:
-        """Arrays, or callables for features of a large world."""
-        return Level.EXPLICIT if self.features is None else self.features.needs
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         require_suitable(problem, type(self).__name__)
         return play(self, problem, None, watch, "optimistic mirror descent")
-
-
-def check_settings(solver: Any) -> None:
-    """The hyperparameters that the solvers of this game share."""
-    kinds = Features | DrawnFeatures | None
-    require_kind("features", solver.features, kinds, "Give jm.features.Features(matrix), or None")
-    require_positive("accuracy", solver.accuracy)
-    require_count("max_iterations", solver.max_iterations)
-    require_count("batch", solver.batch)
-    require_count("seed", solver.seed, least=0)
-    require_time_limit(solver.time_limit)
-    if solver.value_features is None or isinstance(solver.features, DrawnFeatures):
-        if solver.value_features is not None and not callable(solver.value_features):
-            raise InvalidSolver(
-                f"value_features is a {type(solver.value_features).__name__}, and the world of "
-                "these features is asked state by state",
-                "Give a function of states, or None",
-            )
-        return
-    real_matrix("value_features", solver.value_features, InvalidSolver)
 
 
 def play(
