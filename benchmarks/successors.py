@@ -179,7 +179,7 @@ def above_least(instance: Instance, answer: jm.Answer) -> float:
     return 100 * (problem.gap(policy) - instance.least) / problem.gap_scale
 
 
-def compare(instance: Instance, seeds: int, known: list[Run]) -> list[Run]:
+def compare(instance: Instance, seeds: int, known: list[Run], path: Path | None) -> list[Run]:
     """Both tables of an instance; what is known already is not run again."""
     problem = instance.question
     for solver in by_draws(instance, 1, 0).values():
@@ -203,6 +203,8 @@ def compare(instance: Instance, seeds: int, known: list[Run]) -> list[Run]:
                         seconds = time.process_time() - began
                         done[key] = Run(*key, above_least(instance, answer), seconds)
             show([run for key, run in done.items() if key[:3] == (instance.name, limit, most)])
+            if path is not None:
+                keep(path, list(done.values()))
     return list(done.values())
 
 
@@ -348,9 +350,7 @@ def main(arguments: Sequence[str]) -> None:
             if not asked.only or instance.name in asked.only:
                 share = 100 * instance.least / instance.problem.gap_scale
                 print(f"\n{instance.name}: {instance.problem.world}, least gap {share:.3f} %")
-                runs = compare(instance, asked.seeds, runs)
-                if asked.csv is not None:
-                    keep(asked.csv, runs)
+                runs = compare(instance, asked.seeds, runs, asked.csv)
     if asked.charts is not None:
         for limit in ("draws", "seconds"):
             path = asked.charts / f"successors-{limit}.svg"
