@@ -13,7 +13,7 @@ from scipy import sparse
 import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
-from corridors import Corridor, high_up
+from corridors import Corridor, EveryPair, high_up
 from journeyman.arrays import dense
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
@@ -27,6 +27,8 @@ from journeyman.solvers.classics.occupancy_game import (
     rules_of,
     tabular,
 )
+from journeyman.solvers.classics.occupancy_mirror_descent import _SteppedRun
+from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 from solved_problems import SMALL, optimum, solved_problem
 
@@ -301,20 +303,6 @@ def test_what_cannot_be_sampled_or_fitted_is_refused():
         jm.solve(random_problem(0, num_budgets=1), SOLVER)
 
 
-class EveryPair(jm.features.DrawnFeatures):
-    """A column for every pair of the corridor."""
-
-    def __init__(self, world):
-        self.world, self.num_features = world, 14
-
-    def rows(self, states, actions):
-        places = 2 * np.asarray(states) + np.asarray(actions)
-        return sparse.csr_array(10.0 * np.eye(14)[places])
-
-    def draw(self, rng, count):
-        return rng.integers(7, size=count), rng.integers(2, size=count)
-
-
 def corridor():
     world = Corridor()
     costs = jm.CostFunctions(high_up, ["high up"], lowest=0, highest=1)
@@ -336,6 +324,30 @@ def test_in_a_stepped_world_the_loss_falls_towards_the_optimum():
     assert answer.reduced.loss < 0.15 * problem.gap_scale < few.reduced.loss
     law = answer.policy.probabilities(np.arange(7))
     np.testing.assert_allclose(law.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("sweeps", [20, 400])
+def test_in_a_stepped_world_the_bound_in_the_log_holds(sweeps):
+    """For a world whose laws are known: what the averages leave open is below regret and noise."""
+    known = solved_problem("grid, demonstrations", jm.InfinityBall())
+    world, matrix = known.world, dense(known.cost_matrix)
+    costs = jm.CostFunctions(
+        lambda states, actions: matrix[world.pairs.index(states, actions)], known.basis.names,
+        lowest=0, highest=1, largest=1.0,
+    )  # fmt: skip
+    asked = jm.Apprenticeship(world, costs, jm.ExpertExpectation(known.target))
+    solver = replace(SOLVER, features=EveryPair(world), batch=16, max_iterations=sweeps)
+    with Watch("test", lambda event: None, None) as watch:
+        run = _SteppedRun(solver, asked, None, watch)
+        run.go_on()
+    shares = np.kron(np.eye(world.num_states), np.full(world.num_actions, 1 / world.num_actions))
+    game = Game(known, tabular(known), sparse.csr_array(shares), run.rules.limit, None)
+    judged = game.judged(*run.averages)
+    assert judged.lower <= judged.upper
+    assert judged.upper - judged.lower <= run.regret + run.noise
+    assert run.words.endswith(")")
+    # draws are most of it, and players that learn have little regret
+    assert 0 <= run.regret < known.gap_scale * (2.0 if sweeps == 400 else 6.0)
 
 
 def test_a_function_of_states_can_take_the_place_of_the_columns_shares():

@@ -6,12 +6,11 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy import sparse
 
 import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
-from corridors import Columns, Corridor, high_costs
+from corridors import Columns, Corridor, EveryPair, high_costs
 from journeyman.arrays import dense
 from journeyman.solvers.classics.proximal_point_imitation import (
     LogisticBellman,
@@ -149,22 +148,6 @@ def test_offline_needs_records():
 def test_they_keep_the_promises_of_solvers():
     jm.testing.check_solver(replace(SOLVER, max_iterations=2, inner_iterations=30), seeds=1)
     jm.testing.check_solver(replace(OFFLINE, inner_iterations=30), seeds=1, trajectories=5)
-
-
-class EveryPair(jm.features.DrawnFeatures):
-    """A column for every pair."""
-
-    def __init__(self, world):
-        self.world, self.num_features = world, world.num_states * world.num_actions
-
-    def rows(self, states, actions):
-        places = self.world.num_actions * np.asarray(states) + np.asarray(actions)
-        table = sparse.eye_array(self.num_features, format="csr") / (1 - self.world.discount)
-        return sparse.csr_array(table[places])
-
-    def draw(self, rng, count):
-        drawn = rng.integers(self.num_features, size=count)
-        return drawn // self.world.num_actions, drawn % self.world.num_actions
 
 
 def stepped_grid():

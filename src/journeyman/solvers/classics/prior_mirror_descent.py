@@ -38,6 +38,7 @@ and its certificate, are about the class W as for every method.
 
 import math
 from dataclasses import dataclass, replace
+
 import numpy as np
 
 from journeyman.arrays import FloatArray, assign, real_array
