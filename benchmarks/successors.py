@@ -20,8 +20,9 @@ at the clock now and then: the seconds that it has used are printed. Compilation
 At last the bounds that a run of proximal points to 0.1 % prints, beside what is proven by a plan.
 
 With --prices: what `PriorMirrorDescent` recovers in the shop from the prior 14, 4, 2, for an expert
-who is optimal for 15, 3, 0.5 and for one with 15, 5, 8; beside the optimum by CVXPY, which is not
-needed otherwise.
+who is optimal for 15, 3, 0.5 and for one with 15, 5, 8, and in the windy grid, where every cell is
+a cost, from a prior that knows nothing and from one that knows the goals; beside the optimum by
+CVXPY, which is not needed otherwise.
 """
 
 import argparse
@@ -280,7 +281,7 @@ def _silent(event: object) -> None:
     """No line of progress."""
 
 
-def exact_prices(problem: jm.Apprenticeship, strength: float) -> FloatArray:
+def exact_prices(problem: jm.Apprenticeship, prior: FloatArray, strength: float) -> FloatArray:
     """The optimum of the program with a prior, by CVXPY."""
     import cvxpy as cp
 
@@ -288,7 +289,7 @@ def exact_prices(problem: jm.Apprenticeship, strength: float) -> FloatArray:
     w, V = cp.Variable(problem.num_costs), cp.Variable(world.num_states)
     flow = world.flow.matrix()
     costs = problem.cost_matrix @ w - flow @ V
-    pull = strength * h / 2 * cp.sum_squares(w - np.array(PRIOR))
+    pull = strength * h / 2 * cp.sum_squares(w - prior)
     program = cp.Problem(
         cp.Maximize(world.initial @ V - w @ problem.target - pull),
         [costs >= 0, cp.abs(w) <= problem.cost_class.scaling(problem.num_costs)],
@@ -311,13 +312,48 @@ def recovered_prices() -> None:
             began = time.process_time()
             answer = jm.solve(problem, solver, observer=_silent)
             seconds = time.process_time() - began
-            exact = exact_prices(problem, strength)
+            exact = exact_prices(problem, np.array(PRIOR), strength)
             words = [
                 f"{_words(found)}, {_apart(found, prices)}" for found in (answer.recovered, exact)
             ]
             known = answer.log.split("; ")[-1]
             print(
                 f"strength {strength:4}: {words[0]}; exact {words[1]}; {seconds:.1f} s; {known}",
+                flush=True,
+            )
+
+
+def recovered_cells() -> None:
+    """The windy grid, whose expert is optimal for 1 on obstacles and -1 on goals."""
+    world, basis, expert = jm.gallery.windy_grid()
+    truth = jm.gallery.windy_costs()
+    target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
+    problem = jm.Apprenticeship(world, basis, target)
+    priors = {"nothing": np.zeros(truth.size), "the goals": np.minimum(truth, 0.0)}
+    cost = np.asarray(basis.on(world) @ truth)
+    best, chance = (
+        jm.expected_cost(world, one, cost) for one in (expert, jm.Policy.uniform(world))
+    )
+    for name, prior in priors.items():
+        print(f"\nwindy grid, the prior knows {name}: {np.linalg.norm(prior - truth):.2f} away")
+        for strength in (0.1, 1.0):
+            solver = jm.solvers.PriorMirrorDescent(
+                prior, strength=strength, accuracy=1e-3, max_iterations=30_000
+            )
+            answer = jm.solve(problem, solver, observer=_silent)
+            exact = exact_prices(problem, prior, strength)
+            own = jm.plan(world, basis.on(world) @ answer.recovered).policy
+            lost = [
+                100
+                * (jm.expected_cost(world, one, basis.on(world) @ truth) - best)
+                / (chance - best)
+                for one in (answer.policy, own)
+            ]
+            far = [np.linalg.norm(one - truth) for one in (answer.recovered, exact)]
+            print(
+                f"strength {strength:4}: {far[0]:.2f} away, exact {far[1]:.2f}; under the expert's "
+                f"cost the policy loses {lost[0]:.1f} %, a plan for the recovered cost "
+                f"{lost[1]:.1f} %",
                 flush=True,
             )
 
@@ -349,6 +385,7 @@ def main(arguments: Sequence[str]) -> None:
     print(describe_machine())
     if asked.prices:
         recovered_prices()
+        recovered_cells()
         return
     runs: list[Run] = [] if asked.csv is None else kept(asked.csv)
     with one_blas_thread():
